@@ -1,0 +1,46 @@
+# Everything runs in the project's own virtual environment; a second run is quick.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test check e2e bench lint types imports format clean
+
+help:
+	@echo "make demo   a scheduler, an API server and nodes in one process, with a live table (needs no cluster)"
+	@echo "make test   unit, property, contract and scenario tests (no cluster, no network)"
+	@echo "make check  format, lint, types, layers"
+	@echo "make e2e    end-to-end tests on a real kube-apiserver and etcd (built with Go the first time)"
+	@echo "make bench  measure; results are kept as JSON in benchmarks/results/"
+
+$(STAMP): pyproject.toml
+	@test -d $(VENV) || { echo "making $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv $(VENV); }
+	@echo "installing dependencies into $(VENV) (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP)
+	@$(BIN)/volcano-py demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest tests
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+e2e: $(STAMP)
+	$(BIN)/python -m tests.controlplane.build
+	$(BIN)/python -m pytest tests/e2e tests/contract -m e2e
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

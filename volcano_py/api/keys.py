@@ -1,0 +1,65 @@
+"""Every name that is visible on the wire, once: API groups, annotations, labels, condition types, reasons."""
+
+from typing import Final
+
+SCHEDULER_NAME: Final = "volcano"
+SCHEDULING_GROUP: Final = "scheduling.volcano.sh"
+SCHEDULING_VERSION: Final = "v1beta1"
+
+# Pods
+GROUP_NAME: Final = (
+    "scheduling.k8s.io/group-name"  # annotation: the PodGroup a pod belongs to, in its own namespace
+)
+TASK_SPEC: Final = "volcano.sh/task-spec"  # annotation, else label: the role of a task in its job
+TASK_PRIORITY: Final = "volcano.sh/task-priority"  # annotation: integer that replaces spec.priority
+PREEMPTABLE: Final = "volcano.sh/preemptable"  # annotation, else label: "true" or "false"
+
+# Taints and node labels
+TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
+TAINT_NOT_READY: Final = "node.kubernetes.io/not-ready"
+LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
+
+# Queues
+ROOT_QUEUE: Final = "root"
+DEFAULT_QUEUE: Final = "default"
+
+# Resource names
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+PODS: Final = "pods"
+EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+HUGEPAGES_PREFIX: Final = "hugepages-"
+ATTACHABLE_VOLUMES_PREFIX: Final = "attachable-volumes-"
+NATIVE_DOMAIN: Final = "kubernetes.io/"
+
+# Conditions
+CONDITION_POD_SCHEDULED: Final = "PodScheduled"
+CONDITION_UNSCHEDULABLE: Final = "Unschedulable"
+CONDITION_SCHEDULED: Final = "Scheduled"
+
+# Reasons of conditions and events
+REASON_UNSCHEDULABLE: Final = "Unschedulable"
+REASON_SCHEDULABLE: Final = "Schedulable"
+REASON_SCHEDULER_ERROR: Final = "SchedulerError"
+REASON_NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
+REASON_NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
+REASON_NOT_ENOUGH_PODS_OF_TASK: Final = "NotEnoughPodsOfTask"
+REASON_GANG_READY: Final = "tasks in gang are ready to be scheduled"
+EVENT_SCHEDULED: Final = "Scheduled"
+EVENT_FAILED_SCHEDULING: Final = "FailedScheduling"
+EVENT_UNSCHEDULABLE: Final = "Unschedulable"
+EVENT_NORMAL: Final = "Normal"
+EVENT_WARNING: Final = "Warning"
+
+# PodGroup phases
+PHASE_PENDING: Final = "Pending"
+PHASE_INQUEUE: Final = "Inqueue"
+PHASE_RUNNING: Final = "Running"
+PHASE_UNKNOWN: Final = "Unknown"
+PHASE_COMPLETED: Final = "Completed"
+
+# Queue states
+QUEUE_OPEN: Final = "Open"
+QUEUE_CLOSED: Final = "Closed"
+QUEUE_CLOSING: Final = "Closing"
+QUEUE_UNKNOWN: Final = "Unknown"

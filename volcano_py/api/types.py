@@ -1,0 +1,382 @@
+"""Typed objects as the API server sends them, with the fields that are read here and no others.
+
+Unknown fields are skipped while decoding, which is what makes a pod cost 11 us instead of 500. Every list and map is
+empty when absent. Quantities stay text; :mod:`volcano_py.api.quantity` reads them.
+"""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from volcano_py.api.quantity import WireQuantity
+
+ResourceList = dict[str, WireQuantity]
+
+
+class Wire(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False):
+    """Base of all wire types: camelCase names, defaults left out when encoding, no cycles and so no GC tracking."""
+
+
+class OwnerReference(Wire):
+    """Who owns an object."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class ObjectMeta(Wire):
+    """What every object has."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: list[OwnerReference] = []
+
+
+class LabelSelectorRequirement(Wire):
+    """One requirement of a selector over labels or node labels."""
+
+    key: str
+    operator: str
+    values: list[str] = []
+
+
+class LabelSelector(Wire):
+    """A selector over labels: all of match_labels and all of match_expressions."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: list[LabelSelectorRequirement] = []
+
+
+class NodeSelectorTerm(Wire):
+    """All of its requirements on labels and fields."""
+
+    match_expressions: list[LabelSelectorRequirement] = []
+    match_fields: list[LabelSelectorRequirement] = []
+
+
+class NodeSelector(Wire):
+    """Any of its terms."""
+
+    node_selector_terms: list[NodeSelectorTerm] = []
+
+
+class PreferredSchedulingTerm(Wire):
+    """A term that adds its weight to the nodes it matches."""
+
+    weight: int = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+class NodeAffinity(Wire):
+    """Required and preferred nodes."""
+
+    required: NodeSelector | None = msgspec.field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: list[PreferredSchedulingTerm] = msgspec.field(
+        default_factory=list, name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class PodAffinityTerm(Wire):
+    """Pods to stand near to or away from."""
+
+    label_selector: LabelSelector | None = None
+    namespaces: list[str] = []
+    namespace_selector: LabelSelector | None = None
+    topology_key: str = ""
+
+
+class WeightedPodAffinityTerm(Wire):
+    """A pod affinity term that adds its weight."""
+
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(Wire):
+    """Required and preferred neighbours, or, as anti-affinity, pods to avoid."""
+
+    required: list[PodAffinityTerm] = msgspec.field(
+        default_factory=list, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: list[WeightedPodAffinityTerm] = msgspec.field(
+        default_factory=list, name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class Affinity(Wire):
+    """All affinities of a pod."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class Toleration(Wire):
+    """A taint that a pod puts up with."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class Taint(Wire):
+    """What a node keeps pods away with."""
+
+    key: str
+    effect: str
+    value: str = ""
+
+
+class ResourceRequirements(Wire):
+    """Requests and limits of a container or of a whole pod."""
+
+    requests: ResourceList = {}
+    limits: ResourceList = {}
+
+
+class ContainerPort(Wire):
+    """A port of a container."""
+
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    protocol: str = ""
+
+
+class Container(Wire):
+    """A container, init container or sidecar."""
+
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements = ResourceRequirements()
+    ports: list[ContainerPort] = []
+    restart_policy: str = ""
+
+
+class PersistentVolumeClaimSource(Wire):
+    """A volume that is a claim."""
+
+    claim_name: str = ""
+
+
+class Volume(Wire):
+    """A volume of a pod; only what ties it to a node is read."""
+
+    name: str = ""
+    persistent_volume_claim: PersistentVolumeClaimSource | None = None
+    ephemeral: dict[str, Any] | None = None
+
+
+class TopologySpreadConstraint(Wire):
+    """How evenly pods must stand over a topology."""
+
+    max_skew: int = 0
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+
+
+class PodResourceClaim(Wire):
+    """A claim for a device."""
+
+    name: str = ""
+
+
+class PodSchedulingGate(Wire):
+    """A gate that keeps a pod from being scheduled."""
+
+    name: str = ""
+
+
+class PodSpec(Wire):
+    """What a pod asks for."""
+
+    node_name: str = ""
+    scheduler_name: str = ""
+    containers: list[Container] = []
+    init_containers: list[Container] = []
+    overhead: ResourceList = {}
+    resources: ResourceRequirements | None = None
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: list[Toleration] = []
+    topology_spread_constraints: list[TopologySpreadConstraint] = []
+    priority: int | None = None
+    priority_class_name: str = ""
+    preemption_policy: str = ""
+    volumes: list[Volume] = []
+    resource_claims: list[PodResourceClaim] = []
+    scheduling_gates: list[PodSchedulingGate] = []
+    host_network: bool = False
+
+
+class Condition(Wire):
+    """A condition of a pod, node or PodGroup."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    transition_id: str = msgspec.field(default="", name="transitionID")
+    last_transition_time: datetime | None = None
+
+
+class PodStatus(Wire):
+    """Where a pod stands."""
+
+    phase: str = ""
+    conditions: list[Condition] = []
+    nominated_node_name: str = ""
+    start_time: datetime | None = None
+
+
+class Pod(Wire):
+    """A pod."""
+
+    metadata: ObjectMeta
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+class NodeSpec(Wire):
+    """What an operator says about a node."""
+
+    unschedulable: bool = False
+    taints: list[Taint] = []
+
+
+class NodeStatus(Wire):
+    """What a node has."""
+
+    allocatable: ResourceList = {}
+    capacity: ResourceList = {}
+    conditions: list[Condition] = []
+
+
+class Node(Wire):
+    """A node."""
+
+    metadata: ObjectMeta
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+
+class PodGroupSpec(Wire):
+    """A gang: how many of its pods must run together, and in which queue."""
+
+    min_member: int = 0
+    min_task_member: dict[str, int] = {}
+    queue: str = ""
+    priority_class_name: str = ""
+    min_resources: ResourceList | None = None
+
+
+class PodGroupStatus(Wire):
+    """Where a gang stands."""
+
+    phase: str = ""
+    conditions: list[Condition] = []
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+
+class PodGroup(Wire):
+    """A gang of pods."""
+
+    metadata: ObjectMeta
+    spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
+
+
+class QueueGuarantee(Wire):
+    """What is never taken from a queue."""
+
+    resource: ResourceList = {}
+
+
+class QueueSpec(Wire):
+    """A share of the cluster."""
+
+    weight: int = 1
+    capability: ResourceList = {}
+    deserved: ResourceList = {}
+    guarantee: QueueGuarantee = QueueGuarantee()
+    reclaimable: bool | None = None
+    parent: str = ""
+    priority: int = 0
+
+
+class QueueStatus(Wire):
+    """Where a queue stands."""
+
+    state: str = ""
+    allocated: ResourceList = {}
+
+
+class Queue(Wire):
+    """A queue."""
+
+    metadata: ObjectMeta
+    spec: QueueSpec = QueueSpec()
+    status: QueueStatus = QueueStatus()
+
+
+class PriorityClass(Wire):
+    """A named priority."""
+
+    metadata: ObjectMeta
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str = ""
+
+
+class ListMeta(Wire):
+    """What every list has."""
+
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+    remaining_item_count: int | None = None
+
+
+class StatusCause(Wire):
+    """One cause of a failed request."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class StatusDetails(Wire):
+    """What a failed request was about."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: list[StatusCause] = []
+    retry_after_seconds: int = 0
+
+
+class Status(Wire):
+    """The API server's answer when it has no object to give."""
+
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    code: int = 0
+    details: StatusDetails | None = None
