@@ -1,1 +1,1 @@
-"""What goes over the wire: typed objects, quantities, selectors and every key once; no behaviour beyond reading them."""
+"""What goes over the wire: typed objects, quantities and every key, once; no behaviour beyond reading them."""

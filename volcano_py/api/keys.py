@@ -7,9 +7,7 @@ SCHEDULING_GROUP: Final = "scheduling.volcano.sh"
 SCHEDULING_VERSION: Final = "v1beta1"
 
 # Pods
-GROUP_NAME: Final = (
-    "scheduling.k8s.io/group-name"  # annotation: the PodGroup a pod belongs to, in its own namespace
-)
+GROUP_NAME: Final = "scheduling.k8s.io/group-name"  # annotation: the PodGroup a pod belongs to, in its own namespace
 TASK_SPEC: Final = "volcano.sh/task-spec"  # annotation, else label: the role of a task in its job
 TASK_PRIORITY: Final = "volcano.sh/task-priority"  # annotation: integer that replaces spec.priority
 PREEMPTABLE: Final = "volcano.sh/preemptable"  # annotation, else label: "true" or "false"

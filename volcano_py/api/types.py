@@ -14,8 +14,8 @@ from volcano_py.api.quantity import WireQuantity
 ResourceList = dict[str, WireQuantity]
 
 
-class Wire(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False):
-    """Base of all wire types: camelCase names, defaults left out when encoding, no cycles and so no GC tracking."""
+class Wire(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, frozen=True, gc=False):
+    """Base of all wire types: immutable, camelCase names, defaults left out when encoding, not tracked by the GC."""
 
 
 class OwnerReference(Wire):
@@ -81,9 +81,7 @@ class PreferredSchedulingTerm(Wire):
 class NodeAffinity(Wire):
     """Required and preferred nodes."""
 
-    required: NodeSelector | None = msgspec.field(
-        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
-    )
+    required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: list[PreferredSchedulingTerm] = msgspec.field(
         default_factory=list, name="preferredDuringSchedulingIgnoredDuringExecution"
     )
