@@ -18,7 +18,7 @@ class Wire(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, fro
     """Base of all wire types: immutable, camelCase names, defaults left out when encoding, not tracked by the GC."""
 
 
-class OwnerReference(Wire):
+class OwnerReference(Wire, frozen=True):
     """Who owns an object."""
 
     api_version: str = ""
@@ -28,7 +28,7 @@ class OwnerReference(Wire):
     controller: bool = False
 
 
-class ObjectMeta(Wire):
+class ObjectMeta(Wire, frozen=True):
     """What every object has."""
 
     name: str = ""
@@ -43,7 +43,7 @@ class ObjectMeta(Wire):
     owner_references: list[OwnerReference] = []
 
 
-class LabelSelectorRequirement(Wire):
+class LabelSelectorRequirement(Wire, frozen=True):
     """One requirement of a selector over labels or node labels."""
 
     key: str
@@ -51,34 +51,34 @@ class LabelSelectorRequirement(Wire):
     values: list[str] = []
 
 
-class LabelSelector(Wire):
+class LabelSelector(Wire, frozen=True):
     """A selector over labels: all of match_labels and all of match_expressions."""
 
     match_labels: dict[str, str] = {}
     match_expressions: list[LabelSelectorRequirement] = []
 
 
-class NodeSelectorTerm(Wire):
+class NodeSelectorTerm(Wire, frozen=True):
     """All of its requirements on labels and fields."""
 
     match_expressions: list[LabelSelectorRequirement] = []
     match_fields: list[LabelSelectorRequirement] = []
 
 
-class NodeSelector(Wire):
+class NodeSelector(Wire, frozen=True):
     """Any of its terms."""
 
     node_selector_terms: list[NodeSelectorTerm] = []
 
 
-class PreferredSchedulingTerm(Wire):
+class PreferredSchedulingTerm(Wire, frozen=True):
     """A term that adds its weight to the nodes it matches."""
 
     weight: int = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
-class NodeAffinity(Wire):
+class NodeAffinity(Wire, frozen=True):
     """Required and preferred nodes."""
 
     required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
@@ -87,7 +87,7 @@ class NodeAffinity(Wire):
     )
 
 
-class PodAffinityTerm(Wire):
+class PodAffinityTerm(Wire, frozen=True):
     """Pods to stand near to or away from."""
 
     label_selector: LabelSelector | None = None
@@ -96,14 +96,14 @@ class PodAffinityTerm(Wire):
     topology_key: str = ""
 
 
-class WeightedPodAffinityTerm(Wire):
+class WeightedPodAffinityTerm(Wire, frozen=True):
     """A pod affinity term that adds its weight."""
 
     weight: int = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
-class PodAffinity(Wire):
+class PodAffinity(Wire, frozen=True):
     """Required and preferred neighbours, or, as anti-affinity, pods to avoid."""
 
     required: list[PodAffinityTerm] = msgspec.field(
@@ -114,7 +114,7 @@ class PodAffinity(Wire):
     )
 
 
-class Affinity(Wire):
+class Affinity(Wire, frozen=True):
     """All affinities of a pod."""
 
     node_affinity: NodeAffinity | None = None
@@ -122,7 +122,7 @@ class Affinity(Wire):
     pod_anti_affinity: PodAffinity | None = None
 
 
-class Toleration(Wire):
+class Toleration(Wire, frozen=True):
     """A taint that a pod puts up with."""
 
     key: str = ""
@@ -131,7 +131,7 @@ class Toleration(Wire):
     effect: str = ""
 
 
-class Taint(Wire):
+class Taint(Wire, frozen=True):
     """What a node keeps pods away with."""
 
     key: str
@@ -139,14 +139,14 @@ class Taint(Wire):
     value: str = ""
 
 
-class ResourceRequirements(Wire):
+class ResourceRequirements(Wire, frozen=True):
     """Requests and limits of a container or of a whole pod."""
 
     requests: ResourceList = {}
     limits: ResourceList = {}
 
 
-class ContainerPort(Wire):
+class ContainerPort(Wire, frozen=True):
     """A port of a container."""
 
     container_port: int = 0
@@ -155,7 +155,7 @@ class ContainerPort(Wire):
     protocol: str = ""
 
 
-class Container(Wire):
+class Container(Wire, frozen=True):
     """A container, init container or sidecar."""
 
     name: str = ""
@@ -165,13 +165,13 @@ class Container(Wire):
     restart_policy: str = ""
 
 
-class PersistentVolumeClaimSource(Wire):
+class PersistentVolumeClaimSource(Wire, frozen=True):
     """A volume that is a claim."""
 
     claim_name: str = ""
 
 
-class Volume(Wire):
+class Volume(Wire, frozen=True):
     """A volume of a pod; only what ties it to a node is read."""
 
     name: str = ""
@@ -179,7 +179,7 @@ class Volume(Wire):
     ephemeral: dict[str, Any] | None = None
 
 
-class TopologySpreadConstraint(Wire):
+class TopologySpreadConstraint(Wire, frozen=True):
     """How evenly pods must stand over a topology."""
 
     max_skew: int = 0
@@ -188,19 +188,19 @@ class TopologySpreadConstraint(Wire):
     label_selector: LabelSelector | None = None
 
 
-class PodResourceClaim(Wire):
+class PodResourceClaim(Wire, frozen=True):
     """A claim for a device."""
 
     name: str = ""
 
 
-class PodSchedulingGate(Wire):
+class PodSchedulingGate(Wire, frozen=True):
     """A gate that keeps a pod from being scheduled."""
 
     name: str = ""
 
 
-class PodSpec(Wire):
+class PodSpec(Wire, frozen=True):
     """What a pod asks for."""
 
     node_name: str = ""
@@ -222,7 +222,7 @@ class PodSpec(Wire):
     host_network: bool = False
 
 
-class Condition(Wire):
+class Condition(Wire, frozen=True):
     """A condition of a pod, node or PodGroup."""
 
     type: str
@@ -233,7 +233,7 @@ class Condition(Wire):
     last_transition_time: datetime | None = None
 
 
-class PodStatus(Wire):
+class PodStatus(Wire, frozen=True):
     """Where a pod stands."""
 
     phase: str = ""
@@ -242,7 +242,7 @@ class PodStatus(Wire):
     start_time: datetime | None = None
 
 
-class Pod(Wire):
+class Pod(Wire, frozen=True):
     """A pod."""
 
     metadata: ObjectMeta
@@ -250,14 +250,14 @@ class Pod(Wire):
     status: PodStatus = PodStatus()
 
 
-class NodeSpec(Wire):
+class NodeSpec(Wire, frozen=True):
     """What an operator says about a node."""
 
     unschedulable: bool = False
     taints: list[Taint] = []
 
 
-class NodeStatus(Wire):
+class NodeStatus(Wire, frozen=True):
     """What a node has."""
 
     allocatable: ResourceList = {}
@@ -265,7 +265,7 @@ class NodeStatus(Wire):
     conditions: list[Condition] = []
 
 
-class Node(Wire):
+class Node(Wire, frozen=True):
     """A node."""
 
     metadata: ObjectMeta
@@ -273,7 +273,7 @@ class Node(Wire):
     status: NodeStatus = NodeStatus()
 
 
-class PodGroupSpec(Wire):
+class PodGroupSpec(Wire, frozen=True):
     """A gang: how many of its pods must run together, and in which queue."""
 
     min_member: int = 0
@@ -283,7 +283,7 @@ class PodGroupSpec(Wire):
     min_resources: ResourceList | None = None
 
 
-class PodGroupStatus(Wire):
+class PodGroupStatus(Wire, frozen=True):
     """Where a gang stands."""
 
     phase: str = ""
@@ -293,7 +293,7 @@ class PodGroupStatus(Wire):
     failed: int = 0
 
 
-class PodGroup(Wire):
+class PodGroup(Wire, frozen=True):
     """A gang of pods."""
 
     metadata: ObjectMeta
@@ -301,13 +301,13 @@ class PodGroup(Wire):
     status: PodGroupStatus = PodGroupStatus()
 
 
-class QueueGuarantee(Wire):
+class QueueGuarantee(Wire, frozen=True):
     """What is never taken from a queue."""
 
     resource: ResourceList = {}
 
 
-class QueueSpec(Wire):
+class QueueSpec(Wire, frozen=True):
     """A share of the cluster."""
 
     weight: int = 1
@@ -319,14 +319,14 @@ class QueueSpec(Wire):
     priority: int = 0
 
 
-class QueueStatus(Wire):
+class QueueStatus(Wire, frozen=True):
     """Where a queue stands."""
 
     state: str = ""
     allocated: ResourceList = {}
 
 
-class Queue(Wire):
+class Queue(Wire, frozen=True):
     """A queue."""
 
     metadata: ObjectMeta
@@ -334,7 +334,7 @@ class Queue(Wire):
     status: QueueStatus = QueueStatus()
 
 
-class PriorityClass(Wire):
+class PriorityClass(Wire, frozen=True):
     """A named priority."""
 
     metadata: ObjectMeta
@@ -343,7 +343,7 @@ class PriorityClass(Wire):
     preemption_policy: str = ""
 
 
-class ListMeta(Wire):
+class ListMeta(Wire, frozen=True):
     """What every list has."""
 
     resource_version: str = ""
@@ -351,7 +351,7 @@ class ListMeta(Wire):
     remaining_item_count: int | None = None
 
 
-class StatusCause(Wire):
+class StatusCause(Wire, frozen=True):
     """One cause of a failed request."""
 
     reason: str = ""
@@ -359,7 +359,7 @@ class StatusCause(Wire):
     field: str = ""
 
 
-class StatusDetails(Wire):
+class StatusDetails(Wire, frozen=True):
     """What a failed request was about."""
 
     name: str = ""
@@ -370,7 +370,7 @@ class StatusDetails(Wire):
     retry_after_seconds: int = 0
 
 
-class Status(Wire):
+class Status(Wire, frozen=True):
     """The API server's answer when it has no object to give."""
 
     status: str = ""

@@ -1,0 +1,123 @@
+"""The cluster's objects as the core sees them: immutable records without wire details.
+
+A record says what an object *is*; where it stands (status, node, counts) lives in columns. Records are shared between
+the cache and every snapshot, so they are never changed, only replaced.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+
+
+class JobKey(NamedTuple):
+    """The namespace and name of a PodGroup."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class TaskRef(NamedTuple):
+    """One pod, not merely one of its name: a pod recreated under the same name has another uid."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class TaskRecord(msgspec.Struct, frozen=True, gc=False):
+    """One pod. Small on purpose: there may be a hundred thousand."""
+
+    uid: str
+    namespace: str
+    name: str
+    job: str | None  # name of the PodGroup in the same namespace
+    shape: int  # id of the shape it was interned under
+    priority: int = 1  # pod.spec.priority, 1 when absent; the annotation volcano.sh/task-priority replaces it
+    creation: float = 0.0  # seconds since the epoch
+    role: str = ""  # volcano.sh/task-spec
+    foreign: bool = False  # asks for another scheduler: counted where it stands, never placed by us
+    condition: str = ""  # message of PodScheduled=False as it stands on the pod, "" when there is none
+
+    @property
+    def ref(self) -> TaskRef:
+        """The identity used in decisions."""
+        return TaskRef(self.namespace, self.name, self.uid)
+
+    @property
+    def key(self) -> JobKey | None:
+        """The job it belongs to."""
+        return None if self.job is None else JobKey(self.namespace, self.job)
+
+
+class GroupCondition(NamedTuple):
+    """A condition of a PodGroup; times are the shell's business."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str
+    transition_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """One PodGroup: the rule of the gang, its queue, and what its status says now."""
+
+    key: JobKey
+    uid: str
+    queue: str
+    min_available: int = 0
+    task_min_available: Mapping[str, int] = field(default_factory=dict)  # role -> minimum of that role
+    min_resources: Mapping[str, float] | None = None  # resource -> amount
+    priority: int = 0  # value of the PriorityClass, else the global default, else 0
+    creation: float = 0.0  # seconds since the epoch
+    phase: str = ""  # as it stands on the wire, "" counts as Pending
+    conditions: tuple[GroupCondition, ...] = ()
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRecord:
+    """One queue."""
+
+    name: str
+    uid: str = ""
+    weight: int = 1
+    priority: int = 0
+    creation: float = 0.0  # seconds since the epoch
+    state: str = ""  # "" counts as Open: no controller has been there yet
+
+    @property
+    def open(self) -> bool:
+        """Whether it takes new work."""
+        return self.state in ("", "Open")
+
+
+class TaintRecord(NamedTuple):
+    """A taint of a node."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """One node: what it has and what it keeps away."""
+
+    name: str
+    allocatable: Mapping[str, float] = field(default_factory=dict)  # resource -> amount
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[TaintRecord, ...] = ()
+    unschedulable: bool = False
+    closed: str = ""  # why nothing more may be placed here, "" when it may

@@ -1,0 +1,61 @@
+"""Why not: every "no" is a value with plugin, stable code and numbers, from which all texts are made.
+
+Texts follow Volcano's FitErrors word for word, except that the node count is always the true number of nodes.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Remedy(Enum):
+    """Whether an eviction could help (kube-scheduler: Unschedulable and UnschedulableAndUnresolvable)."""
+
+    EVICTION = "Unschedulable"
+    NONE = "UnschedulableAndUnresolvable"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Reason:
+    """One kind of refusal; ``code`` is stable, ``text`` is what users read."""
+
+    plugin: str
+    code: str
+    text: str
+    resolvable: bool = False  # an eviction could lift it
+
+    @property
+    def remedy(self) -> Remedy:
+        """What could help."""
+        return Remedy.EVICTION if self.resolvable else Remedy.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """How many nodes refused a task for one reason."""
+
+    reason: Reason
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a task found no node: the refusals of all nodes, or one reason that has nothing to do with nodes."""
+
+    n_nodes: int
+    refusals: tuple[Refusal, ...] = ()
+    blocked: Reason | None = None
+
+    @property
+    def message(self) -> str:
+        """The text for conditions and events; equal rejections have equal texts."""
+        if self.blocked is not None:
+            return self.blocked.text
+        return unavailable(self.n_nodes, ((refusal.nodes, refusal.reason.text) for refusal in self.refusals))
+
+
+def unavailable(n_nodes: int, reasons: Iterable[tuple[int, str]]) -> str:
+    """Return ``0/5 nodes are unavailable: 3 Insufficient cpu, 2 node(s) were unschedulable.``, sorted as text."""
+    histogram = ", ".join(sorted(f"{count} {text}" for count, text in reasons))
+    head = f"0/{n_nodes} nodes are unavailable"
+    return f"{head}: {histogram}." if histogram else head

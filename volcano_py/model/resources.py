@@ -1,0 +1,147 @@
+"""Resources as numbers: which dimensions there are, how quantities become amounts, when two amounts count as equal.
+
+Amounts are float64 and always whole: cpu in thousandths of a core, memory in bytes, ``pods`` in pods, every other
+resource in thousandths. Whole numbers below 2^53 add and subtract without error, which is why undo can be exact.
+
+Volcano compares with an absolute tolerance of 0.1 (its ``minResource``); so does everything here.
+"""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.api import keys
+from volcano_py.api.quantity import QuantityError, WireQuantity, milli, parse_quantity, whole
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+EPSILON: Final = 0.1
+"""Two amounts closer than this are the same amount (Volcano: minResource)."""
+
+CPU_ROW: Final = 0
+MEMORY_ROW: Final = 1
+PODS_ROW: Final = 2
+_FIRST: Final = (keys.CPU, keys.MEMORY, keys.PODS)
+
+
+class ResourceRegistry:
+    """The resources seen so far, each with a row number that never changes."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._rows: dict[str, int] = {name: row for row, name in enumerate(_FIRST)}
+        for name in names:
+            self.row(name)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names in row order: cpu, memory, pods, then others as they were first seen."""
+        return tuple(self._rows)
+
+    def row(self, name: str) -> int:
+        """Return the row of a resource; a new name gets the next row."""
+        return self._rows.setdefault(name, len(self._rows))
+
+    def find(self, name: str) -> int | None:
+        """Return the row of a resource, or None if it has not been seen."""
+        return self._rows.get(name)
+
+    def vector(self, amounts: Mapping[str, float]) -> Floats:
+        """Return amounts as a vector in row order, shape (n_resources,); names that were never seen are left out."""
+        vector = np.zeros(len(self._rows))
+        for name, amount in amounts.items():
+            row = self._rows.get(name)
+            if row is not None:
+                vector[row] = amount
+        return vector
+
+    def frozen(self) -> "ResourceRegistry":
+        """Return a copy that later growth of this one does not reach."""
+        return ResourceRegistry(self._rows)
+
+
+def is_scalar(name: str) -> bool:
+    """Say whether a resource other than cpu, memory and pods is counted at all.
+
+    Counted are ephemeral-storage, extended resources, huge pages, names under kubernetes.io/ and attachable volumes;
+    quota names such as ``requests.nvidia.com/gpu`` and ``count/pods`` are not (Volcano: NewResource).
+    """
+    if name == keys.EPHEMERAL_STORAGE or name.startswith((keys.HUGEPAGES_PREFIX, keys.ATTACHABLE_VOLUMES_PREFIX)):
+        return True
+    return "/" in name and not name.startswith(("count/", "requests."))
+
+
+def amount_of(name: str, value: Fraction) -> float | None:
+    """Return the amount of a resource in its own unit, or None for a resource that is not counted."""
+    if name == keys.CPU:
+        return float(milli(value))
+    if name in (keys.MEMORY, keys.PODS):
+        return float(whole(value))
+    return float(milli(value)) if is_scalar(name) else None
+
+
+def amounts_of(quantities: Mapping[str, WireQuantity], where: str) -> dict[str, float]:
+    """Return the amounts of a resource list; raise QuantityError that names the field if a quantity cannot be read."""
+    amounts: dict[str, float] = {}
+    for name, written in quantities.items():
+        amount = amount_of(name, read_quantity(written, f"{where}[{name}]"))
+        if amount is not None:
+            amounts[name] = amount
+    return amounts
+
+
+def read_quantity(written: WireQuantity, where: str) -> Fraction:
+    """Return the value of a quantity; raise QuantityError that names the field it stands in."""
+    try:
+        return parse_quantity(written)
+    except QuantityError as error:
+        raise QuantityError(f"{where}: {error}") from None
+
+
+def compared_rows(request: Floats) -> NDArray[np.intp]:
+    """Return the rows in which a request is compared with what is available: cpu, memory and all that it asks for.
+
+    Volcano's LessEqual looks at every dimension of its left side; cpu and memory are always there, so a node whose
+    idle cpu is negative takes no pod at all, while a negative idle GPU matters only to pods that ask for GPUs.
+    """
+    relevant = request > 0
+    relevant[[CPU_ROW, MEMORY_ROW]] = True
+    return np.flatnonzero(relevant)
+
+
+def fits(request: Floats, available: Floats, rows: NDArray[np.intp]) -> Bools:
+    """Say for each node whether request (n_resources,) is at most available (n_resources, n_nodes) in the given rows."""
+    result: Bools = (request[rows, None] < available[rows] + EPSILON).all(axis=0)
+    return result
+
+
+def first_lacking(request: Floats, available: Floats, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return for each node the first of the given rows of which it has too little, -1 where everything fits."""
+    lacking = request[rows, None] >= available[rows] + EPSILON
+    return np.where(lacking.any(axis=0), rows[lacking.argmax(axis=0)], -1)
+
+
+def is_empty(request: Floats) -> bool:
+    """Say whether a request asks for nothing but its own place (pods do not count), the mark of a best-effort task."""
+    return not (np.delete(request, PODS_ROW) >= EPSILON).any()
+
+
+def format_amount(name: str, amount: float) -> str:
+    """Return an amount as people write it: cores, binary memory, plain counts."""
+    if name == keys.CPU:
+        return f"{amount / 1000:g}"
+    if name == keys.MEMORY or name.startswith(keys.HUGEPAGES_PREFIX) or name == keys.EPHEMERAL_STORAGE:
+        size = amount if name == keys.MEMORY else amount / 1000
+        for power, suffix in ((4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):
+            if abs(size) >= 1024**power:
+                return f"{size / 1024**power:.4g}{suffix}"
+        return f"{size:g}"
+    return f"{amount:g}" if name == keys.PODS else f"{amount / 1000:g}"
