@@ -38,8 +38,7 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     uid: str
     namespace: str
     name: str
-    job: str | None  # name of the PodGroup in the same namespace
-    shape: int  # id of the shape it was interned under
+    job: str | None = None  # name of the PodGroup in the same namespace
     priority: int = 1  # pod.spec.priority, 1 when absent; the annotation volcano.sh/task-priority replaces it
     creation: float = 0.0  # seconds since the epoch
     role: str = ""  # volcano.sh/task-spec

@@ -118,9 +118,8 @@ def compared_rows(request: Floats) -> NDArray[np.intp]:
 
 
 def fits(request: Floats, available: Floats, rows: NDArray[np.intp]) -> Bools:
-    """Say for each node whether request (n_resources,) is at most available (n_resources, n_nodes) in the given rows."""
-    result: Bools = (request[rows, None] < available[rows] + EPSILON).all(axis=0)
-    return result
+    """Say for each node whether request (n_resources,) is at most available (n_resources, n_nodes) in these rows."""
+    return np.asarray((request[rows, None] < available[rows] + EPSILON).all(axis=0))
 
 
 def first_lacking(request: Floats, available: Floats, rows: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -1,0 +1,1 @@
+"""The cluster as columns: an incremental store, private snapshots of it, and the journal that undoes."""

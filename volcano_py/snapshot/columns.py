@@ -1,0 +1,268 @@
+"""The columns of a snapshot: nodes, tasks and jobs as arrays, with the records they describe beside them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.model.objects import JobRecord, NodeRecord, QueueRecord, TaintRecord, TaskRecord
+from volcano_py.model.resources import PODS_ROW, Bools, Floats, ResourceRegistry
+from volcano_py.model.shape import Shape
+from volcano_py.snapshot import layout
+
+Ints = NDArray[np.int64]
+Rows = NDArray[np.intp]
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelColumn:
+    """The values of one label over all nodes, as codes; 0 means that the node does not have the label."""
+
+    codes: Codes  # (n_nodes,)
+    values: Sequence[str]  # values[code]; values[0] is unused
+
+    def table(self) -> Bools:
+        """Return an all-False answer per code, shape (n_codes,), to be filled and used as ``table[codes]``."""
+        return np.zeros(len(self.values), dtype=bool)
+
+
+@dataclass(frozen=True, eq=False)
+class NodeStatics:
+    """What does not change while a cycle runs. Rows are nodes in order of their names, whatever their history."""
+
+    layout: int  # grows when nodes come or go; row numbers are comparable only within one layout
+    names: tuple[str, ...]
+    records: tuple[NodeRecord, ...]
+    versions: Ints  # (n_nodes,), changes whenever the record of the node changes
+    labels: dict[str, LabelColumn]
+    taint_ids: Codes  # (n_nodes,), index into taint_sets
+    taint_sets: tuple[tuple[TaintRecord, ...], ...]
+    unschedulable: Bools  # (n_nodes,)
+    closed: Bools  # (n_nodes,), see NodeRecord.closed
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Row by node name."""
+        return {name: row for row, name in enumerate(self.names)}
+
+
+class NodeColumns:
+    """Nodes as columns, or a view of some of them; resources are rows, nodes are columns.
+
+    A view made by :meth:`rows_view` or :meth:`after` has the same attributes for fewer nodes, in the order given, so a
+    policy written for all nodes serves one node, a group, or nodes as they would be after some placements.
+    """
+
+    __slots__ = ("_n", "allocatable", "block", "rows", "statics")
+
+    def __init__(self, statics: NodeStatics, block: Floats, allocatable: Floats, rows: Rows | None = None) -> None:
+        self.statics = statics
+        self.block = block  # (layout.node_rows(n_resources), n_nodes)
+        self.allocatable = allocatable  # (n_resources, n_nodes)
+        self.rows = rows  # which rows of the statics these are; None means all of them
+        self._n = len(allocatable)
+
+    def __len__(self) -> int:
+        return int(self.block.shape[1])
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names in row order."""
+        if self.rows is None:
+            return self.statics.names
+        return [self.statics.names[row] for row in self.rows]
+
+    @property
+    def idle(self) -> Floats:
+        """What is left: allocatable minus used; may be negative."""
+        return self.block[: self._n]
+
+    @property
+    def used(self) -> Floats:
+        """What tasks on the node hold, terminating ones included."""
+        return self.block[self._n : 2 * self._n]
+
+    @property
+    def releasing(self) -> Floats:
+        """What terminating tasks will give back."""
+        return self.block[2 * self._n : 3 * self._n]
+
+    @property
+    def pipelined(self) -> Floats:
+        """What is promised out of `releasing`."""
+        return self.block[3 * self._n : 4 * self._n]
+
+    @property
+    def future_idle(self) -> Floats:
+        """Idle + releasing - pipelined; may be negative in a dimension."""
+        return self.idle + self.releasing - self.pipelined
+
+    @property
+    def requested(self) -> Floats:
+        """Requests of the pods that kube-scheduler's NodeInfo would hold."""
+        return self.block[4 * self._n : 5 * self._n]
+
+    @property
+    def nonzero(self) -> Floats:
+        """The same for cpu and memory, with kube-scheduler's defaults for missing requests, shape (2, n_nodes)."""
+        return self.block[5 * self._n :]
+
+    @property
+    def pod_count(self) -> Floats:
+        """Number of pods on each node, promised ones included, shape (n_nodes,)."""
+        count: Floats = self.block[4 * self._n + PODS_ROW]
+        return count
+
+    def label(self, key: str) -> LabelColumn | None:
+        """Return the column of a label, None if no node has it."""
+        column = self.statics.labels.get(key)
+        if column is None or self.rows is None:
+            return column
+        return LabelColumn(column.codes[self.rows], column.values)
+
+    @property
+    def taint_ids(self) -> Codes:
+        """Index into ``statics.taint_sets``, shape (n_nodes,)."""
+        return self.statics.taint_ids if self.rows is None else self.statics.taint_ids[self.rows]
+
+    @property
+    def unschedulable(self) -> Bools:
+        """Cordoned nodes, shape (n_nodes,)."""
+        return self.statics.unschedulable if self.rows is None else self.statics.unschedulable[self.rows]
+
+    @property
+    def closed(self) -> Bools:
+        """Nodes that must not take anything more, shape (n_nodes,)."""
+        return self.statics.closed if self.rows is None else self.statics.closed[self.rows]
+
+    def rows_view(self, rows: Rows) -> "NodeColumns":
+        """Return these nodes, copied, in the order given; rows may repeat."""
+        base = rows if self.rows is None else self.rows[rows]
+        return NodeColumns(self.statics, self.block[:, rows], self.allocatable[:, rows], base)
+
+    def after(self, rows: Rows, copies: Ints, delta: Floats) -> "NodeColumns":
+        """Return these nodes as they would be with ``copies[i]`` more times ``delta`` on node ``rows[i]``."""
+        view = self.rows_view(rows)
+        view.block += delta[:, None] * copies
+        return view
+
+
+class TaskColumns:
+    """Tasks as columns; rows are in no particular order, and a row without a record is free."""
+
+    __slots__ = ("creation", "job", "node", "priority", "records", "shape", "status", "suffix")
+
+    def __init__(
+        self,
+        records: list[TaskRecord | None],
+        status: NDArray[np.int8],
+        node: Codes,
+        job: Codes,
+        shape: Codes,
+        priority: Ints,
+        creation: Floats,
+        suffix: Ints,
+    ) -> None:
+        self.records = records
+        self.status = status  # TaskStatus
+        self.node = node  # row of the node, -1 for none or for one that is not in the snapshot
+        self.job = job  # row of the job, -1 for none
+        self.shape = shape  # id of the shape
+        self.priority = priority
+        self.creation = creation  # seconds since the epoch
+        self.suffix = suffix  # the number that ends the name, -1 if it does not end in one (see store)
+
+    def record(self, row: int) -> TaskRecord:
+        """Return the record of a row that is not free."""
+        record = self.records[row]
+        if record is None:
+            raise LookupError(f"task row {row} is free")
+        return record
+
+
+class JobColumns:
+    """Jobs as columns; rows are in no particular order, and a row without a record has no PodGroup."""
+
+    __slots__ = ("_n", "block", "creation", "min_available", "phase", "priority", "records")
+
+    def __init__(
+        self,
+        records: list[JobRecord | None],
+        block: Floats,
+        n_resources: int,
+        min_available: Ints,
+        priority: Ints,
+        creation: Floats,
+        phase: NDArray[np.int8],
+    ) -> None:
+        self.records = records
+        self.block = block  # (layout.job_rows(n_resources), n_jobs)
+        self._n = n_resources
+        self.min_available = min_available
+        self.priority = priority
+        self.creation = creation
+        self.phase = phase  # PodGroupPhase
+
+    def __len__(self) -> int:
+        return int(self.block.shape[1])
+
+    @property
+    def counts(self) -> Floats:
+        """Number of tasks by status, shape (N_STATUSES, n_jobs)."""
+        return self.block[: layout.BEST_EFFORT_ROW]
+
+    @property
+    def pending_best_effort(self) -> Floats:
+        """Pending tasks that ask for nothing, shape (n_jobs,)."""
+        count: Floats = self.block[layout.BEST_EFFORT_ROW]
+        return count
+
+    def _section(self, section: int) -> Floats:
+        start = layout.JOB_HEAD + section * self._n
+        return self.block[start : start + self._n]
+
+    @property
+    def allocated(self) -> Floats:
+        """Requests of tasks in allocated statuses, shape (n_resources, n_jobs)."""
+        return self._section(layout.ALLOCATED)
+
+    @property
+    def pending(self) -> Floats:
+        """Requests of pending tasks, shape (n_resources, n_jobs)."""
+        return self._section(layout.PENDING)
+
+    @property
+    def total(self) -> Floats:
+        """Requests of all tasks, shape (n_resources, n_jobs)."""
+        return self._section(layout.TOTAL)
+
+    def record(self, row: int) -> JobRecord:
+        """Return the record of a row that has a PodGroup."""
+        record = self.records[row]
+        if record is None:
+            raise LookupError(f"job row {row} has no PodGroup")
+        return record
+
+    def present(self) -> Iterator[tuple[int, JobRecord]]:
+        """Yield the jobs that have a PodGroup, by namespace and name."""
+        rows = [(record.key, row, record) for row, record in enumerate(self.records) if record is not None]
+        rows.sort(key=lambda entry: entry[0])
+        for _, row, record in rows:
+            yield row, record
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A private picture of the cluster: a cycle may change its columns, nobody else looks at them."""
+
+    resources: ResourceRegistry
+    nodes: NodeColumns
+    tasks: TaskColumns
+    jobs: JobColumns
+    queues: dict[str, QueueRecord]
+    shapes: list[Shape | None]  # by id
+    requests: Floats  # (n_resources, n_shapes)
+    nonzero: Floats  # (2, n_shapes)

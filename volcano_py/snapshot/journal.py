@@ -1,0 +1,73 @@
+"""The undo log of a cycle: what was added is subtracted, what was replaced is put back, newest first.
+
+Amounts are whole numbers below 2^53, so subtracting what was added restores every bit (`model.resources`).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.model.resources import Floats
+
+Rows = NDArray[np.intp]
+
+
+class _Added(NamedTuple):
+    block: Floats
+    columns: Rows | int
+    amounts: Floats
+
+
+class _Replaced(NamedTuple):
+    column: NDArray[Any]
+    rows: Rows | int
+    old: Any
+
+
+class Journal:
+    """Applies changes to columns and remembers how to take them back.
+
+    A checkpoint is a position in the log; checkpoints nest as far as one likes. ``touched`` lists the nodes of every
+    change and of every undo, in order, for caches that refresh only what moved.
+    """
+
+    __slots__ = ("_log", "touched")
+
+    def __init__(self) -> None:
+        self._log: list[_Added | _Replaced] = []
+        self.touched: list[Rows | int] = []
+
+    def checkpoint(self) -> int:
+        """Return the present position."""
+        return len(self._log)
+
+    def add(self, block: Floats, columns: Rows | int, amounts: Floats) -> None:
+        """Add amounts to some columns of a block (n_rows, n_columns).
+
+        ``columns`` is one index and ``amounts`` (n_rows,), or distinct indexes (n,) and ``amounts`` (n_rows, n).
+        """
+        block[:, columns] += amounts
+        self._log.append(_Added(block, columns, amounts))
+
+    def add_to_nodes(self, block: Floats, columns: Rows | int, amounts: Floats) -> None:
+        """Do the same to the nodes' block and note the nodes as touched."""
+        self.add(block, columns, amounts)
+        self.touched.append(columns)
+
+    def replace(self, column: NDArray[Any], rows: Rows | int, values: Any) -> None:
+        """Set some elements of a column, remembering what stood there."""
+        old = column[rows] if isinstance(rows, int) else column[rows].copy()
+        column[rows] = values
+        self._log.append(_Replaced(column, rows, old))
+
+    def rollback(self, checkpoint: int, nodes: Floats | None = None) -> None:
+        """Take back everything since the checkpoint; changes to ``nodes`` are noted as touched again."""
+        while len(self._log) > checkpoint:
+            entry = self._log.pop()
+            if isinstance(entry, _Added):
+                entry.block[:, entry.columns] -= entry.amounts
+                if entry.block is nodes:
+                    self.touched.append(entry.columns)
+            else:
+                entry.column[entry.rows] = entry.old

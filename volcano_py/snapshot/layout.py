@@ -1,0 +1,80 @@
+"""Which row of a block holds what, and what a task in some status adds to its node and to its job.
+
+Everything that changes with a placement lies in one block per kind of object, so that a placement is one numpy
+addition and its undo one subtraction.
+
+Node block, R resources: idle (R), used (R), releasing (R), pipelined (R), requested (R), nonzero (2).
+``idle used releasing pipelined`` are Volcano's accounting. ``requested`` and ``nonzero`` are what kube-scheduler's
+NodeInfo would hold: pods placed or promised in this session count at once, ``nonzero`` has its default requests.
+
+Job block: number of tasks by status, pending best-effort tasks (1), allocated (R), pending (R), total (R).
+"""
+
+from typing import Final
+
+import numpy as np
+
+from volcano_py.model.resources import Floats
+from volcano_py.model.statuses import ALLOCATED_STATUSES, N_STATUSES, OCCUPYING_STATUSES, TaskStatus
+
+N_NONZERO: Final = 2
+IDLE, USED, RELEASING, PIPELINED, REQUESTED = range(5)
+BEST_EFFORT_ROW: Final = N_STATUSES
+JOB_HEAD: Final = N_STATUSES + 1
+ALLOCATED, PENDING, TOTAL = range(3)
+
+
+def _node_signs() -> Floats:
+    signs = np.zeros((N_STATUSES, 5))
+    for status in OCCUPYING_STATUSES:
+        signs[status, [IDLE, USED, REQUESTED]] = (-1, 1, 1)
+    signs[TaskStatus.RELEASING, RELEASING] = 1
+    signs[TaskStatus.PIPELINED, [PIPELINED, REQUESTED]] = 1
+    return signs
+
+
+_NODE_SIGNS: Final = _node_signs()
+
+
+def node_rows(n_resources: int) -> int:
+    """Return the height of a node block."""
+    return 5 * n_resources + N_NONZERO
+
+
+def job_rows(n_resources: int) -> int:
+    """Return the height of a job block."""
+    return JOB_HEAD + 3 * n_resources
+
+
+def node_delta(status: TaskStatus, request: Floats, nonzero: Floats) -> Floats:
+    """Return what a task in this status adds to the block of the node it stands on, shape (node_rows,)."""
+    signs = _NODE_SIGNS[status]
+    return np.concatenate(((signs[:, None] * request).ravel(), signs[REQUESTED] * nonzero))
+
+
+def job_delta(status: TaskStatus, request: Floats, best_effort: bool) -> Floats:
+    """Return what a task in this status adds to the block of its job, shape (job_rows,)."""
+    delta = np.zeros(job_rows(len(request)))
+    delta[status] = 1
+    delta[BEST_EFFORT_ROW] = status is TaskStatus.PENDING and best_effort
+    sections = delta[JOB_HEAD:].reshape(3, len(request))
+    sections[ALLOCATED] = request * (status in ALLOCATED_STATUSES)
+    sections[PENDING] = request * (status is TaskStatus.PENDING)
+    sections[TOTAL] = request
+    return delta
+
+
+def widen_nodes(block: Floats, old: int, new: int) -> Floats:
+    """Return a node block of ``old`` resources laid out for ``new`` ones; the added rows are zero."""
+    wide = np.zeros((node_rows(new), block.shape[1]))
+    wide[: 5 * new].reshape(5, new, -1)[:, :old] = block[: 5 * old].reshape(5, old, -1)
+    wide[5 * new :] = block[5 * old :]
+    return wide
+
+
+def widen_jobs(block: Floats, old: int, new: int) -> Floats:
+    """Return a job block of ``old`` resources laid out for ``new`` ones; the added rows are zero."""
+    wide = np.zeros((job_rows(new), block.shape[1]))
+    wide[:JOB_HEAD] = block[:JOB_HEAD]
+    wide[JOB_HEAD:].reshape(3, new, -1)[:, :old] = block[JOB_HEAD:].reshape(3, old, -1)
+    return wide

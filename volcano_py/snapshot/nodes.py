@@ -1,0 +1,175 @@
+"""The node half of the store: what every node has and holds, kept up to date change by change."""
+
+import numpy as np
+
+from volcano_py.model.objects import NodeRecord, TaintRecord
+from volcano_py.model.resources import Floats, ResourceRegistry
+from volcano_py.snapshot import layout
+from volcano_py.snapshot.columns import Codes, LabelColumn, NodeColumns, NodeStatics
+from volcano_py.snapshot.rows import RowTable, grown
+
+
+class _Values:
+    """The values of one label, each with a code; codes start at 1."""
+
+    __slots__ = ("codes", "values")
+
+    def __init__(self) -> None:
+        self.codes: dict[str, int] = {}
+        self.values = [""]
+
+    def code(self, value: str) -> int:
+        found = self.codes.get(value)
+        if found is None:
+            found = self.codes[value] = len(self.values)
+            self.values.append(value)
+        return found
+
+
+class NodeStore:
+    """Nodes by name, each with its row in the block.
+
+    A node that is only known because a task stands on it has a row and no record; it appears in no snapshot, and its
+    accounting is right from the moment the node itself arrives.
+    """
+
+    def __init__(self, resources: ResourceRegistry) -> None:
+        self._resources = resources
+        self._n_resources = len(resources)
+        self._table: RowTable[str] = RowTable()
+        self._records: list[NodeRecord | None] = []
+        self._tasks: list[int] = []  # tasks standing on the row
+        self.block = np.zeros((layout.node_rows(self._n_resources), 0))
+        self._allocatable = np.zeros((self._n_resources, 0))
+        self._versions = np.zeros(0, dtype=np.int64)
+        self._version = 0
+        self._layout = 0
+        self._values: dict[str, _Values] = {}
+        self._taint_sets: dict[tuple[TaintRecord, ...], int] = {(): 0}
+        self._statics: NodeStatics | None = None
+        self._order = np.zeros(0, dtype=np.intp)
+        self._rank = np.zeros(0, dtype=np.int32)
+
+    def __len__(self) -> int:
+        return sum(record is not None for record in self._records)
+
+    def record(self, name: str) -> NodeRecord | None:
+        """Return the record of a node, None if it is not known or only a place where a task stands."""
+        row = self._table.get(name)
+        return None if row is None else self._records[row]
+
+    def set(self, record: NodeRecord) -> None:
+        """Add a node or replace what is known of it."""
+        for name in record.allocatable:
+            self._resources.row(name)
+        self.grow()
+        row = self.row(record.name)
+        previous = self._records[row]
+        if previous == record:
+            return
+        if previous is None:
+            self._layout += 1
+        allocatable = self._resources.vector(record.allocatable)
+        self.block[: self._n_resources, row] += allocatable - self._allocatable[:, row]
+        self._allocatable[:, row] = allocatable
+        self._records[row] = record
+        self._version += 1
+        self._versions[row] = self._version
+        self._statics = None
+
+    def remove(self, name: str) -> None:
+        """Forget a node; tasks that still stand on it keep their accounts for the day it returns."""
+        row = self._table.get(name)
+        if row is None or self._records[row] is None:
+            return
+        self.block[: self._n_resources, row] -= self._allocatable[:, row]
+        self._allocatable[:, row] = 0
+        self._records[row] = None
+        self._layout += 1
+        self._statics = None
+        self._drop_if_unused(name, row)
+
+    def row(self, name: str) -> int:
+        """Return the row of a node, making a place for one that is not known yet."""
+        row = self._table.get(name)
+        if row is not None:
+            return row
+        row = self._table.add(name)
+        self._statics = None  # ranks must reach the new row
+        if row == len(self._records):
+            self._records.append(None)
+            self._tasks.append(0)
+            self.block = grown(self.block, self._table.height)
+            self._allocatable = grown(self._allocatable, self._table.height)
+            self._versions = grown(self._versions, self._table.height)
+        return row
+
+    def add_task(self, name: str, delta: Floats) -> int:
+        """Add a task's amounts to a node and return the node's row."""
+        row = self.row(name)
+        self._tasks[row] += 1
+        self.block[:, row] += delta
+        return row
+
+    def remove_task(self, name: str, delta: Floats) -> None:
+        """Take a task's amounts from a node."""
+        row = self.row(name)
+        self._tasks[row] -= 1
+        self.block[:, row] -= delta
+        self._drop_if_unused(name, row)
+
+    def _drop_if_unused(self, name: str, row: int) -> None:
+        if self._tasks[row] == 0 and self._records[row] is None:
+            self._table.remove(name)
+            self.block[:, row] = 0
+
+    def grow(self) -> None:
+        """Make room for every resource that has been registered since."""
+        new = len(self._resources)
+        if new != self._n_resources:
+            self.block = layout.widen_nodes(self.block, self._n_resources, new)
+            self._allocatable = np.pad(self._allocatable, ((0, new - self._n_resources), (0, 0)))
+            self._n_resources = new
+
+    def columns(self) -> NodeColumns:
+        """Return a private copy of all nodes, in order of their names."""
+        statics = self._statics
+        if statics is None:
+            statics = self._statics = self._arrange()
+        return NodeColumns(statics, self.block[:, self._order], self._allocatable[:, self._order])
+
+    def rank(self, rows: Codes) -> Codes:
+        """Return the rows of the last `columns` for rows of the store; -1 for none and for a place without a node."""
+        ranks: Codes = self._rank[rows]
+        return ranks
+
+    def _arrange(self) -> NodeStatics:
+        found = sorted((record.name, row, record) for row, record in enumerate(self._records) if record is not None)
+        self._order = np.array([row for _, row, _ in found], dtype=np.intp)
+        self._rank = np.full(self._table.height + 1, -1, dtype=np.int32)  # the last element answers for row -1
+        self._rank[self._order] = np.arange(len(found), dtype=np.int32)
+        records = tuple(record for _, _, record in found)
+        return NodeStatics(
+            layout=self._layout,
+            names=tuple(record.name for record in records),
+            records=records,
+            versions=self._versions[self._order],
+            labels=self._label_columns(records),
+            taint_ids=np.array([self._taint_id(record.taints) for record in records], dtype=np.int32),
+            taint_sets=tuple(self._taint_sets),
+            unschedulable=np.array([record.unschedulable for record in records], dtype=bool),
+            closed=np.array([bool(record.closed) for record in records], dtype=bool),
+        )
+
+    def _label_columns(self, records: tuple[NodeRecord, ...]) -> dict[str, LabelColumn]:
+        columns: dict[str, np.ndarray[tuple[int], np.dtype[np.int32]]] = {}
+        for row, record in enumerate(records):
+            for key, value in record.labels.items():
+                codes = columns.get(key)
+                if codes is None:
+                    codes = columns[key] = np.zeros(len(records), dtype=np.int32)
+                codes[row] = self._values.setdefault(key, _Values()).code(value)
+        return {key: LabelColumn(codes, tuple(self._values[key].values)) for key, codes in columns.items()}
+
+    def _taint_id(self, taints: tuple[TaintRecord, ...]) -> int:
+        return self._taint_sets.setdefault(taints, len(self._taint_sets))

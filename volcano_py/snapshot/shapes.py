@@ -1,0 +1,97 @@
+"""Interned shapes: equal shapes get one id, and an id is free again when no task has it."""
+
+import numpy as np
+
+from volcano_py.model.resources import Floats, ResourceRegistry
+from volcano_py.model.shape import Shape
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot import layout
+from volcano_py.snapshot.rows import grown
+
+
+class ShapeTable:
+    """Shapes by id, with their request vectors and what a task of the shape adds to its node and job."""
+
+    def __init__(self, resources: ResourceRegistry) -> None:
+        self._resources = resources
+        self._ids: dict[Shape, int] = {}
+        self._shapes: list[Shape | None] = []
+        self._uses: list[int] = []
+        self._free: list[int] = []
+        self._deltas: dict[tuple[int, TaskStatus], tuple[Floats, Floats]] = {}
+        self._requests = np.zeros((len(resources), 0))  # (n_resources, capacity)
+        self._nonzero = np.zeros((layout.N_NONZERO, 0))
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def acquire(self, shape: Shape) -> int:
+        """Return the id of a shape and count one more user; new resources are registered on the way."""
+        found = self._ids.get(shape)
+        if found is not None:
+            self._uses[found] += 1
+            return found
+        if self._free:
+            new = self._free.pop()
+            self._shapes[new] = shape
+            self._uses[new] = 1
+        else:
+            new = len(self._shapes)
+            self._shapes.append(shape)
+            self._uses.append(1)
+            self._requests = grown(self._requests, len(self._shapes))
+            self._nonzero = grown(self._nonzero, len(self._shapes))
+        for name, _ in shape.request:
+            self._resources.row(name)
+        self._ids[shape] = new
+        self.grow()
+        self._requests[:, new] = self._resources.vector(dict(shape.request))
+        self._nonzero[:, new] = shape.nonzero
+        return new
+
+    def release(self, shape_id: int) -> None:
+        """Count one user less; an unused shape goes."""
+        self._uses[shape_id] -= 1
+        if self._uses[shape_id] == 0:
+            shape = self._shapes[shape_id]
+            if shape is not None:
+                del self._ids[shape]
+            self._shapes[shape_id] = None
+            self._free.append(shape_id)
+            for status in TaskStatus:
+                self._deltas.pop((shape_id, status), None)
+
+    def grow(self) -> None:
+        """Give the request vectors a row for every resource that has been registered since."""
+        missing = len(self._resources) - len(self._requests)
+        if missing:
+            self._requests = np.pad(self._requests, ((0, missing), (0, 0)))
+            self._deltas.clear()
+
+    def deltas(self, shape_id: int, status: TaskStatus) -> tuple[Floats, Floats]:
+        """Return what a task of this shape and status adds to its node's and to its job's block."""
+        key = (shape_id, status)
+        found = self._deltas.get(key)
+        if found is None:
+            shape = self._shapes[shape_id]
+            if shape is None:
+                raise LookupError(f"shape {shape_id} is free")
+            request, nonzero = self._requests[:, shape_id], self._nonzero[:, shape_id]
+            found = (
+                layout.node_delta(status, request, nonzero),
+                layout.job_delta(status, request, shape.best_effort),
+            )
+            self._deltas[key] = found
+        return found
+
+    def shape(self, shape_id: int) -> Shape:
+        """Return the shape of an id in use."""
+        shape = self._shapes[shape_id]
+        if shape is None:
+            raise LookupError(f"shape {shape_id} is free")
+        return shape
+
+    def freeze(self) -> tuple[list[Shape | None], Floats, Floats]:
+        """Return copies of shapes by id, requests (n_resources, n_shapes) and non-zero requests (2, n_shapes)."""
+        n = len(self._shapes)
+        return list(self._shapes), self._requests[:, :n].copy(), self._nonzero[:, :n].copy()

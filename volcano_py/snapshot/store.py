@@ -1,0 +1,277 @@
+"""The incremental store: told of every change once, it hands out snapshots in microseconds per thousand objects.
+
+It is owned by one thread (the event loop of the daemon); snapshots are private copies for whoever asks. Nothing here
+knows where changes come from: the cache feeds it, tests and benchmarks do too.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaskRecord
+from volcano_py.model.resources import ResourceRegistry
+from volcano_py.model.shape import Shape
+from volcano_py.model.statuses import PodGroupPhase, TaskStatus
+from volcano_py.snapshot import layout
+from volcano_py.snapshot.columns import Codes, JobColumns, Snapshot, TaskColumns
+from volcano_py.snapshot.nodes import NodeStore
+from volcano_py.snapshot.rows import RowTable, grown
+from volcano_py.snapshot.shapes import ShapeTable
+
+
+class TaskPlace(NamedTuple):
+    """Where a task stands."""
+
+    record: TaskRecord
+    status: TaskStatus
+    node: str  # "" for none
+
+
+def name_suffix(name: str) -> int:
+    """Return the number after the last dash of a name of three or more parts, else -1 (Volcano's order of tasks)."""
+    head, dash, last = name.rpartition("-")
+    if dash and "-" in head and last.isascii() and last.isdigit() and len(last) < 18:
+        return int(last)
+    return -1
+
+
+class ClusterStore:
+    """Nodes, tasks, jobs and queues, with columns kept up to date change by change."""
+
+    def __init__(self) -> None:
+        self.resources = ResourceRegistry()
+        self.shapes = ShapeTable(self.resources)
+        self.nodes = NodeStore(self.resources)
+        self.queues: dict[str, QueueRecord] = {}
+        self._task_table: RowTable[str] = RowTable()
+        self._places: list[TaskPlace | None] = []
+        self._task_records: list[TaskRecord | None] = []
+        self._status = np.zeros(0, dtype=np.int8)
+        self._node = np.zeros(0, dtype=np.int32)
+        self._job = np.zeros(0, dtype=np.int32)
+        self._shape = np.zeros(0, dtype=np.int32)
+        self._priority = np.zeros(0, dtype=np.int64)
+        self._creation = np.zeros(0)
+        self._suffix = np.zeros(0, dtype=np.int64)
+        self._job_table: RowTable[JobKey] = RowTable()
+        self._job_records: list[JobRecord | None] = []
+        self._job_tasks: list[set[str]] = []  # uids
+        self._n_resources = len(self.resources)
+        self._job_block = np.zeros((layout.job_rows(self._n_resources), 0))
+        self._min_available = np.zeros(0, dtype=np.int64)
+        self._job_priority = np.zeros(0, dtype=np.int64)
+        self._job_creation = np.zeros(0)
+        self._phase = np.zeros(0, dtype=np.int8)
+
+    # Nodes and queues
+
+    def set_node(self, record: NodeRecord) -> None:
+        """Add or replace a node."""
+        self.nodes.set(record)
+        self._grow()
+
+    def remove_node(self, name: str) -> None:
+        """Forget a node."""
+        self.nodes.remove(name)
+
+    def set_queue(self, record: QueueRecord) -> None:
+        """Add or replace a queue."""
+        self.queues[record.name] = record
+
+    def remove_queue(self, name: str) -> None:
+        """Forget a queue."""
+        self.queues.pop(name, None)
+
+    # Jobs
+
+    def set_job(self, record: JobRecord) -> None:
+        """Add or replace a PodGroup."""
+        row = self._job_row(record.key)
+        self._job_records[row] = record
+        self._min_available[row] = record.min_available
+        self._job_priority[row] = record.priority
+        self._job_creation[row] = record.creation
+        self._phase[row] = PodGroupPhase.of(record.phase)
+
+    def remove_job(self, key: JobKey) -> None:
+        """Forget a PodGroup; its tasks stay."""
+        row = self._job_table.get(key)
+        if row is not None:
+            self._job_records[row] = None
+            self._drop_job_if_unused(key, row)
+
+    def job(self, key: JobKey) -> JobRecord | None:
+        """Return the record of a PodGroup."""
+        row = self._job_table.get(key)
+        return None if row is None else self._job_records[row]
+
+    def tasks_of(self, key: JobKey) -> tuple[str, ...]:
+        """Return the uids of a job's tasks, sorted."""
+        row = self._job_table.get(key)
+        return () if row is None else tuple(sorted(self._job_tasks[row]))
+
+    def _job_row(self, key: JobKey) -> int:
+        row = self._job_table.get(key)
+        if row is not None:
+            return row
+        row = self._job_table.add(key)
+        if row == len(self._job_records):
+            self._job_records.append(None)
+            self._job_tasks.append(set())
+            height = self._job_table.height
+            self._job_block = grown(self._job_block, height)
+            self._min_available = grown(self._min_available, height)
+            self._job_priority = grown(self._job_priority, height)
+            self._job_creation = grown(self._job_creation, height)
+            self._phase = grown(self._phase, height)
+        return row
+
+    def _drop_job_if_unused(self, key: JobKey, row: int) -> None:
+        if self._job_records[row] is None and not self._job_tasks[row]:
+            self._job_table.remove(key)
+            for column in (self._min_available, self._job_priority, self._job_creation, self._phase):
+                column[row] = 0
+
+    # Tasks
+
+    def set_task(self, record: TaskRecord, shape: Shape, status: TaskStatus, node: str = "") -> None:
+        """Add a task, or replace what is known of it and where it stands."""
+        shape_id = self.shapes.acquire(shape)  # before the old one is released: an equal shape keeps its id
+        self._grow()
+        row = self._task_table.get(record.uid)
+        if row is None:
+            row = self._task_table.add(record.uid)
+            if row == len(self._places):
+                self._add_task_row()
+        else:
+            self._withdraw(row)
+            self.shapes.release(int(self._shape[row]))
+        self._shape[row] = shape_id
+        self._priority[row] = record.priority
+        self._creation[row] = record.creation
+        self._suffix[row] = name_suffix(record.name)
+        self._enter(row, TaskPlace(record, status, node))
+
+    def move_task(self, uid: str, status: TaskStatus, node: str = "") -> None:
+        """Change where a known task stands and nothing else about it."""
+        row = self._row_of(uid)
+        record = self._withdraw(row).record
+        self._enter(row, TaskPlace(record, status, node))
+
+    def remove_task(self, uid: str) -> None:
+        """Forget a task."""
+        row = self._task_table.get(uid)
+        if row is None:
+            return
+        self._withdraw(row)
+        self.shapes.release(int(self._shape[row]))
+        self._task_table.remove(uid)
+
+    def task(self, uid: str) -> TaskPlace | None:
+        """Return a task and where it stands."""
+        row = self._task_table.get(uid)
+        return None if row is None else self._places[row]
+
+    def _row_of(self, uid: str) -> int:
+        row = self._task_table.get(uid)
+        if row is None:
+            raise LookupError(f"no task has uid {uid}")
+        return row
+
+    def _add_task_row(self) -> None:
+        self._places.append(None)
+        self._task_records.append(None)
+        height = self._task_table.height
+        self._status = grown(self._status, height)
+        self._node = grown(self._node, height)
+        self._job = grown(self._job, height)
+        self._shape = grown(self._shape, height)
+        self._priority = grown(self._priority, height)
+        self._creation = grown(self._creation, height)
+        self._suffix = grown(self._suffix, height)
+
+    def _enter(self, row: int, place: TaskPlace) -> None:
+        node_delta, job_delta = self.shapes.deltas(int(self._shape[row]), place.status)
+        self._places[row] = place
+        self._task_records[row] = place.record
+        self._status[row] = place.status
+        self._node[row] = self.nodes.add_task(place.node, node_delta) if place.node else -1
+        key = place.record.key
+        if key is None:
+            self._job[row] = -1
+        else:
+            job_row = self._job_row(key)
+            self._job[row] = job_row
+            self._job_tasks[job_row].add(place.record.uid)
+            self._job_block[:, job_row] += job_delta
+
+    def _withdraw(self, row: int) -> TaskPlace:
+        place = self._places[row]
+        if place is None:
+            raise LookupError(f"task row {row} is free")
+        node_delta, job_delta = self.shapes.deltas(int(self._shape[row]), place.status)
+        if place.node:
+            self.nodes.remove_task(place.node, node_delta)
+        key = place.record.key
+        if key is not None:
+            job_row = int(self._job[row])
+            self._job_block[:, job_row] -= job_delta
+            self._job_tasks[job_row].discard(place.record.uid)
+            self._drop_job_if_unused(key, job_row)
+        self._places[row] = None
+        self._task_records[row] = None
+        self._status[row] = TaskStatus.UNKNOWN
+        self._node[row] = self._job[row] = -1
+        return place
+
+    def _grow(self) -> None:
+        """Make room for every resource that has been registered since."""
+        new = len(self.resources)
+        self.shapes.grow()
+        self.nodes.grow()
+        if new != self._n_resources:
+            self._job_block = layout.widen_jobs(self._job_block, self._n_resources, new)
+            self._n_resources = new
+
+    # Snapshots
+
+    def snapshot(self) -> Snapshot:
+        """Return a private copy of everything, nodes in order of their names."""
+        nodes = self.nodes.columns()
+        shapes, requests, nonzero = self.shapes.freeze()
+        return Snapshot(
+            resources=self.resources.frozen(),
+            nodes=nodes,
+            tasks=self._task_columns(),
+            jobs=self._job_columns(),
+            queues=dict(sorted(self.queues.items())),
+            shapes=shapes,
+            requests=requests,
+            nonzero=nonzero,
+        )
+
+    def _task_columns(self) -> TaskColumns:
+        n = self._task_table.height
+        node: Codes = self.nodes.rank(self._node[:n])
+        return TaskColumns(
+            records=list(self._task_records),
+            status=self._status[:n].copy(),
+            node=node,
+            job=self._job[:n].copy(),
+            shape=self._shape[:n].copy(),
+            priority=self._priority[:n].copy(),
+            creation=self._creation[:n].copy(),
+            suffix=self._suffix[:n].copy(),
+        )
+
+    def _job_columns(self) -> JobColumns:
+        n = self._job_table.height
+        return JobColumns(
+            records=list(self._job_records),
+            block=self._job_block[:, :n].copy(),
+            n_resources=self._n_resources,
+            min_available=self._min_available[:n].copy(),
+            priority=self._job_priority[:n].copy(),
+            creation=self._job_creation[:n].copy(),
+            phase=self._phase[:n].copy(),
+        )
