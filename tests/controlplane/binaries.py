@@ -43,14 +43,12 @@ class Program:
 KUBE_APISERVER = Program("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver")
 ETCD = Program("etcd", "go.etcd.io/etcd/server/v3")
 KUBECTL = Program("kubectl", "k8s.io/kubernetes/cmd/kubectl")
-KUBE_CONTROLLER_MANAGER = Program(
-    "kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"
-)
+KUBE_CONTROLLER_MANAGER = Program("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager")
 KWOK = Program("kwok", "sigs.k8s.io/kwok/cmd/kwok", version=KWOK_VERSION)
 KUBE_SCHEDULER = Program("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler")
 
 PROGRAMS = (KUBE_APISERVER, ETCD, KUBECTL, KUBE_CONTROLLER_MANAGER, KWOK, KUBE_SCHEDULER)
-"""Everything tests and benchmarks may start, in the order it is built: the longest build, which the others reuse, first."""
+"""Everything tests and benchmarks may start, in the order it is built: first the one whose packages others reuse."""
 
 
 class MissingPrograms(Exception):

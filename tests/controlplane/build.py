@@ -1,0 +1,184 @@
+"""Build the programs of the control plane that are missing: `python -m tests.controlplane.build`.
+
+Cold, it takes about nine minutes on two cores; with Go's own caches warm it takes seconds, and with everything in
+place it does nothing. A cluster named by $KUBECONFIG needs no programs, so then nothing is built.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from tests.controlplane.binaries import (
+    ASSETS,
+    BUILD_FLAGS,
+    ETCD,
+    KUBE_APISERVER,
+    KUBE_SCHEDULER,
+    KUBECTL,
+    MODULE,
+    PROGRAMS,
+    Binaries,
+    Program,
+    cache_folder,
+    find_binaries,
+)
+
+HEARTBEAT_S = 15.0
+TAIL_LINES = 30
+
+Say = Callable[[str], None]
+
+
+class BuildFailed(Exception):
+    """A program could not be built; the message is what to show the user."""
+
+
+def say_on_stderr(line: str) -> None:
+    """Show a line at once, also when the output goes to a file."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def build_missing(programs: Sequence[Program] = PROGRAMS, say: Say = say_on_stderr) -> Binaries:
+    """Build what is missing of `programs` and return where everything is."""
+    found = find_binaries()
+    if not found.missing(programs):
+        return found
+    _require_go(found.missing(programs))
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with _only_one_builds(folder, say):
+        missing = find_binaries().missing(programs)
+        say(f"building {len(missing)} programs of the control plane into {folder} (once; minutes when cold)")
+        started = time.monotonic()
+        for position, program in enumerate(missing, start=1):
+            _build(program, folder, f"[{position}/{len(missing)}] {program.name}", say)
+        say(f"built in {time.monotonic() - started:.0f} s")
+    return find_binaries()
+
+
+def _require_go(missing: Sequence[Program]) -> None:
+    """Refuse in one line if there is no Go that can build our module."""
+    needed = next(line.split()[1] for line in (MODULE / "go.mod").read_text().splitlines() if line.startswith("go "))
+    way_out = (
+        f"install Go {needed} or newer (https://go.dev/dl), or set {ASSETS} to a folder that holds"
+        f" {', '.join(program.name for program in missing)}, or KUBECONFIG to a cluster for tests"
+    )
+    if shutil.which("go") is None:
+        raise BuildFailed(f"the end-to-end tests need programs that are built with Go, and there is no Go: {way_out}")
+    # Go compares its own version with the one go.mod asks for, and may be set up to fetch a newer one.
+    asked = subprocess.run(
+        ["go", "env", "GOVERSION"], cwd=MODULE, capture_output=True, text=True, check=False, timeout=300
+    )
+    if asked.returncode:
+        raise BuildFailed(f"this Go cannot build the control plane ({_last_line(asked.stderr)}): {way_out}")
+
+
+def _last_line(text: str) -> str:
+    return text.strip().rpartition("\n")[2]
+
+
+@contextlib.contextmanager
+def _only_one_builds(folder: Path, say: Say) -> Iterator[None]:
+    """Let a second build of the same programs wait for the first instead of competing with it."""
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another build of the control plane is running; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build(program: Program, folder: Path, title: str, say: Say) -> None:
+    """Build one program next to its place and rename it there, so that a half-written one is never found."""
+    with tempfile.TemporaryDirectory(prefix=f".{program.name}-", dir=folder) as scratch:
+        env = dict(os.environ)
+        if program.version:
+            env["GOBIN"] = scratch
+            command = ["go", "install", *BUILD_FLAGS, f"{program.package}@{program.version}"]
+        else:
+            command = ["go", "build", *BUILD_FLAGS, "-o", f"{scratch}/{program.name}", program.package]
+        started = time.monotonic()
+        say(f"{title} ...")
+        _run_with_heartbeat(command, env, Path(scratch) / "log", title, say)
+        (Path(scratch) / program.name).replace(folder / program.name)
+        size = (folder / program.name).stat().st_size / 1e6
+        say(f"{title}: {time.monotonic() - started:.0f} s, {size:.0f} MB")
+
+
+def _run_with_heartbeat(command: Sequence[str], env: dict[str, str], log: Path, title: str, say: Say) -> None:
+    """Run a command, report that it is alive, and raise with the end of its output if it fails."""
+    started = time.monotonic()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=MODULE,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        while True:
+            try:
+                code = process.wait(HEARTBEAT_S)
+                break
+            except subprocess.TimeoutExpired:
+                say(f"{title}: {time.monotonic() - started:.0f} s, still building")
+    except BaseException:  # Ctrl-C included: leave no compiler behind, and go starts several
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    if code:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
+        raise BuildFailed(f"{title}: `{' '.join(command)}` in {MODULE} ended with {code}:\n{tail}")
+
+
+def wanted_programs() -> Sequence[Program]:
+    """Return what `make e2e` needs: with $KUBEBUILDER_ASSETS only what its tests start, else everything."""
+    if os.environ.get(ASSETS):
+        return [program for program in PROGRAMS if program is not KUBE_SCHEDULER]
+    return PROGRAMS
+
+
+def _refuse_incomplete_assets() -> None:
+    assets = os.environ.get(ASSETS)
+    if not assets:
+        return
+    absent = [p.name for p in (KUBE_APISERVER, ETCD, KUBECTL) if not os.access(Path(assets) / p.name, os.X_OK)]
+    if absent:
+        raise BuildFailed(f"{ASSETS}={assets} does not hold {', '.join(absent)}: correct or unset it")
+
+
+def main() -> int:
+    """Build what is missing and return the exit code of the command."""
+    if kubeconfig := os.environ.get("KUBECONFIG"):
+        say_on_stderr(f"KUBECONFIG={kubeconfig}: the end-to-end tests use that cluster, nothing is built")
+        return 0
+    try:
+        _refuse_incomplete_assets()
+        binaries = build_missing(wanted_programs())
+    except BuildFailed as failed:
+        say_on_stderr(str(failed))
+        return 1
+    except KeyboardInterrupt:
+        say_on_stderr("interrupted; what was built so far is kept")
+        return 130
+    say_on_stderr(f"control plane: {', '.join(binaries.paths)} in {cache_folder()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

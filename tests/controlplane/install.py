@@ -1,0 +1,82 @@
+"""Installing `manifests/` into a cluster, as a user does with `kubectl apply -k`."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from tests.controlplane.cluster import Cluster
+
+MANIFESTS = Path(__file__).resolve().parents[2] / "manifests"
+NAMESPACE = "volcano-system"
+SERVICE_ACCOUNT = "volcano-scheduler"
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Where the manifests went: the ServiceAccount whose rights the scheduler has."""
+
+    namespace: str = NAMESPACE
+    service_account: str = SERVICE_ACCOUNT
+
+
+def install(cluster: Cluster) -> Installed:
+    """Apply everything in `manifests/` and wait until its custom resources are served."""
+    cluster.kubectl("apply", "-k", str(MANIFESTS))
+    wait_established(cluster)
+    return Installed()
+
+
+def wait_established(cluster: Cluster) -> None:
+    """Wait until the API server serves the custom resources of `manifests/crds`."""
+    for crd in sorted((MANIFESTS / "crds").glob("*.yaml")):
+        cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(crd))
+
+
+@contextlib.contextmanager
+def install_beside(cluster: Cluster, folder: Path) -> Iterator[Installed]:
+    """Install into somebody else's cluster under names of our own, and remove what was made.
+
+    Custom resource definitions that are there stay as they are; roles and namespace get a suffix, so that an installed
+    scheduler keeps its own.
+    """
+    suffix = secrets.token_hex(3)
+    made: list[Path] = []
+    for crd in sorted((MANIFESTS / "crds").glob("*.yaml")):
+        name = yaml.safe_load(crd.read_text())["metadata"]["name"]
+        if not cluster.kubectl("get", "crd", name, "--ignore-not-found", "-oname").stdout:
+            made.append(crd)
+    overlay = folder / f"install-{suffix}"
+    overlay.mkdir()
+    names = Installed(f"{NAMESPACE}-{suffix}", f"{SERVICE_ACCOUNT}-{suffix}")
+    (overlay / "kustomization.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "resources": [str(Path("..", *_up(overlay), MANIFESTS.relative_to("/"), "rbac"))],
+                "namespace": names.namespace,
+                "nameSuffix": f"-{suffix}",
+            }
+        )
+    )
+    try:
+        cluster.kubectl("create", "namespace", names.namespace)
+        for crd in made:
+            cluster.kubectl("create", "-f", str(crd))
+        cluster.kubectl("apply", "-k", str(overlay))
+        wait_established(cluster)
+        yield names
+    finally:
+        cluster.kubectl("delete", "-k", str(overlay), "--ignore-not-found", check=False)
+        for crd in made:
+            cluster.kubectl("delete", "-f", str(crd), "--ignore-not-found", "--wait=false", check=False)
+        cluster.kubectl("delete", "namespace", names.namespace, "--wait=false", "--ignore-not-found", check=False)
+
+
+def _up(folder: Path) -> list[str]:
+    """Return the steps from a folder to the root: kustomize takes no absolute paths."""
+    return [".."] * (len(folder.parts) - 2)

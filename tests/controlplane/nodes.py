@@ -1,0 +1,98 @@
+"""Nodes without machines: Node objects that kwok makes Ready."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.rest import ApiFailure
+
+NODES = "/api/v1/nodes"
+CONNECTIONS = 8
+NOT_READY_TAINT = "node.kubernetes.io/not-ready"
+
+
+class NodesNotReady(Exception):
+    """Nodes were created and are not Ready and free of the not-ready taint in time."""
+
+
+def node_object(
+    name: str,
+    *,
+    cpu: str | int = 4,
+    memory: str = "16Gi",
+    pods: int = 110,
+    labels: Mapping[str, str] | None = None,
+    extended: Mapping[str, str | int] | None = None,
+    taints: Sequence[Mapping[str, str]] = (),
+    ready: bool = False,
+) -> dict[str, Any]:
+    """Return a Node; with `ready` it says so itself, for control planes without kwok."""
+    quantities = {"cpu": cpu, "memory": memory, "pods": pods, **(extended or {})}
+    amounts = {resource: str(amount) for resource, amount in quantities.items()}
+    status: dict[str, Any] = {"capacity": amounts, "allocatable": amounts}
+    if ready:
+        status["conditions"] = [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+                **(labels or {}),
+            },
+            "annotations": {"kwok.x-k8s.io/node": "fake"},  # a borrowed cluster's kwok may select by it
+        },
+        "spec": {"taints": [dict(taint) for taint in taints]},
+        "status": status,
+    }
+
+
+def create_nodes(cluster: Cluster, nodes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Create these nodes over several connections and return their names."""
+    with ThreadPoolExecutor(min(CONNECTIONS, len(nodes) or 1)) as pool:
+        made = pool.map(lambda node: cluster.request("POST", NODES, node), nodes)
+        return [node["metadata"]["name"] for node in made]
+
+
+def wait_nodes_ready(cluster: Cluster, names: Iterable[str], timeout: float = 60.0) -> None:
+    """Wait until every named node is Ready and nothing of the not-ready taint is left."""
+    wanted = set(names)
+    deadline = time.monotonic() + timeout
+    while wanted:
+        listed = cluster.request("GET", f"{NODES}?resourceVersion=0")["items"]
+        wanted -= {node["metadata"]["name"] for node in listed if _is_ready(node)}
+        if wanted and time.monotonic() >= deadline:
+            raise NodesNotReady(
+                f"{len(wanted)} nodes, for example {min(wanted)}, are not Ready and untainted after {timeout:g} s:"
+                " is kwok running (on a borrowed cluster: for nodes annotated kwok.x-k8s.io/node=fake)?"
+            )
+        if wanted:
+            # a list of thousands costs the server more than the nodes do: ask seldom
+            time.sleep(max(0.05, len(listed) / 2000))
+
+
+def delete_nodes(cluster: Cluster, names: Sequence[str]) -> None:
+    """Delete these nodes; those that are gone already do not matter."""
+
+    def delete(name: str) -> None:
+        try:
+            cluster.request("DELETE", f"{NODES}/{name}", {"gracePeriodSeconds": 0})
+        except ApiFailure as refused:
+            if refused.code != 404:
+                raise
+
+    with ThreadPoolExecutor(min(CONNECTIONS, len(names) or 1)) as pool:
+        list(pool.map(delete, names))
+
+
+def _is_ready(node: Mapping[str, Any]) -> bool:
+    conditions = node["status"].get("conditions", ())
+    tainted = any(taint["key"] == NOT_READY_TAINT for taint in node["spec"].get("taints", ()))
+    return not tainted and any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)

@@ -1,0 +1,43 @@
+"""Free loopback ports for servers that are started, stopped and started again on the same port."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+from pathlib import Path
+
+_LOWEST = 15000
+_DEFAULT_EPHEMERAL = 32768
+_RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_rng = random.SystemRandom()
+
+
+def free_ports(count: int) -> list[int]:
+    """Return so many different free ports of 127.0.0.1.
+
+    They lie below the range from which the kernel gives ports to outgoing connections: otherwise some connection could
+    take the port of a server that is being restarted.
+    """
+    low = _DEFAULT_EPHEMERAL
+    with contextlib.suppress(OSError):
+        low = int(_RANGE_FILE.read_text().split()[0])
+    # Where the system leaves nothing below, any port will do.
+    candidates = range(_LOWEST, low) if low >= _LOWEST + 1000 else range(_LOWEST, 60000)
+    ports: list[int] = []
+    for port in _rng.sample(candidates, k=len(candidates)):
+        if _is_free(port):
+            ports.append(port)
+        if len(ports) == count:
+            return ports
+    raise OSError(f"fewer than {count} free ports on 127.0.0.1 between {candidates[0]} and {candidates[-1]}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,1 @@
+"""End-to-end tests: they run against a real kube-apiserver, etcd and kube-controller-manager."""

@@ -1,0 +1,41 @@
+"""End-to-end tests: every test here is marked `e2e`; a failure shows what the servers wrote last."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.fixtures import (
+    control_plane,
+    installed,
+    make_nodes,
+    namespace,
+    own_control_plane,
+    running_control_plane,
+)
+
+__all__ = ["control_plane", "installed", "make_nodes", "namespace", "own_control_plane"]
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is collected here, so that no module can forget it."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Attach the last lines of every server's log to the report of a failed test."""
+    report = yield
+    plane = running_control_plane()
+    if report.failed and plane is not None:
+        processes = plane.processes
+        for name in processes.running:
+            report.sections.append((f"{name}: end of {processes.log(name)}", processes.log_tail(name)))
+    return report
