@@ -1,0 +1,25 @@
+"""How long to wait before trying again: doubling, with jitter, up to a cap."""
+
+import random
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Delays that double from ``first_s`` to ``cap_s``, each spread by half its length either way."""
+
+    rng: random.Random
+    first_s: float = 0.2
+    cap_s: float = 10.0
+    failures: int = field(default=0, init=False)
+
+    def next(self, at_least_s: float | None = None) -> float:
+        """Count a failure and return the delay after it; a server's Retry-After raises it, up to six caps."""
+        # The exponent is bounded, or a server that is away for days overflows the float.
+        delay = min(self.first_s * 2.0 ** min(self.failures, 30), self.cap_s) * self.rng.uniform(0.5, 1.5)
+        self.failures += 1
+        return min(max(delay, at_least_s or 0.0), 6 * self.cap_s)
+
+    def reset(self) -> None:
+        """Start again from the first delay: something worked."""
+        self.failures = 0

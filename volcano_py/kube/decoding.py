@@ -1,0 +1,225 @@
+"""JSON of lists and watches to typed objects; one that does not fit its type is told apart, the rest goes on."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from volcano_py.api.types import ListMeta, Status
+from volcano_py.kube import errors
+
+T = TypeVar("T")
+
+CHANGES = frozenset({"ADDED", "MODIFIED", "DELETED"})
+_MAX_VALUE = 200  # characters of an offending value in a message
+_PATH = re.compile(r" - at `\$(?P<path>[^`]*)`$")
+_STEP = re.compile(r"\.(?P<field>[^.\[]+)|\[(?P<index>\d+)\]|\[\.\.\.\]")
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+class Identity(msgspec.Struct, rename="camel", gc=False):
+    """As much of an object's metadata as is needed to say which one it is."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Identified(msgspec.Struct, gc=False):
+    metadata: Identity = msgspec.field(default_factory=Identity)
+
+
+class _BookmarkMetadata(msgspec.Struct, rename="camel", gc=False):
+    resource_version: str
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class _BookmarkObject(msgspec.Struct, gc=False):
+    metadata: _BookmarkMetadata
+
+
+class WatchChange(msgspec.Struct, Generic[T], gc=False):
+    """A line of a watch that says how one object changed."""
+
+    type: str
+    object: T
+
+
+class _RawLine(msgspec.Struct, gc=False):
+    type: str
+    object: msgspec.Raw
+
+
+class _TypedList(msgspec.Struct, Generic[T]):
+    metadata: ListMeta = ListMeta()
+    items: list[T] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Undecodable:
+    """An object that does not fit its type: which one, what is wrong where, and its JSON."""
+
+    identity: Identity
+    field: str
+    value: str
+    problem: str
+    raw: bytes
+    type: str = ""
+    """ADDED, MODIFIED or DELETED when it came from a watch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """A line of a watch that only says how far it has come."""
+
+    resource_version: str
+    initial_events_end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A part of a list."""
+
+    items: list[T]
+    undecodable: list[Undecodable]
+    resource_version: str
+    continue_token: str
+
+
+class MalformedLine(Exception):
+    """A line of a watch is not JSON of a watch event; the stream cannot be trusted any more."""
+
+
+def decoder_for(into: type[T]) -> msgspec.json.Decoder[T]:
+    """Return the decoder of a type, made once."""
+    key: Any = into
+    decoder: msgspec.json.Decoder[T] = _decoder(key)
+    return decoder
+
+
+@lru_cache(maxsize=256)
+def _decoder(into: Any) -> Any:
+    return msgspec.json.Decoder(into)
+
+
+_RAW_LINE = msgspec.json.Decoder(_RawLine)
+_RAW_LIST = msgspec.json.Decoder(_TypedList[msgspec.Raw])
+_BOOKMARK = msgspec.json.Decoder(_BookmarkObject)
+_ERROR_STATUS = msgspec.json.Decoder(Status)
+_IDENTIFIED = msgspec.json.Decoder(_Identified)
+
+
+class LineDecoder(Generic[T]):
+    """Decodes the lines of a watch on objects of one type."""
+
+    def __init__(self, into: type[T]) -> None:
+        self._object = decoder_for(into)
+        envelope: Any = WatchChange  # a type argument known only at run time is none for the type checker
+        self._decode: Any = msgspec.json.Decoder(envelope[into]).decode
+
+    def decode(self, line: bytes) -> WatchChange[T] | Undecodable | Bookmark | Status:
+        """Return what a line says; raise MalformedLine if it is not a line of a watch."""
+        try:
+            change: WatchChange[T] = self._decode(line)
+        except msgspec.ValidationError:
+            return self._decode_in_steps(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise MalformedLine(f"{error} in {line[:_MAX_VALUE]!r}") from error
+        # A bookmark or an error may fit a lenient type by chance.
+        return change if change.type in CHANGES else self._decode_in_steps(line)
+
+    def _decode_in_steps(self, line: bytes) -> WatchChange[T] | Undecodable | Bookmark | Status:
+        try:
+            envelope = _RAW_LINE.decode(line)
+            if envelope.type == "BOOKMARK":
+                metadata = _BOOKMARK.decode(envelope.object).metadata
+                return Bookmark(metadata.resource_version, metadata.annotations.get(_INITIAL_EVENTS_END) == "true")
+            if envelope.type == "ERROR":
+                return _ERROR_STATUS.decode(envelope.object)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise MalformedLine(f"{error} in {line[:_MAX_VALUE]!r}") from error
+        if envelope.type not in CHANGES:
+            raise MalformedLine(f"unknown event type {envelope.type!r} in {line[:_MAX_VALUE]!r}")
+        decoded = _decode_object(self._object, bytes(envelope.object), envelope.type)
+        return decoded if isinstance(decoded, Undecodable) else WatchChange(envelope.type, decoded)
+
+
+class PageDecoder(Generic[T]):
+    """Decodes pages of lists of objects of one type."""
+
+    def __init__(self, into: type[T]) -> None:
+        self._object = decoder_for(into)
+        envelope: Any = _TypedList
+        self._decode: Any = msgspec.json.Decoder(envelope[into]).decode
+
+    def decode(self, body: bytes, path: str) -> Page[T]:
+        """Return the page; raise UnexpectedAnswer if it is not a list."""
+        try:
+            page = self._decode(body)
+            return Page(page.items or [], [], page.metadata.resource_version, page.metadata.continue_)
+        except msgspec.ValidationError:
+            return self._decode_one_by_one(body, path)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise errors.UnexpectedAnswer("list", path, f"the answer is not a list: {error}") from error
+
+    def _decode_one_by_one(self, body: bytes, path: str) -> Page[T]:
+        try:
+            page = _RAW_LIST.decode(body)
+        except msgspec.DecodeError as error:
+            raise errors.UnexpectedAnswer("list", path, f"the answer is not a list: {error}") from error
+        items: list[T] = []
+        undecodable: list[Undecodable] = []
+        for raw in page.items or []:
+            decoded = _decode_object(self._object, bytes(raw))
+            if isinstance(decoded, Undecodable):
+                undecodable.append(decoded)
+            else:
+                items.append(decoded)
+        return Page(items, undecodable, page.metadata.resource_version, page.metadata.continue_)
+
+
+def _decode_object(decoder: msgspec.json.Decoder[T], raw: bytes, change: str = "") -> T | Undecodable:
+    try:
+        return decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        problem = str(error)
+    path = _PATH.search(problem)
+    field = path["path"].removeprefix(".") if path else ""
+    return Undecodable(
+        identity=_identify(raw),
+        field=field,
+        value=_value_at(raw, path["path"]) if path else "",
+        problem=_PATH.sub("", problem),
+        raw=raw,
+        type=change,
+    )
+
+
+def _identify(raw: bytes) -> Identity:
+    try:
+        return _IDENTIFIED.decode(raw).metadata
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return Identity()  # even its metadata is broken: it can be reported, not tracked
+
+
+def _value_at(raw: bytes, path: str) -> str:
+    """Return the value at a path of a decoding error as short JSON.
+
+    The path hides the key of a map's entry; of such an entry the whole map is returned.
+    """
+    try:
+        value: Any = msgspec.json.decode(raw)
+        for step in _STEP.finditer(path):
+            if step["field"]:
+                value = value[step["field"]]
+            elif step["index"]:
+                value = value[int(step["index"])]
+            else:
+                break
+        text = msgspec.json.encode(value).decode()
+    except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError):
+        return ""  # the path says where; the value is a courtesy
+    return text if len(text) <= _MAX_VALUE else f"{text[:_MAX_VALUE]}..."

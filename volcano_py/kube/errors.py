@@ -1,0 +1,182 @@
+"""What can go wrong between us and the API server, as types; exceptions of the HTTP library stop here.
+
+Every request ends in its answer or in one :class:`ApiError`. Its class says what happened, its fields what the server
+said, and :attr:`ApiError.maybe_applied` whether a write may have taken effect although no answer says so.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+import aiohttp
+import msgspec
+
+from volcano_py.api.types import Status, StatusDetails
+from volcano_py.kube.resource import target_of
+
+_STATUS = msgspec.json.Decoder(Status)
+_MAX_FOREIGN_TEXT = 300  # of a body that is not a Status, such as a proxy's page
+
+
+class ApiError(Exception):
+    """A request failed; the message names verb, resource, object and what the server said."""
+
+    def __init__(
+        self,
+        verb: str,
+        path: str,
+        message: str,
+        *,
+        status: int = 0,
+        reason: str = "",
+        details: StatusDetails | None = None,
+        retry_after_s: float | None = None,
+        maybe_applied: bool = False,
+    ) -> None:
+        self.verb = verb
+        self.path = path
+        self.server_message = message
+        self.status = status
+        """HTTP status, or 0 when there was no answer."""
+        self.reason = reason
+        self.details = details
+        self.retry_after_s = retry_after_s
+        self.maybe_applied = maybe_applied
+        """True when a write may have taken effect: the request went out and no clear answer came back."""
+        words = " ".join(str(part) for part in (status or "", reason) if part)
+        super().__init__(f"{verb} {target_of(path)}: {message}" + (f" ({words})" if words else ""))
+
+
+class BadRequest(ApiError):
+    """400: the request itself is wrong."""
+
+
+class Unauthorized(ApiError):
+    """401: the server does not know who is asking."""
+
+
+class Forbidden(ApiError):
+    """403: RBAC or an admission plugin refuses."""
+
+
+class NotFound(ApiError):
+    """404: no such object, or no such resource."""
+
+
+class Conflict(ApiError):
+    """409: the object changed meanwhile, or a precondition does not hold; read again."""
+
+
+class AlreadyExists(ApiError):
+    """409 with reason AlreadyExists: an object of that name is there."""
+
+
+class Gone(ApiError):
+    """410: the resourceVersion or continue token is too old; list again."""
+
+
+class Invalid(ApiError):
+    """422: the object does not pass validation."""
+
+
+class TooManyRequests(ApiError):
+    """429: the server, or a disruption budget, asks to wait; ``retry_after_s`` says how long if the server did."""
+
+
+class ServerError(ApiError):
+    """5xx: the server failed."""
+
+
+class Timeout(ApiError):
+    """No answer within the time allowed, by our own clock or the server's."""
+
+
+class ConnectionFailed(ApiError):
+    """The server cannot be reached, or the connection broke."""
+
+
+class UnexpectedAnswer(ApiError):
+    """The server answered with something that is not what was asked for."""
+
+
+_BY_STATUS: Mapping[int, type[ApiError]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    408: Timeout,
+    409: Conflict,
+    410: Gone,
+    422: Invalid,
+    429: TooManyRequests,
+    504: Timeout,
+}
+_REMEDY: Mapping[int, str] = {
+    401: "check the user's token or client certificate in the kubeconfig",
+    403: "grant the verb on this resource by RBAC if it is meant to be allowed",
+}
+
+
+def from_answer(verb: str, path: str, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
+    """Turn an answer that is not a success into its error."""
+    return from_status(verb, path, _read_status(status, body), retry_after_s=_retry_after(headers))
+
+
+def from_status(verb: str, path: str, said: Status, retry_after_s: float | None = None) -> ApiError:
+    """Turn a Status object, of an answer or inside a watch, into its error."""
+    code = said.code
+    if said.reason == "AlreadyExists":
+        kind: type[ApiError] = AlreadyExists
+    elif said.reason == "Expired":
+        kind = Gone
+    else:
+        kind = _BY_STATUS.get(code, ServerError if code >= 500 else ApiError)
+    if retry_after_s is None and said.details is not None and said.details.retry_after_seconds > 0:
+        retry_after_s = float(said.details.retry_after_seconds)
+    message = said.message or said.reason or "the server gave no message"
+    if code in _REMEDY:
+        message = f"{message}; {_REMEDY[code]}"
+    return kind(
+        verb,
+        path,
+        message,
+        status=code,
+        reason=said.reason,
+        details=said.details,
+        retry_after_s=retry_after_s,
+        maybe_applied=code >= 500,
+    )
+
+
+def from_transport(verb: str, path: str, error: Exception, timeout_s: float, server: str) -> ApiError:
+    """Turn an exception of the HTTP library into its error; the caller chains the original."""
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return Timeout(verb, path, f"no connection to {server} within {timeout_s:g} s")
+    if isinstance(error, asyncio.TimeoutError):
+        return Timeout(verb, path, f"no answer from {server} within {timeout_s:g} s", maybe_applied=True)
+    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
+        message = (
+            f"no trusted connection to {server}: {error}; check the cluster's certificate authority in the kubeconfig"
+        )
+        return ConnectionFailed(verb, path, message)
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return ConnectionFailed(verb, path, f"cannot connect to {server}: {error.strerror or error}")
+    return ConnectionFailed(
+        verb, path, f"the connection to {server} broke: {error or type(error).__name__}", maybe_applied=True
+    )
+
+
+def _read_status(code: int, body: bytes) -> Status:
+    """Read the Status in a body; a body of another kind (a proxy, an old server) becomes its message."""
+    try:
+        said = _STATUS.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = body[:_MAX_FOREIGN_TEXT].decode("utf-8", "replace").strip()
+        return Status(code=code, message=text)
+    # The HTTP status decides: a body may leave its code out or be an object of another kind.
+    return msgspec.structs.replace(said, code=code)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Read Retry-After in seconds; the form with a date is not used by API servers."""
+    text = headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdigit() else None

@@ -1,0 +1,101 @@
+"""The set of resources a process keeps up to date with, and one barrier for all of them."""
+
+import asyncio
+import random
+from typing import Any
+
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.delivery import EventHandler, Quarantined, T
+from volcano_py.kube.reflector import Reflector, ReflectorOptions, ReflectorStatus
+from volcano_py.kube.resource import Resource
+from volcano_py.runtime.clock import Clock
+from volcano_py.runtime.supervisor import Supervisor
+
+
+class SyncTimeout(Exception):
+    """Not every first list was delivered in time; the message says which and why."""
+
+
+class Informers:
+    """Reflectors that start together under a supervisor."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        *,
+        options: ReflectorOptions | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._client = client
+        self._options = options
+        self._clock = clock
+        self._rng = rng
+        self._reflectors: dict[str, Reflector[Any]] = {}
+
+    def add(
+        self,
+        resource: Resource,
+        into: type[T],
+        handler: EventHandler[T],
+        *,
+        name: str = "",
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        optional: bool = False,
+    ) -> Reflector[T]:
+        """Add a resource before :meth:`start`; ``name`` tells two of the same resource apart."""
+        name = name or resource.label
+        if name in self._reflectors:
+            raise ValueError(f"there is already an informer named {name}; give this one a name of its own")
+        reflector = Reflector(
+            self._client,
+            resource,
+            into,
+            handler,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            optional=optional,
+            options=self._options,
+            clock=self._clock,
+            rng=self._rng,
+        )
+        self._reflectors[name] = reflector
+        return reflector
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Run every reflector as a task of its own."""
+        for name, reflector in self._reflectors.items():
+            supervisor.start(f"informer {name}", reflector.run())
+
+    async def synced(self, timeout_s: float) -> None:
+        """Wait until every first list was delivered to its handler; raise SyncTimeout with the reasons if not."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                for reflector in self._reflectors.values():
+                    await reflector.synced()
+        except TimeoutError as error:
+            reasons = [
+                f"{name} ({status.last_error or 'the list has not ended'})"
+                for name, status in self.status().items()
+                if not status.synced
+            ]
+            raise SyncTimeout(f"not listed within {timeout_s:g} s: {'; '.join(reasons)}") from error
+
+    def status(self) -> dict[str, ReflectorStatus]:
+        """Return the state of each, by name."""
+        return {name: reflector.status() for name, reflector in self._reflectors.items()}
+
+    def not_ready(self) -> list[str]:
+        """Return a reason for each that has not delivered its first list, for a readiness probe."""
+        return [f"{name} is not listed yet" for name, status in self.status().items() if not status.synced]
+
+    def quarantined(self) -> list[Quarantined]:
+        """Return every object that is kept out because it cannot be read."""
+        return [
+            entry
+            for _, reflector in sorted(self._reflectors.items())
+            for _, entry in sorted(reflector.delivery.quarantined.items())
+        ]

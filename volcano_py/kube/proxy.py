@@ -1,0 +1,52 @@
+"""Which proxy leads to a server, decided once; asking the environment at every request costs more than the request."""
+
+from collections.abc import Mapping
+from ipaddress import ip_address, ip_network
+from urllib.parse import urlsplit
+
+
+def proxy_from_environment(address: str, environ: Mapping[str, str]) -> str | None:
+    """Return the proxy that the environment names for this address, or None.
+
+    ``HTTP_PROXY``, ``HTTPS_PROXY`` and ``NO_PROXY`` (small letters win) as Go programs read them: NO_PROXY lists hosts,
+    domain suffixes, ``host:port``, addresses, networks such as ``10.0.0.0/8``, or ``*``; loopback is never proxied.
+    """
+    parts = urlsplit(address)
+    host = (parts.hostname or "").lower()
+    proxy = _read(environ, f"{parts.scheme}_proxy")
+    if not proxy or _is_loopback(host):
+        return None
+    if any(_excluded(host, parts.port, entry.strip().lower()) for entry in _read(environ, "no_proxy").split(",")):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _read(environ: Mapping[str, str], name: str) -> str:
+    return environ.get(name) or environ.get(name.upper()) or ""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _excluded(host: str, port: int | None, entry: str) -> bool:
+    if not entry:
+        return False
+    if entry == "*":
+        return True
+    if "/" in entry:
+        try:
+            return ip_address(host) in ip_network(entry, strict=False)
+        except ValueError:
+            return False
+    name, colon, entry_port = entry.rpartition(":")
+    if colon and entry_port.isdigit() and ":" not in name:
+        if port != int(entry_port):
+            return False
+        entry = name
+    # ".example.com" excludes the domain's members only; "example.com" the domain and its members.
+    suffix = entry.removeprefix("*")
+    return host == suffix or host.endswith(suffix if suffix.startswith(".") else f".{suffix}")

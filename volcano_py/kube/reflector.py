@@ -1,0 +1,312 @@
+"""List, then watch, for ever: keeps one handler up to date with one resource, through everything that can break.
+
+    list pages ──▶ watch from their version ──▶ ended, silent or broken: watch again from the last version seen
+        ▲                                        │
+        └──── 410, malformed line, 400, 404 ◀────┘   (list again; the handler is told only the difference)
+
+Failures in a row wait longer and longer (:class:`~volcano_py.kube.backoff.Backoff`); a watch that brought something or
+stayed open for a while starts the waiting anew.
+"""
+
+import asyncio
+import random
+from dataclasses import dataclass
+from typing import Generic
+
+import structlog
+
+from volcano_py.api.types import Status
+from volcano_py.kube import errors
+from volcano_py.kube.backoff import Backoff
+from volcano_py.kube.client import DEFAULT_PAGE_SIZE, ApiClient, selectors
+from volcano_py.kube.decoding import Bookmark, LineDecoder, MalformedLine, PageDecoder, Undecodable, WatchChange
+from volcano_py.kube.delivery import Delivery, EventHandler, T
+from volcano_py.kube.lines import LineSplitter
+from volcano_py.kube.resource import Resource
+from volcano_py.runtime.clock import Clock, RealClock
+
+log = structlog.get_logger()
+
+_MAX_BATCH = 256  # events decoded before the loop may turn to something else: about 3 ms
+_LIVELY_S = 5.0  # a watch that stayed open this long worked, even if nothing happened
+_LIST_RESTARTS = 2  # lists in pages that expired half-way before the list is asked for in one piece
+_LOST_POSITION = frozenset({400, 404, 405, 410, 422})  # answers to a watch that only a new list can cure
+_NO_WATCH_LIST = frozenset({400, 405, 422})  # answers of a server that does not know sendInitialEvents
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectorOptions:
+    """How a reflector asks and how patient it is."""
+
+    page_size: int = DEFAULT_PAGE_SIZE
+    list_timeout_s: float = 60.0
+    """Per page."""
+    watch_min_s: float = 300.0
+    watch_max_s: float = 600.0
+    """The server ends each watch after a random time between these, so that reflectors do not reconnect together."""
+    stall_s: float = 150.0
+    """Silence after which a watch counts as broken; servers send a bookmark about every minute."""
+    watch_list: bool = False
+    """Ask for the initial state as watch events (sendInitialEvents); a server that cannot is listed instead."""
+    absent_retry_s: float = 30.0
+    """How often an optional resource that the server does not serve is looked for."""
+
+
+@dataclass(slots=True)
+class ReflectorStatus:
+    """What a reflector has been through, for readiness and metrics."""
+
+    resource: str
+    synced: bool = False
+    """The first list was delivered; stays True."""
+    absent: bool = False
+    """The server does not serve the resource (only if optional)."""
+    watching: bool = False
+    events: int = 0
+    known: int = 0
+    quarantined: int = 0
+    lists: int = 0
+    """Complete lists; all after the first are relists."""
+    reconnects: int = 0
+    """Watches opened after the first."""
+    stalls: int = 0
+    last_received_at: float | None = None
+    """Monotonic time at which the watch last brought something, bookmarks included."""
+    last_error: str = ""
+
+
+class Reflector(Generic[T]):
+    """Keeps one handler up to date with one resource; run :meth:`run` as a supervised task."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        resource: Resource,
+        into: type[T],
+        handler: EventHandler[T],
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        optional: bool = False,
+        options: ReflectorOptions | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._client = client
+        self._resource = resource
+        self._namespace = namespace
+        self._selectors = selectors(label_selector, field_selector)
+        self._optional = optional
+        self._options = options or ReflectorOptions()
+        self._clock: Clock = clock or RealClock()
+        self._rng = rng or random.Random()
+        self._backoff = Backoff(self._rng)
+        self._lines = LineDecoder(into)
+        self._pages = PageDecoder(into)
+        self._delivery = Delivery(resource.label, handler)
+        self._version = ""  # where the next watch starts; empty: list first
+        self._watch_list = self._options.watch_list
+        self._progress = False  # whether the current attempt brought something
+        self._synced = asyncio.Event()
+        self._status = ReflectorStatus(resource.label)
+        self._watched = False  # whether a watch was ever open
+        self._gone_before = False  # since the last progress
+
+    @property
+    def delivery(self) -> Delivery[T]:
+        """What was delivered and what is in quarantine."""
+        return self._delivery
+
+    def status(self) -> ReflectorStatus:
+        """Return the current state; the object is updated in place."""
+        self._status.events = self._delivery.events
+        self._status.known = len(self._delivery.known)
+        self._status.quarantined = len(self._delivery.quarantined)
+        return self._status
+
+    async def synced(self) -> None:
+        """Wait until the handler has taken the whole first list; bound it by a timeout."""
+        await self._synced.wait()
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        while True:
+            self._progress = False
+            pause_s: float | None = None
+            try:
+                await self._list_and_watch()
+                if not self._progress:
+                    pause_s = self._backoff.next()
+            except MalformedLine as error:
+                self._version = ""
+                pause_s = self._failed("watch line malformed, listing again", error)
+            except errors.Gone as error:
+                self._version = ""
+                # The usual end of a long silence; it is waited for only if it happens again at once.
+                pause_s = self._backoff.next() if self._gone_before else None
+                self._gone_before = True
+                log.info("watch position expired, listing again", resource=self._resource.label, error=str(error))
+            except errors.ApiError as error:
+                pause_s = self._after(error)
+            finally:
+                self._status.watching = False
+            if pause_s is not None:
+                await self._clock.sleep(pause_s)
+
+    async def _list_and_watch(self) -> None:
+        if not self._version and not self._watch_list:
+            await self._list()
+        await self._watch()
+
+    async def _list(self) -> None:
+        """Deliver the difference between what is known and what the server has now."""
+        page_size = self._options.page_size
+        for attempt in range(_LIST_RESTARTS + 2):
+            try:
+                version = await self._list_in_pages(page_size)
+                break
+            except errors.Gone:
+                if attempt > _LIST_RESTARTS:
+                    raise
+                if attempt == _LIST_RESTARTS:
+                    page_size = 0  # the list is longer than its continue tokens live
+        self._list_delivered(version)
+
+    async def _list_in_pages(self, page_size: int) -> str:
+        query = {**self._selectors, **({"limit": str(page_size)} if page_size else {})}
+        self._delivery.begin_list()
+        while True:
+            body = await self._client.list_bytes(
+                self._resource, query, namespace=self._namespace, timeout_s=self._options.list_timeout_s
+            )
+            received_at = self._clock.monotonic()
+            page = self._pages.decode(body, self._path)
+            for item in page.items:
+                self._delivery.put(item, received_at)
+            for bad in page.undecodable:
+                self._delivery.refuse(bad, received_at)
+            self._delivery.flush()
+            if not page.resource_version:
+                raise errors.UnexpectedAnswer("list", self._path, "the list has no resourceVersion to watch from")
+            if not page.continue_token:
+                return page.resource_version
+            query["continue"] = page.continue_token
+
+    def _list_delivered(self, version: str) -> None:
+        self._delivery.end_list(self._clock.monotonic())
+        self._version = version
+        self._status.lists += 1
+        self._status.absent = False
+        self._status.synced = True
+        self._synced.set()
+
+    async def _watch(self) -> None:
+        """Deliver changes until the server ends the watch; raises when it fails."""
+        query = {**self._selectors, "allowWatchBookmarks": "true"}
+        if self._version:
+            query["resourceVersion"] = self._version
+        else:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+            self._delivery.begin_list()
+        lasts_s = self._rng.uniform(self._options.watch_min_s, self._options.watch_max_s)
+        watch = self._client.watch(
+            self._resource, query, namespace=self._namespace, lasts_s=lasts_s, stall_s=self._options.stall_s
+        )
+        async with watch as stream:
+            opened_at = self._clock.monotonic()
+            self._status.watching = True
+            self._status.reconnects += self._watched
+            self._watched = True
+            lines = LineSplitter()
+            try:
+                while data := await stream.read():
+                    await self._take(lines.feed(data))
+            finally:
+                if self._clock.monotonic() - opened_at >= _LIVELY_S:
+                    self._note_progress()
+
+    async def _take(self, lines: list[bytes]) -> None:
+        """Deliver what arrived together, in batches between which the loop may turn to something else."""
+        received_at = self._status.last_received_at = self._clock.monotonic()
+        for start in range(0, len(lines), _MAX_BATCH):
+            try:
+                for line in lines[start : start + _MAX_BATCH]:
+                    self._take_line(line, received_at)
+            finally:
+                self._delivery.flush()  # also what came before a line that ends the watch
+            await asyncio.sleep(0)
+
+    def _take_line(self, line: bytes, received_at: float) -> None:
+        item = self._lines.decode(line)
+        if isinstance(item, WatchChange):
+            version = item.object.metadata.resource_version
+            if item.type == "DELETED":
+                self._delivery.delete(item.object, received_at)
+            else:
+                self._delivery.put(item.object, received_at)
+        elif isinstance(item, Undecodable):
+            version = item.identity.resource_version
+            self._delivery.refuse(item, received_at)
+        elif isinstance(item, Bookmark):
+            version = item.resource_version
+            if item.initial_events_end and not self._version:
+                self._list_delivered(version)
+        else:
+            raise self._error_in_watch(item)
+        # The initial events of a watch-list come in any order: until they end there is no position to resume from.
+        if self._version and version:
+            self._version = version
+        self._note_progress()
+
+    def _note_progress(self) -> None:
+        self._progress = True
+        self._gone_before = False
+        self._backoff.reset()
+
+    def _error_in_watch(self, said: Status) -> errors.ApiError:
+        if said.code != 429:
+            self._version = ""  # the server has given this watch up; what it missed only a list can tell
+        return errors.from_status("watch", self._path, said)
+
+    def _after(self, error: errors.ApiError) -> float | None:
+        """Draw the consequences of a failed request and return how long to wait (None: not at all)."""
+        if error.verb == "list" and error.status == 404 and self._optional:
+            return self._absent(error)
+        if error.verb == "watch":
+            if not self._version and self._watch_list and error.status in _NO_WATCH_LIST:
+                log.info("server cannot send initial events, listing instead", resource=self._resource.label)
+                self._watch_list = False
+                return None
+            if error.status in _LOST_POSITION or _version_is_of_the_future(error):
+                self._version = ""
+            if self._status.watching and isinstance(error, errors.Timeout) and not error.status:
+                self._status.stalls += 1
+        return self._failed(f"{error.verb} failed", error, error.retry_after_s)
+
+    def _failed(self, event: str, error: Exception, at_least_s: float | None = None) -> float:
+        self._status.last_error = str(error)
+        pause_s = self._backoff.next(at_least_s)
+        log.warning(event, resource=self._resource.label, error=str(error), retry_in_s=round(pause_s, 2))
+        return pause_s
+
+    def _absent(self, error: errors.ApiError) -> float:
+        """Take a resource that is not served as one without objects, and look again from time to time."""
+        if not self._status.absent:
+            log.warning("resource is not served, going on without it", resource=self._resource.label, error=str(error))
+        self._delivery.begin_list()
+        self._delivery.end_list(self._clock.monotonic())
+        self._status.absent = True
+        self._status.synced = True
+        self._synced.set()
+        return self._options.absent_retry_s * self._rng.uniform(0.5, 1.5)
+
+    @property
+    def _path(self) -> str:
+        return self._resource.collection(self._namespace)
+
+
+def _version_is_of_the_future(error: errors.ApiError) -> bool:
+    """Whether the server has never come as far as our version: it was restored from an older state."""
+    causes = error.details.causes if error.details else []
+    return any(cause.reason == "ResourceVersionTooLarge" for cause in causes)

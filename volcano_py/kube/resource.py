@@ -1,0 +1,88 @@
+"""Where a kind of object lives on the API server: its group, version and plural, and the URL paths they make."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A served resource, such as pods of the core group; it builds quoted URL paths."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """The ``apiVersion`` of its objects."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def label(self) -> str:
+        """Its name in messages and metrics: the plural, with the group where there is one."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def collection(self, namespace: str = "") -> str:
+        """Return the path of all its objects, in one namespace or (empty) everywhere."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        if namespace and self.namespaced:
+            return f"{root}/namespaces/{quote(namespace, safe='')}/{self.plural}"
+        return f"{root}/{self.plural}"
+
+    def item(self, name: str, namespace: str = "", subresource: str = "") -> str:
+        """Return the path of one object, or of one of its subresources."""
+        if not name:
+            # An empty name would turn the deletion of one object into the deletion of all of them.
+            raise ValueError(f"an object of {self.label} needs a name")
+        if self.namespaced and not namespace:
+            raise ValueError(f"{self.label} {name} needs a namespace")
+        path = f"{self.collection(namespace)}/{quote(name, safe='')}"
+        return f"{path}/{subresource}" if subresource else path
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a URL path points at, as messages name it."""
+
+    resource: str
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        """Return for instance ``pods/binding ns/name``."""
+        where = f"{self.namespace}/{self.name}" if self.namespace and self.name else self.namespace or self.name
+        return f"{self.resource} {where}" if where else self.resource
+
+
+def target_of(path: str) -> Target:
+    """Read a path of the API server back into what it points at; a foreign path is named as it is.
+
+    Errors are rare and requests are many, so that the request carries only its path and the words are found here.
+    """
+    parts = path.partition("?")[0].strip("/").split("/")
+    if parts[0] == "api" and len(parts) > 2:
+        group, rest = "", parts[2:]
+    elif parts[0] == "apis" and len(parts) > 3:
+        group, rest = parts[1], parts[3:]
+    else:
+        return Target(path)
+    namespace = ""
+    # "namespaces/x" alone is the namespace itself, and "namespaces/x/status" or ".../finalize" its subresources.
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
+        namespace, rest = rest[1], rest[2:]
+    resource = f"{rest[0]}.{group}" if group else rest[0]
+    if len(rest) > 2:
+        resource = f"{resource}/{rest[2]}"
+    return Target(resource, namespace, rest[1] if len(rest) > 1 else "")
+
+
+PODS = Resource("", "v1", "pods", "Pod")
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+EVENTS = Resource("", "v1", "events", "Event")
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+CUSTOM_RESOURCE_DEFINITIONS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)

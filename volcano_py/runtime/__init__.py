@@ -1,0 +1,1 @@
+"""What every process shares: clock, options, logging, signals, supervised tasks, health and metrics over HTTP."""
