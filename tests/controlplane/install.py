@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,41 +43,32 @@ def wait_established(cluster: Cluster) -> None:
 def install_beside(cluster: Cluster, folder: Path) -> Iterator[Installed]:
     """Install into somebody else's cluster under names of our own, and remove what was made.
 
-    Custom resource definitions that are there stay as they are; roles and namespace get a suffix, so that an installed
-    scheduler keeps its own.
+    Custom resource definitions that are there stay as they are; the rest gets a suffix, so that an installed scheduler
+    keeps its own.
     """
     suffix = secrets.token_hex(3)
-    made: list[Path] = []
-    for crd in sorted((MANIFESTS / "crds").glob("*.yaml")):
-        name = yaml.safe_load(crd.read_text())["metadata"]["name"]
-        if not cluster.kubectl("get", "crd", name, "--ignore-not-found", "-oname").stdout:
-            made.append(crd)
-    overlay = folder / f"install-{suffix}"
-    overlay.mkdir()
     names = Installed(f"{NAMESPACE}-{suffix}", f"{SERVICE_ACCOUNT}-{suffix}")
-    (overlay / "kustomization.yaml").write_text(
-        yaml.safe_dump(
-            {
-                "resources": [str(Path("..", *_up(overlay), MANIFESTS.relative_to("/"), "rbac"))],
-                "namespace": names.namespace,
-                "nameSuffix": f"-{suffix}",
-            }
-        )
-    )
-    try:
+    overlay = folder.resolve() / f"install-{suffix}"
+    overlay.mkdir()
+    kustomization = {
+        "resources": [os.path.relpath(MANIFESTS / "rbac", overlay)],  # kustomize takes no absolute paths
+        "namespace": names.namespace,
+        "nameSuffix": f"-{suffix}",
+    }
+    (overlay / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    with contextlib.ExitStack() as undo:
+
+        def undo_with(*arguments: str) -> None:
+            undo.callback(cluster.kubectl, "delete", "--ignore-not-found", "--wait=false", *arguments)
+
+        for crd in sorted((MANIFESTS / "crds").glob("*.yaml")):
+            name = yaml.safe_load(crd.read_text())["metadata"]["name"]
+            if not cluster.kubectl("get", "crd", name, "--ignore-not-found", "-oname").stdout:
+                undo_with("-f", str(crd))
+                cluster.kubectl("create", "-f", str(crd))
+        undo_with("namespace", names.namespace)
         cluster.kubectl("create", "namespace", names.namespace)
-        for crd in made:
-            cluster.kubectl("create", "-f", str(crd))
+        undo_with("-k", str(overlay))
         cluster.kubectl("apply", "-k", str(overlay))
         wait_established(cluster)
         yield names
-    finally:
-        cluster.kubectl("delete", "-k", str(overlay), "--ignore-not-found", check=False)
-        for crd in made:
-            cluster.kubectl("delete", "-f", str(crd), "--ignore-not-found", "--wait=false", check=False)
-        cluster.kubectl("delete", "namespace", names.namespace, "--wait=false", "--ignore-not-found", check=False)
-
-
-def _up(folder: Path) -> list[str]:
-    """Return the steps from a folder to the root: kustomize takes no absolute paths."""
-    return [".."] * (len(folder.parts) - 2)
