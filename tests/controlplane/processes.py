@@ -9,10 +9,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 WATCHDOG = Path(__file__).with_name("watchdog.py")
+LAST_MOMENT_S = 0.5
+PROC = Path("/proc")
 KEEP_LOGS = "VOLCANO_PY_KEEP_LOGS"
 
 
@@ -34,6 +37,7 @@ class Processes:
     def __init__(self, prefix: str = "volcano-py-") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=prefix))
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._groups: list[int] = []
         self._watchdog = subprocess.Popen(
             [sys.executable, "-I", str(WATCHDOG), str(self.folder)],
             stdin=subprocess.PIPE,
@@ -56,6 +60,7 @@ class Processes:
             )
         self._tell_watchdog(f"+{process.pid}")
         self._running[name] = process
+        self._groups.append(process.pid)
 
     def stop(self, name: str, timeout: float = 20.0) -> None:
         """Ask a process to end, wait until it has, and kill it if it takes longer than `timeout` seconds."""
@@ -83,6 +88,11 @@ class Processes:
     def pid(self, name: str) -> int:
         """Return the process id of a running process."""
         return self._running[name].pid
+
+    @property
+    def watchdog_pid(self) -> int:
+        """The process id of the watchdog."""
+        return self._watchdog.pid
 
     @property
     def running(self) -> dict[str, int]:
@@ -114,13 +124,17 @@ class Processes:
 
         `keep_logs` (by default whether $VOLCANO_PY_KEEP_LOGS is set) copies the logs next to the folder first.
         """
-        groups = list(self.running.values())
         self.stop_all()
         if keep_logs if keep_logs is not None else bool(os.environ.get(KEEP_LOGS)):
             self._save_logs()
         shutil.rmtree(self.folder, ignore_errors=True)
         self._end_watchdog()
-        left = [f"process group {group}" for group in groups if _group_exists(group)]
+        left = []
+        for group in self._groups:
+            if members := _members_that_stay(group):
+                left.append(f"processes {members} of group {group}")
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(group, signal.SIGKILL)
         if self.folder.exists():
             left.append(f"folder {self.folder}")
         if left:
@@ -154,11 +168,27 @@ class Processes:
         process.wait(10)
 
 
-def _group_exists(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def living_members(group: int) -> list[int]:
+    """Return the processes of a group that run; those that ended and wait to be collected (zombies) do not count."""
+    if not PROC.is_dir():
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return []
+        return [group]
+    members = []
+    for stat in PROC.glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it ended while we looked
+            # pid (name) state parent group ...; the name may hold spaces and brackets
+            state, _, member_of = stat.read_text().rpartition(")")[2].split()[:3]
+            if int(member_of) == group and state not in "ZX":
+                members.append(int(stat.parent.name))
+    return members
+
+
+def _members_that_stay(group: int) -> list[int]:
+    """Return who is left of a group whose leader has ended, after the moment that a killed process takes to end."""
+    deadline = time.monotonic() + LAST_MOMENT_S
+    while (members := living_members(group)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return members
