@@ -71,6 +71,9 @@ class Supervisor:
             await self.stop(self._stop_timeout_s)
         except TasksDidNotStop as problem:
             stubborn = problem
+        except asyncio.CancelledError:
+            await self._abandon()  # whoever cancels us now will not wait for an orderly end
+            raise
         ours = self._owner_cancelled and owner is not None and owner.uncancel() == 0
         if kind is not None and not (ours and issubclass(kind, asyncio.CancelledError)):
             return  # an exception of the body itself, or a cancellation from outside, goes on
@@ -107,6 +110,13 @@ class Supervisor:
         if self._tasks:
             log.error("tasks did not stop when cancelled", tasks=self.running)
             raise TasksDidNotStop(self.running)
+
+    async def _abandon(self) -> None:
+        """Cancel everything at once and wait only briefly."""
+        for task in self._tasks.values():
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()), timeout=_LAST_CALL_S)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         name = task.get_name()

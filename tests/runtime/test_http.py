@@ -1,0 +1,71 @@
+"""Health, readiness and metrics over HTTP."""
+
+import aiohttp
+import pytest
+from aiohttp import web
+from prometheus_client import CollectorRegistry, Counter
+from volcano_py.runtime.http import AddressInUse, OperatorServer
+from volcano_py.runtime.options import ListenAddress
+
+LOOPBACK = ListenAddress("127.0.0.1", 0)
+
+
+async def fetch(server: OperatorServer, path: str, **headers: str) -> tuple[int, str, str]:
+    """Return status, text and content type."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{server.port}{path}", headers=headers) as response,
+    ):
+        return response.status, await response.text(), response.headers["Content-Type"]
+
+
+async def test_a_healthy_and_ready_process_says_ok() -> None:
+    async with OperatorServer(LOOPBACK) as server:
+        assert (await fetch(server, "/healthz"))[:2] == (200, "ok\n")
+        assert (await fetch(server, "/readyz"))[:2] == (200, "ok\n")
+
+
+async def test_a_process_that_is_not_ready_says_why_and_follows_the_truth() -> None:
+    reasons = ["pods is not listed yet", "no leader"]
+    async with OperatorServer(LOOPBACK, not_ready=lambda: reasons) as server:
+        assert (await fetch(server, "/readyz"))[:2] == (503, "pods is not listed yet\nno leader\n")
+        assert (await fetch(server, "/healthz"))[0] == 200
+        reasons.clear()
+        assert (await fetch(server, "/readyz"))[0] == 200
+
+
+async def test_metrics_come_from_the_given_registry_in_the_format_asked_for() -> None:
+    registry = CollectorRegistry()
+    Counter("binds", "Binds.", registry=registry).inc(3)
+    async with OperatorServer(LOOPBACK, registry=registry) as server:
+        status, text, kind = await fetch(server, "/metrics")
+        assert (status, "binds_total 3.0" in text, kind.startswith("text/plain")) == (200, True, True)
+        _, text, kind = await fetch(server, "/metrics", Accept="application/openmetrics-text; version=1.0.0")
+        assert (text.endswith("# EOF\n"), kind.startswith("application/openmetrics-text")) == (True, True)
+
+
+async def test_without_a_registry_there_are_no_metrics() -> None:
+    async with OperatorServer(LOOPBACK) as server:
+        assert (await fetch(server, "/metrics"))[0] == 404
+
+
+async def test_extra_routes_are_served() -> None:
+    async def conf(_: web.Request) -> web.Response:
+        return web.Response(text="tiers")
+
+    async with OperatorServer(LOOPBACK, routes={"/debug/conf": conf}) as server:
+        assert (await fetch(server, "/debug/conf"))[:2] == (200, "tiers")
+
+
+async def test_a_port_in_use_is_said_with_port_and_flag() -> None:
+    async with OperatorServer(LOOPBACK) as first:
+        address = ListenAddress("127.0.0.1", first.port)
+        with pytest.raises(AddressInUse, match=rf"port {first.port} .* choose another with --listen-address"):
+            async with OperatorServer(address, flag="--listen-address"):
+                pytest.fail("two servers on one port")
+
+
+async def test_an_address_that_is_not_ours_is_named() -> None:
+    with pytest.raises(OSError, match=r"cannot listen on 192\.0\.2\.1:0"):
+        async with OperatorServer(ListenAddress("192.0.2.1", 0)):
+            pytest.fail("a foreign address was served")

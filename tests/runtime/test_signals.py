@@ -1,0 +1,30 @@
+"""The first signal asks, the second demands."""
+
+import asyncio
+import os
+import signal
+
+from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
+
+
+def test_the_first_request_is_graceful_the_second_forces_the_third_adds_nothing() -> None:
+    forced: list[str] = []
+    shutdown = Shutdown(on_force=lambda: forced.append("now"))
+
+    shutdown.request("SIGTERM")
+    assert (shutdown.graceful.is_set(), shutdown.force.is_set(), forced) == (True, False, [])
+    shutdown.request("SIGINT")
+    assert (shutdown.force.is_set(), forced) == (True, ["now"])
+    shutdown.request("SIGINT")
+    assert forced == ["now"]
+
+
+async def test_signals_lead_to_the_shutdown_and_the_old_handler_comes_back() -> None:
+    before = signal.getsignal(signal.SIGUSR1)
+    with shutdown_on_signals(Shutdown(), (signal.SIGUSR1,)) as shutdown:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        await asyncio.wait_for(shutdown.graceful.wait(), 5)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        await asyncio.wait_for(shutdown.force.wait(), 5)
+
+    assert signal.getsignal(signal.SIGUSR1) == before

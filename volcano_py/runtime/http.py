@@ -1,0 +1,95 @@
+"""The HTTP server of a process for its operators: health, readiness, metrics and whatever else it adds."""
+
+import errno
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+from volcano_py.runtime.options import ListenAddress
+
+Reasons = Callable[[], Iterable[str]]
+"""Why not; empty means yes."""
+Route = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_SHUTDOWN_S = 1.0  # a scrape under way may end
+
+
+class AddressInUse(Exception):
+    """Another program listens there; the message names address and flag."""
+
+
+class OperatorServer:
+    """Serves ``/healthz``, ``/readyz``, with a registry ``/metrics``, and extra routes; an async context manager."""
+
+    def __init__(
+        self,
+        address: ListenAddress,
+        *,
+        flag: str = "",
+        not_healthy: Reasons = tuple,
+        not_ready: Reasons = tuple,
+        registry: CollectorRegistry | None = None,
+        routes: Mapping[str, Route] | None = None,
+    ) -> None:
+        self._address = address
+        self._flag = flag
+        self._not_healthy = not_healthy
+        self._not_ready = not_ready
+        self._registry = registry
+        self._routes = dict(routes or {})
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def port(self) -> int:
+        """The port it listens on, also when a free one was asked for."""
+        if self._runner is None or not self._runner.addresses:
+            raise RuntimeError("the server is not started")
+        return int(self._runner.addresses[0][1])
+
+    async def __aenter__(self) -> "OperatorServer":
+        """Start to listen; raise AddressInUse if somebody else does."""
+        app = web.Application()
+        app.router.add_get("/healthz", self._healthz)
+        app.router.add_get("/readyz", self._readyz)
+        if self._registry is not None:
+            app.router.add_get("/metrics", self._metrics)
+        for path, route in self._routes.items():
+            app.router.add_get(path, route)
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, self._address.host or None, self._address.port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise self._explained(error) from error
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop listening and end open connections."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    def _explained(self, error: OSError) -> Exception:
+        remedy = f"; choose another with {self._flag}, or stop what uses it" if self._flag else ""
+        if error.errno == errno.EADDRINUSE:
+            return AddressInUse(f"port {self._address.port} ({self._address}) is in use by another program{remedy}")
+        return OSError(error.errno, f"cannot listen on {self._address}: {error.strerror}{remedy}")
+
+    async def _healthz(self, _: web.Request) -> web.Response:
+        return _answer(self._not_healthy())
+
+    async def _readyz(self, _: web.Request) -> web.Response:
+        return _answer(self._not_ready())
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        assert self._registry is not None
+        encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+        return web.Response(body=encode(self._registry), headers={"Content-Type": content_type})
+
+
+def _answer(reasons: Iterable[str]) -> web.Response:
+    found = list(reasons)
+    return web.Response(text="\n".join([*found, ""]), status=503) if found else web.Response(text="ok\n")

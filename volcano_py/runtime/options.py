@@ -1,0 +1,86 @@
+"""How flags are written: listen addresses and durations, as the programs replaced here write them."""
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+_NANOSECONDS: dict[str, int] = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,  # micro sign
+    "μs": 10**3,  # Greek mu, which Go accepts too
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)"
+_UNIT = r"(?:ns|us|µs|μs|ms|s|m|h)"
+_TERM = re.compile(f"({_NUMBER})({_UNIT})")
+_DURATION = re.compile(f"([+-]?)(0|(?:{_NUMBER}{_UNIT})+)")
+
+
+class OptionError(ValueError):
+    """The value of a flag cannot be read; the message says how to write it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListenAddress:
+    """Where a server listens; an empty host is every interface, port 0 a free one."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Return ``host:port`` as it is written in a flag."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_listen_address(text: str) -> ListenAddress:
+    """Read ``:8080``, ``127.0.0.1:0`` or ``[::1]:8080``."""
+    host, colon, port = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if bracketed:
+        host = host[1:-1]
+    plain_port = port.isascii() and port.isdigit()
+    if not colon or not plain_port or int(port) > 65535 or (":" in host and not bracketed):
+        raise OptionError(f"{text!r} is not a listen address: write HOST:PORT, :PORT or [IPv6]:PORT, such as :8080")
+    return ListenAddress(host, int(port))
+
+
+def parse_duration(text: str) -> float:
+    """Read a duration such as ``1s``, ``500ms``, ``1h30m`` or ``0`` and return seconds."""
+    written = text.strip()
+    match = _DURATION.fullmatch(written)
+    if match is None:
+        raise OptionError(f"{text!r} is not a duration: write numbers with units ns, us, ms, s, m, h, such as 1m30s")
+    try:
+        total = sum(Decimal(number) * _NANOSECONDS[unit] for number, unit in _TERM.findall(match[2]))
+    except InvalidOperation as error:
+        raise OptionError(f"{text!r} is too large for a duration") from error
+    seconds = float(Decimal(total) / 10**9)
+    return -seconds if match[1] == "-" else seconds
+
+
+def format_duration(seconds: float) -> str:
+    """Write seconds as Go does: ``1h30m0s``, ``1.5s``, ``500ms``, ``0s``."""
+    nanoseconds = round(Decimal(repr(seconds)) * 10**9)
+    sign = "-" if nanoseconds < 0 else ""
+    rest = abs(nanoseconds)
+    if rest == 0:
+        return "0s"
+    for unit, size, below in (("ns", 1, 10**3), ("µs", 10**3, 10**6), ("ms", 10**6, 10**9)):
+        if rest < below:
+            return f"{sign}{_plain(Decimal(rest) / size)}{unit}"
+    hours, rest = divmod(rest, _NANOSECONDS["h"])
+    minutes, rest = divmod(rest, _NANOSECONDS["m"])
+    text = f"{_plain(Decimal(rest) / 10**9)}s"
+    if minutes or hours:
+        text = f"{minutes}m{text}"
+    return f"{sign}{hours}h{text}" if hours else f"{sign}{text}"
+
+
+def _plain(value: Decimal) -> str:
+    """Write a number without exponent and without zeros at its end."""
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
