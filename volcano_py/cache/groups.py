@@ -1,0 +1,90 @@
+"""PodGroups, queues and priority classes as the core sees them."""
+
+from typing import Final
+
+from volcano_py.api.types import PodGroup, PriorityClass, Queue
+from volcano_py.cache.pods import seconds
+from volcano_py.cache.requests import amounts, read_resource_list
+from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, QueueRecord
+
+_TRUE: Final = "True"
+
+
+class PriorityTable:
+    """Priority classes by name, and what counts where none is named."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, int] = {}
+        self._global: dict[str, int] = {}
+
+    @property
+    def default(self) -> int:
+        """The least value of the classes marked as global default, as admission picks it; 0 without one."""
+        return min(self._global.values(), default=0)
+
+    def value(self, name: str) -> int:
+        """Return the priority of a class; an empty or unknown name counts as the default (Volcano)."""
+        found = self._values.get(name)
+        return self.default if found is None else found
+
+    def set(self, entry: PriorityClass) -> None:
+        """Add or replace a class."""
+        name = entry.metadata.name
+        self._values[name] = entry.value
+        if entry.global_default:
+            self._global[name] = entry.value
+        else:
+            self._global.pop(name, None)
+
+    def remove(self, name: str) -> None:
+        """Forget a class."""
+        self._values.pop(name, None)
+        self._global.pop(name, None)
+
+
+def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -> JobRecord:
+    """Return what a PodGroup is; raise QuantityError naming the field that cannot be read."""
+    meta, spec, status = group.metadata, group.spec, group.status
+    minimum = spec.min_resources
+    return JobRecord(
+        key=JobKey(meta.namespace, meta.name),
+        uid=meta.uid,
+        queue=spec.queue or default_queue,
+        min_available=spec.min_member,
+        task_min_available=spec.min_task_member,
+        min_resources=None if minimum is None else amounts(read_resource_list(minimum, "spec.minResources")),
+        priority=priorities.value(spec.priority_class_name),
+        creation=seconds(meta.creation_timestamp),
+        phase=status.phase,
+        conditions=tuple(
+            GroupCondition(c.type, c.status == _TRUE, c.reason, c.message, c.transition_id) for c in status.conditions
+        ),
+        running=status.running,
+        succeeded=status.succeeded,
+        failed=status.failed,
+    )
+
+
+def same_gang(before: JobRecord | None, after: JobRecord | None) -> bool:
+    """Say whether two states of a PodGroup ask for the same thing; what its status says does not matter."""
+    if before is None or after is None:
+        return before is after
+    return (
+        before.uid == after.uid
+        and before.queue == after.queue
+        and before.min_available == after.min_available
+        and before.task_min_available == after.task_min_available
+        and before.min_resources == after.min_resources
+    )
+
+
+def queue_record(queue: Queue) -> QueueRecord:
+    """Return what a queue is."""
+    return QueueRecord(
+        name=queue.metadata.name,
+        uid=queue.metadata.uid,
+        weight=queue.spec.weight,
+        priority=queue.spec.priority,
+        creation=seconds(queue.metadata.creation_timestamp),
+        state=queue.status.state,
+    )

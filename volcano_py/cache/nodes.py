@@ -1,0 +1,51 @@
+"""Nodes as the core sees them."""
+
+from volcano_py.api.types import Node
+from volcano_py.cache.requests import amounts, read_resource_list
+from volcano_py.model.objects import NodeRecord, TaintRecord
+
+BEING_DELETED = "the node is being deleted"
+
+
+def node_record(node: Node, closed: str = "") -> NodeRecord:
+    """Return what a node is; raise QuantityError naming the field that cannot be read.
+
+    ``closed`` says why nothing may be placed there although the node itself would allow it.
+    """
+    allocatable = amounts(read_resource_list(node.status.allocatable, "status.allocatable"))
+    if not closed and node.metadata.deletion_timestamp is not None:
+        closed = BEING_DELETED
+    return NodeRecord(
+        name=node.metadata.name,
+        allocatable=allocatable,
+        labels=node.metadata.labels,
+        taints=tuple(sorted(TaintRecord(taint.key, taint.value, taint.effect) for taint in node.spec.taints)),
+        unschedulable=node.spec.unschedulable,
+        closed=closed,
+    )
+
+
+def could_take_more(before: NodeRecord | None, after: NodeRecord) -> bool:
+    """Say whether a pod that found no place on a node might find one now.
+
+    A changed label or taint may go either way for somebody; only changes that cannot help anybody say no.
+    """
+    if after.closed:
+        return False
+    if before is None or before.closed or (before.unschedulable and not after.unschedulable):
+        return True
+    if before.labels != after.labels or before.taints != after.taints:
+        return True
+    return any(amount > before.allocatable.get(name, 0.0) for name, amount in after.allocatable.items())
+
+
+def answers_changed(before: NodeRecord | None, after: NodeRecord) -> bool:
+    """Say whether a placement decided on the old state of a node must be decided again."""
+    if before is None:
+        return True
+    return (
+        bool(after.closed)
+        or before.labels != after.labels
+        or before.taints != after.taints
+        or (after.unschedulable and not before.unschedulable)
+    )

@@ -1,0 +1,127 @@
+"""What a pod asks for: the sums of kube-scheduler, exact until the end.
+
+``raw`` is what Volcano compares with a node and what kube-scheduler calls requested. ``nonzero`` is what its scorers
+count: a container that has no request at all for cpu or memory counts as asking for a little.
+
+    sum of containers and sidecars ┐
+    greatest need of the start-up  ┴─ the greater, per resource ──▶ pod-level requests replace ──▶ + overhead (+ 1 pod)
+
+The start-up need of a plain init container is its own request and those of the sidecars started before it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from volcano_py.api import keys
+from volcano_py.api.quantity import QuantityError, WireQuantity, milli, whole
+from volcano_py.api.types import Container, PodSpec, ResourceList
+from volcano_py.model.resources import amount_of, read_quantity
+
+SIDECAR: Final = "Always"  # restartPolicy of an init container that keeps running
+
+_MISSING_CPU: Final = Fraction(1, 10)  # kube-scheduler: DefaultMilliCPURequest
+_MISSING_MEMORY: Final = Fraction(200 * 1024 * 1024)  # kube-scheduler: DefaultMemoryRequest
+
+_Quantities = dict[str, Fraction]
+_Reader = Callable[[Container, str], _Quantities]
+
+
+class PodRequest(NamedTuple):
+    """What a pod asks for, in amounts."""
+
+    raw: dict[str, float]  # without zeros; ``pods`` included
+    nonzero: tuple[float, float]  # cpu and memory with kube-scheduler's defaults
+
+
+def pod_request(spec: PodSpec) -> PodRequest:
+    """Return what a pod asks for; raise QuantityError naming the field that cannot be read."""
+    raw = amounts(_total(spec, _requests))
+    raw[keys.PODS] = 1.0
+    nonzero = _total(spec, _requests_or_default)
+    return PodRequest(
+        raw,
+        (
+            float(milli(nonzero.get(keys.CPU, Fraction(0)))),
+            float(whole(nonzero.get(keys.MEMORY, Fraction(0)))),
+        ),
+    )
+
+
+def request_without_init(spec: PodSpec) -> dict[str, float]:
+    """Return what the regular containers, pod-level requests and overhead of a pod ask for; the pod is not counted."""
+    return amounts(_finish(_sum_of(spec.containers, "spec.containers", _requests), spec))
+
+
+def amounts(quantities: Mapping[str, Fraction]) -> dict[str, float]:
+    """Return the amounts that are counted and are not zero."""
+    found = ((name, amount_of(name, value)) for name, value in quantities.items())
+    return {name: amount for name, amount in found if amount}
+
+
+def read_resource_list(quantities: ResourceList, where: str) -> _Quantities:
+    """Return the values of a resource list; raise QuantityError naming the field that cannot be read."""
+    return {name: _natural(written, f"{where}[{name}]") for name, written in quantities.items()}
+
+
+def _natural(written: WireQuantity, where: str) -> Fraction:
+    value = read_quantity(written, where)
+    if value < 0:
+        raise QuantityError(f"{where}: {written!r} is negative: write 0 or more")
+    return value
+
+
+def _total(spec: PodSpec, reader: _Reader) -> _Quantities:
+    running = _sum_of(spec.containers, "spec.containers", reader)
+    started: _Quantities = {}  # sidecars so far
+    start_up: _Quantities = {}
+    for container in spec.init_containers:
+        need = reader(container, _path(container, "spec.initContainers"))
+        if container.restart_policy == SIDECAR:
+            _add(running, need)
+            _add(started, need)
+            need = started
+        else:
+            _add(need, started)
+        for name, value in need.items():
+            start_up[name] = max(value, start_up.get(name, value))
+    for name, value in start_up.items():
+        running[name] = max(value, running.get(name, value))
+    return _finish(running, spec)
+
+
+def _finish(total: _Quantities, spec: PodSpec) -> _Quantities:
+    """Apply what is said of the whole pod."""
+    if spec.resources is not None:
+        for name, value in read_resource_list(spec.resources.requests, "spec.resources.requests").items():
+            if name in (keys.CPU, keys.MEMORY) or name.startswith(keys.HUGEPAGES_PREFIX):
+                total[name] = value
+    _add(total, read_resource_list(spec.overhead, "spec.overhead"))
+    return total
+
+
+def _sum_of(containers: Iterable[Container], where: str, reader: _Reader) -> _Quantities:
+    total: _Quantities = {}
+    for container in containers:
+        _add(total, reader(container, _path(container, where)))
+    return total
+
+
+def _requests(container: Container, where: str) -> _Quantities:
+    return read_resource_list(container.resources.requests, where)
+
+
+def _requests_or_default(container: Container, where: str) -> _Quantities:
+    requests = read_resource_list(container.resources.requests, where)
+    requests.setdefault(keys.CPU, _MISSING_CPU)
+    requests.setdefault(keys.MEMORY, _MISSING_MEMORY)
+    return requests
+
+
+def _path(container: Container, where: str) -> str:
+    return f"{where}[{container.name}].resources.requests"
+
+
+def _add(total: _Quantities, more: Mapping[str, Fraction]) -> None:
+    for name, value in more.items():
+        total[name] = total.get(name, Fraction(0)) + value

@@ -1,0 +1,244 @@
+"""Wire objects as the API server would send them, with defaults for everything a case does not care about.
+
+Quantities are written as people write them (``cpu=4``, ``memory="8Gi"``, ``gpu=1``); other resources go by their full
+name: ``a_node("n1", **{"example.com/fpga": 2})``. ``spec`` takes any further field in its wire form.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from volcano_py.api import keys
+from volcano_py.api.quantity import WireQuantity
+from volcano_py.api.types import Node, Pod, PodGroup, PriorityClass, Queue
+
+EPOCH: Final = datetime(2024, 1, 1, tzinfo=UTC)
+"""When objects were created that do not say so; ``created`` counts seconds from here."""
+
+GPU: Final = "nvidia.com/gpu"
+NAMESPACE: Final = "default"
+
+_SHORT_NAMES: Final = {"gpu": GPU, "ephemeral_storage": keys.EPHEMERAL_STORAGE}
+
+
+def a_node(
+    name: str = "n1",
+    *,
+    cpu: WireQuantity = 4,
+    memory: WireQuantity = "16Gi",
+    pods: WireQuantity = 110,
+    labels: Mapping[str, str] | None = None,
+    taints: Sequence[str] = (),
+    unschedulable: bool = False,
+    terminating: bool = False,
+    **extended: WireQuantity,
+) -> Node:
+    """Return a node; taints are written ``key=value:Effect`` or ``key:Effect``."""
+    resources = _resources({"cpu": cpu, "memory": memory, "pods": pods, **extended})
+    return msgspec.convert(
+        {
+            "metadata": {
+                "name": name,
+                "uid": f"uid-{name}",
+                "creationTimestamp": EPOCH,
+                "labels": {keys.LABEL_HOSTNAME: name, **(labels or {})},
+                **({"deletionTimestamp": EPOCH} if terminating else {}),
+            },
+            "spec": {"unschedulable": unschedulable, "taints": [_taint(text) for text in taints]},
+            "status": {"capacity": resources, "allocatable": resources},
+        },
+        Node,
+    )
+
+
+def a_pod(
+    name: str = "p1",
+    *,
+    namespace: str = NAMESPACE,
+    uid: str = "",
+    group: str = "",
+    role: str = "",
+    cpu: WireQuantity | None = None,
+    memory: WireQuantity | None = None,
+    node: str = "",
+    phase: str = "",
+    terminating: bool = False,
+    scheduler: str = keys.SCHEDULER_NAME,
+    priority: int | None = None,
+    created: float = 0.0,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    why_pending: str = "",
+    spec: Mapping[str, Any] | None = None,
+    **extended: WireQuantity,
+) -> Pod:
+    """Return a pod of one container; without a phase it is Running on its node, or Pending if it has none."""
+    requests = _resources({"cpu": cpu, "memory": memory, **extended})
+    notes = dict(annotations or {})
+    if group:
+        notes[keys.GROUP_NAME] = group
+    if role:
+        notes[keys.TASK_SPEC] = role
+    metadata: dict[str, Any] = {
+        "name": name,
+        "namespace": namespace,
+        "uid": uid or f"uid-{namespace}-{name}",
+        "creationTimestamp": EPOCH + timedelta(seconds=created),
+        "labels": dict(labels or {}),
+        "annotations": notes,
+    }
+    if terminating:
+        metadata["deletionTimestamp"] = EPOCH + timedelta(seconds=created)
+    status: dict[str, Any] = {"phase": phase or ("Running" if node else "Pending")}
+    if why_pending:
+        status["conditions"] = [
+            {
+                "type": keys.CONDITION_POD_SCHEDULED,
+                "status": "False",
+                "reason": keys.REASON_UNSCHEDULABLE,
+                "message": why_pending,
+            }
+        ]
+    return msgspec.convert(
+        {
+            "metadata": metadata,
+            "spec": {
+                "schedulerName": scheduler,
+                "nodeName": node,
+                "priority": priority,
+                "containers": [{"name": "main", "resources": {"requests": requests}}],
+                **(spec or {}),
+            },
+            "status": status,
+        },
+        Pod,
+    )
+
+
+def a_group(
+    name: str = "g1",
+    *,
+    namespace: str = NAMESPACE,
+    uid: str = "",
+    queue: str = keys.DEFAULT_QUEUE,
+    min_available: int = 1,
+    min_task_member: Mapping[str, int] | None = None,
+    min_resources: Mapping[str, WireQuantity] | None = None,
+    priority_class: str = "",
+    phase: str = keys.PHASE_PENDING,
+    created: float = 0.0,
+) -> PodGroup:
+    """Return a PodGroup."""
+    return msgspec.convert(
+        {
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "uid": uid or f"uid-{namespace}-{name}",
+                "creationTimestamp": EPOCH + timedelta(seconds=created),
+            },
+            "spec": {
+                "minMember": min_available,
+                "minTaskMember": dict(min_task_member or {}),
+                "queue": queue,
+                "priorityClassName": priority_class,
+                "minResources": None if min_resources is None else dict(min_resources),
+            },
+            "status": {"phase": phase},
+        },
+        PodGroup,
+    )
+
+
+def a_queue(
+    name: str = keys.DEFAULT_QUEUE,
+    *,
+    weight: int = 1,
+    priority: int = 0,
+    state: str = keys.QUEUE_OPEN,
+    created: float = 0.0,
+) -> Queue:
+    """Return a queue."""
+    return msgspec.convert(
+        {
+            "metadata": {
+                "name": name,
+                "uid": f"uid-{name}",
+                "creationTimestamp": EPOCH + timedelta(seconds=created),
+            },
+            "spec": {"weight": weight, "priority": priority},
+            "status": {"state": state},
+        },
+        Queue,
+    )
+
+
+def a_priority_class(name: str, value: int, *, global_default: bool = False) -> PriorityClass:
+    """Return a priority class."""
+    return msgspec.convert(
+        {"metadata": {"name": name, "uid": f"uid-{name}"}, "value": value, "globalDefault": global_default},
+        PriorityClass,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A PodGroup and its pods."""
+
+    group: PodGroup
+    pods: tuple[Pod, ...]
+
+
+def a_job(
+    name: str = "j1",
+    *,
+    tasks: int | Mapping[str, int] = 1,
+    min_available: int | None = None,
+    namespace: str = NAMESPACE,
+    queue: str = keys.DEFAULT_QUEUE,
+    priority_class: str = "",
+    phase: str = keys.PHASE_PENDING,
+    created: float = 0.0,
+    min_task_member: Mapping[str, int] | None = None,
+    **pod: Any,
+) -> Job:
+    """Return a job whose tasks are all alike; further arguments are those of `a_pod`.
+
+    ``tasks=3`` makes pods ``name-0`` to ``name-2``; ``tasks={"ps": 2, "worker": 4}`` makes ``name-ps-0`` and so on,
+    with their roles. Without ``min_available`` all of them must run together.
+    """
+    members = (
+        [(f"{name}-{index}", "") for index in range(tasks)]
+        if isinstance(tasks, int)
+        else [(f"{name}-{role}-{index}", role) for role, count in tasks.items() for index in range(count)]
+    )
+    group = a_group(
+        name,
+        namespace=namespace,
+        queue=queue,
+        min_available=len(members) if min_available is None else min_available,
+        min_task_member=min_task_member,
+        priority_class=priority_class,
+        phase=phase,
+        created=created,
+    )
+    pods = (
+        a_pod(member, namespace=namespace, group=name, role=role, created=created, **pod) for member, role in members
+    )
+    return Job(group, tuple(pods))
+
+
+def _resources(quantities: Mapping[str, WireQuantity | None]) -> dict[str, str]:
+    return {_SHORT_NAMES.get(name, name): str(written) for name, written in quantities.items() if written is not None}
+
+
+def _taint(text: str) -> dict[str, str]:
+    """Read a taint as kubectl writes it."""
+    key, colon, effect = text.rpartition(":")
+    if not colon:
+        raise ValueError(f"taint {text!r} has no effect: write key=value:NoSchedule or key:NoSchedule")
+    name, _, value = key.partition("=")
+    return {"key": name, "value": value, "effect": effect}
