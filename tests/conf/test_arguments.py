@@ -1,0 +1,79 @@
+import pytest
+from volcano_py.conf.arguments import get_bool, get_float, get_int, get_string
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        pytest.param(15, 15, id="an-integer-counts"),
+        pytest.param(-3, -3, id="a-negative-integer-counts"),
+        pytest.param("15", 7, id="a-quoted-integer-does-not"),
+        pytest.param(5.0, 7, id="a-whole-float-does-not"),
+        pytest.param(True, 7, id="a-boolean-does-not"),
+        pytest.param("", 7, id="empty-text-does-not"),
+        pytest.param(None, 7, id="null-does-not"),
+    ],
+)
+def test_get_int(written, expected):
+    assert get_int({"key": written}, "key", 7) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        pytest.param(1.5, 1.5, id="a-float-counts"),
+        pytest.param(15, 15.0, id="an-integer-counts"),
+        pytest.param("1.5", 1.2, id="a-quoted-number-does-not"),
+        pytest.param(True, 1.2, id="a-boolean-does-not"),
+        pytest.param("", 1.2, id="empty-text-does-not"),
+    ],
+)
+def test_get_float(written, expected):
+    assert get_float({"key": written}, "key", 1.2) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "default", "expected"),
+    [
+        pytest.param(True, False, True, id="a-boolean-counts"),
+        *[
+            pytest.param(text, False, True, id=f"text-{text}-is-true")
+            for text in ("1", "t", "T", "TRUE", "true", "True")
+        ],
+        *[pytest.param(text, True, False, id=f"text-{text}-is-false") for text in ("0", "f", "F", "FALSE", "false")],
+        pytest.param("yes", True, True, id="text-yes-leaves-the-default"),
+        pytest.param("tRUE", False, False, id="odd-capitals-leave-the-default"),
+        pytest.param(1, False, False, id="a-number-leaves-the-default"),
+    ],
+)
+def test_get_bool(written, default, expected):
+    assert get_bool({"key": written}, "key", default) is expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        pytest.param("text", "text", id="text-counts"),
+        pytest.param("", "", id="empty-text-counts"),
+        pytest.param(0, "default", id="a-number-does-not"),
+        pytest.param(None, "default", id="null-does-not"),
+    ],
+)
+def test_get_string(written, expected):
+    assert get_string({"key": written}, "key", "default") == expected
+
+
+@pytest.mark.parametrize("read", [get_int, get_float, get_bool, get_string])
+def test_an_absent_argument_leaves_the_default_without_a_warning(read):
+    warnings: list[str] = []
+
+    assert read({"other": 1}, "key", 1, warnings.append) == 1
+    assert warnings == []
+
+
+def test_a_value_of_another_type_is_told():
+    warnings: list[str] = []
+
+    get_int({"weight": "10"}, "weight", 1, warnings.append)
+
+    assert warnings == ["argument weight is '10', which is not an integer; the default 1 is used"]

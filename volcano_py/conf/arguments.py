@@ -1,0 +1,55 @@
+"""Typed reading of plugin and action arguments, as Volcano reads them: a value of another type leaves the default.
+
+5 is an integer and 5.0 is not; "5" is neither. What was left aside can be told to ``warn``.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+Warn = Callable[[str], None]
+
+_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+def get_int(arguments: Mapping[str, Any], key: str, default: int, warn: Warn | None = None) -> int:
+    """Return the integer at a key; floating point numbers and quoted numbers do not count."""
+    value = arguments.get(key)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    _tell(warn, arguments, key, "an integer", default)
+    return default
+
+
+def get_float(arguments: Mapping[str, Any], key: str, default: float, warn: Warn | None = None) -> float:
+    """Return the number at a key; integers count, quoted numbers do not."""
+    value = arguments.get(key)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    _tell(warn, arguments, key, "a number", default)
+    return default
+
+
+def get_bool(arguments: Mapping[str, Any], key: str, default: bool, warn: Warn | None = None) -> bool:
+    """Return the truth value at a key: a boolean, or a string that Go parses as one, such as "true" or "0"."""
+    value = arguments.get(key)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value in _TRUE | _FALSE:
+        return value in _TRUE
+    _tell(warn, arguments, key, "true or false", default)
+    return default
+
+
+def get_string(arguments: Mapping[str, Any], key: str, default: str, warn: Warn | None = None) -> str:
+    """Return the text at a key; numbers and booleans do not count unless they are quoted."""
+    value = arguments.get(key)
+    if isinstance(value, str):
+        return value
+    _tell(warn, arguments, key, "text", default)
+    return default
+
+
+def _tell(warn: Warn | None, arguments: Mapping[str, Any], key: str, wanted: str, default: object) -> None:
+    if warn is not None and arguments.get(key) is not None:
+        warn(f"argument {key} is {arguments[key]!r}, which is not {wanted}; the default {default!r} is used")

@@ -1,0 +1,94 @@
+"""What a scheduler configuration says, and where; what the names mean is the scheduler's affair."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+OFF_BY_DEFAULT: Final = frozenset({"enableHierarchy", "enabledClusterOrder"})
+"""Flags that must be switched on; every other flag is on unless the configuration says otherwise."""
+
+FLAGS: Final = OFF_BY_DEFAULT | {
+    "enableBestNode",
+    "enableJobEnqueued",
+    "enableJobOrder",
+    "enableJobPipelined",
+    "enableJobReady",
+    "enableJobStarving",
+    "enableNodeOrder",
+    "enablePredicate",
+    "enablePreemptable",
+    "enablePreemptive",
+    "enableQueueOrder",
+    "enableReclaimable",
+    "enableReservedNodes",
+    "enableTargetJob",
+    "enableTaskOrder",
+    "enabledAllocatable",
+    "enabledHyperNodeGradient",
+    "enabledHyperNodeOrder",
+    "enabledOverused",
+    "enabledSubJobOrder",
+    "enabledSubJobPipelined",
+    "enabledSubJobReady",
+    "enabledVictim",
+}
+"""The switches of extension points, spelt as Volcano spells them; some say "enable" and some "enabled"."""
+
+
+class Where(NamedTuple):
+    """A place in a configuration file; lines count from 1."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class ConfError(ValueError):
+    """A configuration cannot be used; the message begins with file and line and names the key."""
+
+    def __init__(self, where: Where, problem: str) -> None:
+        super().__init__(f"{where}: {problem}")
+        self.where = where
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class PluginConf:
+    """One plugin of a tier."""
+
+    name: str
+    where: Where
+    flags: Mapping[str, bool] = field(default_factory=dict)  # those the configuration states
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def enabled(self, flag: str) -> bool:
+        """Say whether a switch is on: as stated, else its default."""
+        return self.flags.get(flag, flag not in OFF_BY_DEFAULT)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionConf:
+    """The arguments of one action, an entry of ``configurations``."""
+
+    name: str
+    where: Where
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerConf:
+    """A scheduler configuration whose structure is sound."""
+
+    file: str
+    actions: tuple[str, ...]
+    actions_where: Where
+    tiers: tuple[tuple[PluginConf, ...], ...] = ()
+    configurations: tuple[ActionConf, ...] = ()
+    metrics: Mapping[str, str] = field(default_factory=dict)  # where to read usage from, see the usage plugin
+    warnings: tuple[str, ...] = ()  # what was left aside, each with its place
+
+    def action_arguments(self, name: str) -> Mapping[str, Any] | None:
+        """Return the arguments of an action, None if the configuration gives none; the first entry of a name counts."""
+        return next((entry.arguments for entry in self.configurations if entry.name == name), None)
