@@ -118,6 +118,8 @@ class Servers:
             "--service-cluster-ip-range=10.96.0.0/16",
             "--authorization-mode=RBAC",
             "--allow-privileged=true",
+            # A loopback address is refused as an endpoint; without this the server complains every ten seconds.
+            "--endpoint-reconciler-type=none",
             # A graceful stop ends the watches of clients soon; without it, it waits a minute for them.
             "--shutdown-watch-termination-grace-period=2s",
         ]

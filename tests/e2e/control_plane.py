@@ -135,6 +135,10 @@ class ControlPlane:
         """A context that trusts the API server and shows the administrator's certificate."""
         return self.cluster.ssl_context
 
+    def ssl_context_without_certificate(self) -> ssl.SSLContext:
+        """Return a context that trusts the API server and shows no certificate: for callers with a token."""
+        return ssl.create_default_context(cadata=self.ca_pem.decode() or None)
+
     @property
     def ca_pem(self) -> bytes:
         """The certificate of the authority that signed the API server's."""
