@@ -1,0 +1,7 @@
+"""An embedded Kubernetes API server over real HTTP, small and honest, and a stand-in for kubelets."""
+
+from volcano_py.apiserver.faults import Fault, Faults
+from volcano_py.apiserver.options import ApiServerOptions
+from volcano_py.apiserver.server import ApiServer, PortInUse
+
+__all__ = ["ApiServer", "ApiServerOptions", "Fault", "Faults", "PortInUse"]

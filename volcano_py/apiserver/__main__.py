@@ -1,0 +1,68 @@
+"""`python -m volcano_py.apiserver`: the embedded API server in a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+
+from volcano_py.apiserver.options import ApiServerOptions
+from volcano_py.apiserver.server import ApiServer, PortInUse
+
+log = logging.getLogger("volcano_py.apiserver")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m volcano_py.apiserver", description="An embedded Kubernetes API server for tests and demos."
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=8001, help="port to listen on; 0 takes a free one (default: %(default)s)"
+    )
+    parser.add_argument("--token", help="bearer token that every request must carry (default: none)")
+    parser.add_argument("--history", type=int, default=16384, help="events kept per resource (default: %(default)s)")
+    parser.add_argument("--node-lifecycle", action="store_true", help="taint nodes until they are Ready")
+    return parser.parse_args()
+
+
+async def _serve(options: ApiServerOptions) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with ApiServer(options) as server:
+        log.info("serving on %s", server.url)
+        await stop.wait()
+        log.info("stopping")
+
+
+def main() -> int:
+    """Run until SIGINT or SIGTERM; the exit code is 1 when the port is taken."""
+    arguments = _arguments()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    options = ApiServerOptions(
+        host=arguments.host,
+        port=arguments.port,
+        token=arguments.token,
+        history_limit=arguments.history,
+        node_lifecycle=arguments.node_lifecycle,
+    )
+    runner = asyncio.run
+    with contextlib.suppress(ImportError):
+        import uvloop
+
+        runner = uvloop.run
+    try:
+        runner(_serve(options))
+    except PortInUse as error:
+        log.error("%s", error.strerror)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

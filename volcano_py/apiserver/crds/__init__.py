@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions: schemas, and the resources they add."""

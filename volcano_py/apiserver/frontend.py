@@ -1,0 +1,188 @@
+"""HTTP in front of the registry: read the request, apply faults, carry it out, write the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+from collections.abc import Mapping
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+
+from volcano_py.apiserver import discovery
+from volcano_py.apiserver.counters import RequestCounters
+from volcano_py.apiserver.faults import Fault, Faults
+from volcano_py.apiserver.objects import Obj, encode
+from volcano_py.apiserver.options import ApiServerOptions
+from volcano_py.apiserver.registry import Registry
+from volcano_py.apiserver.routing import Target, UnknownGroup, route
+from volcano_py.apiserver.status import StatusError, unauthorized
+from volcano_py.apiserver.verbs import Call, Reply, Verbs, WatchReply
+from volcano_py.apiserver.watching import stream
+
+log = logging.getLogger(__name__)
+
+_TEXT = "text/plain; charset=utf-8"
+_JSON = "application/json"
+_PAGE_NOT_FOUND = Reply(404, b"404 page not found\n", content_type=_TEXT)
+_HEALTHY = Reply(200, b"ok", content_type=_TEXT)
+_HEALTH_PATHS = frozenset({"/healthz", "/readyz", "/livez"})
+_WRITE_STALL_S = 60.0  # a client that takes no byte for this long is gone
+_EMPTY: Mapping[str, str] = {}
+
+
+class Frontend:
+    """Handles HTTP requests of one server."""
+
+    def __init__(
+        self, registry: Registry, faults: Faults, counters: RequestCounters, options: ApiServerOptions
+    ) -> None:
+        self._registry = registry
+        self._faults = faults
+        self._counters = counters
+        self._options = options
+        self._verbs = Verbs(registry, options)
+        self._token = f"Bearer {options.token}".encode() if options.token else None
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request."""
+        path, query_string = request.path, request.rel_url.raw_query_string
+        try:
+            if self._token is not None and not self._authorized(request):
+                raise unauthorized()
+            if path in _HEALTH_PATHS:
+                return _respond(_HEALTHY)
+            query = dict(parse_qsl(query_string, keep_blank_values=True)) if query_string else _EMPTY
+            try:
+                target = route(self._registry.resources, request.method, path, query)
+            except (UnknownGroup, StatusError):
+                document = self._discovery(request.method, path, request.host)
+                if document is None:
+                    raise
+                return _respond(Reply(200, encode(document)))
+        except UnknownGroup:
+            return _respond(_PAGE_NOT_FOUND)
+        except StatusError as error:
+            return _respond(_failure(error))
+        body = await request.read() if request.body_exists else b""
+        return await self._serve(request, Call(target, query, body, request.content_type if body else ""))
+
+    def _authorized(self, request: web.BaseRequest) -> bool:
+        given = request.headers.get("Authorization", "").encode()
+        return hmac.compare_digest(given, self._token or b"")
+
+    async def _serve(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
+        target = call.target
+        fault = self._faults.match(target.verb, target.counted_as, target.namespace or "", target.name)
+        if fault is not None:
+            if fault.action == "delay":
+                await asyncio.sleep(fault.delay_s)
+            elif fault.action == "drop_before":
+                return _drop(request)
+        reply = self._perform(call, fault)
+        if isinstance(reply, WatchReply):
+            self._counters.add(target.verb, target.counted_as, 200)
+            return await self._stream(request, target, reply, fault)
+        self._counters.add(target.verb, target.counted_as, reply.code)
+        if fault is not None and fault.action == "drop_after":
+            return _drop(request)
+        return _respond(reply)
+
+    def _perform(self, call: Call, fault: Fault | None) -> Reply | WatchReply:
+        try:
+            if fault is not None and fault.action == "reply":
+                raise fault.error()
+            return self._verbs.perform(call)
+        except StatusError as error:
+            return _failure(error)
+        except Exception as error:
+            target = call.target
+            log.exception("request failed: %s %s %s", target.verb, target.counted_as, target.name)
+            return _failure(StatusError(500, "InternalError", f"Internal error occurred: {error!r}"))
+
+    async def _stream(
+        self, request: web.BaseRequest, target: Target, reply: WatchReply, fault: Fault | None
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": _JSON, "Cache-Control": "no-cache, private"})
+        watcher = reply.watcher
+        if watcher is not None and fault is not None:
+            if fault.action == "duplicate_events":
+                watcher.duplicate_next = fault.times or 1
+            elif fault.action == "disconnect":
+                watcher.close()
+        try:
+            if watcher is not None:
+                watcher.on_overflow = lambda: _abort(request)
+            await response.prepare(request)
+            for chunk in reply.first:
+                await _write(response, chunk)
+            if watcher is not None:
+                served = target.resource.versions[target.version]
+                chunks = stream(
+                    watcher,
+                    self._registry.store,
+                    served.api_version,
+                    target.resource.kind,
+                    timeout_s=reply.timeout_s,
+                    bookmark_s=self._options.bookmark_interval_s if reply.bookmarks else None,
+                )
+                async for chunk in chunks:
+                    await _write(response, chunk)
+            await response.write_eof()
+        except (ConnectionError, TimeoutError):
+            log.debug("watch client is gone: %s", target.counted_as)
+        finally:
+            if watcher is not None:
+                watcher.close()
+        return response
+
+    def _discovery(self, method: str, path: str, host: str) -> Obj | None:
+        if method != "GET":
+            return None
+        table = self._registry.resources
+        match path.strip("/").split("/"):
+            case ["version"]:
+                return discovery.VERSION
+            case ["api"]:
+                return discovery.api_versions(host)
+            case ["apis"]:
+                return discovery.group_list(table)
+            case ["api", version]:
+                return discovery.resource_list(table, "", version)
+            case ["apis", group]:
+                return discovery.group(table, group)
+            case ["apis", group, version]:
+                return discovery.resource_list(table, group, version)
+        return None
+
+
+async def _write(response: web.StreamResponse, chunk: bytes) -> None:
+    async with asyncio.timeout(_WRITE_STALL_S):
+        await response.write(chunk)
+
+
+def _abort(request: web.BaseRequest) -> None:
+    if request.transport is not None:
+        request.transport.abort()
+
+
+def _drop(request: web.BaseRequest) -> web.Response:
+    """Close the connection without an answer; the response returned goes nowhere."""
+    _abort(request)
+    return web.Response(status=500)
+
+
+def _failure(error: StatusError) -> Reply:
+    return Reply(error.code, encode(error.to_status()), retry_after_s=error.retry_after_s)
+
+
+def _respond(reply: Reply) -> web.Response:
+    headers = {"Content-Type": reply.content_type}
+    response = web.Response(status=reply.code, body=reply.body, headers=headers)
+    if reply.retry_after_s is not None:
+        response.headers["Retry-After"] = str(reply.retry_after_s)
+    for warning in reply.warnings or ():
+        text = warning.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{text}"')
+    return response

@@ -1,0 +1,137 @@
+"""CustomResourceDefinitions as objects: defaults, validation, and a finalizer until their objects are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from volcano_py.apiserver.kinds.generic import Strategy, WriteContext
+from volcano_py.apiserver.metadata import label_rule, subdomain_rule
+from volcano_py.apiserver.objects import Obj, timestamp
+from volcano_py.apiserver.status import (
+    FieldError,
+    bad_request,
+    forbidden_field,
+    invalid_value,
+    required,
+    unsupported_value,
+)
+
+CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionStrategy(Strategy):
+    """How definitions are written; an admitted one is established at once."""
+
+    has_generation: bool = True
+    has_status: bool = True
+    returns_deleted: bool = True
+
+    def prepare_create(self, obj: Obj, context: WriteContext) -> None:
+        """Default the names, and establish the definition."""
+        Strategy.prepare_create(self, obj, context)
+        if self.validate(obj, context):
+            return  # refused right after this
+        meta, spec = obj["metadata"], obj["spec"]
+        meta["finalizers"] = [*(meta.get("finalizers") or ()), CLEANUP_FINALIZER]
+        obj["status"] = {
+            "conditions": [
+                _condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+                _condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+            ],
+            "acceptedNames": dict(spec["names"]),
+            "storedVersions": [version["name"] for version in spec["versions"] if version.get("storage")],
+        }
+
+    def default(self, obj: Obj, context: WriteContext) -> None:
+        """Names that follow from others, and no conversion."""
+        spec = obj.setdefault("spec", {})
+        names = spec.setdefault("names", {}) if isinstance(spec, dict) else None
+        if not isinstance(names, dict) or not all(isinstance(item, dict) for item in spec.get("versions") or []):
+            raise bad_request("json: cannot unmarshal CustomResourceDefinition.spec: names and versions are objects")
+        if names.get("kind"):
+            names.setdefault("singular", names["kind"].lower())
+            names.setdefault("listKind", names["kind"] + "List")
+        spec.setdefault("conversion", {"strategy": "None"})
+
+    def validate(self, obj: Obj, context: WriteContext) -> list[FieldError]:
+        """What serving the definition needs."""
+        spec, name = obj["spec"], obj["metadata"].get("name", "")
+        names = spec["names"]
+        errors = [required(f"spec.names.{field}") for field in ("plural", "kind") if not names.get(field)]
+        group = spec.get("group") or ""
+        if not group:
+            errors.append(required("spec.group"))
+        elif problem := subdomain_rule(group):
+            errors.append(invalid_value("spec.group", group, problem))
+        if spec.get("scope") not in ("Namespaced", "Cluster"):
+            errors.append(unsupported_value("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced")))
+        if name != f"{names.get('plural')}.{group}":
+            errors.append(invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group'))
+        if spec["conversion"].get("strategy") != "None":
+            detail = "the embedded API server converts no versions: serve one schema, or use a real API server"
+            errors.append(invalid_value("spec.conversion.strategy", spec["conversion"].get("strategy"), detail))
+        errors.extend(_version_errors(spec.get("versions") or []))
+        return errors
+
+    def validate_update(self, obj: Obj, old: Obj, context: WriteContext) -> list[FieldError]:
+        """Group, scope and kind are fixed while objects may exist."""
+        fixed = (("group",), ("scope",), ("names", "kind"), ("names", "plural"))
+        errors = []
+        for path in fixed:
+            now, before = obj["spec"], old["spec"]
+            for part in path:
+                now, before = now.get(part), before.get(part)
+            if now != before:
+                errors.append(forbidden_field(f"spec.{'.'.join(path)}", "field is immutable"))
+        return errors
+
+
+def _condition(kind: str, reason: str, message: str) -> Obj:
+    return {
+        "type": kind,
+        "status": "True",
+        "lastTransitionTime": timestamp(),
+        "reason": reason,
+        "message": message,
+    }
+
+
+def _version_errors(versions: list[Obj]) -> list[FieldError]:
+    if not versions:
+        return [required("spec.versions", "must have at least one version")]
+    errors: list[FieldError] = []
+    if sum(bool(version.get("storage")) for version in versions) != 1:
+        names = [version.get("name") for version in versions]
+        errors.append(invalid_value("spec.versions", names, "must have exactly one version marked as storage version"))
+    for index, version in enumerate(versions):
+        path = f"spec.versions[{index}]"
+        name = version.get("name") or ""
+        if problem := label_rule(name):
+            errors.append(invalid_value(f"{path}.name", name, problem))
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        where = f"{path}.schema.openAPIV3Schema"
+        if not schema:
+            errors.append(required(where, "schemas are required"))
+            continue
+        if schema.get("type") != "object":
+            errors.append(invalid_value(f"{where}.type", schema.get("type", ""), "must be object at the root"))
+        errors.extend(_structural_errors(schema, where))
+    return errors
+
+
+def _structural_errors(schema: Obj, path: str) -> Iterator[FieldError]:
+    """Every level names its type: without it nothing could be pruned."""
+    if not schema.get("type") and not (
+        schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
+    ):
+        yield required(f"{path}.type", "must not be empty for specified object fields")
+    children: list[tuple[str, Any]] = [
+        (f"{path}.properties[{name}]", child) for name, child in (schema.get("properties") or {}).items()
+    ]
+    children.extend((f"{path}.{name}", schema.get(name)) for name in ("items", "additionalProperties"))
+    for where, child in children:
+        if isinstance(child, dict):
+            yield from _structural_errors(child, where)

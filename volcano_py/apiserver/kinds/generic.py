@@ -1,0 +1,109 @@
+"""The rules of writes that hold for every kind, and the points where a kind adds its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from volcano_py.apiserver.metadata import NameRule, subdomain_rule
+from volcano_py.apiserver.objects import Obj
+from volcano_py.apiserver.status import FieldError
+
+
+class Reader(Protocol):
+    """What admission may look up: current objects, by collection."""
+
+    def peek(self, collection: str, key: str) -> Obj | None:
+        """One object, or None."""
+
+    def objects(self, collection: str) -> Iterable[Obj]:
+        """All objects of a collection."""
+
+
+@dataclass(slots=True)
+class WriteContext:
+    """What a write knows beside the object: the version it came in, and where warnings go."""
+
+    reader: Reader
+    version: str = ""
+    subresource: str = ""
+    dry_run: bool = False
+    strict_fields: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How objects of one kind are written. Subclasses override what differs.
+
+    `default` and `admit` may change the object they are given; it belongs to the write. `validate` only looks.
+    """
+
+    name_rule: NameRule = subdomain_rule
+    has_generation: bool = False
+    has_status: bool = False
+    """There is a status subresource: writes of the main resource leave the status alone."""
+    keeps_status_on_create: bool = False
+    unconditional_update: bool = True
+    """A PUT without resourceVersion is allowed and overwrites whatever is there."""
+    create_on_update: bool = False
+    """A PUT of a name that does not exist creates it."""
+    returns_deleted: bool = False
+    """DELETE answers with the object, not with a Status."""
+
+    def prepare_create(self, obj: Obj, context: WriteContext) -> None:
+        """Bring a new object into the form in which it is stored: reset, default, admit."""
+        if self.has_status and not self.keeps_status_on_create:
+            obj.pop("status", None)
+        self.default(obj, context)
+        self.admit(obj, context)
+
+    def prepare_update(self, obj: Obj, old: Obj, context: WriteContext) -> Obj:
+        """Bring a new revision into the form in which it is stored; the result may be another object."""
+        if context.subresource == "status":
+            return self.take_status(obj, old, context)
+        if self.has_status:
+            if "status" in old:
+                obj["status"] = old["status"]
+            else:
+                obj.pop("status", None)
+        self.default(obj, context)
+        return obj
+
+    def take_status(self, obj: Obj, old: Obj, context: WriteContext) -> Obj:
+        """The old object with the status (and metadata) of the new one."""
+        made = {**old, "metadata": obj["metadata"]}
+        if old["metadata"].get("ownerReferences"):
+            made["metadata"]["ownerReferences"] = old["metadata"]["ownerReferences"]
+        if "status" in obj:
+            made["status"] = obj["status"]
+        else:
+            made.pop("status", None)
+        return made
+
+    def default(self, obj: Obj, context: WriteContext) -> None:
+        """Fill in defaults."""
+
+    def admit(self, obj: Obj, context: WriteContext) -> None:
+        """Admission of a new object; raises StatusError to refuse it."""
+
+    def validate(self, obj: Obj, context: WriteContext) -> list[FieldError]:
+        """Complaints about the object itself."""
+        return []
+
+    def validate_update(self, obj: Obj, old: Obj, context: WriteContext) -> list[FieldError]:
+        """Complaints about the change from `old`."""
+        return []
+
+    def bumps_generation(self, obj: Obj, old: Obj) -> bool:
+        """Whether the desired state changed: anything but metadata (and status, where it stands apart)."""
+        skipped = (
+            ("metadata", "status", "kind", "apiVersion") if self.has_status else ("metadata", "kind", "apiVersion")
+        )
+        keys = (obj.keys() | old.keys()).difference(skipped)
+        return any(obj.get(key) != old.get(key) for key in keys)
+
+    def grace_seconds(self, obj: Obj, asked: int | None) -> int | None:
+        """How long the object may take to go; None for kinds that go at once."""
+        return None

@@ -1,0 +1,199 @@
+"""The explicit table of built-in kinds. To serve another kind, add a row."""
+
+from __future__ import annotations
+
+from volcano_py.apiserver.kinds.definitions import DefinitionStrategy
+from volcano_py.apiserver.kinds.generic import Strategy
+from volcano_py.apiserver.kinds.nodes import NodeStrategy
+from volcano_py.apiserver.kinds.pods import PodStrategy
+from volcano_py.apiserver.kinds.simple import (
+    ClaimStrategy,
+    EventStrategy,
+    NamespaceStrategy,
+    PriorityClassStrategy,
+    QuotaStrategy,
+    WorkloadStrategy,
+)
+from volcano_py.apiserver.metadata import path_segment_rule, service_rule
+from volcano_py.apiserver.resources import Resource, built_in
+
+_POD_FIELDS = (
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "spec.hostNetwork",
+    "status.phase",
+    "status.podIP",
+    "status.nominatedNodeName",
+)
+_EVENT_FIELDS = (
+    "involvedObject.kind",
+    "involvedObject.namespace",
+    "involvedObject.name",
+    "involvedObject.uid",
+    "involvedObject.apiVersion",
+    "involvedObject.resourceVersion",
+    "involvedObject.fieldPath",
+    "reason",
+    "reportingComponent",
+    "source",
+    "type",
+)
+
+
+def built_ins(taint_new_nodes: bool = False) -> tuple[Resource, ...]:
+    """All resources of Kubernetes itself that are served."""
+    return (*_core(taint_new_nodes), *_workloads(), *_policies(), *_rbac())
+
+
+def _core(taint_new_nodes: bool) -> tuple[Resource, ...]:
+    plain, returned = Strategy(), Strategy(returns_deleted=True)
+    return (
+        built_in(
+            "v1",
+            "pods",
+            "Pod",
+            PodStrategy(),
+            short_names=("po",),
+            subresources=("status", "binding", "eviction"),
+            fields=_POD_FIELDS,
+            categories=("all",),
+        ),
+        built_in(
+            "v1",
+            "nodes",
+            "Node",
+            NodeStrategy(taint_new=taint_new_nodes),
+            namespaced=False,
+            short_names=("no",),
+            subresources=("status",),
+            fields=("spec.unschedulable",),
+        ),
+        built_in(
+            "v1",
+            "namespaces",
+            "Namespace",
+            NamespaceStrategy(),
+            namespaced=False,
+            short_names=("ns",),
+            subresources=("status", "finalize"),
+            fields=("status.phase", "name"),
+        ),
+        built_in("v1", "events", "Event", EventStrategy(), short_names=("ev",), fields=_EVENT_FIELDS),
+        built_in("v1", "configmaps", "ConfigMap", plain, short_names=("cm",)),
+        built_in("v1", "secrets", "Secret", plain, fields=("type",)),
+        built_in("v1", "serviceaccounts", "ServiceAccount", returned, short_names=("sa",)),
+        built_in(
+            "v1",
+            "services",
+            "Service",
+            Strategy(name_rule=service_rule, has_status=True, returns_deleted=True),
+            short_names=("svc",),
+            subresources=("status",),
+            categories=("all",),
+        ),
+        built_in(
+            "v1", "resourcequotas", "ResourceQuota", QuotaStrategy(), short_names=("quota",), subresources=("status",)
+        ),
+        built_in(
+            "v1",
+            "persistentvolumeclaims",
+            "PersistentVolumeClaim",
+            ClaimStrategy(),
+            short_names=("pvc",),
+            subresources=("status",),
+        ),
+        built_in(
+            "v1",
+            "persistentvolumes",
+            "PersistentVolume",
+            ClaimStrategy(),
+            namespaced=False,
+            short_names=("pv",),
+            subresources=("status",),
+        ),
+        built_in(
+            "coordination.k8s.io/v1",
+            "leases",
+            "Lease",
+            Strategy(unconditional_update=False, create_on_update=True),
+        ),
+        built_in(
+            "apiextensions.k8s.io/v1",
+            "customresourcedefinitions",
+            "CustomResourceDefinition",
+            DefinitionStrategy(),
+            namespaced=False,
+            short_names=("crd", "crds"),
+            subresources=("status",),
+        ),
+        built_in(
+            "storage.k8s.io/v1", "storageclasses", "StorageClass", returned, namespaced=False, short_names=("sc",)
+        ),
+    )
+
+
+def _workloads() -> tuple[Resource, ...]:
+    owner = WorkloadStrategy()
+    apps, status, everything = "apps/v1", ("status",), ("all",)
+    return (
+        built_in(
+            apps, "replicasets", "ReplicaSet", owner, short_names=("rs",), subresources=status, categories=everything
+        ),
+        built_in(
+            apps,
+            "deployments",
+            "Deployment",
+            owner,
+            short_names=("deploy",),
+            subresources=status,
+            categories=everything,
+        ),
+        built_in(
+            apps, "statefulsets", "StatefulSet", owner, short_names=("sts",), subresources=status, categories=everything
+        ),
+        built_in(
+            apps, "daemonsets", "DaemonSet", owner, short_names=("ds",), subresources=status, categories=everything
+        ),
+        built_in(
+            "batch/v1",
+            "jobs",
+            "Job",
+            WorkloadStrategy(needs_selector=False),
+            subresources=status,
+            categories=everything,
+        ),
+    )
+
+
+def _policies() -> tuple[Resource, ...]:
+    return (
+        built_in(
+            "scheduling.k8s.io/v1",
+            "priorityclasses",
+            "PriorityClass",
+            PriorityClassStrategy(),
+            namespaced=False,
+            short_names=("pc",),
+        ),
+        built_in(
+            "policy/v1",
+            "poddisruptionbudgets",
+            "PodDisruptionBudget",
+            Strategy(has_generation=True, has_status=True),
+            short_names=("pdb",),
+            subresources=("status",),
+        ),
+    )
+
+
+def _rbac() -> tuple[Resource, ...]:
+    group = "rbac.authorization.k8s.io/v1"
+    rule = Strategy(name_rule=path_segment_rule, create_on_update=True)
+    return (
+        built_in(group, "roles", "Role", rule),
+        built_in(group, "rolebindings", "RoleBinding", rule),
+        built_in(group, "clusterroles", "ClusterRole", rule, namespaced=False),
+        built_in(group, "clusterrolebindings", "ClusterRoleBinding", rule, namespaced=False),
+    )

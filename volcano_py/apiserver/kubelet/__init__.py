@@ -1,0 +1,1 @@
+"""A stand-in for kubelets: nodes and pods that behave, driven by YAML stages."""

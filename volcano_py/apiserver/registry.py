@@ -1,0 +1,300 @@
+"""Reads and writes of objects: the pipeline that every request goes through, whatever it came in by.
+
+A write is: check names and preconditions, fill in metadata, let the kind's strategy default and admit the
+object, validate, store. All of it is synchronous: two writes never interleave, so a patch needs no retry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from volcano_py.apiserver import metadata
+from volcano_py.apiserver.deletion import DeleteOptions, Deletion, begin_deletion, may_vanish
+from volcano_py.apiserver.kinds.generic import WriteContext
+from volcano_py.apiserver.objects import Obj, copy_value, describe, object_key
+from volcano_py.apiserver.resources import Resource, ResourceTable
+from volcano_py.apiserver.selectors import Matcher
+from volcano_py.apiserver.status import (
+    MODIFIED,
+    StatusError,
+    already_exists,
+    bad_request,
+    conflict,
+    forbidden,
+    invalid,
+    invalid_value,
+    not_found,
+)
+from volcano_py.apiserver.store import Collection, Store, Stored
+
+_NAME_ATTEMPTS = 8
+_WRONG_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
+
+PatchFunction = Callable[[Obj], Obj]
+"""Makes the new object of a copy of the current one, which it may change."""
+
+
+class Registry:
+    """Objects of every resource, with the rules of their kinds."""
+
+    def __init__(self, store: Store, resources: ResourceTable) -> None:
+        self.store = store
+        self.resources = resources
+
+    # What admission may look up (kinds.generic.Reader).
+
+    def peek(self, collection: str, key: str) -> Obj | None:
+        """One object by collection name and key, or None."""
+        stored = self.store.collection(collection).get(key)
+        return stored.obj if stored else None
+
+    def objects(self, collection: str) -> Iterable[Obj]:
+        """All objects of a collection."""
+        return (stored.obj for stored in self.store.collection(collection).items.values())
+
+    def collection(self, resource: Resource) -> Collection:
+        """The collection of a resource."""
+        return self.store.collection(resource.collection)
+
+    def get(self, resource: Resource, namespace: str | None, name: str) -> Stored:
+        """One object; 404 when it does not exist."""
+        stored = self.collection(resource).get(object_key(namespace, name))
+        if stored is None:
+            raise not_found(resource.group, resource.plural, name)
+        return stored
+
+    def create(
+        self, resource: Resource, namespace: str | None, obj: Obj, context: WriteContext | None = None
+    ) -> Stored:
+        """Store a new object; the dictionary belongs to the server from here on."""
+        context = self._context(resource, context)
+        self._check_type(resource, obj, context)
+        meta = metadata.metadata_of(obj)
+        if meta.get("resourceVersion"):
+            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
+        _place(meta, namespace)
+        if namespace:
+            self._require_namespace(resource, namespace, meta.get("name", ""))
+        generated = not meta.get("name") and bool(meta.get("generateName"))
+        if generated:
+            meta["name"] = self._free_name(resource, namespace, meta["generateName"])
+        obj["metadata"] = metadata.for_create(meta, resource.strategy.has_generation)
+        resource.strategy.prepare_create(obj, context)
+        self._validate(resource, obj, None, context)
+        name = obj["metadata"]["name"]
+        key = object_key(namespace, name)
+        if self.collection(resource).get(key) is not None:
+            raise already_exists(resource.group, resource.plural, name)
+        return self._put(resource, key, obj, context)
+
+    def _free_name(self, resource: Resource, namespace: str | None, prefix: str) -> str:
+        name = metadata.new_name(prefix)
+        for _ in range(_NAME_ATTEMPTS):
+            if self.collection(resource).get(object_key(namespace, name)) is None:
+                break
+            name = metadata.new_name(prefix)
+        return name
+
+    def update(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        obj: Obj,
+        context: WriteContext | None = None,
+    ) -> tuple[Stored, bool]:
+        """Replace an object (PUT); returns the revision, and whether it was created."""
+        context = self._context(resource, context)
+        self._check_type(resource, obj, context)
+        meta = metadata.metadata_of(obj)
+        _place(meta, namespace)
+        _check_name(meta, name)
+        old = self.collection(resource).get(object_key(namespace, name))
+        if old is None:
+            if resource.strategy.create_on_update and not context.subresource:
+                return self.create(resource, namespace, obj, context), True
+            raise not_found(resource.group, resource.plural, name)
+        uid, old_uid = meta.get("uid"), old.obj["metadata"]["uid"]
+        if uid and uid != old_uid:
+            key = f"/registry/{resource.plural}/{old.key}"
+            why = (
+                f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+                f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old_uid}"
+            )
+            raise conflict(resource.group, resource.plural, name, why)
+        if not meta.get("resourceVersion") and not resource.strategy.unconditional_update:
+            errors = [invalid_value("metadata.resourceVersion", 0, "must be specified for an update")]
+            raise invalid(resource.group, resource.plural, name, errors)
+        return self._revise(resource, old, obj, context), False
+
+    def patch(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        change: PatchFunction,
+        context: WriteContext | None = None,
+    ) -> Stored:
+        """Change an object by a function of its current state."""
+        context = self._context(resource, context)
+        old = self.get(resource, namespace, name)
+        current = copy_value(old.obj)
+        current["apiVersion"] = resource.versions[context.version].api_version
+        obj = change(current)
+        if not isinstance(obj, dict):
+            raise bad_request(f"the patch leaves no object of {describe(old.obj)}")
+        self._check_type(resource, obj, context)
+        meta = metadata.metadata_of(obj)
+        _check_name(meta, name)
+        if (meta.get("namespace") or None) != namespace:
+            raise bad_request(_WRONG_NAMESPACE)
+        if meta.get("uid") and meta["uid"] != old.obj["metadata"]["uid"]:
+            errors = [invalid_value("metadata.uid", meta["uid"], "field is immutable")]
+            raise invalid(resource.group, resource.kind, name, errors)
+        return self._revise(resource, old, obj, context)
+
+    def _revise(self, resource: Resource, old: Stored, obj: Obj, context: WriteContext) -> Stored:
+        """The common end of PUT and PATCH: check the version, prepare, validate, store if anything changed."""
+        meta = obj["metadata"]
+        asked = meta.get("resourceVersion")
+        if asked and asked != str(old.rv):
+            raise conflict(resource.group, resource.plural, meta["name"], MODIFIED)
+        obj["metadata"] = metadata.for_update(meta, old.obj["metadata"])
+        strategy = resource.strategy
+        obj = strategy.prepare_update(obj, old.obj, context)
+        obj["kind"], obj["apiVersion"] = resource.kind, resource.storage.api_version
+        self._validate(resource, obj, old.obj, context)
+        if obj == old.obj:
+            return old
+        if strategy.has_generation and strategy.bumps_generation(obj, old.obj):
+            obj["metadata"]["generation"] = old.obj["metadata"].get("generation", 0) + 1
+        return self.replace(resource, old, obj, context)
+
+    def replace(self, resource: Resource, old: Stored, obj: Obj, context: WriteContext | None = None) -> Stored:
+        """Store a finished revision; an object that was only waiting for this goes away at once."""
+        if may_vanish(obj):
+            if context is None or not context.dry_run:
+                collection = self.collection(resource)
+                collection.items[old.key] = Stored(old.key, obj, old.rv)
+                return collection.remove(old.key)
+            return Stored(old.key, obj, old.rv)
+        return self._put(resource, old.key, obj, context)
+
+    def _put(self, resource: Resource, key: str, obj: Obj, context: WriteContext | None) -> Stored:
+        if context is not None and context.dry_run:
+            return Stored(key, obj, 0)
+        return self.collection(resource).put(key, obj)
+
+    def delete(
+        self, resource: Resource, namespace: str | None, name: str, options: DeleteOptions | None = None
+    ) -> Deletion:
+        """Delete an object: at once, gracefully, or when its finalizers are done."""
+        return begin_deletion(self, resource, self.get(resource, namespace, name), options or DeleteOptions())
+
+    def delete_collection(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        options: DeleteOptions | None = None,
+        matcher: Matcher | None = None,
+    ) -> list[Stored]:
+        """Delete every object (that matches); returns them as they were."""
+        prefix = f"{namespace}/" if namespace else ""
+        found = [stored for stored in self.collection(resource).scan(prefix) if matcher is None or matcher(stored.obj)]
+        for stored in found:
+            if self.collection(resource).get(stored.key) is stored:
+                begin_deletion(self, resource, stored, options or DeleteOptions())
+        return found
+
+    def inject(self, obj: Obj) -> Stored:
+        """Store an object as it is, past defaults, admission and validation (for tests of bad objects)."""
+        resource = self.resources.of_kind(str(obj.get("apiVersion")), str(obj.get("kind")))
+        if resource is None:
+            raise LookupError(
+                f"{describe(obj)}: no resource of {obj.get('apiVersion')}, kind {obj.get('kind')} is served"
+            )
+        made = copy_value(obj)
+        meta = made.setdefault("metadata", {})
+        filled = metadata.for_create({"name": "injected"}, resource.strategy.has_generation)
+        made["metadata"] = {**filled, **meta}
+        if resource.namespaced:
+            made["metadata"].setdefault("namespace", "default")
+        key = object_key(made["metadata"].get("namespace"), made["metadata"]["name"])
+        return self.collection(resource).put(key, made)
+
+    def _context(self, resource: Resource, context: WriteContext | None) -> WriteContext:
+        if context is None:
+            return WriteContext(self, version=resource.storage.name)
+        return context
+
+    def _check_type(self, resource: Resource, obj: Obj, context: WriteContext) -> None:
+        expected = resource.versions[context.version].api_version
+        kind, api_version = obj.get("kind") or "", obj.get("apiVersion") or ""
+        if resource.custom:
+            _check_custom_type(resource, expected, kind, api_version, obj)
+        elif (kind and kind != resource.kind) or (api_version and api_version != expected):
+            version = api_version or expected
+            what = f'{kind or resource.kind} in version "{version}" cannot be handled as a {resource.kind}'
+            raise bad_request(f"{what}: send an object of {expected}, kind {resource.kind}")
+        obj["kind"], obj["apiVersion"] = resource.kind, resource.storage.api_version
+
+    def _require_namespace(self, resource: Resource, namespace: str, name: str) -> None:
+        found = self.peek("namespaces", namespace)
+        if found is None:
+            raise not_found("", "namespaces", namespace)
+        if "deletionTimestamp" in found["metadata"]:
+            why = f"unable to create new content in namespace {namespace} because it is being terminated"
+            error = forbidden(resource.group, resource.plural, name, why)
+            cause = {
+                "reason": "NamespaceTerminating",
+                "message": f"namespace {namespace} is being terminated",
+                "field": "metadata.namespace",
+            }
+            error.details = {**(error.details or {}), "causes": [cause]}
+            raise error
+
+    def _validate(self, resource: Resource, obj: Obj, old: Obj | None, context: WriteContext) -> None:
+        meta, strategy = obj["metadata"], resource.strategy
+        if old is None or meta is not old["metadata"]:
+            errors = metadata.validate(meta, strategy.name_rule)
+        else:
+            errors = []
+        errors.extend(strategy.validate(obj, context))
+        if old is not None:
+            errors.extend(metadata.validate_update(meta, old["metadata"]))
+            errors.extend(strategy.validate_update(obj, old, context))
+        if errors:
+            raise invalid(resource.group, resource.kind, meta.get("name", ""), errors)
+
+
+def _check_custom_type(resource: Resource, expected: str, kind: str, api_version: str, obj: Obj) -> None:
+    missing = "Kind" if not kind else "apiVersion" if not api_version else ""
+    if missing:
+        what = f"Object '{missing}' is missing"
+        raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind}): {what}")
+    if api_version != expected:
+        raise bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
+        )
+    if kind != resource.kind:
+        name = str((obj.get("metadata") or {}).get("name", ""))
+        raise invalid(resource.group, kind, name, [invalid_value("kind", kind, f"must be {resource.kind}")])
+
+
+def _place(meta: Obj, namespace: str | None) -> None:
+    own = meta.get("namespace") or ""
+    if namespace is None:
+        if own:
+            raise bad_request(_WRONG_NAMESPACE)
+        return
+    if own and own != namespace:
+        raise bad_request(_WRONG_NAMESPACE)
+    meta["namespace"] = namespace
+
+
+def _check_name(meta: Obj, name: str) -> None:
+    own = meta.get("name") or ""
+    if not own:
+        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if own != name:
+        raise bad_request(f"the name of the object ({own}) does not match the name on the URL ({name})")

@@ -1,0 +1,162 @@
+"""WATCH: one bounded queue per watcher, filled by the store, drained into the response.
+
+The store only appends to the queue. A watcher whose client reads too slowly fills its queue and is cut off
+(the client resumes or relists); nobody else notices.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+
+from volcano_py.apiserver.objects import encode
+from volcano_py.apiserver.selectors import Matcher
+from volcano_py.apiserver.status import StatusError
+from volcano_py.apiserver.store import Collection, Event, EventType, Store, Stored, watch_line
+
+_BATCH_BYTES = 256 * 1024
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+class Watcher:
+    """One watch of one collection, optionally narrowed to a key prefix and a matcher."""
+
+    def __init__(self, collection: Collection, prefix: str, matcher: Matcher | None, limit: int, form: bytes) -> None:
+        self.overflowed = False
+        self.on_overflow: Callable[[], None] | None = None
+        self.duplicate_next = 0
+        self._collection = collection
+        self._prefix = prefix
+        self._matcher = matcher
+        self._limit = limit
+        self._form = form
+        self._queue: deque[tuple[EventType, Event]] = deque()
+        self._wake: asyncio.Future[None] | None = None
+        self._closed = False
+        collection.watchers[self] = None
+
+    @property
+    def closed(self) -> bool:
+        """No further events will come."""
+        return self._closed
+
+    def offer(self, event: Event) -> None:
+        """Queue an event if it concerns this watcher."""
+        event_type = self._visible_as(event)
+        if event_type is None or self._closed:
+            return
+        queue = self._queue
+        if len(queue) >= self._limit:
+            self.overflowed = True
+            self.close()
+            if self.on_overflow is not None:
+                self.on_overflow()
+            return
+        queue.append((event_type, event))
+        if self.duplicate_next > 0:
+            self.duplicate_next -= 1
+            queue.append((event_type, event))
+        self._notify()
+
+    def _visible_as(self, event: Event) -> EventType | None:
+        if self._prefix and not event.stored.key.startswith(self._prefix):
+            return None
+        matcher = self._matcher
+        if matcher is None:
+            return event.type
+        now = event.type != "DELETED" and matcher(event.stored.obj)
+        before = event.prev is not None and matcher(event.prev.obj)
+        if now:
+            return "MODIFIED" if before else "ADDED"
+        return "DELETED" if before else None
+
+    def close(self) -> None:
+        """End the stream; what is queued is still delivered unless the queue overflowed."""
+        self._closed = True
+        self._collection.watchers.pop(self, None)
+        self._notify()
+
+    def _notify(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    def drain(self) -> bytes:
+        """The queued lines, up to a batch; empty when nothing is queued."""
+        queue, form = self._queue, self._form
+        lines: list[bytes] = []
+        size = 0
+        while queue and size < _BATCH_BYTES:
+            event_type, event = queue.popleft()
+            line = event.line(event_type, form)
+            size += len(line)
+            lines.append(line)
+        return b"".join(lines)
+
+    async def wait(self, timeout_s: float) -> None:
+        """Until something is queued, the watch is closed, or the time is up."""
+        if self._queue or self._closed:
+            return
+        loop = asyncio.get_running_loop()
+        self._wake = loop.create_future()
+        handle = loop.call_later(timeout_s, self._notify)
+        try:
+            await self._wake
+        finally:
+            handle.cancel()
+            self._wake = None
+
+
+def initial_lines(items: Iterable[Stored], form: bytes) -> Iterable[bytes]:
+    """ADDED lines for objects that exist already, in batches."""
+    batch: list[bytes] = []
+    size = 0
+    for stored in items:
+        line = watch_line("ADDED", stored.json(form))
+        batch.append(line)
+        size += len(line)
+        if size >= _BATCH_BYTES:
+            yield b"".join(batch)
+            batch, size = [], 0
+    if batch:
+        yield b"".join(batch)
+
+
+def bookmark(api_version: str, kind: str, rv: int, end_of_initial: bool) -> bytes:
+    """A BOOKMARK line: everything up to `rv` has been sent."""
+    meta: dict[str, object] = {"resourceVersion": str(rv), "creationTimestamp": None}
+    if end_of_initial:
+        meta["annotations"] = {INITIAL_EVENTS_END: "true"}
+    return watch_line("BOOKMARK", encode({"kind": kind, "apiVersion": api_version, "metadata": meta}))
+
+
+def error_line(error: StatusError) -> bytes:
+    """An ERROR line; the stream ends after it."""
+    return watch_line("ERROR", encode(error.to_status()))
+
+
+async def stream(
+    watcher: Watcher, store: Store, api_version: str, kind: str, *, timeout_s: float, bookmark_s: float | None
+) -> AsyncIterator[bytes]:
+    """Chunks of a running watch until it times out or is closed; bookmarks while nothing is queued."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout_s
+    next_bookmark = loop.time() + bookmark_s if bookmark_s is not None else deadline
+    marked = 0
+    while not watcher.overflowed:
+        chunk = watcher.drain()
+        if chunk:
+            yield chunk
+            continue
+        now = loop.time()
+        if watcher.closed or now >= deadline:
+            break
+        if bookmark_s is not None and now >= next_bookmark:
+            next_bookmark = now + bookmark_s
+            if store.rv != marked:
+                marked = store.rv
+                yield bookmark(api_version, kind, marked, end_of_initial=False)
+            continue
+        await watcher.wait(min(deadline, next_bookmark) - now)
+    if bookmark_s is not None and not watcher.closed and store.rv != marked:
+        yield bookmark(api_version, kind, store.rv, end_of_initial=False)
