@@ -1,6 +1,6 @@
 """The columns of a snapshot: nodes, tasks and jobs as arrays, with the records they describe beside them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,7 +33,7 @@ class LabelColumn:
 class NodeStatics:
     """What does not change while a cycle runs. Rows are nodes in order of their names, whatever their history."""
 
-    layout: int  # grows when nodes come or go; row numbers are comparable only within one layout
+    layout: tuple[object, int]  # changes when nodes come or go; rows and versions compare only within one layout
     names: tuple[str, ...]
     records: tuple[NodeRecord, ...]
     versions: Ints  # (n_nodes,), changes whenever the record of the node changes
@@ -239,6 +239,18 @@ class JobColumns:
         """Requests of all tasks, shape (n_resources, n_jobs)."""
         return self._section(layout.TOTAL)
 
+    def rows_view(self, rows: Rows) -> "JobColumns":
+        """Return these jobs, copied, in the order given; all attributes are those of the whole."""
+        return JobColumns(
+            records=[self.records[row] for row in rows],
+            block=self.block[:, rows],
+            n_resources=self._n,
+            min_available=self.min_available[rows],
+            priority=self.priority[rows],
+            creation=self.creation[rows],
+            phase=self.phase[rows],
+        )
+
     def record(self, row: int) -> JobRecord:
         """Return the record of a row that has a PodGroup."""
         record = self.records[row]
@@ -246,12 +258,9 @@ class JobColumns:
             raise LookupError(f"job row {row} has no PodGroup")
         return record
 
-    def present(self) -> Iterator[tuple[int, JobRecord]]:
-        """Yield the jobs that have a PodGroup, by namespace and name."""
-        rows = [(record.key, row, record) for row, record in enumerate(self.records) if record is not None]
-        rows.sort(key=lambda entry: entry[0])
-        for _, row, record in rows:
-            yield row, record
+    def present(self) -> Rows:
+        """Return the rows that have a PodGroup, in no particular order."""
+        return np.flatnonzero([record is not None for record in self.records])
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ class NodeStore:
         self._allocatable = np.zeros((self._n_resources, 0))
         self._versions = np.zeros(0, dtype=np.int64)
         self._version = 0
+        self._lineage = object()
         self._layout = 0
         self._values: dict[str, _Values] = {}
         self._taint_sets: dict[tuple[TaintRecord, ...], int] = {(): 0}
@@ -150,7 +151,7 @@ class NodeStore:
         self._rank[self._order] = np.arange(len(found), dtype=np.int32)
         records = tuple(record for _, _, record in found)
         return NodeStatics(
-            layout=self._layout,
+            layout=(self._lineage, self._layout),
             names=tuple(record.name for record in records),
             records=records,
             versions=self._versions[self._order],

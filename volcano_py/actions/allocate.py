@@ -1,0 +1,122 @@
+"""Place pending tasks, job by job, and commit what forms a whole gang.
+
+while a queue has a job: take the queue's first job; place its tasks in order until it is ready;
+    ready -> commit, and the job's other tasks wait for another turn, one at a time
+    not ready, but would be once promised resources are free -> keep, uncommitted, for this session
+    otherwise -> take everything back
+"""
+
+import numpy as np
+
+from volcano_py.framework.info import JobInfo, QueueInfo
+from volcano_py.framework.plugin import PluginFailed
+from volcano_py.framework.session import Session
+from volcano_py.framework.statement import Statement
+from volcano_py.framework.turns import QueueTurns
+from volcano_py.model.rejections import Reason, Rejection
+from volcano_py.model.statuses import PodGroupPhase
+from volcano_py.snapshot.columns import Codes, Rows
+
+
+def allocate(ssn: Session) -> None:
+    """Run the action."""
+    worksheet = _worksheet(ssn)
+    turns = QueueTurns(ssn, np.array(sorted(worksheet), dtype=np.intp))
+    for queue, row in turns:
+        try:
+            left = _turn(ssn, queue, ssn.job(row), worksheet[row])
+        except PluginFailed as failure:
+            ssn.report.failures.append(f"{failure}; PodGroup {ssn.job(row).key} waits for the next cycle")
+            continue
+        if len(left):
+            worksheet[row] = left
+            turns.give_back(queue, row)
+
+
+def _worksheet(ssn: Session) -> dict[int, Rows]:
+    """Return the tasks to place, in task order, by row of the jobs that may be scheduled now."""
+    placeable = np.array(
+        [s is not None and not (s.best_effort or s.gates or s.unsupported) for s in ssn.shapes], dtype=bool
+    )
+    worksheet: dict[int, Rows] = {}
+    # A Python loop over the jobs that have pending tasks: each has its own rule.
+    for row in np.flatnonzero(ssn.pending.counts()).tolist():
+        if ssn.jobs.records[row] is None or row in ssn.blocked:
+            continue
+        if ssn.jobs.phase[row] == PodGroupPhase.PENDING:  # only without the enqueue action
+            ssn.enqueue(row)
+        refusal = ssn.job_valid(ssn.job(row))
+        if refusal is not None:
+            ssn.blocked[row] = refusal
+            continue
+        tasks = ssn.pending.of(row)
+        worksheet[row] = tasks[placeable[ssn.tasks.shape[tasks]]]
+    return {row: tasks for row, tasks in worksheet.items() if len(tasks)}
+
+
+def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:
+    """Give a job its turn; return the tasks that may have another."""
+    statement = ssn.statement()
+    try:
+        left = _place_until_ready(ssn, statement, queue, job, tasks)
+        ready = ssn.missing(job) == 0
+        keep = ready or ssn.job_pipelined(job)
+    except PluginFailed:
+        statement.discard()
+        raise
+    if not keep:
+        if len(statement):
+            ssn.report.jobs_discarded += 1
+        statement.discard()
+        return left[:0]
+    if not ready:
+        return left[:0]
+    placed = statement.commit()
+    ssn.report.tasks_placed += placed
+    ssn.report.jobs_committed += bool(placed)
+    return left
+
+
+def _place_until_ready(ssn: Session, statement: Statement, queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:
+    """Place tasks in order until the job is ready or no task is worth trying; return those that were not tried.
+
+    Tasks of one shape are placed in runs, as many at once as the job lacks at the least.
+    """
+    failed_roles: set[str] = set()
+    failed_shapes = ssn.rejections.setdefault(job.row, {})
+    shapes = ssn.tasks.shape[tasks]
+    start = 0
+    while start < len(tasks):
+        shape_id = int(shapes[start])
+        if shape_id in failed_shapes:  # what one task of this shape was refused, the others are refused too
+            start += _run_length(shapes, start)
+            continue
+        wanted = min(_run_length(shapes, start), max(1, ssn.missing(job)))
+        info = ssn.task(int(tasks[start]))
+        allowed = ssn.allocatable(queue, info, wanted)
+        done = ssn.placement.place(statement, job.row, shape_id, tasks[start : start + allowed])
+        if done < wanted:
+            failed_shapes[shape_id] = (
+                ssn.placement.candidates(shape_id, int(tasks[start])).rejection()
+                if done < allowed
+                else _over_limit(ssn, queue)
+            )
+            start += _run_length(shapes, start)
+            failed_roles.add(info.record.role)
+            if done < allowed and not job.worth_continuing(frozenset(failed_roles)):
+                return tasks[start:]
+        else:
+            start += done
+        if ssn.missing(job) == 0:
+            return tasks[start:]
+    return tasks[start:]
+
+
+def _run_length(shapes: Codes, start: int) -> int:
+    other = np.flatnonzero(shapes[start:] != shapes[start])
+    return int(other[0]) if len(other) else len(shapes) - start
+
+
+def _over_limit(ssn: Session, queue: QueueInfo) -> Rejection:
+    text = f'queue "{queue.name}" may not hold more'
+    return Rejection(len(ssn.nodes), blocked=Reason("allocate", "queue-limit", text))

@@ -1,0 +1,1 @@
+"""The plugin contract and the machinery that asks: combining rules, session, statement, placement."""

@@ -1,0 +1,102 @@
+"""For one shape: which nodes may take a task now, how good they are, and why the others may not.
+
+A state is filled once per session and afterwards refreshed only for nodes that have been touched, if every plugin that
+has a say declares that its answers depend on the node alone.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.framework import combine
+from volcano_py.framework.info import TaskInfo
+from volcano_py.model.rejections import Refusal, Rejection
+from volcano_py.model.resources import Bools, Floats, first_lacking, fits
+from volcano_py.snapshot.columns import NodeColumns, Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_NOWHERE = -np.inf
+
+
+class Candidates:
+    """The nodes of a session as one shape sees them."""
+
+    __slots__ = ("_position", "_rejection", "_ssn", "_static_ok", "future", "ranked", "task")
+
+    def __init__(self, ssn: "Session", task: TaskInfo) -> None:
+        self._ssn = ssn
+        self.task = task
+        verdicts = ssn.static_verdicts(task)
+        self._static_ok: Bools = (verdicts == 0) & ~ssn.nodes.closed
+        self._rejection: Rejection | None = None
+        self._fill()
+
+    def _fill(self) -> None:
+        self._position = len(self._ssn.journal.touched)
+        self.ranked, self.future = self._evaluate(self._ssn.nodes, self._static_ok)
+
+    def _evaluate(self, nodes: NodeColumns, allowed: Bools) -> tuple[Floats, Floats]:
+        """Return two rows of scores (n_nodes,), minus infinity where the task may not go.
+
+        The first is for nodes where it fits what is idle, the second for those where it fits only what will be.
+        """
+        ssn, task = self._ssn, self.task
+        if ssn.predicates:
+            allowed = allowed & (
+                combine.first_refusals(ssn.predicates, ssn.reason_offsets, len(nodes), task, nodes) == 0
+            )
+        fits_idle = fits(task.request, nodes.idle, task.compared)
+        scores = combine.total(ssn.node_orders, len(nodes), task, nodes)
+        ranked = np.where(allowed & fits_idle, scores, _NOWHERE)
+        if not ssn.anything_releasing:
+            return ranked, np.full(len(nodes), _NOWHERE)
+        fits_future = fits(task.request, nodes.future_idle, task.compared)
+        return ranked, np.where(allowed & fits_future & ~fits_idle, scores, _NOWHERE)
+
+    def refresh(self) -> None:
+        """Bring the state up to date with what has been placed and taken back since."""
+        touched = self._ssn.journal.touched
+        if self._position == len(touched):
+            return
+        self._rejection = None
+        if not self._ssn.node_local:
+            self._fill()
+            return
+        recent = touched[self._position :]
+        self._position = len(touched)
+        if len(recent) == 1:
+            rows: Rows = np.atleast_1d(np.asarray(recent[0], dtype=np.intp))
+        else:
+            rows = np.unique(np.concatenate([np.atleast_1d(entry) for entry in recent]))
+        if 2 * len(rows) > len(self.ranked):
+            self.ranked, self.future = self._evaluate(self._ssn.nodes, self._static_ok)
+            return
+        view = self._ssn.nodes.rows_view(rows)
+        self.ranked[rows], self.future[rows] = self._evaluate(view, self._static_ok[rows])
+
+    def after(self, rows: Rows, copies: "np.ndarray[tuple[int], np.dtype[np.int64]]", delta: Floats) -> Floats:
+        """Return what `ranked` would be on these nodes with so many more tasks of this shape there, shape (n_rows,)."""
+        view = self._ssn.nodes.after(rows, copies, delta)
+        return self._evaluate(view, self._static_ok[rows])[0]
+
+    def rejection(self) -> Rejection:
+        """Say why no node takes a task of this shape now: the first refusal of every node, counted by reason."""
+        if self._rejection is None:
+            self._rejection = self._explain()
+        return self._rejection
+
+    def _explain(self) -> Rejection:
+        ssn, task, nodes = self._ssn, self.task, self._ssn.nodes
+        lacking = first_lacking(task.request, nodes.future_idle, task.compared)
+        verdicts = ssn.static_verdicts(task).astype(np.int64)
+        if ssn.predicates:
+            dynamic = combine.first_refusals(ssn.predicates, ssn.reason_offsets, len(nodes), task, nodes)
+            verdicts = np.where(verdicts == 0, dynamic, verdicts)
+        # Resources come first, as in Volcano's node check; a closed node says so before anything else.
+        codes = np.where(lacking >= 0, -1 - lacking, verdicts)
+        codes = np.where(nodes.closed, -1 - len(task.request), codes)
+        kinds, counts = np.unique(codes[codes != 0], return_counts=True)
+        refusals = tuple(Refusal(ssn.reason(int(kind)), int(count)) for kind, count in zip(kinds, counts, strict=True))
+        return Rejection(len(nodes), tuple(sorted(refusals, key=lambda refusal: (-refusal.nodes, refusal.reason))))

@@ -1,0 +1,16 @@
+"""Time as a cycle sees it: one fixed "now" for decisions, and a stopwatch that only reports may read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+def _stopped() -> float:
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CycleClock:
+    """The time of a cycle."""
+
+    now: float = 0.0  # seconds since the epoch, the same during the whole cycle
+    stopwatch: Callable[[], float] = _stopped  # monotonic seconds; measured durations must not change a decision

@@ -1,0 +1,123 @@
+"""How the answers of several plugins become one. Each rule is written once; `framework.extension` names the rule."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.extension import Vote
+from volcano_py.framework.plugin import PluginFailed
+from volcano_py.model.resources import Floats
+
+
+class Point:
+    """One plugin's answer to one extension point: whom to ask, and the name under which a failure is reported."""
+
+    __slots__ = ("ask", "method", "plugin")
+
+    def __init__(self, plugin: Any, method: str) -> None:
+        self.plugin = plugin
+        self.method = method
+        self.ask = getattr(plugin, method)
+
+    def __call__(self, *args: Any) -> Any:
+        """Ask; whatever goes wrong inside the plugin comes out as PluginFailed."""
+        try:
+            return self.ask(*args)
+        except Exception as error:  # a plugin may raise anything, and must not take the cycle with it
+            raise PluginFailed(self.plugin.name, self.method, f"{type(error).__name__}: {error}") from error
+
+    def array(self, n: int, *args: Any) -> Any:
+        """Ask for an array of one number per thing; anything else is a failure of the plugin."""
+        answer = self(*args)
+        if not isinstance(answer, np.ndarray) or answer.shape != (n,):
+            found = f"shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
+            raise PluginFailed(self.plugin.name, self.method, f"expected an array of shape ({n},), got {found}")
+        return answer
+
+    def finite(self, n: int, *args: Any) -> Any:
+        """Ask for an array of one finite number per thing."""
+        answer = self.array(n, *args)
+        if not np.isfinite(answer).all():
+            raise PluginFailed(self.plugin.name, self.method, "answered with NaN or infinity")
+        return answer
+
+
+Points = Sequence[Point]
+Tiers = Sequence[Points]
+
+
+def sort_keys(points: Points, n: int, view: Any) -> list[Floats]:
+    """First difference decides: return the keys of all plugins, most important first."""
+    return [point.finite(n, view) for point in points]
+
+
+def first_difference(points: Points, left: Any, right: Any) -> float:
+    """First non-zero comparison decides; 0 if nobody has an opinion."""
+    for point in points:
+        answer = float(point(left, right))
+        if answer:
+            return answer
+    return 0.0
+
+
+def first_refusal(points: Points, *args: Any) -> Any:
+    """All must pass; the first answer that is not None is the refusal."""
+    for point in points:
+        answer = point(*args)
+        if answer is not None:
+            return answer
+    return None
+
+
+def any_yes(points: Points, *args: Any) -> bool:
+    """Return whether any says yes."""
+    return any(point(*args) for point in points)
+
+
+def smallest(points: Points, ceiling: int, *args: Any) -> int:
+    """All must allow: return the smallest number allowed, at most ``ceiling`` and at least 0."""
+    allowed = ceiling
+    for point in points:
+        allowed = min(allowed, int(point(*args, allowed)))
+    return max(0, allowed)
+
+
+def largest(points: Points, *args: Any) -> int:
+    """All must say 0: return the largest number, 0 if nobody asks for any."""
+    return max((int(point(*args)) for point in points), default=0)
+
+
+def vote(tiers: Tiers, *args: Any) -> bool:
+    """A reject ends it; a tier with a permit ends it; otherwise yes."""
+    for tier in tiers:
+        permitted = False
+        for point in tier:
+            answer = point(*args)
+            if answer == Vote.REJECT:
+                return False
+            permitted |= answer == Vote.PERMIT
+        if permitted:
+            return True
+    return True
+
+
+def total(points: Points, n: int, *args: Any) -> Floats:
+    """Sum of scores, shape (n,)."""
+    scores = np.zeros(n)
+    for point in points:
+        scores += point.array(n, *args)
+    if not np.isfinite(scores).all():
+        for point in points:  # one of them it was: let it be named
+            point.finite(n, *args)
+    return scores
+
+
+def first_refusals(points: Points, offsets: Iterable[int], n: int, *args: Any) -> NDArray[np.int16]:
+    """First refusal per node: return 0 where all pass, else the plugin's offset plus the number of its reason."""
+    verdicts = np.zeros(n, dtype=np.int16)
+    for point, offset in zip(points, offsets, strict=True):
+        answer = point.array(n, *args)
+        np.copyto(verdicts, answer + np.int16(offset), where=(verdicts == 0) & (answer != 0), casting="same_kind")
+    return verdicts

@@ -1,0 +1,180 @@
+"""The extension points: what the framework asks, what an answer means, and the conf switch that silences it.
+
+How the answers of several plugins combine is written once, in `framework.combine`, and named here in each class.
+A switch that is absent in a loaded conf is on.
+"""
+
+from abc import ABC, abstractmethod
+from enum import IntEnum
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.model.rejections import Reason
+from volcano_py.model.resources import Floats
+from volcano_py.model.shape import Shape
+from volcano_py.snapshot.columns import JobColumns, NodeColumns, TaskColumns
+
+Verdicts = NDArray[np.int16]
+"""One verdict per node: 0 passes, i > 0 refuses for the i-th of the plugin's reasons."""
+
+
+class Vote(IntEnum):
+    """An opinion on a job."""
+
+    REJECT = -1
+    ABSTAIN = 0
+    PERMIT = 1
+
+
+class ExtensionPoint(ABC):
+    """A question the framework asks plugins."""
+
+    switch: ClassVar[str]  # the conf flag that silences a plugin on this point, "" for none
+
+
+class JobOrder(ExtensionPoint):
+    """Which job of a queue goes first. Rule: first difference decides; then creation time, then namespace/name."""
+
+    switch = "enableJobOrder"
+
+    @abstractmethod
+    def job_order(self, jobs: JobColumns) -> Floats:
+        """Return one key per job of the view, shape (n_jobs,); the lowest goes first.
+
+        A key may depend on the job and on what it holds now; it is asked again whenever the job has changed.
+        """
+
+
+class TaskOrder(ExtensionPoint):
+    """Which task of a job goes first. Rule: first difference decides; then number in the name, creation time, uid."""
+
+    switch = "enableTaskOrder"
+
+    @abstractmethod
+    def task_order(self, tasks: TaskColumns) -> Floats:
+        """Return one key per task of the view, shape (n_tasks,); the lowest goes first."""
+
+
+class QueueOrder(ExtensionPoint):
+    """Which queue goes first. Rule: first non-zero comparison decides; then creation time, then name."""
+
+    switch = "enableQueueOrder"
+
+    @abstractmethod
+    def queue_order(self, left: QueueInfo, right: QueueInfo) -> float:
+        """Return a negative number if left goes first, a positive one if right does, zero for no opinion."""
+
+
+class JobValid(ExtensionPoint):
+    """Can the job be scheduled at all? Rule: all must pass, the first refusal is the answer. It has no switch."""
+
+    switch = ""
+
+    @abstractmethod
+    def job_valid(self, job: JobInfo) -> Reason | None:
+        """Return why not, None if it can."""
+
+
+class JobEnqueueable(ExtensionPoint):
+    """May a pending job's pods be made and placed? Rule: vote."""
+
+    switch = "enableJobEnqueued"
+
+    @abstractmethod
+    def job_enqueueable(self, job: JobInfo) -> Vote:
+        """Return an opinion."""
+
+
+class JobReady(ExtensionPoint):
+    """May what is placed be committed? Rule: all must say yes; without any such plugin the answer is yes."""
+
+    switch = "enableJobReady"
+
+    @abstractmethod
+    def missing(self, job: JobInfo) -> int:
+        """Return 0 if the job is ready, else a number of tasks below which it cannot become ready (at least 1)."""
+
+
+class JobPipelined(ExtensionPoint):
+    """May a job that is not ready keep what it was promised for this session? Rule: vote."""
+
+    switch = "enableJobPipelined"
+
+    @abstractmethod
+    def job_pipelined(self, job: JobInfo) -> Vote:
+        """Return an opinion."""
+
+
+class Overused(ExtensionPoint):
+    """Has a queue had enough? Rule: any says yes."""
+
+    switch = "enabledOverused"
+
+    @abstractmethod
+    def overused(self, queue: QueueInfo) -> bool:
+        """Say whether the queue gets nothing more in this session."""
+
+
+class Allocatable(ExtensionPoint):
+    """How many more tasks may a queue hold? Rule: all must allow, so the smallest number counts."""
+
+    switch = "enabledAllocatable"
+
+    @abstractmethod
+    def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
+        """Return how many tasks like this one, at most ``wanted``, the queue may take now."""
+
+
+class StaticPredicate(ExtensionPoint):
+    """Can a task of this shape ever run on the node, as long as the node's record stays? Rule: first refusal.
+
+    Answers are kept per shape over many cycles and asked again only for nodes whose record changed.
+    """
+
+    switch = "enablePredicate"
+    static_reasons: ClassVar[tuple[Reason, ...]]
+
+    @abstractmethod
+    def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
+        """Return one verdict per node of the view, shape (n_nodes,), out of ``static_reasons``."""
+
+
+class Predicate(ExtensionPoint):
+    """Can the task run on the node now? Rule: first refusal. Resources are the framework's own check."""
+
+    switch = "enablePredicate"
+    reasons: ClassVar[tuple[Reason, ...]]
+
+    @abstractmethod
+    def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
+        """Return one verdict per node of the view, shape (n_nodes,), out of ``reasons``."""
+
+
+class NodeOrder(ExtensionPoint):
+    """How good is the node? Rule: sum; weights are already applied, 100 times the weight is the best."""
+
+    switch = "enableNodeOrder"
+
+    @abstractmethod
+    def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
+        """Return one score per node of the view, shape (n_nodes,); the view may be one row, a group or all nodes."""
+
+
+POINTS: tuple[type[ExtensionPoint], ...] = (
+    JobOrder,
+    TaskOrder,
+    QueueOrder,
+    JobValid,
+    JobEnqueueable,
+    JobReady,
+    JobPipelined,
+    Overused,
+    Allocatable,
+    StaticPredicate,
+    Predicate,
+    NodeOrder,
+)
+"""Every extension point."""

@@ -1,0 +1,189 @@
+"""Handles on one job, task or queue of a session: a row number and the columns it is read from, nothing copied."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.model.objects import JobKey, JobRecord, QueueRecord, TaskRecord
+from volcano_py.model.resources import Floats, compared_rows
+from volcano_py.model.shape import Shape
+from volcano_py.model.statuses import (
+    ALLOCATED_STATUSES,
+    READY_STATUSES,
+    SCHEDULED_STATUSES,
+    VALID_STATUSES,
+    PodGroupPhase,
+    TaskStatus,
+    members,
+)
+from volcano_py.snapshot.columns import Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_READY = members(READY_STATUSES)
+_VALID = members(VALID_STATUSES)
+_SCHEDULED = members(SCHEDULED_STATUSES)
+_ALLOCATED = members(ALLOCATED_STATUSES)
+
+
+@dataclass(eq=False)
+class TaskInfo:
+    """A task as predicates and scores see it; tasks of one shape are alike to them."""
+
+    record: TaskRecord
+    shape: Shape
+    shape_id: int
+    request: Floats  # (n_resources,)
+    nonzero: Floats  # (2,), cpu and memory with kube-scheduler's defaults for missing requests
+
+    @cached_property
+    def compared(self) -> Rows:
+        """Rows in which the request is compared with what is available."""
+        return compared_rows(self.request)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueInfo:
+    """A queue."""
+
+    record: QueueRecord
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.record.name
+
+
+class JobInfo:
+    """A job: the gang's rule and how far it has come in this session. Names follow Volcano's JobInfo."""
+
+    __slots__ = ("_ssn", "record", "row")
+
+    def __init__(self, ssn: "Session", row: int, record: JobRecord) -> None:
+        self._ssn = ssn
+        self.row = row
+        self.record = record
+
+    @property
+    def key(self) -> JobKey:
+        """Namespace and name."""
+        return self.record.key
+
+    @property
+    def min_available(self) -> int:
+        """The size of the gang."""
+        return self.record.min_available
+
+    @property
+    def phase(self) -> PodGroupPhase:
+        """The phase of the PodGroup as this session has it."""
+        return PodGroupPhase(int(self._ssn.jobs.phase[self.row]))
+
+    def count(self, status: TaskStatus) -> int:
+        """Number of tasks in a status."""
+        return int(self._ssn.jobs.counts[status, self.row])
+
+    @property
+    def counts(self) -> Floats:
+        """Number of tasks by status, shape (N_STATUSES,)."""
+        return self._ssn.jobs.counts[:, self.row]
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks of any status."""
+        return int(self.counts.sum())
+
+    @property
+    def ready_count(self) -> int:
+        """Tasks that count towards the minimum: allocated or succeeded."""
+        return int(self.counts[_READY].sum())
+
+    @property
+    def valid_count(self) -> int:
+        """Tasks that may count towards the minimum one day."""
+        return int(self.counts[_VALID].sum())
+
+    @property
+    def scheduled_count(self) -> int:
+        """Tasks past scheduling."""
+        return int(self.counts[_SCHEDULED].sum())
+
+    @property
+    def best_effort_count(self) -> int:
+        """Pending tasks that ask for nothing and therefore count as ready."""
+        return int(self._ssn.jobs.pending_best_effort[self.row])
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the PodGroup still waits to be enqueued."""
+        return self.phase is PodGroupPhase.PENDING
+
+    def missing(self) -> int:
+        """How many more tasks the gang needs to be ready: ready + pending best effort >= min_available."""
+        return max(0, self.min_available - self.ready_count - self.best_effort_count)
+
+    def is_ready(self) -> bool:
+        """Whether the minimum is met."""
+        return self.missing() == 0
+
+    def is_pipelined(self) -> bool:
+        """Whether the minimum is met once promised resources are free."""
+        return self.missing() <= self.count(TaskStatus.PIPELINED)
+
+    @property
+    def task_min_total(self) -> int:
+        """Sum of the minimums of the roles."""
+        return sum(self.record.task_min_available.values())
+
+    def roles_short(self, statuses: tuple[TaskStatus, ...], best_effort: bool) -> list[tuple[str, int, int]]:
+        """Return (role, tasks that count, minimum) of every role below its minimum.
+
+        Counted are tasks in these statuses and, if asked for, pending ones that request nothing. A job whose
+        min_available is below the sum of the role minimums has no role rule (Volcano: CheckTaskReady and its kin).
+        """
+        minimums = self.record.task_min_available
+        if not minimums or self.min_available < self.task_min_total:
+            return []
+        counted = self.role_counts(statuses, best_effort)
+        return [
+            (role, counted.get(role, 0), minimum)
+            for role, minimum in sorted(minimums.items())
+            if counted.get(role, 0) < minimum
+        ]
+
+    def role_counts(self, statuses: tuple[TaskStatus, ...], best_effort: bool = False) -> dict[str, int]:
+        """Return the number of tasks by role in these statuses, and pending best-effort ones if asked for."""
+        tasks, mask = self._ssn.tasks, members(statuses)
+        counted: dict[str, int] = {}
+        # A Python loop over the job's tasks: only jobs with a rule per role come here.
+        for row in self._ssn.rows_of_job(self.row):
+            status = tasks.status[row]
+            if mask[status] or (
+                best_effort and status == TaskStatus.PENDING and self._ssn.shape_of(int(tasks.shape[row])).best_effort
+            ):
+                role = tasks.record(int(row)).role
+                counted[role] = counted.get(role, 0) + 1
+        return counted
+
+    def worth_continuing(self, failed_roles: frozenset[str]) -> bool:
+        """Say whether other tasks are worth trying after these roles failed (Volcano: NeedContinueAllocating).
+
+        No, if every task is needed. With a rule per role: no, if a failed role is below its minimum. Otherwise: yes,
+        as long as tasks of roles that did not fail could still make up the minimum.
+        """
+        if self.min_available >= self.n_tasks:
+            return False
+        if self.min_available < self.task_min_total:
+            pending = self.role_counts((TaskStatus.PENDING,))
+            hopeful = sum(count for role, count in pending.items() if role not in failed_roles)
+            return self.ready_count + hopeful >= self.min_available
+        held = self.role_counts(ALLOCATED_STATUSES, best_effort=True) if self.record.task_min_available else {}
+        return all(held.get(role, 0) >= self.record.task_min_available.get(role, 0) for role in failed_roles)
+
+
+def best_effort_shapes(shapes: list[Shape | None]) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Return a mask over shape ids of those that ask for nothing, shape (n_shapes,)."""
+    return np.array([shape is not None and shape.best_effort for shape in shapes], dtype=bool)

@@ -1,0 +1,50 @@
+"""What must survive from one cycle to the next, explicitly and serialisably; and what a cycle reports."""
+
+from dataclasses import dataclass, field
+
+from volcano_py.model.objects import JobKey
+from volcano_py.model.rejections import Rejection
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Carried from cycle to cycle. With the same memory, snapshot, policy, clock and seed a cycle decides the same."""
+
+    cycle: int = 0  # how many cycles there have been
+    lineage: str = ""  # names the series of cycles, so that its session ids are unique
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session that runs on this memory; conditions carry it as their transition id."""
+        return f"{self.lineage}-{self.cycle}" if self.lineage else str(self.cycle)
+
+    def next(self) -> "Memory":
+        """Return the memory of the next cycle."""
+        return Memory(self.cycle + 1, self.lineage)
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """What became of one job."""
+
+    tasks: int
+    ready: int
+    min_available: int
+    placed: int  # tasks bound by this cycle
+    rejections: tuple[Rejection, ...] = ()
+    message: str = ""  # why it waits, "" if it does not
+
+
+@dataclass(slots=True)
+class CycleReport:
+    """What users watch: counts, durations, reasons. The shell turns it into metrics."""
+
+    tasks_placed: int = 0
+    jobs_committed: int = 0
+    jobs_discarded: int = 0
+    jobs_enqueued: int = 0
+    pending_tasks: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration: open, each action, close
+    plugin_seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> duration
+    jobs: dict[JobKey, JobReport] = field(default_factory=dict)  # jobs that have pending tasks or were placed
+    failures: list[str] = field(default_factory=list)  # plugins that raised, and what it cost

@@ -1,0 +1,123 @@
+"""Orders that end in a unique key: tasks of a job, jobs of a queue, queues."""
+
+from functools import cmp_to_key, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.framework import combine
+from volcano_py.framework.info import QueueInfo
+from volcano_py.model.resources import Bools, Floats
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot.columns import Rows, TaskColumns
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+JobSortKey = tuple[float | str, ...]
+_Entry = tuple[list[float], int]  # keys of the plugins, row of the task
+
+
+class PendingTasks:
+    """The pending tasks of every job, in task order."""
+
+    def __init__(self, ssn: "Session") -> None:
+        tasks = ssn.tasks
+        rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+        view = _view(tasks, rows)
+        keys = combine.sort_keys(ssn.task_orders, len(rows), view)
+        # A job whose names all end in numbers is ordered by them; otherwise creation time decides (see _fix).
+        suffix, job = view.suffix, view.job
+        numbered = np.ones(len(ssn.jobs), dtype=bool)
+        numbered[job[suffix < 0]] = False
+        number = np.where(numbered[job], suffix, -1)
+        order = np.lexsort((view.creation, number, *reversed(keys), job))
+        self._rows = rows[order]
+        self._bounds = np.searchsorted(job[order], np.arange(len(ssn.jobs) + 1))
+        self._fix(ssn, order, keys, view, numbered)
+
+    def _fix(
+        self,
+        ssn: "Session",
+        order: Rows,
+        keys: list[Floats],
+        view: TaskColumns,
+        numbered: Bools,
+    ) -> None:
+        """Settle what arrays cannot: uids where every key is equal, and jobs in which only some names have numbers."""
+        job = view.job[order]
+        same = job[1:] == job[:-1]
+        for key in (*keys, view.suffix, view.creation):
+            same &= key[order][1:] == key[order][:-1]
+        mixed = (view.suffix[order] >= 0) & ~numbered[job]
+        plugin_keys = np.stack([key[order] for key in keys], axis=1) if keys else np.zeros((len(order), 0))
+        # A Python loop over the few jobs that need it.
+        for row in np.union1d(job[1:][same], job[mixed]).tolist():
+            start, end = int(self._bounds[row]), int(self._bounds[row + 1])
+            entries: list[_Entry] = list(
+                zip(plugin_keys[start:end].tolist(), self._rows[start:end].tolist(), strict=True)
+            )
+            entries.sort(key=lambda entry: ssn.tasks.record(entry[1]).uid)
+            entries.sort(key=cmp_to_key(partial(_compare, ssn.tasks)))
+            self._rows[start:end] = [task for _, task in entries]
+
+    def of(self, job_row: int) -> Rows:
+        """Return the rows of a job's pending tasks, first to last."""
+        rows: Rows = self._rows[self._bounds[job_row] : self._bounds[job_row + 1]]
+        return rows
+
+    def counts(self) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
+        """Return the number of pending tasks by job row."""
+        return np.diff(self._bounds)
+
+
+def _compare(tasks: TaskColumns, left: _Entry, right: _Entry) -> int:
+    """Volcano's order of two tasks: plugins, then numbers if both names have one and they differ, then creation."""
+    if left[0] != right[0]:
+        return -1 if left[0] < right[0] else 1
+    one, other = tasks.suffix[left[1]], tasks.suffix[right[1]]
+    if one >= 0 and other >= 0 and one != other:
+        return -1 if one < other else 1
+    one, other = tasks.creation[left[1]], tasks.creation[right[1]]
+    return 0 if one == other else (-1 if one < other else 1)
+
+
+def _view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
+    return TaskColumns(
+        records=[],  # keys are made from columns; a plugin that needs records reads them from the session
+        status=tasks.status[rows],
+        node=tasks.node[rows],
+        job=tasks.job[rows],
+        shape=tasks.shape[rows],
+        priority=tasks.priority[rows],
+        creation=tasks.creation[rows],
+        suffix=tasks.suffix[rows],
+    )
+
+
+def job_sort_keys(ssn: "Session", rows: Rows) -> list[JobSortKey]:
+    """Return one tuple per job of ``rows``; sorted, they are the order of jobs. No two jobs have the same tuple."""
+    view = ssn.jobs.rows_view(rows)
+    keys = combine.sort_keys(ssn.job_orders, len(rows), view)
+    columns = [key.tolist() for key in keys]
+    names = [(record.key.namespace, record.key.name) for record in (ssn.jobs.record(row) for row in rows.tolist())]
+    return [
+        (*plugin_keys, creation, *name)
+        for *plugin_keys, creation, name in zip(*columns, view.creation.tolist(), names, strict=True)
+    ]
+
+
+def first_queue(ssn: "Session", queues: list[QueueInfo]) -> QueueInfo:
+    """Return the queue that goes first now; shares move with every placement, so it is asked each time."""
+    best = queues[0]
+    for queue in queues[1:]:
+        if _queue_before(ssn, queue, best):
+            best = queue
+    return best
+
+
+def _queue_before(ssn: "Session", left: QueueInfo, right: QueueInfo) -> bool:
+    opinion = combine.first_difference(ssn.queue_orders, left, right)
+    if opinion:
+        return opinion < 0
+    return (left.record.creation, left.name) < (right.record.creation, right.name)

@@ -1,0 +1,143 @@
+"""Choosing nodes for tasks of one shape: one by one, many with a heap, or recomputed; always the greedy answer.
+
+Greedy means: each task in turn goes to the feasible node of the highest score, ties in tie order (by node name, or
+shuffled by the seed). If answers depend on the node alone, placing a task changes only the node it goes to. So k
+placements can only touch the k best nodes of the first ranking, and a heap over (node, so many already placed there)
+yields exactly what one-by-one greedy would, at the price of a few array operations for the whole gang.
+"""
+
+import heapq
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from volcano_py.framework.candidates import Candidates
+from volcano_py.model.resources import Floats
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot.columns import Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+    from volcano_py.framework.statement import Statement
+
+_LEVELS_AT_ONCE: Final = 64  # how deep one node is looked into at a time
+_MAX_TABLE: Final = 200_000  # nodes times levels of the first look
+
+
+class Placement:
+    """Places runs of identical tasks on the nodes of a session."""
+
+    def __init__(self, ssn: "Session") -> None:
+        self._ssn = ssn
+        self._states: dict[int, Candidates] = {}
+
+    def candidates(self, shape_id: int, task_row: int) -> Candidates:
+        """Return the up-to-date state of a shape."""
+        state = self._states.get(shape_id)
+        if state is None:
+            state = self._states[shape_id] = Candidates(self._ssn, self._ssn.task(task_row))
+        else:
+            state.refresh()
+        return state
+
+    def place(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
+        """Place as many of these pending tasks as fit, in order; return how many found a node.
+
+        Nodes where a task fits what is idle come first; if there are none, nodes where it fits what is being released
+        are promised to it (Volcano's order of candidate groups).
+        """
+        done = self._place_idle(statement, job_row, shape_id, tasks)
+        while done < len(tasks) and self._ssn.anything_releasing:
+            state = self.candidates(shape_id, int(tasks[done]))
+            node = self._best(state.future)
+            if node is None:
+                break
+            statement.pipeline(job_row, shape_id, tasks[done : done + 1], np.array([node]))
+            done += 1
+        return done
+
+    def _place_idle(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
+        if self._ssn.node_local and len(tasks) > 1:
+            state = self.candidates(shape_id, int(tasks[0]))
+            nodes = self.choose_many(state, shape_id, len(tasks))
+            if len(nodes):
+                statement.allocate(job_row, shape_id, tasks[: len(nodes)], nodes)
+            return len(nodes)
+        for done in range(len(tasks)):  # one task, or scores that every placement may change: ask again for each
+            state = self.candidates(shape_id, int(tasks[done]))
+            node = self._best(state.ranked)
+            if node is None:
+                return done
+            statement.allocate(job_row, shape_id, tasks[done : done + 1], np.array([node]))
+        return len(tasks)
+
+    def _best(self, ranked: Floats) -> int | None:
+        """Return the node of the highest score, the first in tie order; None if no node is feasible."""
+        if not len(ranked):
+            return None
+        ties = self._ssn.tie_order
+        row = int(ranked.argmax()) if ties is None else int(ties[ranked[ties].argmax()])
+        return None if ranked[row] == -np.inf else row
+
+    def choose_many(self, state: Candidates, shape_id: int, wanted: int) -> Rows:
+        """Return the nodes that greedy would pick for ``wanted`` tasks, in order; fewer if there is no more room."""
+        delta, _ = self._ssn.deltas(shape_id, TaskStatus.ALLOCATED)
+        nodes = self._top(state.ranked, wanted)
+        if not len(nodes):
+            return nodes
+        depth = min(wanted, _LEVELS_AT_ONCE, max(2, -(-wanted // len(nodes)) + 1), max(2, _MAX_TABLE // len(nodes)))
+        table = _Levels(state, nodes, delta, depth)
+        # Entries: (minus score, place in tie order, tasks placed there by this call). Ties never reach the third.
+        heap = [(-score, place, 0) for place, score in enumerate(table.first)]
+        heapq.heapify(heap)
+        chosen: list[int] = []
+        # One heap step per task: the only Python loop over the tasks of a gang while it is placed.
+        while heap and len(chosen) < wanted:
+            _, place, copies = heap[0]
+            chosen.append(place)
+            score = table.score(place, copies + 1)
+            if score == -np.inf:
+                heapq.heappop(heap)
+            else:
+                heapq.heapreplace(heap, (-score, place, copies + 1))
+        picked: Rows = nodes[np.array(chosen, dtype=np.intp)]
+        return picked
+
+    def _top(self, ranked: Floats, wanted: int) -> Rows:
+        """Return the ``wanted`` best feasible nodes (all, if there are fewer), in tie order."""
+        ties = self._ssn.tie_order
+        if ties is not None:
+            ranked = ranked[ties]
+        feasible = np.flatnonzero(ranked > -np.inf)
+        if len(feasible) > wanted:
+            scores = ranked[feasible]
+            threshold = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
+            keep = scores > threshold
+            equal = np.flatnonzero(scores == threshold)
+            keep[equal[: wanted - int(keep.sum())]] = True
+            feasible = feasible[keep]
+        return feasible if ties is None else ties[feasible]
+
+
+class _Levels:
+    """Scores of some nodes with 0, 1, 2, ... more tasks of the shape on them, looked up in blocks."""
+
+    __slots__ = ("_delta", "_nodes", "_scores", "_state", "first")
+
+    def __init__(self, state: Candidates, nodes: Rows, delta: Floats, depth: int) -> None:
+        self._state = state
+        self._nodes = nodes
+        self._delta = delta
+        self.first: list[float] = state.ranked[nodes].tolist()
+        levels = np.repeat(np.arange(1, depth), len(nodes))
+        deeper = state.after(np.tile(nodes, depth - 1), levels, delta).reshape(depth - 1, len(nodes))
+        self._scores: list[list[float]] = deeper.T.tolist()  # per node: levels 1, 2, ...
+
+    def score(self, place: int, copies: int) -> float:
+        """Return the score of a node that already took ``copies`` tasks, minus infinity if it takes no more."""
+        known = self._scores[place]
+        if copies > len(known):
+            levels = np.arange(len(known) + 1, len(known) + 1 + _LEVELS_AT_ONCE)
+            rows = np.full(_LEVELS_AT_ONCE, self._nodes[place])
+            known.extend(self._state.after(rows, levels, self._delta).tolist())
+        return known[copies - 1]

@@ -1,0 +1,236 @@
+"""The session: one cycle's view of the cluster and the hooks of the conf's plugins, opened, used, closed.
+
+It holds state and hands out the parts; policy is in plugins, procedure in actions, arithmetic in the parts.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from volcano_py.framework import combine, extension
+from volcano_py.framework.clock import CycleClock
+from volcano_py.framework.combine import Point
+from volcano_py.framework.extension import Verdicts
+from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.memory import CycleReport, Memory
+from volcano_py.framework.ordering import PendingTasks
+from volcano_py.framework.placement import Placement
+from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.statement import Statement
+from volcano_py.framework.statics import StaticVerdicts
+from volcano_py.framework.tie_order import tie_order
+from volcano_py.model.decisions import Emit
+from volcano_py.model.objects import GroupCondition
+from volcano_py.model.rejections import Reason, Rejection
+from volcano_py.model.resources import Floats
+from volcano_py.model.shape import Shape
+from volcano_py.model.statuses import PodGroupPhase, TaskStatus
+from volcano_py.snapshot import layout
+from volcano_py.snapshot.columns import Rows, Snapshot
+from volcano_py.snapshot.journal import Journal
+
+ActivePlugin = tuple[Plugin, frozenset[type]]
+"""A plugin instance and the extension points that the conf leaves switched on for it."""
+
+NODE_CLOSED = Reason("cache", "node-closed", "node(s) closed because a pod bound there cannot be read")
+
+
+class Session:
+    """One cycle's state. Cluster state changes only through `statement`."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        tiers: Sequence[Sequence[ActivePlugin]],
+        actions: frozenset[str],
+        clock: CycleClock,
+        seed: int,
+        memory: Memory,
+        emit: Emit,
+        statics: StaticVerdicts,
+    ) -> None:
+        self.resources = snapshot.resources
+        self.nodes = snapshot.nodes
+        self.tasks = snapshot.tasks
+        self.jobs = snapshot.jobs
+        self.queues = {name: QueueInfo(record) for name, record in snapshot.queues.items()}
+        self.now = clock.now
+        self.stopwatch = clock.stopwatch
+        self.id = memory.session_id
+        self.actions = actions
+        self.emit = emit
+        self.journal = Journal()
+        self.report = CycleReport()
+        self.rejections: dict[int, dict[int, Rejection]] = {}  # job row -> shape id -> why its tasks found no node
+        self.blocked: dict[int, Reason] = {}  # job row -> why it was not tried at all
+        self.conditions: dict[int, list[GroupCondition]] = {}  # job row -> conditions to upsert
+        self.phases = self.jobs.phase.copy()  # as they were when the session opened
+        self.tie_order = tie_order(self.nodes.statics.names, seed)
+        self.anything_releasing = bool(self.nodes.releasing.any())
+        self.placement = Placement(self)
+        self._snapshot = snapshot
+        self._tiers = tiers
+        self._statics = statics
+        self._deltas: dict[tuple[int, TaskStatus], tuple[Floats, Floats]] = {}
+        self._attempt_status = np.full(len(self.tasks.records), -1, dtype=np.int8)
+        self._attempt_node = np.full(len(self.tasks.records), -1, dtype=np.int32)
+        self._collect_points()
+        for plugin in self.plugins():
+            plugin.on_session_open(self)
+
+    def _collect_points(self) -> None:
+        self.job_orders = self._points(extension.JobOrder, "job_order")
+        self.task_orders = self._points(extension.TaskOrder, "task_order")
+        self.queue_orders = self._points(extension.QueueOrder, "queue_order")
+        self._job_valid = self._points(extension.JobValid, "job_valid")
+        self._job_ready = self._points(extension.JobReady, "missing")
+        self._overused = self._points(extension.Overused, "overused")
+        self._allocatable = self._points(extension.Allocatable, "allocatable")
+        self._job_enqueueable = self._tiered(extension.JobEnqueueable, "job_enqueueable")
+        self._job_pipelined = self._tiered(extension.JobPipelined, "job_pipelined")
+        self._static_predicates = self._points(extension.StaticPredicate, "static_predicate")
+        self.predicates = self._points(extension.Predicate, "predicate")
+        self.node_orders = self._points(extension.NodeOrder, "node_order")
+        self.node_local = all(
+            point.plugin.depends_on is DependsOn.NODE_ALONE for point in (*self.predicates, *self.node_orders)
+        )
+        self._reasons: list[Reason] = []
+        self._static_offsets = self._number(point.plugin.static_reasons for point in self._static_predicates)
+        self.reason_offsets = self._number(point.plugin.reasons for point in self.predicates)
+
+    def _number(self, groups: Iterable[tuple[Reason, ...]]) -> tuple[int, ...]:
+        offsets = []
+        for group in groups:
+            offsets.append(len(self._reasons))
+            self._reasons.extend(group)
+        return tuple(offsets)
+
+    def _tiered(self, point: type, method: str) -> list[list[Point]]:
+        return [[Point(plugin, method) for plugin, points in tier if point in points] for tier in self._tiers]
+
+    def _points(self, point: type, method: str) -> list[Point]:
+        return [entry for tier in self._tiered(point, method) for entry in tier]
+
+    # What there is
+
+    def plugins(self) -> list[Plugin]:
+        """Return the plugins in conf order."""
+        return [plugin for tier in self._tiers for plugin, _ in tier]
+
+    def job(self, row: int) -> JobInfo:
+        """Return a handle on a job that has a PodGroup."""
+        return JobInfo(self, row, self.jobs.record(row))
+
+    def task(self, row: int) -> TaskInfo:
+        """Return a task as predicates and scores see it."""
+        shape_id = int(self.tasks.shape[row])
+        return TaskInfo(
+            record=self.tasks.record(row),
+            shape=self.shape_of(shape_id),
+            shape_id=shape_id,
+            request=self._snapshot.requests[:, shape_id],
+            nonzero=self._snapshot.nonzero[:, shape_id],
+        )
+
+    def shape_of(self, shape_id: int) -> Shape:
+        """Return the shape of an id."""
+        shape = self._snapshot.shapes[shape_id]
+        if shape is None:
+            raise LookupError(f"shape {shape_id} is free")
+        return shape
+
+    @property
+    def shapes(self) -> list[Shape | None]:
+        """Shapes by id; None where an id is free."""
+        return self._snapshot.shapes
+
+    def rows_of_job(self, job_row: int) -> Rows:
+        """Return the task rows of a job, whatever their status, shape (n_tasks,)."""
+        return np.flatnonzero(self.tasks.job == job_row)
+
+    @cached_property
+    def pending(self) -> PendingTasks:
+        """The pending tasks of every job, in task order, as they were at the first use."""
+        return PendingTasks(self)
+
+    def deltas(self, shape_id: int, status: TaskStatus) -> tuple[Floats, Floats]:
+        """Return what a task of this shape and status adds to its node's and to its job's block."""
+        found = self._deltas.get((shape_id, status))
+        if found is None:
+            request, nonzero = self._snapshot.requests[:, shape_id], self._snapshot.nonzero[:, shape_id]
+            best_effort = self.shape_of(shape_id).best_effort
+            found = (layout.node_delta(status, request, nonzero), layout.job_delta(status, request, best_effort))
+            self._deltas[shape_id, status] = found
+        return found
+
+    def static_verdicts(self, task: TaskInfo) -> Verdicts:
+        """Return the static predicates' verdicts on all nodes, shape (n_nodes,)."""
+        return self._statics.of(task.shape, self.nodes, self._static_predicates, self._static_offsets)
+
+    def reason(self, code: int) -> Reason:
+        """Return the reason behind a verdict: above 0 a plugin's, below 0 a resource row, past those a closed node."""
+        if code > 0:
+            return self._reasons[code - 1]
+        row = -1 - code
+        if row == len(self.resources):
+            return NODE_CLOSED
+        name = self.resources.names[row]
+        return Reason("resources", f"insufficient-{name}", f"Insufficient {name}", resolvable=True)
+
+    # What may change
+
+    def statement(self) -> Statement:
+        """Open a transaction."""
+        return Statement(self)
+
+    def enqueue(self, job_row: int) -> None:
+        """Let a pending job in."""
+        self.jobs.phase[job_row] = PodGroupPhase.INQUEUE
+
+    def remember_attempt(self, tasks: Rows, status: TaskStatus, nodes: Rows) -> None:
+        """Keep how far tasks had come before their statement was discarded."""
+        self._attempt_status[tasks] = status
+        self._attempt_node[tasks] = nodes
+
+    def forget_attempt(self, tasks: Rows) -> None:
+        """Drop what was kept of tasks that are now committed."""
+        self._attempt_status[tasks] = -1
+
+    def attempt(self, task_row: int) -> tuple[TaskStatus, str] | None:
+        """Return the status and node a task had in its last discarded statement, None if it had none."""
+        status = int(self._attempt_status[task_row])
+        if status < 0:
+            return None
+        return TaskStatus(status), self.nodes.names[int(self._attempt_node[task_row])]
+
+    def attempts(self, tasks: Rows) -> int:
+        """Return how many of these tasks would have been allocated if their job had been complete."""
+        return int((self._attempt_status[tasks] == TaskStatus.ALLOCATED).sum())
+
+    # What plugins say
+
+    def job_valid(self, job: JobInfo) -> Reason | None:
+        """Return why a job cannot be scheduled at all, None if it can."""
+        refusal: Reason | None = combine.first_refusal(self._job_valid, job)
+        return refusal
+
+    def job_enqueueable(self, job: JobInfo) -> bool:
+        """Say whether a pending job may be let in."""
+        return combine.vote(self._job_enqueueable, job)
+
+    def missing(self, job: JobInfo) -> int:
+        """Return 0 if what a job holds may be committed, else how many more tasks that takes at the least."""
+        return combine.largest(self._job_ready, job)
+
+    def job_pipelined(self, job: JobInfo) -> bool:
+        """Say whether a job that is not ready may keep what it was promised for this session."""
+        return combine.vote(self._job_pipelined, job)
+
+    def overused(self, queue: QueueInfo) -> bool:
+        """Say whether a queue gets nothing more."""
+        return combine.any_yes(self._overused, queue)
+
+    def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
+        """Return how many of ``wanted`` tasks like this one the queue may take now."""
+        return combine.smallest(self._allocatable, wanted, queue, task)

@@ -1,0 +1,49 @@
+"""Taints and tolerations, once per distinct set of taints instead of once per node (kube-policies 7.1, 7.4)."""
+
+from typing import Final
+
+import numpy as np
+
+from volcano_py.api import keys
+from volcano_py.model.objects import TaintRecord
+from volcano_py.model.resources import Bools
+from volcano_py.model.shape import Tolerance
+from volcano_py.snapshot.columns import NodeColumns
+
+_KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
+_CORDON: Final = TaintRecord(keys.TAINT_UNSCHEDULABLE, "", "NoSchedule")
+
+
+def tolerated(tolerations: tuple[Tolerance, ...], nodes: NodeColumns) -> Bools:
+    """Say for each node whether every taint that keeps pods away is tolerated, shape (n_nodes,)."""
+    by_set = np.array([_all_tolerated(taints, tolerations) for taints in nodes.statics.taint_sets], dtype=bool)
+    result: Bools = by_set[nodes.taint_ids]
+    return result
+
+
+def tolerates_cordon(tolerations: tuple[Tolerance, ...]) -> bool:
+    """Say whether a pod may go to a cordoned node: it tolerates the taint that a cordon stands for."""
+    return any(tolerates(tolerance, _CORDON) for tolerance in tolerations)
+
+
+def tolerates(tolerance: Tolerance, taint: TaintRecord) -> bool:
+    """Say whether one toleration covers one taint.
+
+    Effect empty or equal, key empty or equal, and operator Exists, or Equal (the default) with equal values. The
+    numeric operators Lt and Gt are off by default in Kubernetes 1.36 and never tolerate here.
+    """
+    if tolerance.effect and tolerance.effect != taint.effect:
+        return False
+    if tolerance.key and tolerance.key != taint.key:
+        return False
+    if tolerance.operator == "Exists":
+        return True
+    return tolerance.operator in ("", "Equal") and tolerance.value == taint.value
+
+
+def _all_tolerated(taints: tuple[TaintRecord, ...], tolerations: tuple[Tolerance, ...]) -> bool:
+    return all(
+        any(tolerates(tolerance, taint) for tolerance in tolerations)
+        for taint in taints
+        if taint.effect in _KEEPING_AWAY
+    )

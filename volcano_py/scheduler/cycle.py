@@ -1,0 +1,55 @@
+"""One cycle: a snapshot and a policy in, decisions out. No clock, no I/O, no randomness of its own."""
+
+from volcano_py.framework.clock import CycleClock
+from volcano_py.framework.memory import CycleReport, Memory
+from volcano_py.framework.session import Session
+from volcano_py.model.decisions import Emit
+from volcano_py.model.rejections import Reason
+from volcano_py.scheduler.policy import Policy
+from volcano_py.scheduler.status import report_jobs, write_statuses
+from volcano_py.snapshot.columns import Snapshot
+
+
+def run_cycle(
+    snapshot: Snapshot, policy: Policy, clock: CycleClock, seed: int, memory: Memory, emit: Emit
+) -> tuple[Memory, CycleReport]:
+    """Open a session, run the conf's actions in order, close it; return the next memory and a report.
+
+    Decisions go to ``emit`` in batches that belong together, each the moment it is committed; binds of the first gang
+    are on their way while the second is still being placed. The snapshot is used up. Same arguments, same decisions.
+    """
+    opened = clock.stopwatch()
+    ssn = Session(
+        snapshot=snapshot,
+        tiers=policy.instantiate(),
+        actions=frozenset(policy.action_names),
+        clock=clock,
+        seed=seed,
+        memory=memory,
+        emit=emit,
+        statics=policy.statics,
+    )
+    _block_jobs_without_queue(ssn)
+    ssn.report.seconds["open"] = clock.stopwatch() - opened
+
+    for name, action in policy.actions:
+        started = clock.stopwatch()
+        action(ssn)
+        ssn.report.seconds[name] = clock.stopwatch() - started
+
+    closing = clock.stopwatch()
+    for plugin in ssn.plugins():
+        plugin.on_session_close(ssn)
+    report_jobs(ssn)
+    write_statuses(ssn)
+    ssn.report.seconds["close"] = clock.stopwatch() - closing
+    return memory.next(), ssn.report
+
+
+def _block_jobs_without_queue(ssn: Session) -> None:
+    # A Python loop over jobs, one dictionary look-up each.
+    for row in ssn.jobs.present().tolist():
+        record = ssn.jobs.record(row)
+        if record.queue not in ssn.queues:
+            text = f'queue "{record.queue}" of PodGroup {record.key} does not exist: create it or change spec.queue'
+            ssn.blocked[row] = Reason("scheduler", "queue-missing", text)

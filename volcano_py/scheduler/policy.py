@@ -1,0 +1,101 @@
+"""From a configuration to what a cycle runs: names become actions and plugin classes, arguments become values."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from volcano_py.actions import ACTIONS
+from volcano_py.conf.schema import ConfError, PluginConf, SchedulerConf
+from volcano_py.framework.extension import POINTS
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import ActivePlugin, Session
+from volcano_py.framework.statics import StaticVerdicts
+from volcano_py.plugins import PLUGINS
+
+ACTIONS_TO_COME: Final = frozenset({"backfill", "preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
+PLUGINS_TO_COME: Final = frozenset(
+    {
+        *("capacity", "cdp", "conformance", "deviceshare", "drf", "extender", "network-topology-aware", "nodegroup"),
+        *("numaaware", "numa-aware", "overcommit", "pdb", "proportion", "rescheduling", "resource-strategy-fit"),
+        *("resourcequota", "sla", "task-topology", "tdm", "usage"),
+    }
+)
+"""What Volcano has and this scheduler does not have yet: named in a conf it is a loud warning, and the rest runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    plugin: type[Plugin]
+    arguments: Any
+    points: frozenset[type]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A configuration whose names are resolved and whose arguments are read."""
+
+    actions: tuple[tuple[str, Callable[[Session], None]], ...]
+    tiers: tuple[tuple[_Chosen, ...], ...]
+    warnings: tuple[str, ...]
+    missing: tuple[str, ...]  # actions and plugins that Volcano has and we do not have yet
+    statics: StaticVerdicts = field(default_factory=StaticVerdicts)
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """The names of the actions that run, in order."""
+        return tuple(name for name, _ in self.actions)
+
+    def instantiate(self) -> list[list[ActivePlugin]]:
+        """Return a fresh instance of every plugin, for one session."""
+        return [[(chosen.plugin(chosen.arguments), chosen.points) for chosen in tier] for tier in self.tiers]
+
+
+def resolve(
+    conf: SchedulerConf,
+    plugins: Mapping[str, type[Plugin]] = PLUGINS,
+    actions: Mapping[str, Callable[[Session], None]] = ACTIONS,
+) -> Policy:
+    """Return the policy of a configuration; raise ConfError with file and line for a name that nobody knows."""
+    warnings: list[str] = []
+    missing: list[str] = []
+    steps: list[tuple[str, Callable[[Session], None]]] = []
+    for action in conf.actions:
+        if action in actions:
+            steps.append((action, actions[action]))
+        elif action in ACTIONS_TO_COME:
+            missing.append(f"action {action}")
+            warnings.append(f'action "{action}" does not exist here yet: it is left out, the others run')
+        else:
+            known = ", ".join(sorted(actions))
+            raise ConfError(conf.actions_where, f'actions: nobody knows an action "{action}"; there are: {known}')
+    tiers = tuple(
+        tuple(chosen for entry in tier if (chosen := _choose(entry, plugins, warnings, missing)) is not None)
+        for tier in conf.tiers
+    )
+    return Policy(tuple(steps), tiers, tuple(warnings), tuple(missing))
+
+
+def _choose(
+    entry: PluginConf, plugins: Mapping[str, type[Plugin]], warnings: list[str], missing: list[str]
+) -> _Chosen | None:
+    plugin = plugins.get(entry.name)
+    if plugin is None:
+        if entry.name not in PLUGINS_TO_COME:
+            known = ", ".join(sorted(plugins))
+            raise ConfError(entry.where, f'nobody knows a plugin "{entry.name}"; there are: {known}')
+        missing.append(f"plugin {entry.name}")
+        warnings.append(f'{entry.where}: plugin "{entry.name}" does not exist here yet: it is left out, the others run')
+        return None
+    warnings.extend(
+        f'{entry.where}: plugin {entry.name} has no argument "{key}": it is ignored'
+        for key in entry.arguments
+        if not any(fnmatchcase(key, pattern) for pattern in plugin.arguments)
+    )
+    try:
+        arguments = plugin.parse(entry.arguments, lambda text: warnings.append(f"{entry.where}: {entry.name}: {text}"))
+    except ValueError as error:
+        raise ConfError(entry.where, f"plugin {entry.name}: {error}") from error
+    answered = (point for point in POINTS if issubclass(plugin, point))
+    points = frozenset(point for point in answered if not point.switch or entry.enabled(point.switch))
+    return _Chosen(plugin, arguments, points)
