@@ -1,0 +1,1 @@
+"""What was decided and is not yet confirmed by the watch."""

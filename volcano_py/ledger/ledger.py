@@ -1,0 +1,147 @@
+"""The ledger: binds that are assumed until the watch confirms them, each with a time by which it should have.
+
+Nothing leaves the ledger by the passing of time. A bind that is late is reported, so that its pod can be read again,
+and reported again if that brings no answer; only what is known about the pod ends an entry.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from volcano_py.ledger.states import TRANSITIONS, BindState, is_live
+from volcano_py.model.decisions import Bind
+from volcano_py.model.objects import JobKey, TaskRef
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One assumed bind."""
+
+    task: TaskRef
+    node: str
+    job: JobKey
+    generation: int  # of the job, when the bind was assumed
+    assumed_at: float
+    state: BindState
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a bind may stay in a state before its pod is read again, in seconds."""
+
+    unsent_s: float = 120.0
+    unconfirmed_s: float = 30.0
+
+    def until(self, state: BindState, now: float) -> float:
+        """Return the deadline of a bind that has entered this state now."""
+        return now + (self.unsent_s if state is BindState.ASSUMED else self.unconfirmed_s)
+
+
+@dataclass(slots=True)
+class LedgerCounts:
+    """What has gone through a ledger, for metrics."""
+
+    assumed: int = 0
+    confirmed: int = 0
+    forgotten: int = 0
+    overdue: int = 0  # times that a late bind was reported
+
+
+class Ledger:
+    """Assumed binds by pod uid; at most one for each. Times are seconds of one monotonic clock, given by the caller."""
+
+    def __init__(self, patience: Patience | None = None) -> None:
+        self._patience = patience or Patience()
+        self._entries: dict[str, Entry] = {}  # in the order in which they were assumed
+        self.counts = LedgerCounts()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
+
+    def get(self, uid: str) -> Entry | None:
+        """Return the live entry of a pod."""
+        return self._entries.get(uid)
+
+    def assume(self, bind: Bind, generation: int, now: float) -> Entry:
+        """Enter a bind; a second one for a pod is a bug of the caller."""
+        task = bind.task
+        live = self._entries.get(task.uid)
+        if live is not None:
+            raise ValueError(f"pod {task} is already being bound to node {live.node}: end that bind before another")
+        state = BindState.ASSUMED
+        entry = Entry(task, bind.node, bind.job, generation, now, state, self._patience.until(state, now))
+        self._entries[task.uid] = entry
+        self.counts.assumed += 1
+        return entry
+
+    def sent(self, uid: str, now: float) -> Entry | None:
+        """Note that the request is on its way; sending it again after that changes nothing."""
+        entry = self._entries.get(uid)
+        if entry is None or entry.state is not BindState.ASSUMED:
+            return entry
+        return self._advance(entry, BindState.SENT, now)
+
+    def acknowledged(self, uid: str, now: float) -> Entry | None:
+        """Note that the API server said yes; None if the entry has ended, as when the watch was faster."""
+        entry = self._entries.get(uid)
+        if entry is None or entry.state is BindState.ACKNOWLEDGED:
+            return entry
+        return self._advance(entry, BindState.ACKNOWLEDGED, now)
+
+    def confirm(self, uid: str) -> Entry | None:
+        """End an entry because the watch shows the pod on its node; return it as it was."""
+        entry = self._end(uid, BindState.CONFIRMED)
+        self.counts.confirmed += entry is not None
+        return entry
+
+    def forget(self, uid: str) -> Entry | None:
+        """End an entry because the bind will not happen, or happened otherwise; return it as it was."""
+        entry = self._end(uid, BindState.FORGOTTEN)
+        self.counts.forgotten += entry is not None
+        return entry
+
+    def expired(self, now: float) -> list[Entry]:
+        """Return the entries whose time has come, oldest first; each gets new time, so that it is reported again."""
+        late = [entry for entry in self._entries.values() if entry.deadline <= now]
+        for entry in late:
+            self._entries[entry.task.uid] = replace(entry, deadline=self._patience.until(entry.state, now))
+        self.counts.overdue += len(late)
+        return late
+
+    def oldest_age(self, now: float) -> float:
+        """Return for how long the oldest entry has been waiting, 0 without any."""
+        oldest = next(iter(self._entries.values()), None)
+        return 0.0 if oldest is None else now - oldest.assumed_at
+
+    def validate(self) -> None:
+        """Raise AssertionError if the ledger contradicts itself."""
+        for uid, entry in self._entries.items():
+            if entry.task.uid != uid:
+                raise AssertionError(f"the entry of pod {entry.task} is kept under uid {uid}, not {entry.task.uid}")
+            if not is_live(entry.state):
+                raise AssertionError(f"pod {entry.task} is {entry.state.value} and still in the ledger")
+            if entry.deadline < entry.assumed_at:
+                raise AssertionError(f"the bind of pod {entry.task} was late before it was assumed")
+        counts = self.counts
+        if counts.assumed - counts.confirmed - counts.forgotten != len(self._entries):
+            raise AssertionError(f"{counts} do not add up to {len(self._entries)} entries")
+
+    def _advance(self, entry: Entry, state: BindState, now: float) -> Entry:
+        _check(entry, state)
+        later = replace(entry, state=state, deadline=self._patience.until(state, now))
+        self._entries[entry.task.uid] = later
+        return later
+
+    def _end(self, uid: str, state: BindState) -> Entry | None:
+        entry = self._entries.pop(uid, None)
+        if entry is not None:
+            _check(entry, state)
+        return entry
+
+
+def _check(entry: Entry, state: BindState) -> None:
+    if state not in TRANSITIONS[entry.state]:
+        raise ValueError(f"the bind of pod {entry.task} cannot become {state.value}: it is {entry.state.value}")
