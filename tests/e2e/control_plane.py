@@ -122,8 +122,13 @@ class ControlPlane:
 
     @property
     def url(self) -> str:
-        """The base URL of the API server, without a slash at the end."""
+        """The base URL for the administrator; for a borrowed cluster a proxy on loopback that holds the credentials."""
         return self.cluster.url
+
+    @property
+    def server_url(self) -> str:
+        """The base URL of the API server itself, for callers with credentials of their own."""
+        return self.cluster.endpoint.url
 
     @property
     def kubeconfig(self) -> Path:

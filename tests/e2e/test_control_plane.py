@@ -70,7 +70,15 @@ def can_connect(url: str) -> bool:
         return probe.connect_ex(("127.0.0.1", urlsplit(url).port or 0)) == 0
 
 
-def test_it_starts_within_half_a_minute_and_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.fixture
+def starts_servers() -> None:
+    """Skip a test that starts servers of its own when the run is to use somebody else's."""
+    if os.environ.get("KUBECONFIG"):
+        pytest.skip("starts its own API server, and with KUBECONFIG nothing is started")
+
+
+@pytest.mark.usefixtures("starts_servers")
+def test_it_starts_within_half_a_minute_and_leaves_nothing_behind() -> None:
     started = time.monotonic()
     plane = ControlPlane().start()
     took = time.monotonic() - started
@@ -86,6 +94,7 @@ def test_it_starts_within_half_a_minute_and_leaves_nothing_behind(tmp_path: Path
     assert [pid for pid in pids if living_members(pid)] == []
 
 
+@pytest.mark.usefixtures("starts_servers")
 def test_nothing_outlives_a_test_run_that_is_killed() -> None:
     died = subprocess.run(
         [sys.executable, "-c", RUN_THAT_DIES], cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60
@@ -97,6 +106,7 @@ def test_nothing_outlives_a_test_run_that_is_killed() -> None:
     wait_until(f"{folder} to be gone", lambda: not Path(folder).exists(), 10, every=0.02)
 
 
+@pytest.mark.usefixtures("starts_servers")
 def test_a_server_that_does_not_start_is_reported_with_its_last_words() -> None:
     plane = ControlPlane(Options(apiserver_args=("--no-such-flag",)))
 
@@ -110,6 +120,7 @@ def test_a_server_that_does_not_start_is_reported_with_its_last_words() -> None:
     assert not folder.exists()
 
 
+@pytest.mark.usefixtures("starts_servers")
 def test_without_controllers_a_node_is_ready_at_once_and_pods_are_accepted() -> None:
     with ControlPlane(BARE) as plane:
         create_nodes(plane.cluster, [node_object("n", ready=True)])
@@ -274,7 +285,7 @@ def test_and_nothing_else(control_plane: ControlPlane, installed: Installed, ver
 
 def test_a_token_carries_the_rights_of_its_account(control_plane: ControlPlane, installed: Installed) -> None:
     token = control_plane.token_for(installed.namespace, installed.service_account)
-    http = Http(control_plane.url, control_plane.ssl_context_without_certificate(), token)
+    http = Http(control_plane.server_url, control_plane.ssl_context_without_certificate(), token)
     try:
         listed = http.request("GET", "/api/v1/pods")
         with pytest.raises(ApiFailure) as refused:
