@@ -1,6 +1,7 @@
 """A hand-driven API server for one resource: what it lists and what its watches say is up to the test."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -138,16 +139,16 @@ class FakeApi:
 
 
 @asynccontextmanager
-async def a_server(handler: Answer) -> AsyncIterator[str]:
+async def a_server(handler: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """Serve every request with one handler on a free port; yield the address."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handler)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
+        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
         await site.start()
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        yield f"http{'s' if tls else ''}://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 

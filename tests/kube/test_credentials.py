@@ -1,0 +1,406 @@
+"""Finding the API server, proving who we are, and staying known when tokens change."""
+
+import asyncio
+import base64
+import json
+import ssl
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aiohttp import web
+from volcano_py.kube import errors
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials, CredentialsError, load_credentials
+from volcano_py.runtime.clock import FakeClock
+
+from tests.kube.certificates import Authority
+from tests.kube.fake_api import WIDGETS, FakeApi, a_server, a_status
+
+
+def write_kubeconfig(
+    folder: Path,
+    *,
+    server: str = "https://cluster.example:6443",
+    cluster: dict[str, Any] | None = None,
+    user: dict[str, Any] | None = None,
+    name: str = "config",
+    current: str | None = "main",
+) -> Path:
+    """Write a kubeconfig with one cluster, one user and the contexts ``main`` and ``other``."""
+    config: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {"name": "c", "cluster": {"server": server, **(cluster or {})}},
+            {"name": "o", "cluster": {"server": "http://other.example:8080"}},
+        ],
+        "users": [{"name": "u", "user": user or {}}],
+        "contexts": [
+            {"name": "main", "context": {"cluster": "c", "user": "u"}},
+            {"name": "other", "context": {"cluster": "o", "user": "u"}},
+        ],
+    }
+    if current:
+        config["current-context"] = current
+    path = folder / name
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+class Doorkeeper:
+    """A server that knows some tokens and counts who comes."""
+
+    def __init__(self, *known: str) -> None:
+        self.known = set(known)
+        self.seen: list[str] = []
+
+    async def handle(self, request: web.Request) -> web.Response:
+        self.seen.append(request.headers.get("Authorization", ""))
+        if self.seen[-1] in self.known:
+            return web.json_response({"metadata": {"resourceVersion": "1"}, "items": []})
+        return web.json_response(a_status(401, "Unauthorized", "who are you"), status=401)
+
+
+async def knock(client: ApiClient) -> None:
+    """Make one request."""
+    await client.list_bytes(WIDGETS, {})
+
+
+# Where the server is
+
+
+async def test_a_plain_http_server_needs_nothing_else(tmp_path: Path) -> None:
+    credentials = await load_credentials(server="http://127.0.0.1:8080/", environ={"HOME": str(tmp_path)})
+
+    assert (credentials.server, credentials.authorization, credentials.tls) == ("http://127.0.0.1:8080", None, None)
+
+
+async def test_a_kubeconfig_gives_server_and_token(tmp_path: Path) -> None:
+    path = write_kubeconfig(tmp_path, user={"token": "abc"})
+
+    credentials = await load_credentials(kubeconfig=str(path), environ={})
+
+    assert (credentials.server, credentials.authorization) == ("https://cluster.example:6443", "Bearer abc")
+    assert "abc" not in repr(credentials)
+
+
+async def test_a_context_chooses_another_cluster(tmp_path: Path) -> None:
+    path = write_kubeconfig(tmp_path)
+
+    assert (await load_credentials(kubeconfig=str(path), context="other", environ={})).server.startswith("http://other")
+
+
+async def test_a_given_server_replaces_the_one_of_the_kubeconfig(tmp_path: Path) -> None:
+    path = write_kubeconfig(tmp_path, user={"token": "abc"})
+
+    credentials = await load_credentials(kubeconfig=str(path), server="https://127.0.0.1:1", environ={})
+
+    assert (credentials.server, credentials.authorization) == ("https://127.0.0.1:1", "Bearer abc")
+
+
+async def test_the_variable_may_name_several_files_some_of_them_missing(tmp_path: Path) -> None:
+    path = write_kubeconfig(tmp_path)
+    environ = {"KUBECONFIG": f"{tmp_path / 'missing'}:{path}"}
+
+    assert (await load_credentials(environ=environ)).server == "https://cluster.example:6443"
+
+
+async def test_the_file_of_the_home_folder_is_the_last_resort(tmp_path: Path) -> None:
+    (tmp_path / ".kube").mkdir()
+    write_kubeconfig(tmp_path / ".kube")
+
+    assert (await load_credentials(environ={"HOME": str(tmp_path)})).server == "https://cluster.example:6443"
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "message"),
+    [
+        pytest.param({}, {"kubeconfig": "/does/not/exist"}, "/does/not/exist does not exist", id="no-file"),
+        pytest.param({}, {"context": "third"}, "does not have context 'third'", id="no-context"),
+        pytest.param({"current": None}, {}, "no current-context; pass --context", id="no-current-context"),
+        pytest.param({"current": "gone"}, {}, "does not have its current-context", id="current-context-missing"),
+        pytest.param({"server": ""}, {}, "names no server", id="no-server"),
+        pytest.param({"cluster": {"certificate-authority": "gone.crt"}}, {}, "gone.crt", id="no-authority-file"),
+        pytest.param({"cluster": {"proxy-url": "socks5://x:1"}}, {}, "only http:// and https:// proxies", id="socks"),
+        pytest.param({"user": {"exec": {"command": "/no/plugin", "apiVersion": "v1"}}}, {}, "/no/plugin", id="plugin"),
+    ],
+)
+async def test_what_is_missing_is_said_with_the_way_out(
+    tmp_path: Path, change: dict[str, Any], arguments: dict[str, str], message: str
+) -> None:
+    path = write_kubeconfig(tmp_path, **change)
+    with pytest.raises(CredentialsError, match=message):
+        await load_credentials(**{"kubeconfig": str(path), "environ": {}, **arguments})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["", "just text", "[]", "{", "clusters: 5"])
+async def test_a_file_that_is_no_kubeconfig_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+
+    with pytest.raises(CredentialsError, match=str(path)):
+        await load_credentials(kubeconfig=str(path), environ={})
+
+
+async def test_without_any_configuration_all_ways_are_named(tmp_path: Path) -> None:
+    with pytest.raises(CredentialsError, match=r"--kubeconfig and \$KUBECONFIG are not set, this is not a pod"):
+        await load_credentials(environ={"HOME": str(tmp_path)})
+
+
+# In a pod
+
+IN_POD = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+
+
+@pytest.fixture
+def service_account(tmp_path: Path) -> Path:
+    folder = tmp_path / "serviceaccount"
+    folder.mkdir()
+    (folder / "token").write_text("first\n")
+    (folder / "ca.crt").write_bytes(Authority(tmp_path).file.read_bytes())
+    return folder
+
+
+async def test_a_pod_uses_its_service_account(service_account: Path) -> None:
+    credentials = await load_credentials(environ=IN_POD, service_account=service_account)
+
+    assert (credentials.server, credentials.authorization) == ("https://10.96.0.1:443", "Bearer first")
+    assert credentials.tls is not None
+
+
+async def test_a_pod_without_a_service_account_is_told_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(CredentialsError, match="automountServiceAccountToken"):
+        await load_credentials(environ=IN_POD, service_account=tmp_path)
+
+
+async def test_a_rotated_token_file_is_read_every_minute(service_account: Path) -> None:
+    clock = FakeClock()
+    door = Doorkeeper("Bearer first", "Bearer second")
+    async with a_server(door.handle) as url:
+        credentials = await load_credentials(
+            server=url.replace("127.0.0.1", "localhost"), environ=IN_POD, service_account=service_account, clock=clock
+        )
+        assert credentials.authorization is None  # plain HTTP by choice: the token stays at home
+        credentials = await load_credentials(environ=IN_POD, service_account=service_account, clock=clock)
+        credentials.server, credentials.tls = url, None
+        async with ApiClient(credentials) as client:
+            await knock(client)
+            (service_account / "token").write_text("second")
+            await knock(client)
+            clock.advance(61)
+            await knock(client)
+
+    assert door.seen == ["Bearer first", "Bearer first", "Bearer second"]
+
+
+# Tokens that change
+
+
+async def test_a_refused_token_is_renewed_once_and_the_request_repeated(tmp_path: Path) -> None:
+    door = Doorkeeper("Bearer second")
+    token = tmp_path / "token"
+    token.write_text("first")
+    async with a_server(door.handle) as url:
+        path = write_kubeconfig(tmp_path, server=url, user={"tokenFile": "token"})
+        async with ApiClient(await load_credentials(kubeconfig=str(path), environ={})) as client:
+            token.write_text("second")
+            await knock(client)
+
+    assert door.seen == ["Bearer first", "Bearer second"]
+
+
+async def test_a_token_that_stays_refused_is_an_error_and_not_asked_for_at_every_request(tmp_path: Path) -> None:
+    asked: list[bool] = []
+
+    async def refresh(force: bool) -> str:
+        asked.append(force)
+        return f"Bearer wrong-{len(asked)}"
+
+    door = Doorkeeper()
+    async with a_server(door.handle) as url:
+        credentials = Credentials(url, authorization="Bearer wrong", refresh=refresh, clock=FakeClock())
+        async with ApiClient(credentials) as client:
+            for _ in range(3):
+                with pytest.raises(errors.Unauthorized, match="check the user's token"):
+                    await knock(client)
+
+    assert asked == [True]
+
+
+async def test_requests_refused_together_renew_the_token_once() -> None:
+    asked: list[bool] = []
+
+    async def refresh(force: bool) -> str:
+        asked.append(force)
+        await asyncio.sleep(0.01)
+        return "Bearer good"
+
+    door = Doorkeeper("Bearer good")
+    async with (
+        a_server(door.handle) as url,
+        ApiClient(Credentials(url, authorization="Bearer old", refresh=refresh)) as client,
+    ):
+        await asyncio.gather(*(knock(client) for _ in range(5)))
+
+    assert asked == [True]
+
+
+async def test_a_refresh_that_fails_leaves_the_old_token_in_use() -> None:
+    clock = FakeClock()
+
+    async def refresh(force: bool) -> str:
+        raise CredentialsError("the disk is gone")
+
+    door = Doorkeeper("Bearer old")
+    async with a_server(door.handle) as url:
+        credentials = Credentials(url, authorization="Bearer old", refresh=refresh, clock=clock)
+        async with ApiClient(credentials) as client:
+            clock.advance(61)
+            await knock(client)
+
+    assert door.seen == ["Bearer old"]
+
+
+async def test_a_watch_is_opened_again_with_a_renewed_token(tmp_path: Path) -> None:
+    async def refresh(force: bool) -> str:
+        return "Bearer good"
+
+    door = Doorkeeper("Bearer good")
+    async with (
+        a_server(door.handle) as url,
+        ApiClient(Credentials(url, authorization="Bearer old", refresh=refresh)) as client,
+        client.watch(WIDGETS, {}, lasts_s=5, stall_s=5) as stream,
+    ):
+        assert b"items" in await stream.read()
+
+
+def write_plugin(folder: Path, *, expires: str = "") -> dict[str, Any]:
+    """Write an exec plugin that gives the token in ``folder/token`` and counts its runs; return the user's section."""
+    plugin = folder / "plugin.py"
+    status = f', "expirationTimestamp": "{expires}"' if expires else ""
+    plugin.write_text(
+        f"open({str(folder / 'runs')!r}, 'a').write('x')\n"
+        f"token = open({str(folder / 'token')!r}).read()\n"
+        'print(\'{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", '
+        f'"status": {{"token": "\' + token + \'"{status}}}}}\')\n'
+    )
+    return {
+        "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": sys.executable,
+            "args": ["-I", "-S", str(plugin)],
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("expires", "runs_when_due"),
+    [
+        pytest.param("", 1, id="no-expiry-asked-only-when-refused"),
+        pytest.param("2020-01-01T00:00:00Z", 2, id="expired-asked-again"),
+        pytest.param("2999-01-01T00:00:00Z", 1, id="long-lived-kept"),
+    ],
+)
+async def test_an_exec_plugin_is_run_when_it_is_needed(tmp_path: Path, expires: str, runs_when_due: int) -> None:
+    clock = FakeClock()
+    (tmp_path / "token").write_text("first")
+    door = Doorkeeper("Bearer first")
+    async with a_server(door.handle) as url:
+        path = write_kubeconfig(tmp_path, server=url, user=write_plugin(tmp_path, expires=expires))
+        credentials = await load_credentials(kubeconfig=str(path), environ={}, clock=clock)
+        async with ApiClient(credentials) as client:
+            clock.advance(61)
+            await knock(client)
+            assert len((tmp_path / "runs").read_text()) == runs_when_due
+            (tmp_path / "token").write_text("second")
+            door.known = {"Bearer second"}
+            await knock(client)
+
+    assert len((tmp_path / "runs").read_text()) == runs_when_due + 1
+    assert door.seen[-1] == "Bearer second"
+
+
+# TLS
+
+
+def server_context(authority: Authority, *, address: str = "", dns: str = "") -> ssl.SSLContext:
+    """Return the context of a server that demands a client certificate."""
+    pair = authority.sign("server", address=address, dns=dns)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=authority.file)
+    context.load_cert_chain(pair.certificate, pair.key)
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def encoded(path: Path) -> str:
+    """Return a file as a kubeconfig embeds it."""
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+async def test_client_certificates_and_authority_of_the_kubeconfig_are_used(tmp_path: Path, api: FakeApi) -> None:
+    authority = Authority(tmp_path)
+    pair = authority.sign("client")
+    user = {"client-certificate-data": encoded(pair.certificate), "client-key-data": encoded(pair.key)}
+    async with a_server(api.handle, server_context(authority, address="127.0.0.1")) as url:
+        cluster = {"certificate-authority-data": encoded(authority.file)}
+        path = write_kubeconfig(tmp_path, server=url, cluster=cluster, user=user)
+        async with ApiClient(await load_credentials(kubeconfig=str(path), environ={})) as client:
+            await knock(client)
+
+    assert len(api.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        pytest.param({"tls-server-name": "kubernetes.default.svc", "certificate-authority": "test-ca.crt"}, id="name"),
+        pytest.param({"insecure-skip-tls-verify": True}, id="insecure"),
+    ],
+)
+async def test_a_server_under_another_name_is_accepted_only_as_configured(
+    tmp_path: Path, api: FakeApi, cluster: dict[str, Any]
+) -> None:
+    authority = Authority(tmp_path)
+    authority.sign("client")
+    user = {"client-certificate": "client.crt", "client-key": "client.key"}
+    async with a_server(api.handle, server_context(authority, dns="kubernetes.default.svc")) as url:
+        path = write_kubeconfig(tmp_path, server=url, cluster=cluster, user=user)
+        async with ApiClient(await load_credentials(kubeconfig=str(path), environ={})) as client:
+            await knock(client)
+            async with client.watch(WIDGETS, {}, lasts_s=5, stall_s=5):
+                pass
+        plain = write_kubeconfig(tmp_path, server=url, cluster={"certificate-authority": "test-ca.crt"}, user=user)
+        async with ApiClient(await load_credentials(kubeconfig=str(plain), environ={})) as client:
+            with pytest.raises(errors.ConnectionFailed, match="check the cluster's certificate authority"):
+                await knock(client)
+
+
+async def test_a_server_of_an_unknown_authority_is_not_trusted(tmp_path: Path, api: FakeApi) -> None:
+    ours = Authority(tmp_path, "ours")
+    path = write_kubeconfig(tmp_path, cluster={"certificate-authority": ours.file.name})
+    async with a_server(api.handle, server_context(Authority(tmp_path, "theirs"), address="127.0.0.1")) as url:
+        credentials = await load_credentials(kubeconfig=str(path), server=url, environ={})
+        async with ApiClient(credentials) as client:
+            with pytest.raises(errors.ConnectionFailed, match="no trusted connection") as caught:
+                await knock(client)
+
+    assert not caught.value.maybe_applied
+    assert api.requests == []
+
+
+async def test_requests_go_through_the_proxy_of_the_environment() -> None:
+    seen: list[str] = []
+
+    async def proxy(request: web.Request) -> web.Response:
+        seen.append(str(request.url))
+        return web.Response(body=json.dumps({"items": []}))
+
+    async with a_server(proxy) as url:
+        credentials = await load_credentials(server="http://cluster.example:8001", environ={"HTTP_PROXY": url})
+        async with ApiClient(credentials) as client:
+            await knock(client)
+
+    assert seen == ["http://cluster.example:8001/apis/test.example/v1/widgets"]

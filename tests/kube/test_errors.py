@@ -1,0 +1,130 @@
+"""Answers and broken connections become typed errors that say what to do."""
+
+import asyncio
+import json
+
+import pytest
+from aiohttp import web
+from volcano_py.kube import errors
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
+
+from tests.kube.fake_api import WIDGETS, FakeApi, Widget, a_server, a_status
+
+PATH = "/api/v1/namespaces/ns/pods/p/binding"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "kind"),
+    [
+        (400, "BadRequest", errors.BadRequest),
+        (401, "Unauthorized", errors.Unauthorized),
+        (403, "Forbidden", errors.Forbidden),
+        (404, "NotFound", errors.NotFound),
+        (405, "MethodNotAllowed", errors.ApiError),
+        (409, "Conflict", errors.Conflict),
+        (409, "AlreadyExists", errors.AlreadyExists),
+        (410, "Gone", errors.Gone),
+        (410, "Expired", errors.Gone),
+        (422, "Invalid", errors.Invalid),
+        (429, "TooManyRequests", errors.TooManyRequests),
+        (500, "InternalError", errors.ServerError),
+        (503, "ServiceUnavailable", errors.ServerError),
+        (504, "Timeout", errors.Timeout),
+    ],
+)
+def test_an_answer_becomes_the_error_of_its_status_and_reason(
+    code: int, reason: str, kind: type[errors.ApiError]
+) -> None:
+    body = json.dumps(a_status(code, reason, "the server's words")).encode()
+
+    error = errors.from_answer("create", PATH, code, body, {})
+
+    assert type(error) is kind
+    assert (error.status, error.reason, error.server_message.startswith("the server's words")) == (code, reason, True)
+    assert error.maybe_applied == (code >= 500)
+
+
+def test_the_message_names_verb_resource_object_and_the_servers_words() -> None:
+    body = json.dumps(a_status(409, "Conflict", 'pod p is already assigned to node "n1"')).encode()
+
+    error = errors.from_answer("create", PATH, 409, body, {})
+
+    assert str(error) == 'create pods/binding ns/p: pod p is already assigned to node "n1" (409 Conflict)'
+
+
+@pytest.mark.parametrize(
+    ("headers", "details", "expected"),
+    [
+        ({"Retry-After": "3"}, {}, 3.0),
+        ({}, {"retryAfterSeconds": 5}, 5.0),
+        ({"Retry-After": "soon"}, {}, None),
+        ({}, {}, None),
+    ],
+)
+def test_how_long_to_wait_is_read_from_header_or_details(
+    headers: dict[str, str], details: dict[str, int], expected: float | None
+) -> None:
+    body = json.dumps(a_status(429, "TooManyRequests", details=details)).encode()
+
+    assert errors.from_answer("list", "/api/v1/pods", 429, body, headers).retry_after_s == expected
+
+
+def test_a_body_that_is_no_status_is_quoted_shortly() -> None:
+    error = errors.from_answer("get", "/api/v1/nodes/n", 502, b"<html>" + b"x" * 5000, {})
+
+    assert isinstance(error, errors.ServerError)
+    assert "<html>xxx" in str(error)
+    assert len(str(error)) < 400
+
+
+@pytest.mark.parametrize(("code", "remedy"), [(401, "kubeconfig"), (403, "RBAC")])
+def test_errors_of_identity_say_what_to_do(code: int, remedy: str) -> None:
+    body = json.dumps(a_status(code, "X", "no")).encode()
+
+    assert remedy in str(errors.from_answer("list", "/api/v1/pods", code, body, {}))
+
+
+async def test_a_server_that_is_not_there_is_named_and_nothing_was_applied() -> None:
+    async with a_server(FakeApi().handle) as url:
+        pass  # the port is free again
+    async with ApiClient(Credentials(url)) as client:
+        with pytest.raises(errors.ConnectionFailed, match=f"list .*: cannot connect to {url}") as caught:
+            await client.list_bytes(WIDGETS, {})
+
+    assert not caught.value.maybe_applied
+    assert caught.value.__cause__ is not None
+
+
+async def test_a_connection_cut_after_the_request_leaves_the_outcome_open(client: ApiClient, api: FakeApi) -> None:
+    async def cut(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    api.answers.append(cut)
+    with pytest.raises(errors.ConnectionFailed) as caught:
+        await client.post_bytes(WIDGETS.item("a", "ns"), b"{}")
+
+    assert caught.value.maybe_applied
+
+
+async def test_no_answer_in_time_is_a_timeout_with_an_open_outcome(client: ApiClient, api: FakeApi) -> None:
+    async def hang(_: web.Request) -> web.Response:
+        await asyncio.sleep(30)
+        return web.Response()
+
+    api.answers.append(hang)
+    with pytest.raises(errors.Timeout, match=r"no answer from http://127\.0\.0\.1:\d+ within 0\.05 s") as caught:
+        await client.post_bytes(WIDGETS.item("a", "ns"), b"{}", timeout_s=0.05)
+
+    assert caught.value.maybe_applied
+
+
+async def test_an_answer_of_another_kind_is_an_unexpected_answer(client: ApiClient, api: FakeApi) -> None:
+    async def nonsense(_: web.Request) -> web.Response:
+        return web.Response(text="<html>welcome</html>")
+
+    api.answers.append(nonsense)
+    with pytest.raises(errors.UnexpectedAnswer, match=r"get widgets\.test\.example ns/a: the answer is not a Widget"):
+        await client.get(WIDGETS, "a", Widget, namespace="ns")
