@@ -64,12 +64,8 @@ class Candidates:
         if not self._ssn.node_local:
             self._fill()
             return
-        recent = touched[self._position :]
+        rows: Rows = np.array(list(set(touched[self._position :])), dtype=np.intp)
         self._position = len(touched)
-        if len(recent) == 1:
-            rows: Rows = np.atleast_1d(np.asarray(recent[0], dtype=np.intp))
-        else:
-            rows = np.unique(np.concatenate([np.atleast_1d(entry) for entry in recent]))
         if 2 * len(rows) > len(self.ranked):
             self.ranked, self.future = self._evaluate(self._ssn.nodes, self._static_ok)
             return

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from volcano_py.model.objects import JobKey, JobRecord, QueueRecord, TaskRecord
 from volcano_py.model.resources import Floats, compared_rows
 from volcano_py.model.shape import Shape
@@ -112,18 +110,13 @@ class JobInfo:
         return int(self.counts[_SCHEDULED].sum())
 
     @property
-    def best_effort_count(self) -> int:
-        """Pending tasks that ask for nothing and therefore count as ready."""
-        return int(self._ssn.jobs.pending_best_effort[self.row])
-
-    @property
     def is_pending(self) -> bool:
         """Whether the PodGroup still waits to be enqueued."""
         return self.phase is PodGroupPhase.PENDING
 
     def missing(self) -> int:
         """How many more tasks the gang needs to be ready: ready + pending best effort >= min_available."""
-        return max(0, self.min_available - self.ready_count - self.best_effort_count)
+        return max(0, self.record.min_available - int(self._ssn.jobs.held[self.row]))
 
     def is_ready(self) -> bool:
         """Whether the minimum is met."""
@@ -182,8 +175,3 @@ class JobInfo:
             return self.ready_count + hopeful >= self.min_available
         held = self.role_counts(ALLOCATED_STATUSES, best_effort=True) if self.record.task_min_available else {}
         return all(held.get(role, 0) >= self.record.task_min_available.get(role, 0) for role in failed_roles)
-
-
-def best_effort_shapes(shapes: list[Shape | None]) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    """Return a mask over shape ids of those that ask for nothing, shape (n_shapes,)."""
-    return np.array([shape is not None and shape.best_effort for shape in shapes], dtype=bool)

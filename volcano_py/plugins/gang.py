@@ -22,11 +22,8 @@ from volcano_py.framework.session import Session
 from volcano_py.model.objects import GroupCondition
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import Floats
-from volcano_py.model.statuses import READY_STATUSES, VALID_STATUSES, TaskStatus, members
+from volcano_py.model.statuses import READY_STATUSES, VALID_STATUSES, TaskStatus
 from volcano_py.snapshot.columns import JobColumns
-
-_READY_ROWS = np.flatnonzero(members(READY_STATUSES))
-
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
@@ -42,8 +39,7 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined):
 
     def job_order(self, jobs: JobColumns) -> Floats:
         """Return 0 for jobs below their minimum and 1 for the others, shape (n_jobs,)."""
-        held = jobs.counts[_READY_ROWS].sum(axis=0) + jobs.pending_best_effort
-        return np.asarray(held >= jobs.min_available, dtype=float)
+        return np.asarray(jobs.held >= jobs.min_available, dtype=float)
 
     def job_valid(self, job: JobInfo) -> Reason | None:
         """Refuse a job that has too few tasks, of a role or altogether."""

@@ -56,14 +56,13 @@ class NodeColumns:
     policy written for all nodes serves one node, a group, or nodes as they would be after some placements.
     """
 
-    __slots__ = ("_n", "allocatable", "block", "rows", "statics")
+    __slots__ = ("_n", "block", "rows", "statics")
 
-    def __init__(self, statics: NodeStatics, block: Floats, allocatable: Floats, rows: Rows | None = None) -> None:
+    def __init__(self, statics: NodeStatics, block: Floats, n_resources: int, rows: Rows | None = None) -> None:
         self.statics = statics
         self.block = block  # (layout.node_rows(n_resources), n_nodes)
-        self.allocatable = allocatable  # (n_resources, n_nodes)
         self.rows = rows  # which rows of the statics these are; None means all of them
-        self._n = len(allocatable)
+        self._n = n_resources
 
     def __len__(self) -> int:
         return int(self.block.shape[1])
@@ -106,9 +105,14 @@ class NodeColumns:
         return self.block[4 * self._n : 5 * self._n]
 
     @property
+    def allocatable(self) -> Floats:
+        """What the node can give to pods."""
+        return self.block[5 * self._n : 6 * self._n]
+
+    @property
     def nonzero(self) -> Floats:
-        """The same for cpu and memory, with kube-scheduler's defaults for missing requests, shape (2, n_nodes)."""
-        return self.block[5 * self._n :]
+        """Requests of cpu and memory with kube-scheduler's defaults for missing ones, shape (2, n_nodes)."""
+        return self.block[6 * self._n :]
 
     @property
     def pod_count(self) -> Floats:
@@ -141,7 +145,7 @@ class NodeColumns:
     def rows_view(self, rows: Rows) -> "NodeColumns":
         """Return these nodes, copied, in the order given; rows may repeat."""
         base = rows if self.rows is None else self.rows[rows]
-        return NodeColumns(self.statics, self.block[:, rows], self.allocatable[:, rows], base)
+        return NodeColumns(self.statics, self.block[:, rows], self._n, base)
 
     def after(self, rows: Rows, copies: Ints, delta: Floats) -> "NodeColumns":
         """Return these nodes as they would be with ``copies[i]`` more times ``delta`` on node ``rows[i]``."""
@@ -212,12 +216,12 @@ class JobColumns:
     @property
     def counts(self) -> Floats:
         """Number of tasks by status, shape (N_STATUSES, n_jobs)."""
-        return self.block[: layout.BEST_EFFORT_ROW]
+        return self.block[: layout.HELD_ROW]
 
     @property
-    def pending_best_effort(self) -> Floats:
-        """Pending tasks that ask for nothing, shape (n_jobs,)."""
-        count: Floats = self.block[layout.BEST_EFFORT_ROW]
+    def held(self) -> Floats:
+        """Tasks that count towards the minimum, pending best-effort ones included, shape (n_jobs,)."""
+        count: Floats = self.block[layout.HELD_ROW]
         return count
 
     def _section(self, section: int) -> Floats:

@@ -36,7 +36,7 @@ class Journal:
 
     def __init__(self) -> None:
         self._log: list[_Added | _Replaced] = []
-        self.touched: list[Rows | int] = []
+        self.touched: list[int] = []
 
     def checkpoint(self) -> int:
         """Return the present position."""
@@ -53,7 +53,13 @@ class Journal:
     def add_to_nodes(self, block: Floats, columns: Rows | int, amounts: Floats) -> None:
         """Do the same to the nodes' block and note the nodes as touched."""
         self.add(block, columns, amounts)
-        self.touched.append(columns)
+        self._touch(columns)
+
+    def _touch(self, columns: Rows | int) -> None:
+        if isinstance(columns, int):
+            self.touched.append(columns)
+        else:
+            self.touched.extend(columns.tolist())
 
     def replace(self, column: NDArray[Any], rows: Rows | int, values: Any) -> None:
         """Set some elements of a column, remembering what stood there."""
@@ -68,6 +74,6 @@ class Journal:
             if isinstance(entry, _Added):
                 entry.block[:, entry.columns] -= entry.amounts
                 if entry.block is nodes:
-                    self.touched.append(entry.columns)
+                    self._touch(entry.columns)
             else:
                 entry.column[entry.rows] = entry.old

@@ -3,11 +3,14 @@
 Everything that changes with a placement lies in one block per kind of object, so that a placement is one numpy
 addition and its undo one subtraction.
 
-Node block, R resources: idle (R), used (R), releasing (R), pipelined (R), requested (R), nonzero (2).
+Node block, R resources: idle (R), used (R), releasing (R), pipelined (R), requested (R), allocatable (R), nonzero (2).
 ``idle used releasing pipelined`` are Volcano's accounting. ``requested`` and ``nonzero`` are what kube-scheduler's
 NodeInfo would hold: pods placed or promised in this session count at once, ``nonzero`` has its default requests.
 
-Job block: number of tasks by status, pending best-effort tasks (1), allocated (R), pending (R), total (R).
+``allocatable`` never changes with a placement; it lies here so that a view of some nodes is one gather.
+
+Job block: number of tasks by status, tasks that count towards the minimum (1: ready statuses and pending best-effort
+tasks), allocated (R), pending (R), total (R).
 """
 
 from typing import Final
@@ -15,17 +18,18 @@ from typing import Final
 import numpy as np
 
 from volcano_py.model.resources import Floats
-from volcano_py.model.statuses import ALLOCATED_STATUSES, N_STATUSES, OCCUPYING_STATUSES, TaskStatus
+from volcano_py.model.statuses import ALLOCATED_STATUSES, N_STATUSES, OCCUPYING_STATUSES, READY_STATUSES, TaskStatus
 
 N_NONZERO: Final = 2
-IDLE, USED, RELEASING, PIPELINED, REQUESTED = range(5)
-BEST_EFFORT_ROW: Final = N_STATUSES
+IDLE, USED, RELEASING, PIPELINED, REQUESTED, ALLOCATABLE = range(6)
+N_SECTIONS: Final = 6
+HELD_ROW: Final = N_STATUSES
 JOB_HEAD: Final = N_STATUSES + 1
 ALLOCATED, PENDING, TOTAL = range(3)
 
 
 def _node_signs() -> Floats:
-    signs = np.zeros((N_STATUSES, 5))
+    signs = np.zeros((N_STATUSES, N_SECTIONS))
     for status in OCCUPYING_STATUSES:
         signs[status, [IDLE, USED, REQUESTED]] = (-1, 1, 1)
     signs[TaskStatus.RELEASING, RELEASING] = 1
@@ -38,12 +42,17 @@ _NODE_SIGNS: Final = _node_signs()
 
 def node_rows(n_resources: int) -> int:
     """Return the height of a node block."""
-    return 5 * n_resources + N_NONZERO
+    return N_SECTIONS * n_resources + N_NONZERO
 
 
 def job_rows(n_resources: int) -> int:
     """Return the height of a job block."""
     return JOB_HEAD + 3 * n_resources
+
+
+def section(block: Floats, which: int, n_resources: int) -> Floats:
+    """Return a section of a node block as a view, shape (n_resources, n_nodes)."""
+    return block[which * n_resources : (which + 1) * n_resources]
 
 
 def node_delta(status: TaskStatus, request: Floats, nonzero: Floats) -> Floats:
@@ -56,7 +65,7 @@ def job_delta(status: TaskStatus, request: Floats, best_effort: bool) -> Floats:
     """Return what a task in this status adds to the block of its job, shape (job_rows,)."""
     delta = np.zeros(job_rows(len(request)))
     delta[status] = 1
-    delta[BEST_EFFORT_ROW] = status is TaskStatus.PENDING and best_effort
+    delta[HELD_ROW] = status in READY_STATUSES or (status is TaskStatus.PENDING and best_effort)
     sections = delta[JOB_HEAD:].reshape(3, len(request))
     sections[ALLOCATED] = request * (status in ALLOCATED_STATUSES)
     sections[PENDING] = request * (status is TaskStatus.PENDING)
@@ -67,8 +76,9 @@ def job_delta(status: TaskStatus, request: Floats, best_effort: bool) -> Floats:
 def widen_nodes(block: Floats, old: int, new: int) -> Floats:
     """Return a node block of ``old`` resources laid out for ``new`` ones; the added rows are zero."""
     wide = np.zeros((node_rows(new), block.shape[1]))
-    wide[: 5 * new].reshape(5, new, -1)[:, :old] = block[: 5 * old].reshape(5, old, -1)
-    wide[5 * new :] = block[5 * old :]
+    sections = block[: N_SECTIONS * old].reshape(N_SECTIONS, old, -1)
+    wide[: N_SECTIONS * new].reshape(N_SECTIONS, new, -1)[:, :old] = sections
+    wide[N_SECTIONS * new :] = block[N_SECTIONS * old :]
     return wide
 
 

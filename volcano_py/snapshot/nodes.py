@@ -40,7 +40,6 @@ class NodeStore:
         self._records: list[NodeRecord | None] = []
         self._tasks: list[int] = []  # tasks standing on the row
         self.block = np.zeros((layout.node_rows(self._n_resources), 0))
-        self._allocatable = np.zeros((self._n_resources, 0))
         self._versions = np.zeros(0, dtype=np.int64)
         self._version = 0
         self._lineage = object()
@@ -70,9 +69,7 @@ class NodeStore:
             return
         if previous is None:
             self._layout += 1
-        allocatable = self._resources.vector(record.allocatable)
-        self.block[: self._n_resources, row] += allocatable - self._allocatable[:, row]
-        self._allocatable[:, row] = allocatable
+        self._set_allocatable(row, self._resources.vector(record.allocatable))
         self._records[row] = record
         self._version += 1
         self._versions[row] = self._version
@@ -83,12 +80,16 @@ class NodeStore:
         row = self._table.get(name)
         if row is None or self._records[row] is None:
             return
-        self.block[: self._n_resources, row] -= self._allocatable[:, row]
-        self._allocatable[:, row] = 0
+        self._set_allocatable(row, np.zeros(self._n_resources))
         self._records[row] = None
         self._layout += 1
         self._statics = None
         self._drop_if_unused(name, row)
+
+    def _set_allocatable(self, row: int, allocatable: Floats) -> None:
+        idle, has = (layout.section(self.block, which, self._n_resources) for which in (layout.IDLE, layout.ALLOCATABLE))
+        idle[:, row] += allocatable - has[:, row]
+        has[:, row] = allocatable
 
     def row(self, name: str) -> int:
         """Return the row of a node, making a place for one that is not known yet."""
@@ -101,7 +102,6 @@ class NodeStore:
             self._records.append(None)
             self._tasks.append(0)
             self.block = grown(self.block, self._table.height)
-            self._allocatable = grown(self._allocatable, self._table.height)
             self._versions = grown(self._versions, self._table.height)
         return row
 
@@ -129,7 +129,6 @@ class NodeStore:
         new = len(self._resources)
         if new != self._n_resources:
             self.block = layout.widen_nodes(self.block, self._n_resources, new)
-            self._allocatable = np.pad(self._allocatable, ((0, new - self._n_resources), (0, 0)))
             self._n_resources = new
 
     def columns(self) -> NodeColumns:
@@ -137,7 +136,7 @@ class NodeStore:
         statics = self._statics
         if statics is None:
             statics = self._statics = self._arrange()
-        return NodeColumns(statics, self.block[:, self._order], self._allocatable[:, self._order])
+        return NodeColumns(statics, self.block[:, self._order], self._n_resources)
 
     def rank(self, rows: Codes) -> Codes:
         """Return the rows of the last `columns` for rows of the store; -1 for none and for a place without a node."""
