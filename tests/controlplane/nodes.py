@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tests.controlplane.cluster import Cluster
+from tests.controlplane.cluster import CONNECTIONS, Cluster
 from tests.controlplane.rest import ApiFailure
 
 NODES = "/api/v1/nodes"
-CONNECTIONS = 8
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 
 
@@ -56,9 +55,7 @@ def node_object(
 
 def create_nodes(cluster: Cluster, nodes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Create these nodes over several connections and return their names."""
-    with ThreadPoolExecutor(min(CONNECTIONS, len(nodes) or 1)) as pool:
-        made = pool.map(lambda node: cluster.request("POST", NODES, node), nodes)
-        return [node["metadata"]["name"] for node in made]
+    return [node["metadata"]["name"] for node in cluster.create_all(NODES, nodes)]
 
 
 def wait_nodes_ready(cluster: Cluster, names: Iterable[str], timeout: float = 60.0) -> None:

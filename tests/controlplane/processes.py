@@ -23,6 +23,10 @@ class ProcessEnded(Exception):
     """A process that should be running has ended; the message carries the end of its log."""
 
 
+class StillRunning(Exception):
+    """A process that should have ended has not; the message carries the end of its log."""
+
+
 class LeftBehind(Exception):
     """Something that belonged to the run is still there after it was told to go."""
 
@@ -62,9 +66,25 @@ class Processes:
         self._running[name] = process
         self._groups.append(process.pid)
 
+    def signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to a running process and return at once; `wait` or `stop` follow."""
+        self._running[name].send_signal(number)
+
+    def wait(self, name: str, timeout: float) -> int:
+        """Wait until a process has ended by itself and return its exit code; raise if that takes too long."""
+        process = self._running[name]
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise StillRunning(
+                f"{name} still runs after {timeout:g} s; the end of {self.log(name)}:\n{self.log_tail(name)}"
+            ) from None
+        self._forget(name)
+        return code
+
     def stop(self, name: str, timeout: float = 20.0) -> None:
         """Ask a process to end, wait until it has, and kill it if it takes longer than `timeout` seconds."""
-        process = self._running.pop(name, None)
+        process = self._running.get(name)
         if process is None:
             return
         process.terminate()
@@ -72,13 +92,15 @@ class Processes:
             process.wait(timeout)
         except subprocess.TimeoutExpired:
             self._kill(process)
-        self._tell_watchdog(f"-{process.pid}")
+        self._forget(name)
 
     def kill(self, name: str) -> None:
         """End a process without a chance to say goodbye, and wait until it is gone."""
-        process = self._running.pop(name)
-        self._kill(process)
-        self._tell_watchdog(f"-{process.pid}")
+        self._kill(self._running[name])
+        self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        self._tell_watchdog(f"-{self._running.pop(name).pid}")
 
     def stop_all(self, order: Sequence[str] = (), timeout: float = 20.0) -> None:
         """Stop every process: those in `order` one after the other, the rest before them."""
@@ -112,6 +134,10 @@ class Processes:
         """Return the log file of a process."""
         return self.folder / f"{name}.log"
 
+    def logs(self) -> dict[str, Path]:
+        """Return the logs of everything that was started, by name."""
+        return {log.stem: log for log in sorted(self.folder.glob("*.log"))}
+
     def log_tail(self, name: str, lines: int = 20) -> str:
         """Return the last lines that a process wrote."""
         log = self.log(name)
@@ -143,7 +169,7 @@ class Processes:
     def _save_logs(self) -> None:
         kept = self.folder.with_name(f"{self.folder.name}-logs")
         kept.mkdir(exist_ok=True)
-        for log in self.folder.glob("*.log"):
+        for log in self.logs().values():
             shutil.copy(log, kept)
         sys.stderr.write(f"logs kept in {kept}\n")
 

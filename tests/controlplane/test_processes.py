@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.processes import LeftBehind, ProcessEnded, Processes, living_members
+from tests.controlplane.processes import LeftBehind, ProcessEnded, Processes, StillRunning, living_members
 from tests.controlplane.waiting import NotInTime, wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -96,6 +96,28 @@ def test_a_child_of_a_child_that_stays_is_reported_and_killed() -> None:
         processes.close()
 
     wait_until("its end", lambda: not living_members(group), 10, every=0.01)
+
+
+def test_a_signal_is_sent_and_the_end_is_waited_for() -> None:
+    processes = Processes()
+    processes.start("polite", ["sh", "-c", "trap 'exit 7' USR1; echo ready; while :; do sleep 0.01; done"])
+    wait_until("the trap", lambda: processes.log("polite").read_text(), 10, every=0.01)
+
+    processes.signal("polite", signal.SIGUSR1)
+
+    assert processes.wait("polite", timeout=10) == 7
+    assert processes.running == {}
+    processes.close()
+
+
+def test_waiting_for_a_process_that_stays_says_so() -> None:
+    processes = Processes()
+    processes.start("stays", SLEEP)
+
+    with pytest.raises(StillRunning, match=r"stays still runs after 0\.01 s"):
+        processes.wait("stays", timeout=0.01)
+
+    processes.close()
 
 
 def test_a_name_is_used_by_one_process_at_a_time() -> None:

@@ -31,11 +31,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Attach the last lines of every server's log to the report of a failed test."""
+    """Attach the last lines of every server's log to the report of a failed test.
+
+    The logs go when the run ends, unless $VOLCANO_PY_KEEP_LOGS is set.
+    """
     report = yield
     plane = running_control_plane()
     if report.failed and plane is not None:
-        processes = plane.processes
-        for name in processes.running:
-            report.sections.append((f"{name}: end of {processes.log(name)}", processes.log_tail(name)))
+        for name, log in plane.processes.logs().items():
+            report.sections.append((f"{name}: end of {log}", plane.processes.log_tail(name)))
     return report
