@@ -8,6 +8,7 @@ while a queue has a job: take the queue's first job; place its tasks in order un
 
 import numpy as np
 
+from volcano_py.framework.fit_error import not_placeable
 from volcano_py.framework.info import JobInfo, QueueInfo
 from volcano_py.framework.plugin import PluginFailed
 from volcano_py.framework.session import Session
@@ -23,10 +24,11 @@ def allocate(ssn: Session) -> None:
     worksheet = _worksheet(ssn)
     turns = QueueTurns(ssn, np.array(sorted(worksheet), dtype=np.intp))
     for queue, row in turns:
+        job = ssn.job(row)
         try:
-            left = _turn(ssn, queue, ssn.job(row), worksheet[row])
+            left = _turn(ssn, queue, job, worksheet[row])
         except PluginFailed as failure:
-            ssn.report.failures.append(f"{failure}; PodGroup {ssn.job(row).key} waits for the next cycle")
+            ssn.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
             continue
         if len(left):
             worksheet[row] = left
@@ -35,10 +37,7 @@ def allocate(ssn: Session) -> None:
 
 def _worksheet(ssn: Session) -> dict[int, Rows]:
     """Return the tasks to place, in task order, by row of the jobs that may be scheduled now."""
-    placeable = np.array(
-        [s is not None and not (s.best_effort or s.gates or s.unsupported) for s in ssn.shapes], dtype=bool
-    )
-    worksheet: dict[int, Rows] = {}
+    usable: list[int] = []
     # A Python loop over the jobs that have pending tasks: each has its own rule.
     for row in np.flatnonzero(ssn.pending.counts()).tolist():
         if ssn.jobs.records[row] is None or row in ssn.blocked:
@@ -46,12 +45,12 @@ def _worksheet(ssn: Session) -> dict[int, Rows]:
         if ssn.jobs.phase[row] == PodGroupPhase.PENDING:  # only without the enqueue action
             ssn.enqueue(row)
         refusal = ssn.job_valid(ssn.job(row))
-        if refusal is not None:
+        if refusal is None:
+            usable.append(row)
+        else:
             ssn.blocked[row] = refusal
-            continue
-        tasks = ssn.pending.of(row)
-        worksheet[row] = tasks[placeable[ssn.tasks.shape[tasks]]]
-    return {row: tasks for row, tasks in worksheet.items() if len(tasks)}
+    placeable = (shape is not None and not shape.best_effort and not_placeable(shape) is None for shape in ssn.shapes)
+    return ssn.pending.only(np.fromiter(placeable, dtype=bool), np.array(usable, dtype=np.intp))
 
 
 def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:
@@ -92,17 +91,14 @@ def _place_until_ready(ssn: Session, statement: Statement, queue: QueueInfo, job
             start += _run_length(shapes, start)
             continue
         wanted = min(_run_length(shapes, start), max(1, ssn.missing(job)))
-        info = ssn.task(int(tasks[start]))
-        allowed = ssn.allocatable(queue, info, wanted)
+        allowed = ssn.allocatable(queue, ssn.task_of(shape_id), wanted)
         done = ssn.placement.place(statement, job.row, shape_id, tasks[start : start + allowed])
         if done < wanted:
             failed_shapes[shape_id] = (
-                ssn.placement.candidates(shape_id, int(tasks[start])).rejection()
-                if done < allowed
-                else _over_limit(ssn, queue)
+                ssn.placement.candidates(shape_id).rejection() if done < allowed else _over_limit(ssn, queue)
             )
+            failed_roles.add(ssn.tasks.record(int(tasks[start])).role)
             start += _run_length(shapes, start)
-            failed_roles.add(info.record.role)
             if done < allowed and not job.worth_continuing(frozenset(failed_roles)):
                 return tasks[start:]
         else:
@@ -113,6 +109,8 @@ def _place_until_ready(ssn: Session, statement: Statement, queue: QueueInfo, job
 
 
 def _run_length(shapes: Codes, start: int) -> int:
+    if start == len(shapes) - 1:
+        return 1
     other = np.flatnonzero(shapes[start:] != shapes[start])
     return int(other[0]) if len(other) else len(shapes) - start
 

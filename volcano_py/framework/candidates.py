@@ -11,8 +11,8 @@ import numpy as np
 from volcano_py.framework import combine
 from volcano_py.framework.info import TaskInfo
 from volcano_py.model.rejections import Refusal, Rejection
-from volcano_py.model.resources import Bools, Floats, first_lacking, fits
-from volcano_py.snapshot.columns import NodeColumns, Rows
+from volcano_py.model.resources import Bools, Floats
+from volcano_py.snapshot.columns import Ints, NodeColumns, Rows
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
@@ -42,17 +42,16 @@ class Candidates:
 
         The first is for nodes where it fits what is idle, the second for those where it fits only what will be.
         """
-        ssn, task = self._ssn, self.task
+        ssn, task, n = self._ssn, self.task, len(nodes)
         if ssn.predicates:
-            allowed = allowed & (
-                combine.first_refusals(ssn.predicates, ssn.reason_offsets, len(nodes), task, nodes) == 0
-            )
-        fits_idle = fits(task.request, nodes.idle, task.compared)
-        scores = combine.total(ssn.node_orders, len(nodes), task, nodes)
+            refusals = combine.first_refusals(ssn.predicates, ssn.reason_offsets, n, task, nodes)
+            allowed = allowed & (refusals == 0)
+        fits_idle = task.fit.fits(nodes.idle)
+        scores = combine.total(ssn.node_orders, n, task, nodes)
         ranked = np.where(allowed & fits_idle, scores, _NOWHERE)
         if not ssn.anything_releasing:
-            return ranked, np.full(len(nodes), _NOWHERE)
-        fits_future = fits(task.request, nodes.future_idle, task.compared)
+            return ranked, ssn.nowhere[:n]
+        fits_future = task.fit.fits(nodes.future_idle)
         return ranked, np.where(allowed & fits_future & ~fits_idle, scores, _NOWHERE)
 
     def refresh(self) -> None:
@@ -70,9 +69,11 @@ class Candidates:
             self.ranked, self.future = self._evaluate(self._ssn.nodes, self._static_ok)
             return
         view = self._ssn.nodes.rows_view(rows)
-        self.ranked[rows], self.future[rows] = self._evaluate(view, self._static_ok[rows])
+        self.ranked[rows], future = self._evaluate(view, self._static_ok[rows])
+        if self._ssn.anything_releasing:
+            self.future[rows] = future
 
-    def after(self, rows: Rows, copies: "np.ndarray[tuple[int], np.dtype[np.int64]]", delta: Floats) -> Floats:
+    def after(self, rows: Rows, copies: Ints, delta: Floats) -> Floats:
         """Return what `ranked` would be on these nodes with so many more tasks of this shape there, shape (n_rows,)."""
         view = self._ssn.nodes.after(rows, copies, delta)
         return self._evaluate(view, self._static_ok[rows])[0]
@@ -85,7 +86,7 @@ class Candidates:
 
     def _explain(self) -> Rejection:
         ssn, task, nodes = self._ssn, self.task, self._ssn.nodes
-        lacking = first_lacking(task.request, nodes.future_idle, task.compared)
+        lacking = task.fit.first_lacking(nodes.future_idle)
         verdicts = ssn.static_verdicts(task).astype(np.int64)
         if ssn.predicates:
             dynamic = combine.first_refusals(ssn.predicates, ssn.reason_offsets, len(nodes), task, nodes)

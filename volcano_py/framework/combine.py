@@ -105,9 +105,11 @@ def vote(tiers: Tiers, *args: Any) -> bool:
 
 def total(points: Points, n: int, *args: Any) -> Floats:
     """Sum of scores, shape (n,)."""
-    scores = np.zeros(n)
-    for point in points:
-        scores += point.array(n, *args)
+    if not points:
+        return np.zeros(n)
+    scores: Floats = points[0].array(n, *args)
+    for point in points[1:]:
+        scores = scores + point.array(n, *args)
     if not np.isfinite(scores).all():
         for point in points:  # one of them it was: let it be named
             point.finite(n, *args)
@@ -116,8 +118,10 @@ def total(points: Points, n: int, *args: Any) -> Floats:
 
 def first_refusals(points: Points, offsets: Iterable[int], n: int, *args: Any) -> NDArray[np.int16]:
     """First refusal per node: return 0 where all pass, else the plugin's offset plus the number of its reason."""
-    verdicts = np.zeros(n, dtype=np.int16)
+    verdicts: NDArray[np.int16] | None = None
     for point, offset in zip(points, offsets, strict=True):
         answer = point.array(n, *args)
-        np.copyto(verdicts, answer + np.int16(offset), where=(verdicts == 0) & (answer != 0), casting="same_kind")
-    return verdicts
+        if offset:
+            answer = np.where(answer != 0, answer + np.int16(offset), np.int16(0))
+        verdicts = answer if verdicts is None else np.where(verdicts != 0, verdicts, answer)
+    return np.zeros(n, dtype=np.int16) if verdicts is None else verdicts

@@ -4,43 +4,39 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from volcano_py.model.objects import JobKey, JobRecord, QueueRecord, TaskRecord
-from volcano_py.model.resources import Floats, compared_rows
+from volcano_py.model.objects import JobKey, JobRecord, QueueRecord
+from volcano_py.model.resources import FitTest, Floats
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import (
     ALLOCATED_STATUSES,
     READY_STATUSES,
     SCHEDULED_STATUSES,
-    VALID_STATUSES,
     PodGroupPhase,
     TaskStatus,
     members,
 )
-from volcano_py.snapshot.columns import Rows
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
 _READY = members(READY_STATUSES)
-_VALID = members(VALID_STATUSES)
 _SCHEDULED = members(SCHEDULED_STATUSES)
 _ALLOCATED = members(ALLOCATED_STATUSES)
 
 
 @dataclass(eq=False)
 class TaskInfo:
-    """A task as predicates and scores see it; tasks of one shape are alike to them."""
+    """What predicates, scores and queues see of a task: tasks of one shape are alike to them."""
 
-    record: TaskRecord
     shape: Shape
     shape_id: int
     request: Floats  # (n_resources,)
     nonzero: Floats  # (2,), cpu and memory with kube-scheduler's defaults for missing requests
 
     @cached_property
-    def compared(self) -> Rows:
-        """Rows in which the request is compared with what is available."""
-        return compared_rows(self.request)
+    def fit(self) -> FitTest:
+        """The comparison of this request with what nodes have."""
+        return FitTest(self.request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +98,7 @@ class JobInfo:
     @property
     def valid_count(self) -> int:
         """Tasks that may count towards the minimum one day."""
-        return int(self.counts[_VALID].sum())
+        return int(self._ssn.jobs.valid[self.row])
 
     @property
     def scheduled_count(self) -> int:

@@ -30,7 +30,6 @@ class JobReport:
     tasks: int
     ready: int
     min_available: int
-    placed: int  # tasks bound by this cycle
     rejections: tuple[Rejection, ...] = ()
     message: str = ""  # why it waits, "" if it does not
 

@@ -35,6 +35,7 @@ class PendingTasks:
         self._rows = rows[order]
         self._bounds = np.searchsorted(job[order], np.arange(len(ssn.jobs) + 1))
         self._fix(ssn, order, keys, view, numbered)
+        self._shape = tasks.shape[self._rows]
 
     def _fix(
         self,
@@ -65,6 +66,16 @@ class PendingTasks:
         """Return the rows of a job's pending tasks, first to last."""
         rows: Rows = self._rows[self._bounds[job_row] : self._bounds[job_row + 1]]
         return rows
+
+    def only(self, shapes: Bools, job_rows: Rows) -> dict[int, Rows]:
+        """Return the pending tasks of some shapes, mask (n_shapes,), by row of those of these jobs that have any."""
+        kept = shapes[self._shape]
+        rows = self._rows[kept]
+        bounds = np.concatenate(([0], np.cumsum(kept)))[self._bounds]
+        starts, ends = bounds[job_rows].tolist(), bounds[job_rows + 1].tolist()
+        return {
+            job: rows[start:end] for job, start, end in zip(job_rows.tolist(), starts, ends, strict=True) if end > start
+        }
 
     def counts(self) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
         """Return the number of pending tasks by job row."""

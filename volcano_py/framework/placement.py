@@ -31,11 +31,11 @@ class Placement:
         self._ssn = ssn
         self._states: dict[int, Candidates] = {}
 
-    def candidates(self, shape_id: int, task_row: int) -> Candidates:
+    def candidates(self, shape_id: int) -> Candidates:
         """Return the up-to-date state of a shape."""
         state = self._states.get(shape_id)
         if state is None:
-            state = self._states[shape_id] = Candidates(self._ssn, self._ssn.task(task_row))
+            state = self._states[shape_id] = Candidates(self._ssn, self._ssn.task_of(shape_id))
         else:
             state.refresh()
         return state
@@ -48,7 +48,7 @@ class Placement:
         """
         done = self._place_idle(statement, job_row, shape_id, tasks)
         while done < len(tasks) and self._ssn.anything_releasing:
-            state = self.candidates(shape_id, int(tasks[done]))
+            state = self.candidates(shape_id)
             node = self._best(state.future)
             if node is None:
                 break
@@ -58,13 +58,13 @@ class Placement:
 
     def _place_idle(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
         if self._ssn.node_local and len(tasks) > 1:
-            state = self.candidates(shape_id, int(tasks[0]))
+            state = self.candidates(shape_id)
             nodes = self.choose_many(state, shape_id, len(tasks))
             if len(nodes):
                 statement.allocate(job_row, shape_id, tasks[: len(nodes)], nodes)
             return len(nodes)
         for done in range(len(tasks)):  # one task, or scores that every placement may change: ask again for each
-            state = self.candidates(shape_id, int(tasks[done]))
+            state = self.candidates(shape_id)
             node = self._best(state.ranked)
             if node is None:
                 return done
@@ -110,13 +110,20 @@ class Placement:
             ranked = ranked[ties]
         feasible = np.flatnonzero(ranked > -np.inf)
         if len(feasible) > wanted:
-            scores = ranked[feasible]
-            threshold = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
-            keep = scores > threshold
-            equal = np.flatnonzero(scores == threshold)
-            keep[equal[: wanted - int(keep.sum())]] = True
-            feasible = feasible[keep]
+            feasible = _best_of(feasible, ranked[feasible], wanted)
         return feasible if ties is None else ties[feasible]
+
+
+def _best_of(rows: Rows, scores: Floats, wanted: int) -> Rows:
+    """Return the ``wanted`` rows of the highest scores, the first ones among equals, in the order given."""
+    best = np.flatnonzero(scores == scores.max())
+    if len(best) >= wanted:  # common, and much cheaper than any sort: an empty cluster, nodes all alike
+        return np.asarray(rows[best[:wanted]])
+    threshold = np.sort(scores)[-wanted]  # sorting beats partitioning where many scores are equal
+    keep = scores > threshold
+    equal = np.flatnonzero(scores == threshold)
+    keep[equal[: wanted - int(keep.sum())]] = True
+    return np.asarray(rows[keep])
 
 
 class _Levels:

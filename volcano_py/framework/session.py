@@ -68,11 +68,13 @@ class Session:
         self.phases = self.jobs.phase.copy()  # as they were when the session opened
         self.tie_order = tie_order(self.nodes.statics.names, seed)
         self.anything_releasing = bool(self.nodes.releasing.any())
+        self.nowhere = np.full(max(len(self.nodes), 1), -np.inf)  # (n_nodes,), read only
         self.placement = Placement(self)
         self._snapshot = snapshot
         self._tiers = tiers
         self._statics = statics
         self._deltas: dict[tuple[int, TaskStatus], tuple[Floats, Floats]] = {}
+        self._task_infos: dict[int, TaskInfo] = {}
         self._attempt_status = np.full(len(self.tasks.records), -1, dtype=np.int8)
         self._attempt_node = np.full(len(self.tasks.records), -1, dtype=np.int32)
         self._collect_points()
@@ -122,16 +124,17 @@ class Session:
         """Return a handle on a job that has a PodGroup."""
         return JobInfo(self, row, self.jobs.record(row))
 
-    def task(self, row: int) -> TaskInfo:
-        """Return a task as predicates and scores see it."""
-        shape_id = int(self.tasks.shape[row])
-        return TaskInfo(
-            record=self.tasks.record(row),
-            shape=self.shape_of(shape_id),
-            shape_id=shape_id,
-            request=self._snapshot.requests[:, shape_id],
-            nonzero=self._snapshot.nonzero[:, shape_id],
-        )
+    def task_of(self, shape_id: int) -> TaskInfo:
+        """Return what predicates, scores and queues see of a task of this shape."""
+        found = self._task_infos.get(shape_id)
+        if found is None:
+            found = self._task_infos[shape_id] = TaskInfo(
+                shape=self.shape_of(shape_id),
+                shape_id=shape_id,
+                request=self._snapshot.requests[:, shape_id].copy(),
+                nonzero=self._snapshot.nonzero[:, shape_id].copy(),
+            )
+        return found
 
     def shape_of(self, shape_id: int) -> Shape:
         """Return the shape of an id."""

@@ -47,13 +47,17 @@ class Statement:
         node_delta, job_after = ssn.deltas(shape_id, status)
         _, job_before = ssn.deltas(shape_id, TaskStatus.PENDING)
         if len(tasks) == 1:
-            journal.add_to_nodes(ssn.nodes.block, int(nodes[0]), node_delta)
+            task, node = int(tasks[0]), int(nodes[0])
+            journal.add_to_nodes(ssn.nodes.block, node, node_delta)
+            journal.add(ssn.jobs.block, job_row, job_after - job_before)
+            journal.replace(ssn.tasks.status, task, status)
+            journal.replace(ssn.tasks.node, task, node)
         else:
             distinct, counts = np.unique(nodes, return_counts=True)
             journal.add_to_nodes(ssn.nodes.block, distinct, node_delta[:, None] * counts)
-        journal.add(ssn.jobs.block, job_row, (job_after - job_before) * len(tasks))
-        journal.replace(ssn.tasks.status, tasks, status)
-        journal.replace(ssn.tasks.node, tasks, nodes)
+            journal.add(ssn.jobs.block, job_row, (job_after - job_before) * len(tasks))
+            journal.replace(ssn.tasks.status, tasks, status)
+            journal.replace(ssn.tasks.node, tasks, nodes)
         self._operations.append(operation)
 
     def commit(self) -> int:
@@ -61,15 +65,16 @@ class Statement:
 
         Promises (pipelined tasks) stay in the session and are not written anywhere.
         """
-        ssn, journal = self._ssn, self._ssn.journal
+        ssn = self._ssn
         binds: list[Bind] = []
         for operation in self._operations:
             if operation.status is not TaskStatus.ALLOCATED:
                 continue
             _, allocated = ssn.deltas(operation.shape_id, TaskStatus.ALLOCATED)
             _, binding = ssn.deltas(operation.shape_id, TaskStatus.BINDING)
-            journal.add(ssn.jobs.block, operation.job_row, (binding - allocated) * len(operation.tasks))
-            journal.replace(ssn.tasks.status, operation.tasks, TaskStatus.BINDING)
+            # Nothing takes a commit back, so it is not journalled.
+            ssn.jobs.block[:, operation.job_row] += (binding - allocated) * len(operation.tasks)
+            ssn.tasks.status[operation.tasks] = TaskStatus.BINDING
             ssn.forget_attempt(operation.tasks)
             key, names = ssn.jobs.record(operation.job_row).key, ssn.nodes.names
             # A Python loop over the placed tasks: each becomes one decision.

@@ -106,26 +106,32 @@ def read_quantity(written: WireQuantity, where: str) -> Fraction:
         raise QuantityError(f"{where}: {error}") from None
 
 
-def compared_rows(request: Floats) -> NDArray[np.intp]:
-    """Return the rows in which a request is compared with what is available: cpu, memory and all that it asks for.
+class FitTest:
+    """Compares one request with what nodes have: cpu, memory and all that is asked for, within EPSILON.
 
     Volcano's LessEqual looks at every dimension of its left side; cpu and memory are always there, so a node whose
     idle cpu is negative takes no pod at all, while a negative idle GPU matters only to pods that ask for GPUs.
     """
-    relevant = request > 0
-    relevant[[CPU_ROW, MEMORY_ROW]] = True
-    return np.flatnonzero(relevant)
 
+    __slots__ = ("_floor", "_rows")
 
-def fits(request: Floats, available: Floats, rows: NDArray[np.intp]) -> Bools:
-    """Say for each node whether request (n_resources,) is at most available (n_resources, n_nodes) in these rows."""
-    return np.asarray((request[rows, None] < available[rows] + EPSILON).all(axis=0))
+    def __init__(self, request: Floats) -> None:
+        relevant = request > 0
+        relevant[[CPU_ROW, MEMORY_ROW]] = True
+        rows = np.flatnonzero(relevant)
+        first = slice(0, len(rows))  # most requests are the first rows of the registry; a slice copies nothing
+        self._rows: slice | NDArray[np.intp] = first if rows[-1] == len(rows) - 1 else rows
+        self._floor = (request[rows] - EPSILON)[:, None]
 
+    def fits(self, available: Floats) -> Bools:
+        """Say for each node whether the request is at most available (n_resources, n_nodes)."""
+        return np.asarray((self._floor < available[self._rows]).all(axis=0))
 
-def first_lacking(request: Floats, available: Floats, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return for each node the first of the given rows of which it has too little, -1 where everything fits."""
-    lacking = request[rows, None] >= available[rows] + EPSILON
-    return np.where(lacking.any(axis=0), rows[lacking.argmax(axis=0)], -1)
+    def first_lacking(self, available: Floats) -> NDArray[np.intp]:
+        """Return for each node the first resource row of which it has too little, -1 where everything fits."""
+        lacking = self._floor >= available[self._rows]
+        rows = np.arange(len(available))[self._rows]
+        return np.where(lacking.any(axis=0), rows[lacking.argmax(axis=0)], -1)
 
 
 def is_empty(request: Floats) -> bool:

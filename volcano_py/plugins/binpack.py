@@ -21,7 +21,7 @@ from volcano_py.framework.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.model.resources import Floats
 from volcano_py.model.shape import Field
-from volcano_py.snapshot.columns import NodeColumns
+from volcano_py.snapshot.columns import NodeColumns, Rows
 
 MAX_NODE_SCORE = 100.0
 
@@ -64,20 +64,22 @@ class Binpack(Plugin, NodeOrder):
     def on_session_open(self, ssn: Session) -> None:
         """Lay the configured weights out in this snapshot's resource order."""
         self._weights = ssn.resources.vector(self._args.resource_weights)  # (n_resources,)
+        self._asked: dict[int, Rows] = {}  # shape id -> rows that it asks for and that have a weight
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
         """Return one score per node of the view, shape (n_nodes,)."""
-        asked = np.flatnonzero((task.request > 0) & (self._weights > 0))
+        asked = self._asked.get(task.shape_id)
+        if asked is None:
+            asked = self._asked[task.shape_id] = np.flatnonzero((task.request > 0) & (self._weights > 0))
         if not asked.size:
             return np.zeros(len(nodes))
         weights = self._weights[asked]
-        capacity = nodes.allocatable[asked]  # (n_asked, n_nodes)
-        after = nodes.used[asked] + task.request[asked, None]
-        fullness = np.divide(after, capacity, out=np.zeros_like(after), where=capacity > 0)
         # A resource the node does not have at all adds 0; it does not disqualify the node.
-        fits = ((after <= capacity) | (capacity == 0)).all(axis=0)
-        score = (weights @ fullness) * (MAX_NODE_SCORE * self._args.weight / weights.sum())
-        return np.where(fits, score, 0.0)
+        capacity = nodes.allocatable[asked]  # (n_asked, n_nodes)
+        capacity = np.where(capacity > 0, capacity, np.inf)
+        after = nodes.used[asked] + task.request[asked, None]
+        score = (weights @ (after / capacity)) * (MAX_NODE_SCORE * self._args.weight / weights.sum())
+        return np.where((after <= capacity).all(axis=0), score, 0.0)
 
 
 def _positive(weight: int) -> int:

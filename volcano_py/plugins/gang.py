@@ -9,8 +9,6 @@ At the end of a session it says on the PodGroup how things stand. Unlike Volcano
 and it counts Binding tasks as placed, so that a gang that has just been bound does not complain.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from volcano_py.api import keys
@@ -19,17 +17,11 @@ from volcano_py.framework.fit_error import job_fit_error
 from volcano_py.framework.info import JobInfo
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
-from volcano_py.model.objects import GroupCondition
+from volcano_py.model.objects import GroupCondition, JobRecord
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import Floats
 from volcano_py.model.statuses import READY_STATUSES, VALID_STATUSES, TaskStatus
 from volcano_py.snapshot.columns import JobColumns
-
-@dataclass(frozen=True, slots=True)
-class _Standing:
-    condition: str
-    reason: str
-    message: str
 
 
 class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined):
@@ -70,31 +62,45 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined):
 
     def on_session_close(self, ssn: Session) -> None:
         """Say on every PodGroup that has tasks whether its gang is complete."""
-        with_tasks = np.flatnonzero(ssn.jobs.counts.sum(axis=0))
-        # A Python loop over jobs, cheap for those that are ready: most differ from nothing that is already written.
-        for row in with_tasks.tolist():
-            if ssn.jobs.records[row] is not None:
-                self._set_conditions(ssn, ssn.job(row))
+        jobs = ssn.jobs
+        with_tasks = jobs.counts.sum(axis=0) > 0
+        short = (jobs.held < jobs.min_available).tolist()
+        # A Python loop over jobs; for one that is complete and says so already it costs two comparisons.
+        for row in np.flatnonzero(with_tasks).tolist():
+            record = jobs.records[row]
+            if record is None:
+                continue
+            if short[row] or (record.task_min_available and self.missing(ssn.job(row))):
+                self._complain(ssn, ssn.job(row))
+            elif not _says_ready(record):
+                ready = GroupCondition(keys.CONDITION_SCHEDULED, True, keys.REASON_GANG_READY, "", ssn.id)
+                _set_condition(ssn, row, record, ready, keys.CONDITION_UNSCHEDULABLE)
 
-    def _set_conditions(self, ssn: Session, job: JobInfo) -> None:
-        if self.missing(job) == 0:
-            now = GroupCondition(keys.CONDITION_SCHEDULED, True, keys.REASON_GANG_READY, "", ssn.id)
-            opposite = keys.CONDITION_UNSCHEDULABLE
-        elif _only_waiting(job):
+    def _complain(self, ssn: Session, job: JobInfo) -> None:
+        if _only_waiting(job):
             return
-        else:
-            schedulable = job.ready_count + ssn.attempts(ssn.pending.of(job.row))
-            message = (
-                f"{max(job.min_available - schedulable, 0)}/{job.n_tasks} tasks in gang unschedulable: "
-                f"{job_fit_error(ssn, job)}"
-            )
-            now = GroupCondition(keys.CONDITION_UNSCHEDULABLE, True, keys.REASON_NOT_ENOUGH_RESOURCES, message, ssn.id)
-            opposite = keys.CONDITION_SCHEDULED
-        conditions = ssn.conditions.setdefault(job.row, [])
-        conditions.append(now)
-        for written in job.record.conditions:
-            if written.type == opposite and written.status:
-                conditions.append(written._replace(status=False, transition_id=ssn.id))
+        schedulable = job.ready_count + ssn.attempts(ssn.pending.of(job.row))
+        lacking = max(job.min_available - schedulable, 0)
+        message = f"{lacking}/{job.n_tasks} tasks in gang unschedulable: {job_fit_error(ssn, job)}"
+        unschedulable = GroupCondition(
+            keys.CONDITION_UNSCHEDULABLE, True, keys.REASON_NOT_ENOUGH_RESOURCES, message, ssn.id
+        )
+        _set_condition(ssn, job.row, job.record, unschedulable, keys.CONDITION_SCHEDULED)
+
+
+def _says_ready(record: JobRecord) -> bool:
+    says = {condition.type: condition.status for condition in record.conditions}
+    return bool(says.get(keys.CONDITION_SCHEDULED)) and not says.get(keys.CONDITION_UNSCHEDULABLE)
+
+
+def _set_condition(ssn: Session, row: int, record: JobRecord, now: GroupCondition, opposite: str) -> None:
+    conditions = ssn.conditions.setdefault(row, [])
+    conditions.append(now)
+    conditions.extend(
+        written._replace(status=False, transition_id=ssn.id)
+        for written in record.conditions
+        if written.type == opposite and written.status
+    )
 
 
 def _only_waiting(job: JobInfo) -> bool:

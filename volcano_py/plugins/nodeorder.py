@@ -21,7 +21,7 @@ from volcano_py.model.resources import CPU_ROW, MEMORY_ROW, Floats
 from volcano_py.model.shape import Field
 from volcano_py.snapshot.columns import NodeColumns
 
-_ROWS: Final = [CPU_ROW, MEMORY_ROW]
+_CPU_AND_MEMORY: Final = slice(CPU_ROW, MEMORY_ROW + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,13 @@ class NodeOrdering(Plugin, NodeOrder):
         """Return one score per node of the view, shape (n_nodes,)."""
         if not self._args.least_allocated:
             return np.zeros(len(nodes))
-        score = least_allocated(nodes.nonzero + task.nonzero[:, None], nodes.allocatable[_ROWS])
-        return score * self._args.least_allocated
+        score = least_allocated(nodes.nonzero + task.nonzero[:, None], nodes.allocatable[_CPU_AND_MEMORY])
+        return score if self._args.least_allocated == 1 else score * self._args.least_allocated
 
 
 def least_allocated(asked: Floats, allocatable: Floats) -> Floats:
     """Return LeastAllocated scores 0..100, shape (n_nodes,), from cpu and memory of nodes, each shape (2, n_nodes)."""
-    has = allocatable > 0
     left = np.maximum(allocatable - asked, 0.0) * 100.0
-    scores = np.floor(np.divide(left, allocatable, out=np.zeros_like(left), where=has))
-    return np.asarray(np.floor(scores.sum(axis=0) / np.maximum(has.sum(axis=0), 1)))
+    cpu, memory = np.floor(left / np.maximum(allocatable, 1.0))  # what a node does not have scores 0 and is left out
+    has_cpu, has_memory = allocatable > 0
+    return np.asarray(np.floor((cpu + memory) / np.maximum(has_cpu + has_memory.astype(float), 1.0)))

@@ -9,7 +9,10 @@ The phase follows Volcano's table (R running, S past scheduling, C finished; fir
     otherwise                                Inqueue
 """
 
+from typing import Final
+
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.api import keys
 from volcano_py.framework.fit_error import job_fit_error, rejection_of
@@ -18,19 +21,31 @@ from volcano_py.framework.memory import JobReport
 from volcano_py.framework.session import Session
 from volcano_py.model.decisions import Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import GroupCondition, JobRecord
-from volcano_py.model.statuses import PodGroupPhase, TaskStatus
-from volcano_py.snapshot.columns import Rows
+from volcano_py.model.statuses import SCHEDULED_STATUSES, PodGroupPhase, TaskStatus
 
-_WAITING = (PodGroupPhase.UNKNOWN, PodGroupPhase.PENDING, PodGroupPhase.INQUEUE)
-_FINISHED = [TaskStatus.SUCCEEDED, TaskStatus.FAILED]
+_WAITING: Final = (keys.PHASE_UNKNOWN, keys.PHASE_PENDING, keys.PHASE_INQUEUE)
+_FINISHED: Final = [TaskStatus.SUCCEEDED, TaskStatus.FAILED]
+_PAST: Final = list(SCHEDULED_STATUSES)
+_COUNTED: Final = (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 
 
 def write_statuses(ssn: Session) -> None:
     """Emit the status of every job that differs from what is written, one batch per job, by namespace and name."""
-    jobs = [(ssn.jobs.record(row).key, row) for row in ssn.jobs.present().tolist()]
-    # A Python loop over jobs: each compares a few numbers with its record.
-    for _, row in sorted(jobs):
-        decisions = _group_decisions(ssn, ssn.job(row))
+    rows = ssn.jobs.present()
+    columns = (
+        phases(ssn)[rows].tolist(),
+        *(ssn.jobs.counts[status, rows].astype(int).tolist() for status in _COUNTED),
+    )
+    changed: list[tuple[JobRecord, int, tuple[str, int, int, int]]] = []
+    # A Python loop over jobs: each compares four values with its record.
+    for row, phase, running, succeeded, failed in zip(rows.tolist(), *columns, strict=True):
+        record = ssn.jobs.record(row)
+        stands = (PodGroupPhase(phase).label, running, succeeded, failed)
+        if row in ssn.conditions or stands != (record.phase, record.running, record.succeeded, record.failed):
+            changed.append((record, row, stands))
+    changed.sort(key=lambda entry: entry[0].key)
+    for _, row, stands in changed:
+        decisions = _group_decisions(ssn, ssn.job(row), stands)
         if decisions:
             ssn.emit(decisions)
     pod_decisions = tuple(_pod_conditions(ssn))
@@ -39,60 +54,57 @@ def write_statuses(ssn: Session) -> None:
 
 
 def report_jobs(ssn: Session) -> None:
-    """Put every job that still has pending tasks, and why, into the report."""
-    for row in np.flatnonzero(ssn.pending.counts()).tolist():
+    """Put every job that still waits, and why, into the report."""
+    waiting = (ssn.jobs.counts[TaskStatus.PENDING] + ssn.jobs.counts[TaskStatus.PIPELINED]).astype(int)
+    for row in np.flatnonzero(waiting).tolist():
         if ssn.jobs.records[row] is None:
             continue
         job = ssn.job(row)
-        waiting = job.count(TaskStatus.PENDING) + job.count(TaskStatus.PIPELINED)
-        ssn.report.pending_tasks += waiting
+        ssn.report.pending_tasks += int(waiting[row])
         ssn.report.jobs[job.key] = JobReport(
             tasks=job.n_tasks,
             ready=job.ready_count,
             min_available=job.min_available,
-            placed=len(ssn.pending.of(row)) - waiting,
             rejections=tuple(ssn.rejections.get(row, {}).values()),
-            message=job_fit_error(ssn, job) if waiting else "",
+            message=job_fit_error(ssn, job),
         )
 
 
-def phase_of(ssn: Session, job: JobInfo) -> PodGroupPhase:
-    """Return the phase a PodGroup has at the end of a session."""
-    counts = job.counts
-    finished = int(counts[_FINISHED].sum())
-    releasing = int((ssn.tasks.node[_in_status(ssn, job, TaskStatus.RELEASING)] >= 0).sum())
-    past = job.scheduled_count + releasing
-    if job.count(TaskStatus.RUNNING) and _incomplete(ssn, job):
-        return PodGroupPhase.UNKNOWN
-    if past >= job.min_available and (past or job.n_tasks == 0):
-        return PodGroupPhase.COMPLETED if past == finished else PodGroupPhase.RUNNING
-    return PodGroupPhase.INQUEUE if job.phase is PodGroupPhase.INQUEUE else PodGroupPhase.PENDING
+def phases(ssn: Session) -> NDArray[np.int8]:
+    """Return the phase every PodGroup has at the end of a session, shape (n_jobs,).
+
+    A minimum of 0 is met by nothing at all; a job that has tasks is not Running or Completed before one is past
+    scheduling. (Volcano calls such a job Completed while its pods wait.)
+    """
+    jobs, counts = ssn.jobs, ssn.jobs.counts
+    incomplete = np.zeros(len(jobs), dtype=bool)
+    incomplete[[row for row, conditions in ssn.conditions.items() if _complains(conditions)]] = True
+    leaving = (ssn.tasks.status == TaskStatus.RELEASING) & (ssn.tasks.node >= 0) & (ssn.tasks.job >= 0)
+    past = counts[_PAST].sum(axis=0) + np.bincount(ssn.tasks.job[leaving], minlength=len(jobs))
+    met = (past >= jobs.min_available) & ((past > 0) | (counts.sum(axis=0) == 0))
+    return np.select(
+        [
+            (counts[TaskStatus.RUNNING] > 0) & incomplete,
+            met & (past == counts[_FINISHED].sum(axis=0)),
+            met,
+            jobs.phase == PodGroupPhase.INQUEUE,
+        ],
+        [PodGroupPhase.UNKNOWN, PodGroupPhase.COMPLETED, PodGroupPhase.RUNNING, PodGroupPhase.INQUEUE],
+        PodGroupPhase.PENDING,
+    ).astype(np.int8)
 
 
-def _in_status(ssn: Session, job: JobInfo, status: TaskStatus) -> Rows:
-    if not job.count(status):
-        return np.zeros(0, dtype=np.intp)
-    return np.flatnonzero((ssn.tasks.job == job.row) & (ssn.tasks.status == status))
+def _complains(conditions: list[GroupCondition]) -> bool:
+    return any(condition.type == keys.CONDITION_UNSCHEDULABLE and condition.status for condition in conditions)
 
 
-def _incomplete(ssn: Session, job: JobInfo) -> bool:
-    return any(
-        condition.type == keys.CONDITION_UNSCHEDULABLE and condition.status
-        for condition in ssn.conditions.get(job.row, ())
-    )
-
-
-def _group_decisions(ssn: Session, job: JobInfo) -> tuple[Decision, ...]:
+def _group_decisions(ssn: Session, job: JobInfo, stands: tuple[str, int, int, int]) -> tuple[Decision, ...]:
     record = job.record
-    phase = phase_of(ssn, job)
-    running, succeeded, failed = (
-        job.count(status) for status in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
-    )
     conditions = tuple(new for new in ssn.conditions.get(job.row, ()) if not _written(record, new))
-    stands = (record.phase, record.running, record.succeeded, record.failed)
-    if stands == (phase.label, running, succeeded, failed) and not conditions:
+    if stands == (record.phase, record.running, record.succeeded, record.failed) and not conditions:
         return ()
-    status = SetPodGroupStatus(record.key, record.uid, phase.label, running, succeeded, failed, conditions)
+    phase, running, succeeded, failed = stands
+    status = SetPodGroupStatus(record.key, record.uid, phase, running, succeeded, failed, conditions)
     complaint = next((new for new in conditions if new.type == keys.CONDITION_UNSCHEDULABLE and new.status), None)
     if complaint is not None and phase in _WAITING:
         pending = job.count(TaskStatus.PENDING)

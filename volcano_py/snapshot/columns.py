@@ -224,6 +224,12 @@ class JobColumns:
         count: Floats = self.block[layout.HELD_ROW]
         return count
 
+    @property
+    def valid(self) -> Floats:
+        """Tasks that may count towards the minimum one day, shape (n_jobs,)."""
+        count: Floats = self.block[layout.VALID_ROW]
+        return count
+
     def _section(self, section: int) -> Floats:
         start = layout.JOB_HEAD + section * self._n
         return self.block[start : start + self._n]

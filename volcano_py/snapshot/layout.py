@@ -10,7 +10,7 @@ NodeInfo would hold: pods placed or promised in this session count at once, ``no
 ``allocatable`` never changes with a placement; it lies here so that a view of some nodes is one gather.
 
 Job block: number of tasks by status, tasks that count towards the minimum (1: ready statuses and pending best-effort
-tasks), allocated (R), pending (R), total (R).
+tasks), tasks that may count one day (1), allocated (R), pending (R), total (R).
 """
 
 from typing import Final
@@ -18,13 +18,21 @@ from typing import Final
 import numpy as np
 
 from volcano_py.model.resources import Floats
-from volcano_py.model.statuses import ALLOCATED_STATUSES, N_STATUSES, OCCUPYING_STATUSES, READY_STATUSES, TaskStatus
+from volcano_py.model.statuses import (
+    ALLOCATED_STATUSES,
+    N_STATUSES,
+    OCCUPYING_STATUSES,
+    READY_STATUSES,
+    VALID_STATUSES,
+    TaskStatus,
+)
 
 N_NONZERO: Final = 2
 IDLE, USED, RELEASING, PIPELINED, REQUESTED, ALLOCATABLE = range(6)
 N_SECTIONS: Final = 6
 HELD_ROW: Final = N_STATUSES
-JOB_HEAD: Final = N_STATUSES + 1
+VALID_ROW: Final = N_STATUSES + 1
+JOB_HEAD: Final = N_STATUSES + 2
 ALLOCATED, PENDING, TOTAL = range(3)
 
 
@@ -66,6 +74,7 @@ def job_delta(status: TaskStatus, request: Floats, best_effort: bool) -> Floats:
     delta = np.zeros(job_rows(len(request)))
     delta[status] = 1
     delta[HELD_ROW] = status in READY_STATUSES or (status is TaskStatus.PENDING and best_effort)
+    delta[VALID_ROW] = status in VALID_STATUSES
     sections = delta[JOB_HEAD:].reshape(3, len(request))
     sections[ALLOCATED] = request * (status in ALLOCATED_STATUSES)
     sections[PENDING] = request * (status is TaskStatus.PENDING)

@@ -87,7 +87,9 @@ class NodeStore:
         self._drop_if_unused(name, row)
 
     def _set_allocatable(self, row: int, allocatable: Floats) -> None:
-        idle, has = (layout.section(self.block, which, self._n_resources) for which in (layout.IDLE, layout.ALLOCATABLE))
+        idle, has = (
+            layout.section(self.block, which, self._n_resources) for which in (layout.IDLE, layout.ALLOCATABLE)
+        )
         idle[:, row] += allocatable - has[:, row]
         has[:, row] = allocatable
 

@@ -70,4 +70,5 @@ class Predicates(Plugin, StaticPredicate, Predicate):
 
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
         """Refuse nodes that already have as many pods as they may have, shape (n_nodes,)."""
-        return np.where(nodes.pod_count >= nodes.allocatable[PODS_ROW], TOO_MANY_PODS, 0).astype(np.int16)
+        full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
+        return np.asarray(full * np.int16(TOO_MANY_PODS), dtype=np.int16)
