@@ -1,0 +1,1 @@
+"""Decisions to API calls, on the event loop: binds first, then PodGroup statuses, then pod conditions and events."""

@@ -1,0 +1,343 @@
+"""Binds: one POST per pod, as many at once as the API server takes well, never two that succeed for one pod.
+
+    queued ──▶ sent ──▶ bound
+      ▲          ├────▶ failed     404, a refusal for good, or attempts used up
+      │          ├────▶ unknown    attempts used up and the pod cannot be read; the ledger asks again later
+      └─ later ◀─┘                 429, 5xx, no answer; after an unclear one the pod is read before the next POST
+
+Binds of one gang are sent one after another in the order they were decided. One that fails does not hold back the rest:
+what is bound counts, and the next cycle completes the gang or plans it anew.
+"""
+
+import asyncio
+import heapq
+import itertools
+import random
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import msgspec
+import structlog
+
+from volcano_py.effects.limit import DEFAULT_HIGHEST, DEFAULT_START, AdaptiveLimit
+from volcano_py.effects.lookup import read_place, why_not_there
+from volcano_py.kube import errors
+from volcano_py.kube.backoff import Backoff
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.resource import PODS
+from volcano_py.metrics.effects import BindMetrics
+from volcano_py.model.decisions import Bind
+from volcano_py.model.objects import JobKey
+from volcano_py.runtime.clock import Clock
+from volcano_py.runtime.supervisor import Supervisor
+
+log = structlog.get_logger()
+
+_RETRY_TICK_S: Final = 0.05  # how precisely a retry keeps its time
+_PUSH_BACK = (errors.TooManyRequests, errors.ServerError, errors.Timeout, errors.ConnectionFailed)
+"""What may be otherwise in a moment; every other error is a refusal for good."""
+
+
+@dataclass(frozen=True, slots=True)
+class BinderOptions:
+    """How hard the binder tries."""
+
+    start: int = DEFAULT_START
+    highest: int = DEFAULT_HIGHEST
+    timeout_s: float = 10.0
+    attempts: int = 8  # with the delays below about half a minute
+    retry_first_s: float = 0.2
+    retry_cap_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class GangOutcome:
+    """What became of the binds of a gang that were decided together."""
+
+    job: JobKey
+    binds: int
+    failed: tuple[tuple[Bind, str], ...]  # with the reason
+
+
+class BindOutcomes(Protocol):
+    """Who is told what became of binds, on the event loop."""
+
+    def bound(self, bind: Bind) -> None:
+        """The API server has the bind."""
+        ...
+
+    def bind_failed(self, bind: Bind, why: str) -> None:
+        """The bind did not happen and will not."""
+        ...
+
+    def bind_unknown(self, bind: Bind) -> None:
+        """Nobody knows yet whether it happened: its room must stay taken until the pod can be read."""
+        ...
+
+    def gang_failed(self, outcome: GangOutcome) -> None:
+        """All binds of a gang have ended, and some failed."""
+        ...
+
+
+class _Gang:
+    __slots__ = ("binds", "failed", "job", "left")
+
+    def __init__(self, job: JobKey) -> None:
+        self.job = job
+        self.binds = 0
+        self.left = 0
+        self.failed: list[tuple[Bind, str]] = []
+
+
+class _Order:
+    """One bind on its way."""
+
+    __slots__ = ("backoff", "bind", "gang", "unclear")
+
+    def __init__(self, bind: Bind, gang: _Gang) -> None:
+        self.bind = bind
+        self.gang = gang
+        self.backoff: Backoff | None = None  # made when it is first needed
+        self.unclear = False  # a request went out and nobody knows whether it took effect
+
+
+class _Target(msgspec.Struct, rename="camel", gc=False):
+    name: str
+    api_version: str = "v1"
+    kind: str = "Node"
+
+
+class _Metadata(msgspec.Struct, gc=False):
+    namespace: str
+    name: str
+    uid: str
+
+
+class _Binding(msgspec.Struct, rename="camel", gc=False):
+    metadata: _Metadata
+    target: _Target
+    api_version: str = "v1"
+    kind: str = "Binding"
+
+
+_ENCODER = msgspec.json.Encoder()
+
+
+def binding_body(bind: Bind) -> bytes:
+    """Return the JSON of a Binding; the uid is a precondition, so that a pod of the same name is not meant."""
+    namespace, name, uid = bind.task
+    return _ENCODER.encode(_Binding(_Metadata(namespace, name, uid), _Target(bind.node)))
+
+
+class Binder:
+    """Carries out binds; start it under a supervisor, then submit."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        outcomes: BindOutcomes,
+        metrics: BindMetrics,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        options: BinderOptions | None = None,
+    ) -> None:
+        self._client = client
+        self._outcomes = outcomes
+        self._metrics = metrics
+        self._clock = clock
+        self._rng = rng
+        self._options = options or BinderOptions()
+        self._limit = AdaptiveLimit(self._options.start, 1, self._options.highest)
+        self._queue: deque[_Order] = deque()
+        self._later: list[tuple[float, int, _Order]] = []  # heap by time
+        self._sequence = itertools.count()
+        self._in_flight = 0
+        self._idle: list[asyncio.Future[_Order]] = []  # workers without work
+        self._postponed = asyncio.Event()
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        metrics.watch(lambda: self.queued, lambda: self._in_flight, lambda: self._limit.current)
+
+    @property
+    def queued(self) -> int:
+        """How many wait, for a connection or for their next attempt."""
+        return len(self._queue) + len(self._later)
+
+    @property
+    def in_flight(self) -> int:
+        """How many are with the API server now."""
+        return self._in_flight
+
+    @property
+    def limit(self) -> int:
+        """How many may be with the API server now."""
+        return self._limit.current
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is left to do."""
+        return not self._quiet.is_set()
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Start the workers."""
+        for number in range(self._options.highest):
+            supervisor.start(f"bind {number}", self._work())
+        supervisor.start("bind retries", self._release_retries())
+
+    def submit(self, binds: Sequence[Bind]) -> None:
+        """Take binds that were decided together; the caller bounds how many are on their way."""
+        gangs: dict[JobKey, _Gang] = {}
+        for bind in binds:
+            gang = gangs.get(bind.job)
+            if gang is None:
+                gang = gangs[bind.job] = _Gang(bind.job)
+            gang.binds += 1
+            gang.left += 1
+            self._queue.append(_Order(bind, gang))
+        if binds:
+            self._quiet.clear()
+            self._hand_out()
+
+    async def drained(self, timeout_s: float) -> bool:
+        """Wait until every bind has ended; say whether that came in time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._quiet.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    # Workers
+
+    def _hand_out(self) -> None:
+        """Give work to idle workers, as much as may be in flight."""
+        while self._queue and self._idle and self._in_flight < self._limit.current:
+            worker = self._idle.pop()
+            if not worker.done():
+                self._in_flight += 1
+                worker.set_result(self._queue.popleft())
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            work: asyncio.Future[_Order] = loop.create_future()
+            self._idle.append(work)
+            self._hand_out()
+            order: _Order | None = await work
+            while order is not None:
+                try:
+                    await self._carry_out(order)
+                finally:
+                    self._in_flight -= 1
+                order = None
+                if self._queue and self._in_flight < self._limit.current:
+                    self._in_flight += 1
+                    order = self._queue.popleft()
+                    self._hand_out()  # the limit may have grown
+                elif not (self._queue or self._later or self._in_flight):
+                    self._quiet.set()
+
+    async def _release_retries(self) -> None:
+        while True:
+            if not self._later:
+                self._postponed.clear()
+                await self._postponed.wait()
+                continue
+            wait_s = self._later[0][0] - self._clock.monotonic()
+            if wait_s > 0:
+                await self._clock.sleep(min(wait_s, _RETRY_TICK_S))
+                continue
+            # In front of the queue: it has waited longest, and its gang waits for it.
+            self._queue.appendleft(heapq.heappop(self._later)[2])
+            self._hand_out()
+
+    # One bind
+
+    async def _carry_out(self, order: _Order) -> None:
+        if order.unclear and not await self._may_send_again(order):
+            return
+        bind = order.bind
+        path = PODS.item(bind.task.name, bind.task.namespace, "binding")
+        sent_at = self._clock.monotonic()
+        try:
+            await self._client.post_bytes(path, binding_body(bind), timeout_s=self._options.timeout_s)
+        except _PUSH_BACK as error:
+            self._limit.pushed_back(sent_at, self._clock.monotonic())
+            order.unclear = error.maybe_applied
+            self._postpone(order, error)
+        except errors.ApiError as error:
+            await self._refused(order, error)
+        else:
+            now = self._clock.monotonic()
+            self._limit.answered(sent_at, now, bool(self._queue))
+            self._metrics.bound(now - sent_at)
+            self._bound(order)
+
+    async def _may_send_again(self, order: _Order) -> bool:
+        """Read the pod after an unclear outcome: it may be bound, it may be free, it may be gone."""
+        try:
+            place = await read_place(self._client, order.bind.task, self._options.timeout_s)
+        except errors.ApiError as error:
+            self._postpone(order, error)
+            return False
+        order.unclear = False
+        why = why_not_there(order.bind.task, order.bind.node, place)
+        if not why:
+            self._metrics.adopted()
+            self._bound(order)
+            return False
+        free = place is not None and place.uid == order.bind.task.uid and not place.node and not place.terminating
+        if not free:
+            self._failed(order, why)
+        return free
+
+    async def _refused(self, order: _Order, error: errors.ApiError) -> None:
+        """A refusal for good, unless it is 409 because an earlier request of ours did take effect."""
+        if isinstance(error, errors.Conflict):
+            order.unclear = True
+            if not await self._may_send_again(order):
+                return
+        self._failed(order, error.server_message)
+
+    def _postpone(self, order: _Order, error: errors.ApiError) -> None:
+        if order.backoff is None:
+            options = self._options
+            order.backoff = Backoff(self._rng, first_s=options.retry_first_s, cap_s=options.retry_cap_s)
+        if order.backoff.failures + 1 >= self._options.attempts:
+            self._given_up(order, error)
+            return
+        delay_s = order.backoff.next(error.retry_after_s)
+        self._metrics.retried(type(error).__name__)
+        log.debug("bind postponed", task=str(order.bind.task), node=order.bind.node, delay_s=delay_s, error=str(error))
+        heapq.heappush(self._later, (self._clock.monotonic() + delay_s, next(self._sequence), order))
+        self._postponed.set()
+
+    def _given_up(self, order: _Order, error: errors.ApiError) -> None:
+        if not order.unclear:
+            self._failed(order, f"no success after {self._options.attempts} attempts: {error}")
+            return
+        self._metrics.unknown()
+        self._outcomes.bind_unknown(order.bind)
+        self._ended(order, "its outcome is unknown")
+
+    def _bound(self, order: _Order) -> None:
+        self._outcomes.bound(order.bind)
+        self._ended(order, "")
+
+    def _failed(self, order: _Order, why: str) -> None:
+        self._metrics.failed()
+        self._outcomes.bind_failed(order.bind, why)
+        self._ended(order, why)
+
+    def _ended(self, order: _Order, why: str) -> None:
+        gang = order.gang
+        gang.left -= 1
+        if why:
+            gang.failed.append((order.bind, why))
+        if gang.left == 0 and gang.failed:
+            if len(gang.failed) < gang.binds:
+                self._metrics.gang_in_part()
+            self._outcomes.gang_failed(GangOutcome(gang.job, gang.binds, tuple(gang.failed)))

@@ -1,0 +1,58 @@
+"""How many binds may be in flight: a little more while all goes well, half as many when the server pushes back."""
+
+from typing import Final
+
+DEFAULT_START: Final = 32  # the best rate is reached between 16 and 64 in flight
+DEFAULT_HIGHEST: Final = 64
+
+_PUSHED_BACK: Final = 0.5  # 429, 5xx, no answer
+_SLOWER: Final = 0.8
+_RECENT: Final = 0.1  # weight of one answer in the recent latency
+_USUAL: Final = 0.005  # and in the usual one
+_SLOW_FACTOR: Final = 4.0  # so many times the usual latency is a rise,
+_SLOW_S: Final = 0.25  # if it is at least this: below, latency is made by our own number in flight
+
+
+class AdaptiveLimit:
+    """Additive increase, multiplicative decrease.
+
+    A decrease counts once per round trip: answers to requests that were sent before it say nothing about it.
+    """
+
+    __slots__ = ("_highest", "_limit", "_lowered_at", "_lowest", "_recent_s", "_usual_s")
+
+    def __init__(self, start: int = DEFAULT_START, lowest: int = 1, highest: int = DEFAULT_HIGHEST) -> None:
+        if not 1 <= lowest <= start <= highest:
+            raise ValueError(f"need 1 <= lowest <= start <= highest, not {lowest}, {start}, {highest}")
+        self._limit = float(start)
+        self._lowest = lowest
+        self._highest = highest
+        self._lowered_at = float("-inf")
+        self._recent_s = -1.0  # no answer yet
+        self._usual_s = -1.0
+
+    @property
+    def current(self) -> int:
+        """How many may be in flight now."""
+        return int(self._limit)
+
+    def answered(self, sent_at: float, now: float, used_up: bool) -> None:
+        """Take a clear answer; ``used_up`` says that the limit was what held further requests back."""
+        seconds = now - sent_at
+        if self._recent_s < 0:
+            self._recent_s = self._usual_s = seconds
+        self._recent_s += (seconds - self._recent_s) * _RECENT
+        self._usual_s += (seconds - self._usual_s) * _USUAL
+        if self._recent_s > _SLOW_S and self._recent_s > self._usual_s * _SLOW_FACTOR:
+            self._lower(_SLOWER, sent_at, now)
+        elif used_up:
+            self._limit = min(self._limit + 1 / self._limit, self._highest)
+
+    def pushed_back(self, sent_at: float, now: float) -> None:
+        """Take a 429, a 5xx or the lack of an answer."""
+        self._lower(_PUSHED_BACK, sent_at, now)
+
+    def _lower(self, factor: float, sent_at: float, now: float) -> None:
+        if sent_at >= self._lowered_at:
+            self._limit = max(self._limit * factor, self._lowest)
+            self._lowered_at = now

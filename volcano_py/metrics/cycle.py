@@ -1,0 +1,121 @@
+"""What a scheduling cycle took and what it left undone."""
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from volcano_py.metrics.buckets import exponential
+
+
+class CycleMetrics:
+    """Durations of cycles, sessions, actions and plugins, and how much waits."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        wide = exponential(1, 5000, 20)
+        self._cycle = Histogram(
+            "volcano_e2e_scheduling_latency_milliseconds", "Whole cycle.", buckets=wide, registry=registry
+        )
+        self._open = Histogram(
+            "volcano_open_session_duration_milliseconds",
+            "Snapshot and opening of the plugins.",
+            buckets=wide,
+            registry=registry,
+        )
+        self._action = Histogram(
+            "volcano_action_scheduling_latency_milliseconds",
+            "One action.",
+            ["action"],
+            buckets=exponential(1, 2000, 20),
+            registry=registry,
+        )
+        self._plugin = Histogram(
+            "volcano_plugin_scheduling_latency_milliseconds",
+            "Opening and closing of one plugin.",
+            ["plugin", "OnSession"],
+            buckets=exponential(0.1, 100, 15),
+            registry=registry,
+        )
+        self._attempts = Counter(
+            "volcano_schedule_attempts_total",
+            "Tasks placed, and tasks left pending, by cycles.",
+            ["result"],
+            registry=registry,
+        )
+        self._scheduled = self._attempts.labels("scheduled")
+        self._unscheduled = self._attempts.labels("unschedulable")
+        self._cycles = Counter("volcano_py_cycles_total", "Cycles by how they ended.", ["result"], registry=registry)
+        self._ended = self._cycles.labels("ended")
+        self._failed = self._cycles.labels("failed")
+        self._stage = Histogram(
+            "volcano_py_cycle_stage_seconds",
+            "Stages of a cycle: snapshot, queued (waiting for its thread), decide.",
+            ["stage"],
+            buckets=exponential(0.0001, 10, 16),
+            registry=registry,
+        )
+        self._plugin_failures = Counter(
+            "volcano_py_plugin_failures_total", "Plugins that raised or answered nonsense.", registry=registry
+        )
+
+    def ended(self, seconds: float, placed: int, left_pending: int) -> None:
+        """Count a cycle that went through."""
+        self._ended.inc()
+        self._cycle.observe(seconds * 1000)
+        self._scheduled.inc(placed)
+        self._unscheduled.inc(left_pending)
+
+    def failed(self) -> None:
+        """Count a cycle that raised."""
+        self._failed.inc()
+
+    def opened(self, seconds: float) -> None:
+        """Count the opening of a session, its snapshot included."""
+        self._open.observe(seconds * 1000)
+
+    def stage(self, name: str, seconds: float) -> None:
+        """Count a stage."""
+        self._stage.labels(name).observe(seconds)
+
+    def action(self, name: str, seconds: float) -> None:
+        """Count the run of an action."""
+        self._action.labels(name).observe(seconds * 1000)
+
+    def plugin(self, name: str, hook: str, seconds: float) -> None:
+        """Count the opening or closing of a plugin; ``hook`` is OnSessionOpen or OnSessionClose."""
+        self._plugin.labels(name, hook).observe(seconds * 1000)
+
+    def plugin_failures(self, count: int) -> None:
+        """Count plugins that failed."""
+        self._plugin_failures.inc(count)
+
+
+class WaitingMetrics:
+    """Jobs that wait for more tasks than they could get; jobs that stop waiting lose their series."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._tasks = Gauge(
+            "volcano_unschedule_task_count", "Tasks a job lacks of its minimum.", ["job_id"], registry=registry
+        )
+        self._jobs = Gauge("volcano_unschedule_job_count", "Jobs below their minimum.", registry=registry)
+        # A counter in Volcano, whose name lacks the ending that this library gives to every counter.
+        self._retries = Gauge(
+            "volcano_job_retry_counts", "Cycles that left a job below its minimum.", ["job_id"], registry=registry
+        )
+        self._lacking: dict[str, int] = {}
+        self._retry_children: dict[str, Gauge] = {}
+
+    def update(self, lacking: Mapping[str, int], jobs: int) -> None:
+        """Take the tasks lacking by job name (Volcano's label has no namespace) and the number of jobs."""
+        self._jobs.set(jobs)
+        for name in self._lacking.keys() - lacking.keys():
+            self._tasks.remove(name)
+            self._retries.remove(name)
+            del self._retry_children[name]
+        for name, count in lacking.items():
+            if self._lacking.get(name) != count:
+                self._tasks.labels(name).set(count)
+            retries = self._retry_children.get(name)
+            if retries is None:
+                retries = self._retry_children[name] = self._retries.labels(name)
+            retries.inc()
+        self._lacking = dict(lacking)
