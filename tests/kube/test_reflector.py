@@ -301,6 +301,22 @@ async def test_a_watch_that_says_nothing_is_replaced(
         assert len(api.lists) == 1
 
 
+async def test_watches_that_stay_silent_one_after_another_lead_to_a_list(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
+) -> None:
+    api.objects = [a_widget("a", 1)]
+    async with reflecting(client, recorder, clock, stall_s=0.02):
+        await until(lambda: api.watches)
+        api.objects, api.version = [], 7
+        for _ in range(2):
+            await woken(clock)
+        await until(lambda: len(api.lists) == 2)
+        await until(lambda: len(api.watches) == 3)
+
+    assert [watch.query["resourceVersion"] for watch in api.watches] == ["1", "1", "7"]
+    assert recorder.told == ["ADDED a", "DELETED a"]
+
+
 async def test_a_malformed_line_leads_to_a_list_and_what_came_before_it_counts(
     api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
 ) -> None:
@@ -418,19 +434,39 @@ async def test_a_server_that_cannot_list_by_watch_is_listed(
     assert api.watches[0].query["resourceVersion"] == "1"
 
 
+@pytest.mark.parametrize("watch_list", [False, True])
 async def test_an_optional_resource_that_is_not_served_counts_as_empty_until_it_is(
-    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock, watch_list: bool
 ) -> None:
     api.objects = [a_widget("a", 1)]
     api.fail_next(404, "NotFound", "the server could not find the requested resource")
-    async with reflecting(client, recorder, clock, optional=True) as reflector:
+    async with reflecting(client, recorder, clock, optional=True, watch_list=watch_list) as reflector:
         await asyncio.wait_for(reflector.synced(), 5)
         assert reflector.status().absent
         await woken(clock)
         await until(lambda: api.watches)
+        if watch_list:
+            api.watches[0].send("ADDED", a_widget("a", 1))
+            api.watches[0].bookmark(2, **{"k8s.io/initial-events-end": "true"})
+        await until(lambda: recorder.told == ["ADDED a"])
 
-        assert recorder.told == ["ADDED a"]
-        assert not reflector.status().absent
+        await until(lambda: not reflector.status().absent)
+
+
+async def test_an_optional_resource_that_disappears_takes_its_objects_with_it(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
+) -> None:
+    api.objects = [a_widget("a", 1)]
+    async with reflecting(client, recorder, clock, optional=True) as reflector:
+        await until(lambda: api.watches)
+        api.watches[0].bookmark(2)
+        for _ in range(2):
+            api.fail_next(404, "NotFound", "the server could not find the requested resource")
+        api.watches[0].end()
+        await woken(clock)
+        await until(lambda: recorder.told == ["ADDED a", "DELETED a"])
+
+        assert reflector.status().absent
 
 
 async def test_a_required_resource_that_is_not_served_is_not_synced(

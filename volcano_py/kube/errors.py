@@ -160,6 +160,8 @@ def from_transport(verb: str, path: str, error: Exception, timeout_s: float, ser
         return ConnectionFailed(verb, path, message)
     if isinstance(error, aiohttp.ClientConnectorError):
         return ConnectionFailed(verb, path, f"cannot connect to {server}: {error.strerror or error}")
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return ConnectionFailed(verb, path, f"{server} ended the connection within its answer", maybe_applied=True)
     return ConnectionFailed(
         verb, path, f"the connection to {server} broke: {error or type(error).__name__}", maybe_applied=True
     )

@@ -30,6 +30,7 @@ log = structlog.get_logger()
 _MAX_BATCH = 256  # events decoded before the loop may turn to something else: about 3 ms
 _LIVELY_S = 5.0  # a watch that stayed open this long worked, even if nothing happened
 _LIST_RESTARTS = 2  # lists in pages that expired half-way before the list is asked for in one piece
+_MAX_SILENCES = 2  # watches in a row without even a bookmark: our version may lie in this server's future
 _LOST_POSITION = frozenset({400, 404, 405, 410, 422})  # answers to a watch that only a new list can cure
 _NO_WATCH_LIST = frozenset({400, 405, 422})  # answers of a server that does not know sendInitialEvents
 
@@ -112,6 +113,7 @@ class Reflector(Generic[T]):
         self._status = ReflectorStatus(resource.label)
         self._watched = False  # whether a watch was ever open
         self._gone_before = False  # since the last progress
+        self._silences = 0  # watches in a row that stalled without bringing anything
 
     @property
     def delivery(self) -> Delivery[T]:
@@ -257,6 +259,7 @@ class Reflector(Generic[T]):
         # The initial events of a watch-list come in any order: until they end there is no position to resume from.
         if self._version and version:
             self._version = version
+        self._silences = 0
         self._note_progress()
 
     def _note_progress(self) -> None:
@@ -271,17 +274,18 @@ class Reflector(Generic[T]):
 
     def _after(self, error: errors.ApiError) -> float | None:
         """Draw the consequences of a failed request and return how long to wait (None: not at all)."""
-        if error.verb == "list" and error.status == 404 and self._optional:
+        if not self._version and error.status == 404 and self._optional:
             return self._absent(error)
-        if error.verb == "watch":
-            if not self._version and self._watch_list and error.status in _NO_WATCH_LIST:
-                log.info("server cannot send initial events, listing instead", resource=self._resource.label)
-                self._watch_list = False
-                return None
-            if error.status in _LOST_POSITION or _version_is_of_the_future(error):
-                self._version = ""
-            if self._status.watching and isinstance(error, errors.Timeout) and not error.status:
-                self._status.stalls += 1
+        if not self._version and error.verb == "watch" and error.status in _NO_WATCH_LIST:
+            log.info("server cannot send initial events, listing instead", resource=self._resource.label)
+            self._watch_list = False
+            return None
+        if self._status.watching and isinstance(error, errors.Timeout) and not error.status:
+            self._status.stalls += 1
+            self._silences += 1
+        if error.status in _LOST_POSITION or _version_is_of_the_future(error) or self._silences >= _MAX_SILENCES:
+            self._version = ""
+            self._silences = 0
         return self._failed(f"{error.verb} failed", error, error.retry_after_s)
 
     def _failed(self, event: str, error: Exception, at_least_s: float | None = None) -> float:

@@ -53,7 +53,10 @@ class Stream:
         """
         try:
             return await self._response.content.readany()
-        except (aiohttp.ClientError, TimeoutError) as error:
+        except TimeoutError as error:
+            message = f"nothing received from {self._server} for {self._stall_s:g} s"
+            raise errors.Timeout("watch", self._call.path, message) from error
+        except aiohttp.ClientError as error:
             raise errors.from_transport("watch", self._call.path, error, self._stall_s, self._server) from error
 
 
