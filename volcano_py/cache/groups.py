@@ -3,7 +3,7 @@
 from typing import Final
 
 from volcano_py.api.types import PodGroup, PriorityClass, Queue
-from volcano_py.cache.pods import seconds
+from volcano_py.cache.fields import int32, seconds
 from volcano_py.cache.requests import amounts, read_resource_list
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, QueueRecord
 
@@ -28,11 +28,11 @@ class PriorityTable:
         return self.default if found is None else found
 
     def set(self, entry: PriorityClass) -> None:
-        """Add or replace a class."""
+        """Add or replace a class; raise ValueError if its value cannot be a priority."""
         name = entry.metadata.name
-        self._values[name] = entry.value
+        value = self._values[name] = int32(entry.value, "value")
         if entry.global_default:
-            self._global[name] = entry.value
+            self._global[name] = value
         else:
             self._global.pop(name, None)
 
@@ -43,16 +43,18 @@ class PriorityTable:
 
 
 def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -> JobRecord:
-    """Return what a PodGroup is; raise QuantityError naming the field that cannot be read."""
+    """Return what a PodGroup is; raise ValueError naming the field that cannot be read."""
     meta, spec, status = group.metadata, group.spec, group.status
-    minimum = spec.min_resources
+    room = spec.min_resources
     return JobRecord(
         key=JobKey(meta.namespace, meta.name),
         uid=meta.uid,
         queue=spec.queue or default_queue,
-        min_available=spec.min_member,
-        task_min_available=spec.min_task_member,
-        min_resources=None if minimum is None else amounts(read_resource_list(minimum, "spec.minResources")),
+        min_available=int32(spec.min_member, "spec.minMember"),
+        task_min_available={
+            role: int32(minimum, f"spec.minTaskMember[{role}]") for role, minimum in spec.min_task_member.items()
+        },
+        min_resources=None if room is None else amounts(read_resource_list(room, "spec.minResources")),
         priority=priorities.value(spec.priority_class_name),
         creation=seconds(meta.creation_timestamp),
         phase=status.phase,

@@ -1,7 +1,6 @@
 """Pods as the core sees them: where one stands, what it is, and the shape it shares with its like."""
 
 from collections.abc import Collection
-from datetime import UTC, datetime
 from sys import intern
 from typing import Final
 
@@ -9,6 +8,7 @@ import msgspec
 
 from volcano_py.api import keys
 from volcano_py.api.types import NodeSelector, NodeSelectorTerm, Pod, PodSpec
+from volcano_py.cache.fields import int32, integer_or_none, seconds
 from volcano_py.cache.requests import SIDECAR, pod_request
 from volcano_py.model.objects import TaskRecord
 from volcano_py.model.shape import NodeTerm, Requirement, Shape, Tolerance
@@ -40,7 +40,7 @@ def is_terminal(pod: Pod) -> bool:
 
 
 def task_record(pod: Pod, scheduler_names: Collection[str]) -> TaskRecord:
-    """Return what a pod is; strings that many pods share are kept once."""
+    """Return what a pod is, strings that many share kept once; raise ValueError naming what cannot be read."""
     meta = pod.metadata
     annotations = meta.annotations
     group = annotations.get(keys.GROUP_NAME)
@@ -58,22 +58,12 @@ def task_record(pod: Pod, scheduler_names: Collection[str]) -> TaskRecord:
     )
 
 
-def seconds(moment: datetime | None) -> float:
-    """Return a time as seconds since the epoch, 0 for none; a time without a zone is UTC."""
-    if moment is None:
-        return 0.0
-    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
-
-
 def _priority(spec: int | None, annotation: str | None) -> int:
     """Return a task's priority; an annotation that is not an integer does not count (Volcano)."""
-    priority = _DEFAULT_PRIORITY if spec is None else spec
-    if annotation is None:
-        return priority
-    try:
-        return int(annotation)
-    except ValueError:
-        return priority
+    override = None if annotation is None else integer_or_none(annotation)
+    if override is not None:
+        return override
+    return _DEFAULT_PRIORITY if spec is None else int32(spec, "spec.priority")
 
 
 def _why_not_scheduled(pod: Pod) -> str:
@@ -87,7 +77,7 @@ class ShapeReader:
     """Makes the shape of a pod, and makes it once for pods of equal content.
 
     A decoded pod has nothing in common with its like but its text, so the fields that a shape is made of are
-    encoded again (2 us) and looked up; only a new text is worked through (80 us).
+    encoded again (1 us) and looked up; only a new text is worked through (25 us).
     """
 
     def __init__(self, capacity: int = 4096) -> None:
@@ -96,9 +86,22 @@ class ShapeReader:
         self._encode = msgspec.msgpack.Encoder().encode
 
     def shape(self, pod: Pod) -> Shape:
-        """Return the shape of a pod; raise QuantityError naming the field that cannot be read."""
+        """Return the shape of a pod; raise ValueError naming the field that cannot be read."""
         spec = pod.spec
-        content = self._encode(
+        try:
+            content = self._content(spec)
+        except OverflowError as error:
+            raise ValueError(f"spec: a number in it is too large ({error}): write a smaller one") from error
+        shape = self._shapes.get(content)
+        if shape is None:
+            shape = shape_of(spec)
+            if len(self._shapes) >= self._capacity:
+                del self._shapes[next(iter(self._shapes))]  # the oldest
+            self._shapes[content] = shape
+        return shape
+
+    def _content(self, spec: PodSpec) -> bytes:
+        return self._encode(
             (
                 spec.containers,
                 spec.init_containers,
@@ -113,13 +116,6 @@ class ShapeReader:
                 spec.scheduling_gates,
             )
         )
-        shape = self._shapes.get(content)
-        if shape is None:
-            shape = shape_of(spec)
-            if len(self._shapes) >= self._capacity:
-                del self._shapes[next(iter(self._shapes))]  # the oldest
-            self._shapes[content] = shape
-        return shape
 
 
 def shape_of(spec: PodSpec) -> Shape:

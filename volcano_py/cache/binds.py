@@ -1,0 +1,172 @@
+"""From a decision to an assumed bind, and from the API server's answer to its end.
+
+A decision was made on a snapshot; the cluster has moved on. A bind is refused if what it rests on is gone: its pod (or
+the pod waits no longer), its node (or the node closed, was cordoned, or changed its labels or taints), room on the
+node, or its PodGroup (or that asks for something else). The binds of one job in one batch stand or fall together, since
+they were chosen to bring the gang to its minimum; a refused gang is planned again by the next cycle. That a member
+outside the batch is lost meanwhile is no reason to refuse: a moment later it would be lost just as well.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import structlog
+
+from volcano_py.api.types import Pod
+from volcano_py.cache.changes import Change
+from volcano_py.cache.pod_intake import PodIntake
+from volcano_py.cache.state import ClusterState, SnapshotToken
+from volcano_py.ledger.ledger import Entry, Ledger
+from volcano_py.model.decisions import Bind
+from volcano_py.model.objects import JobKey, TaskRef
+from volcano_py.model.resources import EPSILON
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.runtime.clock import Clock
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """A bind that is counted on its node and may be sent."""
+
+    bind: Bind
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A bind that must not be sent, and why."""
+
+    bind: Bind
+    reason: str
+
+
+class Binds:
+    """Assumes binds and ends them."""
+
+    def __init__(self, state: ClusterState, ledger: Ledger, pods: PodIntake, clock: Clock) -> None:
+        self._state = state
+        self._store = state.store
+        self._ledger = ledger
+        self._pods = pods
+        self._clock = clock
+
+    def assume(self, batch: tuple[Bind, ...], decided_at: SnapshotToken) -> list[Assumed | Refused]:
+        """Count binds on their nodes; return an answer for each, in the order of the batch."""
+        by_job: dict[JobKey, list[Bind]] = {}
+        for bind in batch:
+            by_job.setdefault(bind.job, []).append(bind)
+        reasons: dict[str, str] = {}  # by uid
+        for job, binds in by_job.items():
+            reasons.update(self._assume_job(job, binds, decided_at))
+        if reasons:
+            self._state.note(Change.BIND_FAILED)
+            self._state.notify()
+        return [Refused(bind, reasons[bind.task.uid]) if bind.task.uid in reasons else Assumed(bind) for bind in batch]
+
+    def sent(self, task: TaskRef) -> None:
+        """Note that the request to bind a pod is on its way."""
+        self._ledger.sent(task.uid, self._clock.monotonic())
+
+    def bound(self, task: TaskRef) -> None:
+        """Note that the API server has bound a pod; the task stays BINDING until the watch shows it."""
+        self._ledger.acknowledged(task.uid, self._clock.monotonic())
+
+    def failed(self, task: TaskRef, why: str) -> None:
+        """Let a task wait again because its bind failed; nothing if the watch has meanwhile told better."""
+        entry = self._ledger.forget(task.uid)
+        if entry is not None:
+            log.info("bind failed", task=str(task), uid=task.uid, node=entry.node, reason=why)
+            self._pods.wait_again(task.uid)
+            self._state.notify()
+
+    def expired(self, now: float) -> list[Entry]:
+        """Return the binds that the watch should have confirmed by now; their pods are to be read again."""
+        return self._ledger.expired(now)
+
+    def resolve(self, task: TaskRef, pod: Pod | None) -> None:
+        """Take a pod as it was read again (None: there is none of this name) as the truth about its bind."""
+        if pod is None or pod.metadata.uid != task.uid:
+            self._pods.remove(task.uid)
+        else:
+            self._pods.apply(pod)
+            if self._ledger.forget(task.uid) is not None:
+                log.info("bind did not happen", task=str(task), uid=task.uid)
+                self._pods.wait_again(task.uid)
+        self._state.notify()
+
+    def _assume_job(self, job: JobKey, binds: list[Bind], decided_at: SnapshotToken) -> dict[str, str]:
+        """Assume all binds of one job or none; return why not, by uid."""
+        reasons = self._reasons(job, binds, decided_at)
+        if not reasons:
+            taken: list[Bind] = []
+            for bind in binds:
+                reason = self._take(bind)
+                if reason:
+                    reasons[bind.task.uid] = reason
+                    break
+                taken.append(bind)
+            if reasons:
+                for bind in reversed(taken):
+                    self._ledger.forget(bind.task.uid)
+                    self._give_back(bind)
+        if reasons:
+            uid, first = next(iter(reasons.items()))
+            name = next(bind.task for bind in binds if bind.task.uid == uid)
+            for bind in binds:
+                reasons.setdefault(bind.task.uid, f"refused with its gang, because of pod {name}: {first}")
+        return reasons
+
+    def _reasons(self, job: JobKey, binds: list[Bind], decided_at: SnapshotToken) -> dict[str, str]:
+        revision = self._state.group_revision(job)
+        if not revision:
+            return {bind.task.uid: f"PodGroup {job} is gone" for bind in binds}
+        if revision > decided_at:
+            return {bind.task.uid: f"PodGroup {job} was changed after the decision" for bind in binds}
+        found = ((bind, self._reason(bind, decided_at)) for bind in binds)
+        return {bind.task.uid: reason for bind, reason in found if reason}
+
+    def _reason(self, bind: Bind, decided_at: SnapshotToken) -> str:
+        """Return why what a bind rests on does not hold any more, "" if it does."""
+        task = bind.task
+        place = self._store.task(task.uid)
+        if place is None:
+            return f"pod {task} is gone"
+        if place.status is not TaskStatus.PENDING:
+            on = f" on node {place.node}" if place.node else ""
+            return f"pod {task} waits no longer: it is {place.status.label}{on}"
+        if place.record.key != bind.job:
+            return f"pod {task} has left PodGroup {bind.job}"
+        node = self._store.nodes.record(bind.node)
+        if node is None:
+            return f"node {bind.node} is gone"
+        if node.closed:
+            return f"node {bind.node} is closed: {node.closed}"
+        if self._state.node_revision(bind.node) > decided_at:
+            return f"node {bind.node} was changed after the decision"
+        return ""
+
+    def _take(self, bind: Bind) -> str:
+        """Put a task on its node; return what the node lacks if that is too much, the task then waits as before."""
+        place = self._store.task(bind.task.uid)
+        if place is None:
+            return f"pod {bind.task} is gone"
+        if place.status is not TaskStatus.PENDING:
+            return f"pod {bind.task} is bound twice in one batch"
+        nodes = self._store.nodes
+        row, n_resources = nodes.row(bind.node), len(self._store.resources)
+        before = nodes.block[:n_resources, row].copy()
+        self._state.move_task(place, TaskStatus.BINDING, bind.node)
+        after = nodes.block[:n_resources, row]
+        lacking = np.flatnonzero((after < before) & (after <= -EPSILON))
+        if lacking.size:
+            self._give_back(bind)
+            names = ", ".join(self._store.resources.names[resource] for resource in lacking)
+            return f"node {bind.node} has no room any more: Insufficient {names}"
+        self._ledger.assume(bind, self._state.generation(bind.job), self._clock.monotonic())
+        return ""
+
+    def _give_back(self, bind: Bind) -> None:
+        place = self._store.task(bind.task.uid)
+        if place is not None:
+            self._state.move_task(place, TaskStatus.PENDING, "")

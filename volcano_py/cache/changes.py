@@ -1,0 +1,37 @@
+"""What changed, told coarsely: enough to know whether another cycle could place something."""
+
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Final
+
+
+class Change(Enum):
+    """A kind of change of the cluster's state."""
+
+    POD_PENDING = auto()  # a pod of ours waits for a node, or asks for something else than before
+    POD_GONE = auto()  # a pod ended, was deleted or left its node: there is room, or one claim less
+    POD = auto()  # any other change of a pod: started, confirmed on its node, terminating, another condition
+    GROUP = auto()  # a PodGroup is new, asks for something else, is gone or became ours
+    GROUP_STATUS = auto()  # only the status of a PodGroup
+    QUEUE = auto()
+    PRIORITY = auto()  # jobs have another priority
+    NODE = auto()  # a node is new, or might take what it did not take before
+    NODE_WORSE = auto()  # a node changed in a way that can only hinder
+    BIND_FAILED = auto()  # an assumed bind was refused or failed: its pod waits again
+
+
+HELPFUL: Final = frozenset(
+    {
+        Change.POD_PENDING,
+        Change.POD_GONE,
+        Change.GROUP,
+        Change.QUEUE,
+        Change.PRIORITY,
+        Change.NODE,
+        Change.BIND_FAILED,
+    }
+)
+"""The changes after which a pending job might be placed; the others only make its status out of date."""
+
+ChangeCallback = Callable[[frozenset[Change]], None]
+"""Told once per batch of events, on the thread that owns the cache."""

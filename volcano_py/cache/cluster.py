@@ -1,0 +1,136 @@
+"""The cluster as the scheduler knows it: fed by watches, asked for snapshots, told of binds.
+
+One thread, the event loop's, owns it. Snapshots are private copies and may go anywhere.
+"""
+
+from collections.abc import Collection
+
+from volcano_py.api import keys
+from volcano_py.api.types import Pod
+from volcano_py.cache.binds import Assumed, Binds, Refused
+from volcano_py.cache.changes import ChangeCallback
+from volcano_py.cache.group_intake import GroupIntake, PriorityIntake, QueueIntake
+from volcano_py.cache.groups import PriorityTable
+from volcano_py.cache.node_intake import NodeIntake
+from volcano_py.cache.pod_intake import PodIntake
+from volcano_py.cache.state import ClusterState, SnapshotToken
+from volcano_py.cache.unreadable import Unreadable, UnreadableBook, UnreadableCallback
+from volcano_py.ledger.ledger import Entry, Ledger, Patience
+from volcano_py.model.decisions import Bind
+from volcano_py.model.objects import JobKey, TaskRef
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.runtime.clock import Clock, RealClock
+from volcano_py.snapshot.columns import Snapshot
+from volcano_py.snapshot.store import ClusterStore
+
+
+class ClusterCache:
+    """Takes events of five resources, gives snapshots, and knows which binds are assumed.
+
+    ``pods``, ``nodes``, ``groups``, ``queues`` and ``priority_classes`` are the event handlers of their reflectors.
+    """
+
+    def __init__(
+        self,
+        *,
+        scheduler_names: Collection[str] = (keys.SCHEDULER_NAME,),
+        default_queue: str = keys.DEFAULT_QUEUE,
+        clock: Clock | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        self.ledger = Ledger(patience)
+        self._clock: Clock = clock or RealClock()
+        self._state = ClusterState()
+        self._book = UnreadableBook()
+        priorities = PriorityTable()
+        self.nodes = NodeIntake(self._state, self._book)
+        self.groups = GroupIntake(self._state, self._book, priorities, default_queue)
+        self.queues = QueueIntake(self._state, self._book)
+        self.priority_classes = PriorityIntake(self._state, self._book, priorities, self.groups)
+        self.pods = PodIntake(self._state, self._book, self.ledger, self.nodes, self.groups, scheduler_names)
+        self._binds = Binds(self._state, self.ledger, self.pods, self._clock)
+
+    # What there is
+
+    @property
+    def store(self) -> ClusterStore:
+        """The columns that snapshots are taken of; only to be looked at."""
+        return self._state.store
+
+    @property
+    def token(self) -> SnapshotToken:
+        """Which state this is; read it together with `snapshot` and give it back to `assume`."""
+        return SnapshotToken(self._state.revision)
+
+    def snapshot(self) -> Snapshot:
+        """Return a private copy of everything."""
+        return self._state.store.snapshot()
+
+    def generation(self, key: JobKey) -> int:
+        """Return a number that grows with every change of a PodGroup's demand or of its pods, our binds excepted."""
+        return self._state.generation(key)
+
+    def bound_pods(self) -> int:
+        """Return how many pods stand on a node and have not ended, those that cannot be read included.
+
+        An API server that is asked for pods with ``spec.nodeName!=`` and a phase other than Succeeded and Failed
+        counts the same, once every event has arrived.
+        """
+        return self._state.bound_pods + self.pods.unreadable_bound_pods()
+
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        """Return what cannot be read now, by kind, namespace and name."""
+        return self._book.entries()
+
+    # Who wants to know
+
+    def on_change(self, callback: ChangeCallback) -> None:
+        """Tell a callback after every batch of events what kinds of changes it held; see `changes.HELPFUL`."""
+        self._state.subscribe(callback)
+
+    def on_unreadable(self, callback: UnreadableCallback) -> None:
+        """Tell a callback of every object that cannot be read, once per reason."""
+        self._book.subscribe(callback)
+
+    # Binds
+
+    def assume(self, batch: tuple[Bind, ...], decided_at: SnapshotToken) -> list[Assumed | Refused]:
+        """Count the binds of one batch on their nodes, those of a job all or none; return an answer for each."""
+        return self._binds.assume(batch, decided_at)
+
+    def sent(self, task: TaskRef) -> None:
+        """Note that the request to bind a pod is on its way."""
+        self._binds.sent(task)
+
+    def bound(self, task: TaskRef) -> None:
+        """Note that the API server has bound a pod; the task stays BINDING until the watch shows it."""
+        self._binds.bound(task)
+
+    def bind_failed(self, task: TaskRef, why: str) -> None:
+        """Let a task wait again because its bind failed; nothing if the watch has meanwhile told better."""
+        self._binds.failed(task, why)
+
+    def expired(self, now: float | None = None) -> list[Entry]:
+        """Return the binds that the watch should have confirmed by now; read their pods again and `resolve` them."""
+        return self._binds.expired(self._clock.monotonic() if now is None else now)
+
+    def resolve(self, task: TaskRef, pod: Pod | None) -> None:
+        """Take a pod as it was read again, None if there is none of this name, as the truth about its bind."""
+        self._binds.resolve(task, pod)
+
+    def validate(self) -> None:
+        """Raise AssertionError if what is assumed and what is counted contradict each other."""
+        self.ledger.validate()
+        assumed = {entry.task.uid: entry.node for entry in self.ledger}
+        columns = self.snapshot().tasks
+        records = [(record, status) for record, status in zip(columns.records, columns.status, strict=False) if record]
+        binding = {record.uid for record, status in records if status == TaskStatus.BINDING}
+        if binding != set(assumed):
+            raise AssertionError(f"BINDING are {sorted(binding)}, the ledger has {sorted(assumed)}")
+        for uid, node in assumed.items():
+            place = self.store.task(uid)
+            if place is None or place.node != node:
+                raise AssertionError(f"the ledger has pod {uid} on node {node}, the store {place}")
+        stand = sum(1 for record, _ in records if (place := self.store.task(record.uid)) and place.node)
+        if stand - len(binding) != self._state.bound_pods:
+            raise AssertionError(f"{stand - len(binding)} pods stand on nodes, {self._state.bound_pods} were counted")

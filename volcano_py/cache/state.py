@@ -1,0 +1,145 @@
+"""What the intakes of all resources share: the store, revisions, what changed, how many pods stand on nodes."""
+
+from typing import NewType
+
+from volcano_py.cache.changes import Change, ChangeCallback
+from volcano_py.model.objects import JobKey, TaskRecord
+from volcano_py.model.shape import Shape
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot.store import ClusterStore, TaskPlace
+
+SnapshotToken = NewType("SnapshotToken", int)
+"""The revision of the state that a decision was made on."""
+
+
+class _JobTrack:
+    """What is remembered of a job beside its record."""
+
+    __slots__ = ("generation", "group_revision", "has_group", "members")
+
+    def __init__(self) -> None:
+        self.generation = 0  # revision of the last change of the PodGroup's demand or of its members
+        self.group_revision = 0  # revision of the last change of the PodGroup's demand
+        self.has_group = False
+        self.members = 0
+
+
+class ClusterState:
+    """The store and what the cache has to know beyond it; owned by one thread, like the store."""
+
+    def __init__(self) -> None:
+        self.store = ClusterStore()
+        self.revision = 1
+        self.bound_pods = 0
+        """Pods in the store that stand on a node because the API server said so; assumed ones do not count."""
+        self._jobs: dict[JobKey, _JobTrack] = {}
+        self._node_revisions: dict[str, int] = {}
+        self._changes: set[Change] = set()
+        self._callbacks: list[ChangeCallback] = []
+
+    # Change notices
+
+    def subscribe(self, callback: ChangeCallback) -> None:
+        """Tell a callback what every batch changed."""
+        self._callbacks.append(callback)
+
+    def note(self, change: Change) -> None:
+        """Remember a change until the end of the batch."""
+        self._changes.add(change)
+
+    def notify(self) -> None:
+        """Tell what changed since the last time."""
+        if self._changes:
+            changes, self._changes = frozenset(self._changes), set()
+            for callback in self._callbacks:
+                callback(changes)
+
+    # Revisions
+
+    def advance(self) -> int:
+        """Return a revision that is higher than all before."""
+        self.revision += 1
+        return self.revision
+
+    def generation(self, key: JobKey) -> int:
+        """Return the revision of the last change of a job's demand or members, 0 for a job nobody knows."""
+        track = self._jobs.get(key)
+        return 0 if track is None else track.generation
+
+    def group_revision(self, key: JobKey) -> int:
+        """Return the revision of the last change of what a PodGroup asks for, 0 if there is none."""
+        track = self._jobs.get(key)
+        return 0 if track is None or not track.has_group else track.group_revision
+
+    def node_revision(self, name: str) -> int:
+        """Return the revision of the last change of a node that may turn a yes into a no, 0 for an unknown node."""
+        return self._node_revisions.get(name, 0)
+
+    def touch_job(self, key: JobKey | None) -> None:
+        """Give a job a new generation."""
+        if key is not None:
+            self._track(key).generation = self.advance()
+
+    def touch_group(self, key: JobKey, *, present: bool) -> None:
+        """Note that what a PodGroup asks for has changed, or that it is gone."""
+        track = self._track(key)
+        track.generation = track.group_revision = self.advance()
+        track.has_group = present
+        self._drop_if_unused(key, track)
+
+    def touch_node(self, name: str, *, present: bool) -> None:
+        """Note that a node may refuse what it would have taken, or that it is gone."""
+        if present:
+            self._node_revisions[name] = self.advance()
+        else:
+            self._node_revisions.pop(name, None)
+
+    # Tasks
+
+    def set_task(
+        self, before: TaskPlace | None, record: TaskRecord, shape: Shape, status: TaskStatus, node: str
+    ) -> None:
+        """Add or replace a task; ``before`` is where the store has it now."""
+        self.store.set_task(record, shape, status, node)
+        self.bound_pods += _stands(status, node) - (before is not None and _stands(before.status, before.node))
+        if before is None:
+            self._join(record.key)
+        elif before.record.job != record.job:
+            self._join(record.key)
+            self._leave(before.record.key)
+
+    def move_task(self, before: TaskPlace, status: TaskStatus, node: str) -> None:
+        """Change where a task stands."""
+        self.store.move_task(before.record.uid, status, node)
+        self.bound_pods += _stands(status, node) - _stands(before.status, before.node)
+
+    def drop_task(self, before: TaskPlace) -> None:
+        """Forget a task."""
+        self.store.remove_task(before.record.uid)
+        self.bound_pods -= _stands(before.status, before.node)
+        self._leave(before.record.key)
+
+    def _track(self, key: JobKey) -> _JobTrack:
+        track = self._jobs.get(key)
+        if track is None:
+            track = self._jobs[key] = _JobTrack()
+        return track
+
+    def _join(self, key: JobKey | None) -> None:
+        if key is not None:
+            self._track(key).members += 1
+
+    def _leave(self, key: JobKey | None) -> None:
+        if key is not None:
+            track = self._track(key)
+            track.members -= 1
+            track.generation = self.advance()
+            self._drop_if_unused(key, track)
+
+    def _drop_if_unused(self, key: JobKey, track: _JobTrack) -> None:
+        if not track.members and not track.has_group:
+            del self._jobs[key]
+
+
+def _stands(status: TaskStatus, node: str) -> bool:
+    return bool(node) and status is not TaskStatus.BINDING
