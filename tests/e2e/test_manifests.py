@@ -1,4 +1,4 @@
-"""What `manifests/` installs, on a real API server: custom resources as users know them, and exactly the rights used."""
+"""What `manifests/` installs, on a real API server: resources as users know them, and exactly the rights used."""
 
 from __future__ import annotations
 
