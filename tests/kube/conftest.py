@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
+from volcano_py.runtime.clock import FakeClock
 
 from tests.kube.fake_api import FakeApi, a_server
+from tests.kube.reflecting import Recorder
 
 
 @pytest.fixture
@@ -21,3 +23,13 @@ async def api() -> AsyncIterator[FakeApi]:
 async def client(api: FakeApi) -> AsyncIterator[ApiClient]:
     async with ApiClient(Credentials(api.url), timeout_s=5) as client:
         yield client
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()

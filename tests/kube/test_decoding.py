@@ -1,5 +1,7 @@
 """What does not fit its type is told apart and described."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from volcano_py.api.types import Pod, Status
@@ -69,7 +71,7 @@ def test_what_is_no_line_of_a_watch_is_malformed(data: bytes) -> None:
         pytest.param({"parts": "x" * 500}, "parts", '"' + "x" * 199 + "...", id="long-value"),
     ],
 )
-def test_an_unreadable_object_is_named_with_field_and_value(fields: dict[str, object], field: str, value: str) -> None:
+def test_an_unreadable_object_is_named_with_field_and_value(fields: dict[str, Any], field: str, value: str) -> None:
     bad = LineDecoder(Widget).decode(line("MODIFIED", a_widget("a", 2, **fields)))
 
     assert isinstance(bad, Undecodable)

@@ -136,8 +136,8 @@ def test_the_handler_ends_up_knowing_what_the_server_has(steps: list[tuple[str, 
 
 
 def test_an_event_names_its_object_with_and_without_namespace() -> None:
-    spaced = Event(EventType.ADDED, "ns/a", "u", None, 0.0, False)
-    plain = Event(EventType.ADDED, "n1", "u", None, 0.0, False)
+    spaced = Event[Widget](EventType.ADDED, "ns/a", "u", None, 0.0, False)
+    plain = Event[Widget](EventType.ADDED, "n1", "u", None, 0.0, False)
 
     assert (spaced.namespace, spaced.name) == ("ns", "a")
     assert (plain.namespace, plain.name) == ("", "n1")
