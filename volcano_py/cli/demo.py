@@ -1,0 +1,119 @@
+"""`volcano-py demo`: draws the demo while it runs and tells at the end, in numbers, what happened."""
+
+import asyncio
+import sys
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+from volcano_py.apiserver import PortInUse
+from volcano_py.local.demo import DemoOptions, DemoResult, Frame, run_demo
+from volcano_py.local.workload import GPU_GANG, GPU_PODS, TRAINING_JOBS, JobView
+
+_BAR = 16
+
+
+def demo(options: DemoOptions) -> int:
+    """Run the demo in this terminal; return the exit code."""
+    console = Console()
+    mode = "with gang scheduling" if options.gang else "WITHOUT the gang plugin"
+    console.print(f"[bold]volcano_py demo[/], {mode}: an API server, 17 nodes and the scheduler in this process.")
+    console.print(
+        f"{TRAINING_JOBS} training jobs of 2 ps + 4 workers (10 CPU) on 16 CPUs; {GPU_PODS} pods on 99 GPUs.\n"
+    )
+    try:
+        if console.is_terminal:
+            with Live(console=console, refresh_per_second=8, transient=False) as live:
+                result = asyncio.run(run_demo(options, lambda frame: live.update(_screen(frame))))
+        else:
+            result = asyncio.run(run_demo(options, _Lines(console)))
+    except PortInUse as error:
+        console.print(f"[red]{error.strerror}[/]: volcano-py demo --port 0", style="red", highlight=False)
+        return 1
+    except KeyboardInterrupt:
+        console.print("\nstopped: nothing is left running")
+        return 130
+    console.print()
+    for line in _account(options, result):
+        console.print(line, highlight=False)
+    return 0
+
+
+class _Lines:
+    """Where there is no terminal: a line whenever something has changed."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._last: tuple[tuple[str, str, int, int], ...] = ()
+
+    def __call__(self, frame: Frame) -> None:
+        now = tuple((job.name, job.phase, job.placed, job.ended) for job in frame.jobs)
+        if now != self._last:
+            self._last = now
+            jobs = "  ".join(f"{job.name} {_short(job)}" for job in frame.jobs)
+            print(f"{frame.seconds:5.1f} s  {jobs}", file=sys.stdout, flush=True)
+
+
+def _short(job: JobView) -> str:
+    return "ended" if job.ended == job.pods else f"{job.placed}/{job.minimum}"
+
+
+def _screen(frame: Frame) -> Group:
+    jobs = Table(box=None, padding=(0, 2), title=f"{frame.seconds:5.1f} s   {frame.note}", title_justify="left")
+    for header in ("job", "phase", "placed/min", "", "why it waits"):
+        jobs.add_column(header, no_wrap=True, overflow="ellipsis")
+    for job in frame.jobs:
+        colour = "green" if job.placed >= job.minimum else ("yellow" if job.placed else "dim")
+        why = "" if job.placed >= job.minimum else job.why.rpartition("Origin reason is ")[2]
+        state = "ended" if job.ended == job.pods else job.phase
+        jobs.add_row(job.name, state, f"{job.placed}/{job.minimum}", _bar(job.placed / job.pods, colour), Text(why))
+    nodes = Table(box=None, padding=(0, 2))
+    for header in ("node", "used", "", "node", "used", ""):
+        nodes.add_column(header, no_wrap=True)
+    cells = [
+        (name, f"{used:g}/{has:g} {'GPU' if 'gpu' in resource else 'CPU'}", _bar(used / has, "cyan"))
+        for name, resource, used, has in frame.nodes
+    ]
+    half = (len(cells) + 1) // 2
+    for i in range(half):
+        right = cells[i + half] if i + half < len(cells) else ("", "", Text())
+        nodes.add_row(*cells[i], *right)
+    return Group(jobs, Text(), nodes)
+
+
+def _bar(share: float, colour: str) -> Text:
+    full = round(min(max(share, 0.0), 1.0) * _BAR)
+    return Text("█" * full, style=colour) + Text("·" * (_BAR - full), style="dim")
+
+
+def _account(options: DemoOptions, result: DemoResult) -> list[str]:
+    """Return what happened, without gloss."""
+    lines = [f"[bold]What happened[/] in {result.seconds:.1f} s, on the API server at {result.url}:"]
+    ended = len(result.ended)
+    if ended == TRAINING_JOBS:
+        ideal = ended * options.run_time_s
+        lines.append(
+            f"  - all {ended} training jobs ended; their work alone, one after the other, is {ideal:.0f} s; "
+            f"jobs left holding part of their pods at one time: {result.partly_placed}"
+        )
+    else:
+        lines.append(f"  - {ended} of {TRAINING_JOBS} training jobs ended, then nothing moved any more")
+        lines += [
+            f"    {job.name} holds {job.placed} of {job.minimum} pods and waits for the rest" for job in result.stuck
+        ]
+    lines.append(f"  - {GPU_GANG} before the hundredth GPU: {result.gpus_bound_before} of {GPU_PODS} pods bound")
+    if result.why_gpu:
+        lines.append(f"    its PodGroup said: {result.why_gpu}")
+    if result.gpu_seconds is not None:
+        lines.append(f"    {result.gpu_seconds:.1f} s after that GPU came, all {GPU_PODS} were bound")
+    lines.append(
+        f"  - the scheduler wrote {result.bindings} bindings and {result.other_writes} statuses, conditions and events"
+    )
+    lines.append("")
+    if options.gang:
+        lines.append("Next: [bold]volcano-py demo --without-gang[/] shows what goes wrong without it;")
+    else:
+        lines.append("Next: [bold]volcano-py demo[/] shows the same with the gang plugin;")
+    lines.append("      [bold]vc-scheduler --kubeconfig ...[/] runs the scheduler on a cluster of yours (README).")
+    return lines

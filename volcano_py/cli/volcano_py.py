@@ -1,0 +1,37 @@
+"""The `volcano-py` command."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import volcano_py
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a subcommand and return the exit code."""
+    options = _parser().parse_args(arguments)
+    from volcano_py.cli.demo import demo
+    from volcano_py.local.demo import DemoOptions
+
+    return demo(DemoOptions(port=options.port, gang=not options.without_gang, give_up_s=options.give_up))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="volcano-py", description="A batch scheduler for Kubernetes, without a cluster."
+    )
+    parser.add_argument("--version", action="version", version=f"volcano_py {volcano_py.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    demo = commands.add_parser(
+        "demo", help="an API server, nodes and the scheduler in one process, with two gang scheduling cases"
+    )
+    demo.add_argument("--port", type=int, default=0, help="port of the API server; 0 takes a free one (default)")
+    demo.add_argument(
+        "--without-gang", action="store_true", help="leave the gang plugin out and see jobs block each other"
+    )
+    demo.add_argument("--give-up", type=float, default=45.0, metavar="SECONDS", help="end then (default: %(default)s)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""The demo: both cases on one local system, watched while they run, with an account of what happened at the end."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from volcano_py.api import keys
+from volcano_py.local import objects, workload
+from volcano_py.local.cluster import LocalCluster
+from volcano_py.local.scheduler import local_scheduler
+from volcano_py.local.workload import JobView
+
+POLL_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """What can be chosen."""
+
+    port: int = 0  # of the API server, 0 takes a free one
+    gang: bool = True  # with the gang plugin
+    run_time_s: float = 3.0  # how long a training job works once all its pods run
+    give_up_s: float = 45.0  # the demo ends then, whatever has happened
+
+
+@dataclass(slots=True)
+class DemoResult:
+    """What happened, in numbers."""
+
+    url: str = ""
+    seconds: float = 0.0
+    ended: list[str] = field(default_factory=list)  # training jobs that ended, in order
+    stuck: list[JobView] = field(default_factory=list)  # jobs that hold room and wait, when the demo gave up
+    partly_placed: int = 0  # most training jobs seen holding some of their pods' room but not all, at one time
+    gpus_bound_before: int = 0  # GPU pods bound while a GPU was missing
+    why_gpu: str = ""
+    gpu_seconds: float | None = None  # from the hundredth GPU to the hundredth bind
+    bindings: int = 0
+    other_writes: int = 0  # PodGroup statuses, pod conditions and events by the scheduler
+
+
+@dataclass(slots=True)
+class Frame:
+    """What the table shows at one moment."""
+
+    seconds: float
+    jobs: list[JobView]
+    nodes: list[tuple[str, str, float, float]]
+    note: str
+
+
+async def run_demo(options: DemoOptions, show: Callable[[Frame], None]) -> DemoResult:
+    """Run the demo and return its account; ``show`` is called with every new frame."""
+    result = DemoResult()
+    async with LocalCluster(options.port) as cluster, local_scheduler(cluster.url, gang=options.gang):
+        result.url = cluster.url
+        for obj in (*workload.nodes(), *workload.training_jobs(), *workload.gpu_gang()):
+            if obj["kind"] == "Pod" or obj["kind"] == "PodGroup":
+                await asyncio.sleep(0)  # let the others have a turn: they share this process
+            cluster.create(obj)
+        await _Run(options, cluster, result, show).until_done()
+        result.bindings, result.other_writes = _writes(cluster.writes)
+    return result
+
+
+class _Run:
+    """The program inside the pods, and the spectator."""
+
+    def __init__(
+        self, options: DemoOptions, cluster: LocalCluster, result: DemoResult, show: Callable[[Frame], None]
+    ) -> None:
+        self._options = options
+        self._cluster = cluster
+        self._result = result
+        self._show = show
+        self._started = time.monotonic()
+        self._working: dict[str, float] = {}  # training job -> when all its pods were running
+        self._gpu_added: float | None = None
+
+    async def until_done(self) -> None:
+        """Look, act and show until every job has what it came for, or time is up."""
+        while True:
+            now = time.monotonic() - self._started
+            views = workload.jobs(self._cluster)
+            await self._work(views, now)
+            self._watch_gpus(views, now)
+            self._result.seconds = now
+            self._show(Frame(now, views, workload.usage(self._cluster), self._note()))
+            training = [view for view in views if view.name != workload.GPU_GANG]
+            partly = [view for view in training if 0 < view.placed - view.ended < view.minimum and not view.ended]
+            self._result.partly_placed = max(self._result.partly_placed, len(partly) if self._settled(partly) else 0)
+            if len(self._result.ended) == workload.TRAINING_JOBS and self._result.gpu_seconds is not None:
+                return
+            if now > self._options.give_up_s:
+                self._result.stuck = partly
+                return
+            await asyncio.sleep(POLL_S)
+
+    def _settled(self, partly: list[JobView]) -> bool:
+        """Say whether these jobs are really left in part: a gang that is just being bound is not."""
+        return any(view.running == view.placed for view in partly)
+
+    async def _work(self, views: list[JobView], now: float) -> None:
+        for view in views:
+            if view.name == workload.GPU_GANG or view.name in self._result.ended:
+                continue
+            if view.running == view.pods:
+                started = self._working.setdefault(view.name, now)
+                if now - started >= self._options.run_time_s:
+                    await self._cluster.finish(self._pods_of(view.name))
+                    self._result.ended.append(view.name)
+
+    def _pods_of(self, group: str) -> list[objects.Obj]:
+        return [pod for pod in self._cluster.pods() if pod["metadata"]["annotations"].get(keys.GROUP_NAME) == group]
+
+    def _watch_gpus(self, views: list[JobView], now: float) -> None:
+        gang = next((view for view in views if view.name == workload.GPU_GANG), None)
+        if gang is None:
+            return
+        if self._gpu_added is None:
+            self._result.gpus_bound_before = gang.placed
+            # The reason is what the user would read; the GPU comes once it is written, or after some seconds.
+            if (gang.why and now > self._options.run_time_s) or now > 3 * self._options.run_time_s:
+                self._result.why_gpu = gang.why
+                self._cluster.create(workload.hundredth_gpu())
+                self._gpu_added = now
+        elif self._result.gpu_seconds is None and gang.placed == gang.pods:
+            self._result.gpu_seconds = now - self._gpu_added
+
+    def _note(self) -> str:
+        if self._gpu_added is None:
+            return f"{workload.GPU_PODS} pods of one GPU each, 99 GPUs: the gang waits whole"
+        if self._result.gpu_seconds is None:
+            return "a node with the hundredth GPU has been added"
+        return f"the gang of {workload.GPU_PODS} is bound; the training jobs take turns, whole"
+
+
+def _writes(counts: Mapping[tuple[str, str], int]) -> tuple[int, int]:
+    """Return the scheduler's bindings and its other writes: in this process nobody else writes over HTTP."""
+    bindings = sum(count for (_, resource), count in counts.items() if resource == "pods/binding")
+    return bindings, sum(counts.values()) - bindings

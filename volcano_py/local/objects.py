@@ -1,0 +1,61 @@
+"""Objects of the demo as a user would write them, in wire form."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from volcano_py.api import keys
+
+NAMESPACE: Final = "default"
+GPU: Final = "nvidia.com/gpu"
+
+Obj = dict[str, Any]
+
+
+def node(name: str, resources: Mapping[str, str], taints: tuple[Obj, ...] = ()) -> Obj:
+    """Return a node that has these resources and room for 110 pods."""
+    has = {keys.PODS: "110", **resources}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {keys.LABEL_HOSTNAME: name}},
+        "spec": {"taints": list(taints)} if taints else {},
+        "status": {"capacity": dict(has), "allocatable": dict(has)},
+    }
+
+
+def queue(name: str) -> Obj:
+    """Return a queue."""
+    api_version = f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}"
+    return {"apiVersion": api_version, "kind": "Queue", "metadata": {"name": name}, "spec": {"weight": 1}}
+
+
+def pod_group(name: str, min_member: int) -> Obj:
+    """Return the PodGroup of a gang."""
+    return {
+        "apiVersion": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"minMember": min_member, "queue": keys.DEFAULT_QUEUE},
+    }
+
+
+def pod(name: str, group: str, role: str, requests: Mapping[str, str], tolerations: tuple[Obj, ...] = ()) -> Obj:
+    """Return a pod of a gang that runs until somebody ends it."""
+    resources: Obj = {"requests": dict(requests)}
+    if GPU in requests:
+        resources["limits"] = {GPU: requests[GPU]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "annotations": {keys.GROUP_NAME: group, keys.TASK_SPEC: role},
+        },
+        "spec": {
+            "schedulerName": keys.SCHEDULER_NAME,
+            "restartPolicy": "Never",
+            "tolerations": list(tolerations),
+            "containers": [{"name": role, "image": "demo", "command": ["train"], "resources": resources}],
+        },
+    }
