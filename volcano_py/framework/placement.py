@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from volcano_py.framework.statement import Statement
 
 _LEVELS_AT_ONCE: Final = 64  # how deep one node is looked into at a time
-_MAX_TABLE: Final = 200_000  # nodes times levels of the first look
+_FIRST_LOOK: Final = 1024  # nodes times levels of the first look, unless an even spread needs more
 
 
 class Placement:
@@ -85,8 +85,7 @@ class Placement:
         nodes = self._top(state.ranked, wanted)
         if not len(nodes):
             return nodes
-        depth = min(wanted, _LEVELS_AT_ONCE, max(2, -(-wanted // len(nodes)) + 1), max(2, _MAX_TABLE // len(nodes)))
-        table = _Levels(state, nodes, delta, depth)
+        table = _Levels(state, nodes, delta, wanted)
         # Entries: (minus score, place in tie order, tasks placed there by this call). Ties never reach the third.
         heap = [(-score, place, 0) for place, score in enumerate(table.first)]
         heapq.heapify(heap)
@@ -127,22 +126,31 @@ def _best_of(rows: Rows, scores: Floats, wanted: int) -> Rows:
 
 
 class _Levels:
-    """Scores of some nodes with 0, 1, 2, ... more tasks of the shape on them, looked up in blocks."""
+    """Scores of some nodes with 0, 1, 2, ... more tasks of the shape on them, looked up in blocks.
 
-    __slots__ = ("_delta", "_nodes", "_scores", "_state", "first")
+    The first look covers every node as deep as a few thousand entries allow: one wide array operation costs as much as
+    a handful of narrow ones. A node that fills up further is looked into by itself.
+    """
 
-    def __init__(self, state: Candidates, nodes: Rows, delta: Floats, depth: int) -> None:
+    __slots__ = ("_delta", "_known", "_nodes", "_state", "_table", "first")
+
+    def __init__(self, state: Candidates, nodes: Rows, delta: Floats, wanted: int) -> None:
         self._state = state
         self._nodes = nodes
         self._delta = delta
         self.first: list[float] = state.ranked[nodes].tolist()
-        levels = np.repeat(np.arange(1, depth), len(nodes))
-        deeper = state.after(np.tile(nodes, depth - 1), levels, delta).reshape(depth - 1, len(nodes))
-        self._scores: list[list[float]] = deeper.T.tolist()  # per node: levels 1, 2, ...
+        even = -(-wanted // len(nodes)) + 1
+        depth = min(wanted, _LEVELS_AT_ONCE, max(even, _FIRST_LOOK // len(nodes)))
+        levels = np.tile(np.arange(1, depth), len(nodes))
+        rows = np.repeat(nodes, depth - 1)
+        self._table = state.after(rows, levels, delta).reshape(len(nodes), depth - 1)
+        self._known: dict[int, list[float]] = {}  # node's place -> scores at levels 1, 2, ...
 
     def score(self, place: int, copies: int) -> float:
         """Return the score of a node that already took ``copies`` tasks, minus infinity if it takes no more."""
-        known = self._scores[place]
+        known = self._known.get(place)
+        if known is None:
+            known = self._known[place] = self._table[place].tolist()
         if copies > len(known):
             levels = np.arange(len(known) + 1, len(known) + 1 + _LEVELS_AT_ONCE)
             rows = np.full(_LEVELS_AT_ONCE, self._nodes[place])
