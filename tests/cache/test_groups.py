@@ -1,0 +1,101 @@
+import msgspec
+import pytest
+from volcano_py.api.types import Condition, PodGroup
+from volcano_py.cache.groups import PriorityTable, job_record, queue_record
+from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, QueueRecord
+from volcano_py.testing import a_group, a_priority_class, a_queue
+from volcano_py.testing.objects import EPOCH
+
+
+def a_table(*classes: tuple[str, int, bool]) -> PriorityTable:
+    table = PriorityTable()
+    for name, value, is_default in classes:
+        table.set(a_priority_class(name, value, global_default=is_default))
+    return table
+
+
+def test_a_record_says_what_a_pod_group_asks_for_and_where_it_stands() -> None:
+    group = a_group(
+        "train",
+        namespace="ml",
+        queue="research",
+        min_available=3,
+        min_task_member={"ps": 1},
+        min_resources={"cpu": "1500m", "nvidia.com/gpu": 2},
+        priority_class="high",
+        phase="Inqueue",
+        created=2,
+    )
+    status = msgspec.structs.replace(
+        group.status,
+        running=1,
+        conditions=[Condition(type="Unschedulable", status="True", reason="R", message="M", transition_id="7")],
+    )
+    group = msgspec.structs.replace(group, status=status)
+
+    assert job_record(group, a_table(("high", 100, False)), "default") == JobRecord(
+        key=JobKey("ml", "train"),
+        uid="uid-ml-train",
+        queue="research",
+        min_available=3,
+        task_min_available={"ps": 1},
+        min_resources={"cpu": 1500.0, "nvidia.com/gpu": 2000.0},
+        priority=100,
+        creation=EPOCH.timestamp() + 2,
+        phase="Inqueue",
+        conditions=(GroupCondition("Unschedulable", True, "R", "M", "7"),),
+        running=1,
+    )
+
+
+def test_an_empty_queue_is_the_default_queue() -> None:
+    assert job_record(a_group(queue=""), PriorityTable(), "shared").queue == "shared"
+
+
+def test_no_minimum_resources_is_not_zero_resources() -> None:
+    assert job_record(a_group(), PriorityTable(), "default").min_resources is None
+    assert job_record(a_group(min_resources={}), PriorityTable(), "default").min_resources == {}
+
+
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        pytest.param(a_group(min_resources={"cpu": "lots"}), r"^spec\.minResources\[cpu\]: 'lots'", id="quantity"),
+        pytest.param(a_group(min_available=2**40), r"^spec\.minMember: 1099511627776 does not fit", id="min-member"),
+        pytest.param(
+            a_group(min_task_member={"ps": 2**31}), r"^spec\.minTaskMember\[ps\]: 2147483648", id="min-task-member"
+        ),
+    ],
+)
+def test_a_field_that_cannot_be_read_is_named(group: PodGroup, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        job_record(group, PriorityTable(), "default")
+
+
+@pytest.mark.parametrize(
+    ("classes", "name", "value"),
+    [
+        pytest.param([], "", 0, id="no-classes"),
+        pytest.param([("high", 9, False)], "high", 9, id="named"),
+        pytest.param([("high", 9, False)], "missing", 0, id="unknown"),
+        pytest.param([("base", 5, True)], "", 5, id="global-default"),
+        pytest.param([("base", 5, True)], "missing", 5, id="unknown-counts-as-none"),
+        pytest.param([("base", 5, True), ("other", 3, True)], "", 3, id="the-least-of-two-defaults"),
+        pytest.param([("base", 5, True), ("base", 5, False)], "", 0, id="a-default-no-more"),
+    ],
+)
+def test_priority_of_a_class(classes: list[tuple[str, int, bool]], name: str, value: int) -> None:
+    assert a_table(*classes).value(name) == value
+
+
+def test_a_class_that_is_gone_counts_no_more() -> None:
+    table = a_table(("base", 5, True))
+    table.remove("base")
+
+    assert (table.value("base"), table.default) == (0, 0)
+
+
+def test_a_queue_record() -> None:
+    assert queue_record(a_queue("q", weight=3, priority=2, state="Closed", created=1)) == QueueRecord(
+        name="q", uid="uid-q", weight=3, priority=2, creation=EPOCH.timestamp() + 1, state="Closed"
+    )

@@ -1,0 +1,287 @@
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+from volcano_py.api.types import Condition, Pod, PodStatus
+from volcano_py.cache.fields import seconds
+from volcano_py.cache.pods import ShapeReader, shape_of, task_record, task_status, unsupported
+from volcano_py.model.shape import NodeTerm, Requirement, Shape, Tolerance
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.testing import a_pod
+
+OURS = frozenset({"volcano"})
+
+
+@pytest.mark.parametrize(
+    ("pod", "status"),
+    [
+        pytest.param(a_pod(), TaskStatus.PENDING, id="pending"),
+        pytest.param(a_pod(node="n1", phase="Pending"), TaskStatus.BOUND, id="pending-on-a-node"),
+        pytest.param(a_pod(node="n1"), TaskStatus.RUNNING, id="running"),
+        pytest.param(a_pod(terminating=True), TaskStatus.RELEASING, id="pending-and-terminating"),
+        pytest.param(a_pod(node="n1", terminating=True), TaskStatus.RELEASING, id="running-and-terminating"),
+        pytest.param(a_pod(node="n1", phase="Succeeded"), TaskStatus.SUCCEEDED, id="succeeded"),
+        pytest.param(
+            a_pod(node="n1", phase="Failed", terminating=True), TaskStatus.FAILED, id="failed-ends-everything"
+        ),
+        pytest.param(a_pod(node="n1", phase="Unknown"), TaskStatus.UNKNOWN, id="unknown"),
+        pytest.param(a_pod(node="n1", phase="Unknown", terminating=True), TaskStatus.UNKNOWN, id="unknown-terminating"),
+        pytest.param(a_pod(phase="Suspended"), TaskStatus.UNKNOWN, id="a-phase-nobody-knows"),
+    ],
+)
+def test_the_status_follows_phase_node_and_deletion(pod: Pod, status: TaskStatus) -> None:
+    assert task_status(pod) is status
+
+
+def test_a_record_says_what_a_pod_is() -> None:
+    pod = a_pod(
+        "p", namespace="ml", uid="u", group="train", role="worker", priority=7, created=5, why_pending="no room"
+    )
+
+    record = task_record(pod, OURS)
+
+    assert (record.uid, record.namespace, record.name, record.job) == ("u", "ml", "p", "train")
+    assert (record.role, record.priority, record.condition, record.foreign) == ("worker", 7, "no room", False)
+    assert record.creation == datetime(2024, 1, 1, 0, 0, 5, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("spec", "annotation", "priority"),
+    [
+        pytest.param(None, None, 1, id="one-when-absent"),
+        pytest.param(0, None, 0, id="zero-is-not-absent"),
+        pytest.param(5, "-3", -3, id="the-annotation-replaces"),
+        pytest.param(None, "9", 9, id="the-annotation-alone"),
+        pytest.param(5, "high", 5, id="not-an-integer"),
+        pytest.param(5, "1_0", 5, id="not-an-integer-to-others"),
+        pytest.param(5, "99999999999", 5, id="too-large-for-a-priority"),
+    ],
+)
+def test_priority(spec: int | None, annotation: str | None, priority: int) -> None:
+    annotations = {} if annotation is None else {"volcano.sh/task-priority": annotation}
+
+    assert task_record(a_pod(priority=spec, annotations=annotations), OURS).priority == priority
+
+
+def test_a_priority_that_does_not_fit_is_named() -> None:
+    with pytest.raises(ValueError, match=r"spec\.priority: 4294967296 does not fit in 32 bits: write a smaller number"):
+        task_record(a_pod(priority=2**32), OURS)
+
+
+def test_the_role_may_be_a_label() -> None:
+    key = "volcano.sh/task-spec"
+
+    assert task_record(a_pod(labels={key: "ps"}), OURS).role == "ps"
+    assert task_record(a_pod(labels={key: "ps"}, annotations={key: "worker"}), OURS).role == "worker"
+
+
+def test_an_empty_group_annotation_names_no_group() -> None:
+    assert task_record(a_pod(annotations={"scheduling.k8s.io/group-name": ""}), OURS).job is None
+
+
+@pytest.mark.parametrize(
+    ("type_", "status"), [("PodScheduled", "True"), ("Ready", "False")], ids=["it-is-true", "another-condition"]
+)
+def test_only_the_reason_why_a_pod_is_not_scheduled_is_kept(type_: str, status: str) -> None:
+    pod = msgspec.structs.replace(
+        a_pod(), status=PodStatus(conditions=[Condition(type=type_, status=status, message="something else")])
+    )
+
+    assert task_record(pod, OURS).condition == ""
+
+
+def test_a_pod_that_asks_for_another_scheduler_is_foreign() -> None:
+    assert task_record(a_pod(scheduler="default-scheduler"), OURS).foreign
+    assert not task_record(a_pod(scheduler="mine"), {"volcano", "mine"}).foreign
+
+
+def test_a_time_without_a_zone_is_utc() -> None:
+    assert seconds(datetime(2024, 1, 1)) == seconds(datetime(2024, 1, 1, tzinfo=UTC))  # noqa: DTZ001 - the point
+    assert seconds(None) == 0.0
+
+
+def test_a_shape_holds_what_an_answer_may_depend_on() -> None:
+    pod = a_pod(
+        cpu=2,
+        memory="1Gi",
+        gpu=1,
+        spec={
+            "nodeSelector": {"zone": "b", "disk": "ssd"},
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [
+                            {"matchExpressions": [{"key": "arch", "operator": "In", "values": ["arm64", "amd64"]}]},
+                            {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]},
+                        ]
+                    },
+                    "preferredDuringSchedulingIgnoredDuringExecution": [
+                        {"weight": 1, "preference": {"matchExpressions": [{"key": "x", "operator": "Exists"}]}}
+                    ],
+                }
+            },
+            "tolerations": [{"key": "dedicated", "operator": "Equal", "value": "ml", "effect": "NoSchedule"}],
+            "schedulingGates": [{"name": "example.com/wait"}],
+        },
+    )
+
+    assert shape_of(pod.spec) == Shape(
+        request=(("cpu", 2000.0), ("memory", 2.0**30), ("nvidia.com/gpu", 1000.0), ("pods", 1.0)),
+        nonzero=(2000.0, 2.0**30),
+        node_selector=(("disk", "ssd"), ("zone", "b")),
+        node_affinity=(
+            NodeTerm((Requirement("arch", "In", ("arm64", "amd64")),)),
+            NodeTerm((), (Requirement("metadata.name", "In", ("n1",)),)),
+        ),
+        tolerations=(Tolerance("dedicated", "Equal", "ml", "NoSchedule"),),
+        gates=("example.com/wait",),
+    )
+
+
+def test_required_affinity_without_terms_is_not_no_affinity() -> None:
+    none = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}
+
+    assert shape_of(a_pod(spec={"affinity": none}).spec).node_affinity == ()
+    assert shape_of(a_pod(spec={"affinity": {}}).spec).node_affinity is None
+
+
+TERM = {"labelSelector": {}, "topologyKey": "zone"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "paths"),
+    [
+        pytest.param({}, [], id="nothing"),
+        pytest.param(
+            {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]},
+            ["spec.volumes[data].persistentVolumeClaim"],
+            id="volume-claim",
+        ),
+        pytest.param(
+            {"volumes": [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": {}}}]},
+            ["spec.volumes[tmp].ephemeral"],
+            id="ephemeral-volume",
+        ),
+        pytest.param(
+            {"volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "configMap": {}}]}, [], id="free-volumes"
+        ),
+        pytest.param({"resourceClaims": [{"name": "gpu"}]}, ["spec.resourceClaims[gpu]"], id="resource-claim"),
+        pytest.param(
+            {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}},
+            ["spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution"],
+            id="pod-affinity",
+        ),
+        pytest.param(
+            {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}},
+            ["spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"],
+            id="pod-anti-affinity",
+        ),
+        pytest.param(
+            {
+                "affinity": {
+                    "podAffinity": {
+                        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": TERM}]
+                    }
+                }
+            },
+            [],
+            id="a-preference-is-no-constraint",
+        ),
+        pytest.param(
+            {
+                "topologySpreadConstraints": [
+                    {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"},
+                    {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"},
+                ]
+            },
+            ["spec.topologySpreadConstraints[1]"],
+            id="hard-spread",
+        ),
+        pytest.param(
+            {
+                "containers": [
+                    {"name": "web", "ports": [{"containerPort": 80}, {"containerPort": 81, "hostPort": 81}]}
+                ],
+                "initContainers": [
+                    {"name": "setup", "ports": [{"containerPort": 1, "hostPort": 1}]},
+                    {"name": "log", "restartPolicy": "Always", "ports": [{"containerPort": 9, "hostPort": 9}]},
+                ],
+            },
+            ["spec.containers[web].ports[1].hostPort", "spec.initContainers[log].ports[0].hostPort"],
+            id="host-ports-of-containers-and-sidecars",
+        ),
+    ],
+)
+def test_constraints_that_no_policy_understands_yet_are_named(spec: dict[str, Any], paths: list[str]) -> None:
+    assert unsupported(a_pod(spec=spec).spec) == paths
+
+
+def test_pods_of_equal_content_share_one_shape() -> None:
+    reader = ShapeReader()
+    one = reader.shape(a_pod("a", uid="1", node="n1", cpu=1, spec={"volumes": [{"name": "kube-api-access-x1"}]}))
+    two = reader.shape(a_pod("b", uid="2", group="g", cpu=1, spec={"volumes": [{"name": "kube-api-access-x2"}]}))
+
+    assert one is two
+    assert reader.shape(a_pod("c", cpu=2)) is not one
+
+
+def test_the_reader_remembers_only_so_many_shapes() -> None:
+    reader = ShapeReader(capacity=2)
+    first = reader.shape(a_pod(cpu=1))
+    for cpu in (2, 3):
+        reader.shape(a_pod(cpu=cpu))
+
+    again = reader.shape(a_pod(cpu=1))
+
+    assert again == first
+    assert again is not first
+
+
+def test_a_number_that_no_field_can_hold_is_an_error_of_the_pod() -> None:
+    port = {"containers": [{"name": "c", "ports": [{"containerPort": 10**30}]}]}
+
+    with pytest.raises(ValueError, match="a number in it is too large"):
+        ShapeReader().shape(a_pod(spec=port))
+
+
+def _changed(path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    spec: dict[str, Any] = {}
+    inner = spec
+    for step in path[:-1]:
+        inner = inner.setdefault(step, {})
+    inner[path[-1]] = value
+    return spec
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        _changed(("containers",), [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]),
+        _changed(("initContainers",), [{"name": "i", "resources": {"requests": {"cpu": "9"}}}]),
+        _changed(("overhead",), {"cpu": "1"}),
+        _changed(("resources",), {"requests": {"cpu": "3"}}),
+        _changed(("nodeSelector",), {"zone": "a"}),
+        _changed(
+            ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"), {"nodeSelectorTerms": []}
+        ),
+        _changed(("affinity", "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution"), [TERM]),
+        _changed(("tolerations",), [{"key": "k", "operator": "Exists"}]),
+        _changed(
+            ("topologySpreadConstraints",),
+            [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
+        ),
+        _changed(("volumes",), [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]),
+        _changed(("resourceClaims",), [{"name": "c"}]),
+        _changed(("schedulingGates",), [{"name": "g"}]),
+    ],
+    ids=lambda spec: next(iter(spec)),
+)
+def test_the_reader_tells_pods_apart_by_every_field_a_shape_is_made_of(spec: dict[str, Any]) -> None:
+    reader = ShapeReader()
+    plain = reader.shape(a_pod(cpu=1))
+
+    changed = reader.shape(a_pod(cpu=1, spec=spec))
+
+    assert changed != plain
+    assert changed == shape_of(a_pod(cpu=1, spec=spec).spec)
