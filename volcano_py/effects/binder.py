@@ -64,6 +64,10 @@ class GangOutcome:
 class BindOutcomes(Protocol):
     """Who is told what became of binds, on the event loop."""
 
+    def sending(self, bind: Bind) -> None:
+        """A request is about to go out, the first or another."""
+        ...
+
     def bound(self, bind: Bind) -> None:
         """The API server has the bind."""
         ...
@@ -155,6 +159,7 @@ class Binder:
         self._later: list[tuple[float, int, _Order]] = []  # heap by time
         self._sequence = itertools.count()
         self._in_flight = 0
+        self._held: set[str] = set()  # uids of binds that have not ended
         self._idle: list[asyncio.Future[_Order]] = []  # workers without work
         self._postponed = asyncio.Event()
         self._quiet = asyncio.Event()
@@ -181,6 +186,10 @@ class Binder:
         """Whether anything is left to do."""
         return not self._quiet.is_set()
 
+    def holds(self, uid: str) -> bool:
+        """Whether a bind of this pod is still to be sent, answered or tried again."""
+        return uid in self._held
+
     def start(self, supervisor: Supervisor) -> None:
         """Start the workers."""
         for number in range(self._options.highest):
@@ -196,6 +205,7 @@ class Binder:
                 gang = gangs[bind.job] = _Gang(bind.job)
             gang.binds += 1
             gang.left += 1
+            self._held.add(bind.task.uid)
             self._queue.append(_Order(bind, gang))
         if binds:
             self._quiet.clear()
@@ -261,6 +271,7 @@ class Binder:
             return
         bind = order.bind
         path = PODS.item(bind.task.name, bind.task.namespace, "binding")
+        self._outcomes.sending(bind)
         sent_at = self._clock.monotonic()
         try:
             await self._client.post_bytes(path, binding_body(bind), timeout_s=self._options.timeout_s)
@@ -320,19 +331,20 @@ class Binder:
             self._failed(order, f"no success after {self._options.attempts} attempts: {error}")
             return
         self._metrics.unknown()
-        self._outcomes.bind_unknown(order.bind)
         self._ended(order, "its outcome is unknown")
+        self._outcomes.bind_unknown(order.bind)
 
     def _bound(self, order: _Order) -> None:
-        self._outcomes.bound(order.bind)
         self._ended(order, "")
+        self._outcomes.bound(order.bind)
 
     def _failed(self, order: _Order, why: str) -> None:
         self._metrics.failed()
-        self._outcomes.bind_failed(order.bind, why)
         self._ended(order, why)
+        self._outcomes.bind_failed(order.bind, why)
 
     def _ended(self, order: _Order, why: str) -> None:
+        self._held.discard(order.bind.task.uid)
         gang = order.gang
         gang.left -= 1
         if why:

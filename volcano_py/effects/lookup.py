@@ -19,7 +19,7 @@ class _Spec(msgspec.Struct, rename="camel", gc=False):
 
 class _Pod(msgspec.Struct, gc=False):
     metadata: _Metadata
-    spec: _Spec = _Spec()
+    spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
 class PodPlace(msgspec.Struct, frozen=True, gc=False):

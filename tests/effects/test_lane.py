@@ -1,0 +1,228 @@
+"""A lane on a clock that is moved by hand."""
+
+import asyncio
+
+import pytest
+from volcano_py.effects.lane import Lane, LaneOptions
+from volcano_py.kube import errors
+from volcano_py.runtime.clock import FakeClock
+
+FAST = LaneOptions(rate_per_s=1000, burst=1000, workers=2)
+
+
+class Sink:
+    def __init__(self):
+        self.written: list[tuple[str, object]] = []
+        self.problems: list[Exception] = []
+        self.open = asyncio.Event()
+        self.open.set()
+        self.under_way: list[str] = []
+
+    async def write(self, key, value):
+        self.under_way.append(key)
+        await self.open.wait()
+        self.under_way.remove(key)
+        if self.problems:
+            raise self.problems.pop(0)
+        self.written.append((key, value))
+        return "written"
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def sink() -> Sink:
+    return Sink()
+
+
+@pytest.fixture
+def a_lane(clock, sink, supervisor, lane_metrics, rng):
+    def make(options: LaneOptions = FAST, **more) -> Lane:
+        lane: Lane = Lane("test", sink.write, options, lane_metrics, clock=clock, rng=rng, **more)
+        lane.start(supervisor)
+        return lane
+
+    return make
+
+
+async def settle() -> None:
+    for _ in range(30):
+        await asyncio.sleep(0)
+
+
+async def advance(clock: FakeClock, seconds: float, step: float = 0.01) -> None:
+    for _ in range(round(seconds / step)):
+        clock.advance(step)
+        await settle()
+
+
+async def test_what_is_put_is_written_in_order(a_lane, sink):
+    lane = a_lane()
+
+    for key in "abc":
+        lane.put(key, key.upper())
+    await settle()
+
+    assert sink.written == [("a", "A"), ("b", "B"), ("c", "C")]
+
+
+async def test_only_the_newest_value_of_a_key_is_written(a_lane, sink, clock):
+    lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, delay_s=0.5))
+
+    lane.put("a", 1)
+    lane.put("a", 2)
+    await advance(clock, 0.6)
+
+    assert sink.written == [("a", 2)]
+
+
+async def test_nothing_is_written_before_the_delay_is_over(a_lane, sink, clock):
+    lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, delay_s=0.5))
+
+    lane.put("a", 1)
+    await advance(clock, 0.4)
+    assert sink.written == []
+
+    await advance(clock, 0.2)
+    assert sink.written == [("a", 1)]
+
+
+async def test_values_that_keep_changing_do_not_put_the_write_off(a_lane, sink, clock):
+    lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, delay_s=0.5))
+
+    for number in range(10):
+        lane.put("a", number)
+        await advance(clock, 0.1)
+
+    assert sink.written
+
+
+async def test_what_is_discarded_in_time_is_not_written(a_lane, sink, clock):
+    lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, delay_s=0.5))
+
+    lane.put("a", 1)
+    lane.discard("a")
+    await advance(clock, 1.0)
+
+    assert sink.written == []
+    assert lane.backlog == 0
+
+
+async def test_a_key_is_written_once_at_a_time(a_lane, sink):
+    lane = a_lane()
+    sink.open.clear()
+
+    lane.put("a", 1)
+    await settle()
+    lane.put("a", 2)
+    lane.put("b", 3)
+    await settle()
+
+    assert sorted(sink.under_way) == ["a", "b"]
+    sink.open.set()
+    await settle()
+    assert sorted(sink.written) == [("a", 1), ("a", 2), ("b", 3)]
+
+
+async def test_the_rate_is_kept(a_lane, sink, clock):
+    lane = a_lane(LaneOptions(rate_per_s=10, burst=2))
+
+    for number in range(20):
+        lane.put(number, number)
+    await settle()
+    assert len(sink.written) == 2
+
+    await advance(clock, 1.0)
+    assert 10 <= len(sink.written) <= 13
+
+
+async def test_more_important_work_holds_it_back_but_not_for_ever(a_lane, sink, clock):
+    lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, patience_s=2.0), hold=lambda: True)
+
+    lane.put("a", 1)
+    await advance(clock, 1.0, step=0.05)
+    assert sink.written == []
+
+    await advance(clock, 1.5, step=0.05)
+    assert sink.written == [("a", 1)]
+
+
+async def test_a_full_lane_drops_new_keys_and_still_merges_old_ones(a_lane, lane_metrics, registry, clock):
+    lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, capacity=1, delay_s=1.0))
+
+    assert lane.put("a", 1)
+    assert lane.put("a", 2)
+    assert not lane.put("b", 1)
+
+    labels = {"lane": "test", "result": "dropped"}
+    assert registry.get_sample_value("volcano_py_lane_writes_total", labels) == 1
+
+
+async def test_a_passing_failure_is_tried_again(a_lane, sink, clock):
+    lane = a_lane()
+    sink.problems = [errors.ServerError("patch", "/api/v1/pods", "down", status=503)] * 2
+
+    lane.put("a", 1)
+    await advance(clock, 2.0)
+
+    assert sink.written == [("a", 1)]
+
+
+async def test_a_lasting_failure_is_given_up(a_lane, sink, clock):
+    lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, attempts=3))
+    sink.problems = [errors.ServerError("patch", "/api/v1/pods", "down", status=503)] * 9
+
+    lane.put("a", 1)
+    await advance(clock, 60, step=0.1)
+
+    assert sink.written == []
+    assert len(sink.problems) == 6
+    assert lane.backlog == 0
+
+
+async def test_a_refusal_is_not_tried_again(a_lane, sink, clock):
+    lane = a_lane()
+    sink.problems = [errors.Forbidden("patch", "/api/v1/pods", "no", status=403)]
+
+    lane.put("a", 1)
+    await advance(clock, 5)
+
+    assert sink.written == []
+    assert sink.problems == []
+
+
+async def test_a_retry_far_off_does_not_hold_back_what_is_due(a_lane, sink, clock):
+    lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, workers=1))
+    sink.problems = [errors.TooManyRequests("patch", "/api/v1/pods", "slow down", status=429, retry_after_s=30)]
+
+    lane.put("a", 1)
+    await advance(clock, 0.1)
+    lane.put("b", 2)
+    await advance(clock, 0.2)
+
+    assert sink.written == [("b", 2)]
+
+
+async def test_draining_does_not_wait_for_delays(a_lane, sink, clock):
+    lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, delay_s=60))
+    lane.put("a", 1)
+
+    drained = asyncio.create_task(lane.drained(1.0))
+    await advance(clock, 0.2)
+
+    assert await drained
+    assert sink.written == [("a", 1)]
+
+
+async def test_draining_ends_when_its_time_is_over(a_lane, sink, clock):
+    lane = a_lane()
+    sink.open.clear()
+    lane.put("a", 1)
+
+    drained = asyncio.create_task(lane.drained(1.0))
+    await advance(clock, 1.2, step=0.05)
+
+    assert not await drained

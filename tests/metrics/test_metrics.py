@@ -1,0 +1,99 @@
+import itertools
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from volcano_py.metrics.buckets import exponential
+from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.metrics.effects import BindMetrics, LaneMetrics, RequestMetrics
+from volcano_py.metrics.state import StateMetrics
+
+VOLCANOS = [
+    "volcano_e2e_scheduling_latency_milliseconds",
+    "volcano_open_session_duration_milliseconds",
+    "volcano_action_scheduling_latency_milliseconds",
+    "volcano_plugin_scheduling_latency_milliseconds",
+    "volcano_task_scheduling_latency_milliseconds",
+    "volcano_scheduling_stage_duration_milliseconds",
+    "volcano_e2e_job_scheduling_latency_milliseconds",
+    "volcano_schedule_attempts_total",
+    "volcano_unschedule_task_count",
+    "volcano_unschedule_job_count",
+    "volcano_job_retry_counts",
+]
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+def test_names_are_volcanos_or_begin_with_ours(registry):
+    for family in (CycleMetrics, WaitingMetrics, BindMetrics, LaneMetrics, RequestMetrics, StateMetrics):
+        family(registry)
+
+    text = generate_latest(registry).decode()
+    names = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+    assert set(VOLCANOS) <= names
+    assert all(name.startswith("volcano_py_") for name in names - set(VOLCANOS) if not name.endswith("_created"))
+
+
+def test_buckets_grow_by_one_factor_from_first_to_last():
+    bounds = exponential(1, 5000, 20)
+
+    assert (len(bounds), bounds[0], bounds[-1]) == (20, 1, 5000)
+    ratios = [later / earlier for earlier, later in itertools.pairwise(bounds)]
+    assert ratios == pytest.approx([ratios[0]] * 19, rel=1e-3)
+
+
+def test_durations_are_shown_in_milliseconds(registry):
+    metrics = CycleMetrics(registry)
+
+    metrics.ended(0.25, placed=3, left_pending=2)
+    metrics.action("allocate", 0.1)
+    metrics.plugin("gang", "OnSessionOpen", 0.001)
+
+    assert registry.get_sample_value("volcano_e2e_scheduling_latency_milliseconds_sum") == 250
+    assert (
+        registry.get_sample_value("volcano_action_scheduling_latency_milliseconds_sum", {"action": "allocate"}) == 100
+    )
+    labels = {"plugin": "gang", "OnSession": "OnSessionOpen"}
+    assert registry.get_sample_value("volcano_plugin_scheduling_latency_milliseconds_sum", labels) == 1
+    assert registry.get_sample_value("volcano_schedule_attempts_total", {"result": "scheduled"}) == 3
+    assert registry.get_sample_value("volcano_schedule_attempts_total", {"result": "unschedulable"}) == 2
+
+
+def test_a_job_that_waits_no_longer_loses_its_series(registry):
+    metrics = WaitingMetrics(registry)
+
+    metrics.update({"a": 3, "b": 1}, jobs=2)
+    metrics.update({"a": 2}, jobs=1)
+
+    assert registry.get_sample_value("volcano_unschedule_task_count", {"job_id": "a"}) == 2
+    assert registry.get_sample_value("volcano_job_retry_counts", {"job_id": "a"}) == 2
+    assert registry.get_sample_value("volcano_unschedule_task_count", {"job_id": "b"}) is None
+    assert registry.get_sample_value("volcano_unschedule_job_count") == 1
+
+
+def test_requests_are_told_apart_by_verb_resource_and_result(registry):
+    metrics = RequestMetrics(registry)
+
+    metrics.observe("create", "pods/binding", 201, 0.01)
+    metrics.observe("create", "pods/binding", 201, 0.01)
+    metrics.observe("create", "pods/binding", 0, 10.0)
+
+    def count(result: str) -> float | None:
+        labels = {"verb": "create", "resource": "pods/binding", "result": result}
+        return registry.get_sample_value("volcano_py_api_requests_total", labels)
+
+    assert (count("201"), count("none")) == (2, 1)
+
+
+def test_state_is_read_when_metrics_are_asked_for(registry):
+    metrics = StateMetrics(registry)
+    ledger = [1]
+
+    metrics.watch_ledger(lambda: len(ledger), lambda: 2.5)
+    ledger.append(2)
+
+    assert registry.get_sample_value("volcano_py_ledger_entries") == 2
+    assert registry.get_sample_value("volcano_py_ledger_oldest_seconds") == 2.5
