@@ -7,6 +7,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
+
 from volcano_py.apiserver import PortInUse
 from volcano_py.local.demo import DemoOptions, DemoResult, Frame, run_demo
 from volcano_py.local.workload import GPU_GANG, GPU_PODS, TRAINING_JOBS, JobView

@@ -1,0 +1,149 @@
+"""Gangs on a real API server: making them, looking at them, and playing the program inside their pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.controlplane.cluster import Cluster
+from volcano_py.api.quantity import parse_quantity
+
+GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups"
+PODS = "/api/v1/namespaces/{namespace}/pods"
+
+
+@dataclass(frozen=True)
+class Role:
+    """So many equal pods of a gang."""
+
+    name: str
+    replicas: int
+    requests: Mapping[str, str]
+
+
+def pod_group(name: str, minimum: int) -> dict[str, Any]:
+    """Return a PodGroup of the default queue."""
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": {"minMember": minimum, "queue": "default"},
+    }
+
+
+def pods_of(group: str, roles: Sequence[Role], selector: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the pods of a gang; they run until somebody ends them, on nodes with these labels only."""
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": f"{group}-{role.name}-{index}",
+                "annotations": {"scheduling.k8s.io/group-name": group, "volcano.sh/task-spec": role.name},
+            },
+            "spec": {
+                "schedulerName": "volcano",
+                "restartPolicy": "Never",
+                "nodeSelector": dict(selector),
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": "busybox",
+                        "command": ["train"],
+                        "resources": {"requests": dict(role.requests)},
+                    }
+                ],
+            },
+        }
+        for role in roles
+        for index in range(role.replicas)
+    ]
+
+
+class Gangs:
+    """The gangs of one namespace."""
+
+    def __init__(self, cluster: Cluster, namespace: str, selector: Mapping[str, str]) -> None:
+        self._cluster = cluster
+        self._groups = GROUPS.format(namespace=namespace)
+        self._pods = PODS.format(namespace=namespace)
+        self._selector = dict(selector)
+
+    def create(self, name: str, minimum: int, *roles: Role) -> None:
+        """Create one gang: its PodGroup first, then its pods."""
+        self.create_groups({name: minimum})
+        self.create_pods(pods_of(name, roles, self._selector))
+
+    def create_groups(self, minimums: Mapping[str, int]) -> None:
+        """Create PodGroups."""
+        self._cluster.create_all(self._groups, [pod_group(name, minimum) for name, minimum in minimums.items()])
+
+    def create_pods(self, pods: Sequence[Mapping[str, Any]]) -> None:
+        """Create pods over several connections, in no particular order."""
+        self._cluster.create_all(self._pods, pods)
+
+    def make_pods(self, name: str, *roles: Role) -> list[dict[str, Any]]:
+        """Return the pods of a gang without creating them."""
+        return pods_of(name, roles, self._selector)
+
+    def group(self, name: str) -> dict[str, Any]:
+        """Return a PodGroup."""
+        answer: dict[str, Any] = self._cluster.request("GET", f"{self._groups}/{name}")
+        return answer
+
+    def condition(self, name: str, type_: str) -> dict[str, Any]:
+        """Return a condition of a PodGroup, {} if it has none of that type."""
+        conditions = self.group(name).get("status", {}).get("conditions", [])
+        return next((condition for condition in conditions if condition["type"] == type_), {})
+
+    def pods(self) -> list[dict[str, Any]]:
+        """Return all pods."""
+        items: list[dict[str, Any]] = self._cluster.request("GET", self._pods)["items"]
+        return items
+
+    def by_group(self) -> dict[str, list[dict[str, Any]]]:
+        """Return pods by the gang they belong to."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for pod in self.pods():
+            found.setdefault(pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"], []).append(pod)
+        return found
+
+    def bound(self) -> list[dict[str, Any]]:
+        """Return the pods that have a node."""
+        return [pod for pod in self.pods() if pod["spec"].get("nodeName")]
+
+    def end(self, pods: Sequence[Mapping[str, Any]]) -> None:
+        """Let pods succeed."""
+        for pod in pods:
+            self._cluster.request(
+                "PATCH",
+                f"{self._pods}/{pod['metadata']['name']}/status",
+                {"status": {"phase": "Succeeded"}},
+                content_type="application/merge-patch+json",
+            )
+
+
+def running(pod: Mapping[str, Any]) -> bool:
+    """Say whether a pod runs."""
+    return bool(pod["status"].get("phase") == "Running")
+
+
+def overfull(cluster: Cluster) -> list[str]:
+    """Return every node whose pods ask for more than it can give, with the numbers."""
+    nodes = {node["metadata"]["name"]: node for node in cluster.request("GET", "/api/v1/nodes")["items"]}
+    asked: dict[tuple[str, str], Any] = {}
+    for pod in cluster.request("GET", "/api/v1/pods")["items"]:
+        where = pod["spec"].get("nodeName")
+        if not where or pod["status"].get("phase") in ("Succeeded", "Failed"):
+            continue
+        asked[where, "pods"] = asked.get((where, "pods"), 0) + 1
+        for container in pod["spec"]["containers"]:
+            for name, amount in container.get("resources", {}).get("requests", {}).items():
+                asked[where, name] = asked.get((where, name), 0) + parse_quantity(amount)
+    problems = []
+    for (where, name), amount in sorted(asked.items()):
+        has = parse_quantity(nodes[where]["status"]["allocatable"].get(name, "0")) if where in nodes else 0
+        if amount > has:
+            problems.append(f"node {where}: {float(amount):g} {name} asked, {float(has):g} there")
+    return problems

@@ -1,0 +1,150 @@
+"""A scheduler that is killed, an API server that is restarted: nothing is bound twice and nothing stays half done."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.controlplane.install import Installed, install
+from tests.controlplane.namespaces import create_namespace
+from tests.controlplane.nodes import create_nodes, node_object, wait_nodes_ready
+from tests.controlplane.waiting import wait_until
+from tests.e2e.control_plane import ControlPlane, Options
+from tests.e2e.daemon import Daemon
+from tests.e2e.gangs import Gangs, Role, overfull
+
+POOL = {"e2e.volcano-py/pool": "recovery"}
+N_NODES = 50
+GANGS = {f"gang-{number}": 20 for number in range(25)}
+WORKER = Role("worker", 20, {"cpu": "1", "memory": "1Gi"})
+ACCOUNT = "system:serviceaccount:volcano-system:volcano-scheduler"
+POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "Request", "resources": [{"group": "", "resources": ["pods/binding"]}]},
+        {"level": "Metadata", "users": [ACCOUNT]},
+        {"level": "None"},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the API server of this module writes what was asked of it."""
+    folder = tmp_path_factory.mktemp("audit")
+    (folder / "policy.yaml").write_text(yaml.safe_dump(POLICY))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plane(audit: Path) -> Iterator[ControlPlane]:
+    """A control plane of this module's own, which keeps an audit log."""
+    options = Options(
+        fast=True,
+        apiserver_args=(
+            f"--audit-policy-file={audit / 'policy.yaml'}",
+            f"--audit-log-path={audit / 'audit.log'}",
+            "--audit-log-batch-max-wait=100ms",
+        ),
+    )
+    with ControlPlane(options) as plane:
+        install(plane.cluster)
+        names = create_nodes(
+            plane.cluster, [node_object(f"node-{i}", cpu=16, memory="64Gi", labels=POOL) for i in range(N_NODES)]
+        )
+        wait_nodes_ready(plane.cluster, names, 60.0)
+        yield plane
+
+
+@pytest.fixture
+def gangs(plane: ControlPlane) -> Iterator[Gangs]:
+    """The gangs of one test; its pods are deleted afterwards, so that the nodes are empty again."""
+    namespace = create_namespace(plane.cluster, wait_for_account=True)
+    yield Gangs(plane.cluster, namespace, POOL)
+    plane.kubectl("delete", "namespace", namespace, "--wait=false")
+    wait_until("the nodes are empty", lambda: not plane.request("GET", "/api/v1/pods")["items"], 60.0)
+
+
+def records(audit: Path) -> Iterator[dict[str, Any]]:
+    """Yield the API server's audit records."""
+    for line in (audit / "audit.log").read_text().splitlines():
+        record: dict[str, Any] = json.loads(line)
+        yield record
+
+
+def successful_binds(audit: Path) -> Counter[str]:
+    """Return how often a Binding succeeded, by the uid it was meant for."""
+    bound: Counter[str] = Counter()
+    for record in records(audit):
+        if record["objectRef"].get("subresource") == "binding" and record["responseStatus"]["code"] in (200, 201):
+            bound[record["requestObject"]["metadata"]["uid"]] += 1
+    return bound
+
+
+def assert_no_right_was_missing(audit: Path) -> None:
+    """Check that the manifests gave the scheduler every right it asked for."""
+    asked = [record for record in records(audit) if record["user"]["username"] == ACCOUNT]
+    refused = {(each["verb"], each["requestURI"]) for each in asked if each["responseStatus"]["code"] == 403}
+    assert asked
+    assert refused == set()
+
+
+def test_a_scheduler_killed_amid_500_binds_binds_none_twice_and_completes_every_gang(
+    plane: ControlPlane, gangs: Gangs, audit: Path
+) -> None:
+    gangs.create_pods([pod for name in GANGS for pod in gangs.make_pods(name, WORKER)])
+    daemon = Daemon(plane, Installed(), name="vc-scheduler-killed").start()
+    gangs.create_groups(GANGS)
+    wait_until("some are bound", lambda: len(gangs.bound()) >= 60, 20.0, every=0.01)
+    daemon.kill()
+    left = 500 - len(gangs.bound())
+    assert left > 0, "the scheduler was done before it could be killed"
+    print(f"killed with {left} of 500 pods unbound")
+
+    restarted = time.monotonic()
+    daemon.start()
+    wait_until("all 500 are bound", lambda: len(gangs.bound()) == 500, 30.0)
+    print(f"all bound {time.monotonic() - restarted:.1f} s after the restart")
+
+    assert overfull(plane.cluster) == []
+    for name, pods in gangs.by_group().items():
+        assert sum(bool(pod["spec"].get("nodeName")) for pod in pods) >= GANGS[name]
+    uids = {pod["metadata"]["uid"] for pod in gangs.pods()}
+    wait_until("the audit log is complete", lambda: uids <= set(successful_binds(audit)), 10.0)
+    twice = {uid: count for uid, count in successful_binds(audit).items() if count > 1}
+    assert twice == {}
+    daemon.stop()
+    assert_no_right_was_missing(audit)
+
+
+def test_the_scheduler_recovers_by_itself_when_the_api_server_is_restarted_under_load(
+    plane: ControlPlane, gangs: Gangs, audit: Path
+) -> None:
+    daemon = Daemon(plane, Installed(), name="vc-scheduler-patient").start()
+    pid = daemon.pid()
+    gangs.create_pods([pod for name in GANGS for pod in gangs.make_pods(name, WORKER)])
+    gangs.create_groups(GANGS)
+    wait_until("some are bound", lambda: len(gangs.bound()) >= 60, 20.0, every=0.01)
+
+    plane.restart_apiserver()
+    wait_until("all 500 are bound", lambda: len(gangs.bound()) == 500, 60.0)
+    late = f"late-{secrets.token_hex(2)}"
+    gangs.create(late, 4, Role("worker", 4, {"cpu": "1"}))
+    wait_until("a gang made afterwards is bound", lambda: len(gangs.bound()) == 504, 20.0)
+
+    assert daemon.pid() == pid
+    assert daemon.ready()
+    assert overfull(plane.cluster) == []
+    assert max(successful_binds(audit).values()) == 1
+    daemon.stop()
+    assert_no_right_was_missing(audit)
