@@ -1,0 +1,97 @@
+"""The API servers that binding is measured on: the embedded one in a process of its own, and the real one."""
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from tests.controlplane.install import install
+from tests.e2e.control_plane import ControlPlane, Options
+
+_SERVING = re.compile(r"serving on (http://\S+)")
+
+
+@dataclass(frozen=True)
+class Server:
+    """An API server with the definitions of this project."""
+
+    kind: str
+    kubeconfig: Path
+    pids: dict[str, int]  # what runs it, for CPU seconds
+
+
+@contextlib.contextmanager
+def server(kind: str) -> Iterator[Server]:
+    """Start an API server: ``embedded`` or ``real``."""
+    with _embedded() if kind == "embedded" else _real() as running:
+        yield running
+
+
+@contextlib.contextmanager
+def _embedded() -> Iterator[Server]:
+    with tempfile.TemporaryDirectory(prefix="volcano-py-bench-") as folder:
+        log = Path(folder) / "apiserver.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "volcano_py.apiserver", "--port", "0"], stdout=output, stderr=subprocess.STDOUT
+            )
+        try:
+            url = _wait_for(log)
+            kubeconfig = Path(folder) / "kubeconfig"
+            cluster = {"name": "bench", "cluster": {"server": url}}
+            context = {"name": "bench", "context": {"cluster": "bench", "user": "bench"}}
+            kubeconfig.write_text(
+                yaml.safe_dump(
+                    {
+                        "apiVersion": "v1",
+                        "kind": "Config",
+                        "current-context": "bench",
+                        "clusters": [cluster],
+                        "contexts": [context],
+                        "users": [{"name": "bench", "user": {}}],
+                    }
+                )
+            )
+            yield Server("embedded", kubeconfig, {"apiserver": process.pid})
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def _wait_for(log: Path) -> str:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        found = _SERVING.search(log.read_text())
+        if found:
+            return found.group(1)
+        time.sleep(0.05)
+    raise TimeoutError(f"the embedded API server did not start:\n{log.read_text()}")
+
+
+@contextlib.contextmanager
+def _real() -> Iterator[Server]:
+    options = Options(controller_manager=False, kwok=False, heavy_load=True, taint_new_nodes=False)
+    with ControlPlane(options) as plane:
+        install(plane.cluster)
+        yield Server("real", plane.kubeconfig, dict(plane.processes.running))
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_memory_mib(pid: int) -> float:
+    """Return the largest resident set a process has had."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return round(int(found.group(1)) / 1024, 1) if found else 0.0
