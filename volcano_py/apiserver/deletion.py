@@ -87,6 +87,9 @@ def begin_deletion(registry: Registry, resource: Resource, stored: Stored, optio
     if resource.kind == "Namespace" and not had_timestamp:
         obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
     finalizers = _finalizers(meta.get("finalizers") or [], options.propagation)
+    if not had_timestamp:
+        added = resource.strategy.deletion_finalizers
+        finalizers = [*finalizers, *(name for name in added if name not in finalizers)]
     if finalizers:
         meta["finalizers"] = finalizers
     else:

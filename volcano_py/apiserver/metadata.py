@@ -184,8 +184,8 @@ def validate_update(meta: Obj, old: Obj) -> list[FieldError]:
 
 def _owner_errors(owners: list[Obj]) -> list[FieldError]:
     errors: list[FieldError] = []
-    for index, owner in enumerate(owners):
-        path = f"metadata.ownerReferences[{index}]"
+    path = "metadata.ownerReferences"
+    for owner in owners:
         if not owner.get("apiVersion"):
             errors.append(invalid_value(f"{path}.apiVersion", "", "version must not be empty"))
         errors.extend(

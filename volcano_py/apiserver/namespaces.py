@@ -1,4 +1,4 @@
-"""Namespaces that are being deleted: empty them, then let them go."""
+"""Namespaces: a new one gets its default service account; one that is being deleted is emptied, then let go."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Hashable
 
 from volcano_py.apiserver.objects import Obj
 from volcano_py.apiserver.reconciler import Reconciler
-from volcano_py.apiserver.store import Collection, Event
+from volcano_py.apiserver.store import Collection, Event, Stored
 
 
 class NamespaceController(Reconciler):
-    """Deletes the content of a terminating namespace and takes its `kubernetes` finalizer away when it is empty."""
+    """Makes the service account `default`; empties terminating namespaces and takes their finalizer away."""
 
     name = "namespaces"
 
     def observe(self, collection: Collection, event: Event) -> None:
-        """Note terminating namespaces, and namespaces out of which something vanished."""
+        """Note new and terminating namespaces, and those out of which something vanished."""
         meta = event.stored.obj["metadata"]
         if collection.name == "namespaces":
-            if event.type != "DELETED" and "deletionTimestamp" in meta:
+            if event.type == "ADDED" or (event.type != "DELETED" and "deletionTimestamp" in meta):
                 self.enqueue(meta["name"])
         elif event.type == "DELETED" and meta.get("namespace"):
             namespace = self.registry.peek("namespaces", meta["namespace"])
@@ -26,12 +26,19 @@ class NamespaceController(Reconciler):
                 self.enqueue(meta["namespace"])
 
     def reconcile(self, item: Hashable) -> None:
-        """Delete what is left; when nothing is, finish."""
+        """Give a new namespace its account; delete what is left in a terminating one, or finish it."""
         name = str(item)
-        namespaces = self.registry.resources.named("namespaces")
-        stored = self.registry.collection(namespaces).get(name)
-        if stored is None or "deletionTimestamp" not in stored.obj["metadata"]:
+        stored = self.registry.store.collection("namespaces").get(name)
+        if stored is None:
             return
+        if "deletionTimestamp" in stored.obj["metadata"]:
+            self._end(name, stored)
+        elif self.registry.peek("serviceaccounts", f"{name}/default") is None:
+            accounts = self.registry.resources.named("serviceaccounts")
+            self.registry.create(accounts, name, {"metadata": {"name": "default"}})
+
+    def _end(self, name: str, stored: Stored) -> None:
+        namespaces = self.registry.resources.named("namespaces")
         left = 0
         for resource in self.registry.resources:
             if resource.namespaced:

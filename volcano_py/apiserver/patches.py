@@ -47,11 +47,10 @@ def _apply(document: Any, operation: Any) -> Any:
         _remove(document, path)
         return document
     if kind == "replace":
-        _read(document, path)
         if not path:
             return operation["value"]
         parent, last = _read(document, path[:-1]), path[-1]
-        parent[_index(parent, last)] = operation["value"]
+        parent[_index(parent, last)] = operation["value"]  # a missing key is added, as on a real API server
         return document
     if kind == "move":
         source = _pointer(operation["from"])
@@ -61,10 +60,17 @@ def _apply(document: Any, operation: Any) -> Any:
     if kind == "copy":
         return _add(document, path, _read(document, _pointer(operation["from"])))
     if kind == "test":
-        if _read(document, path) != operation["value"]:
-            raise ValueError("test failed")
+        _test(document, path, operation["value"])
         return document
     raise ValueError(f"unknown operation {kind}")
+
+
+def _test(document: Any, path: list[str], wanted: Any) -> None:
+    parent = _read(document, path[:-1])
+    missing = bool(path) and isinstance(parent, dict) and path[-1] not in parent
+    found = None if missing else _read(document, path)  # a missing key equals null
+    if found != wanted:
+        raise ValueError(f"test failed: found {found!r}")
 
 
 def _pointer(text: str) -> list[str]:

@@ -41,6 +41,9 @@ class _LabelParser:
         while self._peek():
             tests.append(self._requirement())
             token = self._take()
+            if token == "," and self._peek() in ("", ","):
+                found = self._peek()
+                raise bad_request(f"found '{found}', expected: identifier after ','")
             if token and token != ",":
                 raise bad_request(f"unable to parse requirement: found '{token}', expected: ',' or 'end of string'")
         return tests

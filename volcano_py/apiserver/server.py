@@ -37,6 +37,7 @@ from volcano_py.apiserver.resources import ResourceTable
 from volcano_py.apiserver.store import Store, Stored
 
 INITIAL_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
 
 
 class PortInUse(OSError):
@@ -71,9 +72,15 @@ class ApiServer:
         if self.options.node_lifecycle:
             self._reconcilers.append(NodeLifecycle(self.registry))
         self._runner: web.ServerRunner | None = None
+        self._create_initial_objects()
+
+    def _create_initial_objects(self) -> None:
         namespaces = self.resources.named("namespaces")
         for name in INITIAL_NAMESPACES:
             self.registry.create(namespaces, None, {"metadata": {"name": name}})
+        classes = self.resources.named("priorityclasses.scheduling.k8s.io")
+        for name, value in SYSTEM_PRIORITIES.items():
+            self.registry.create(classes, None, {"metadata": {"name": name}, "value": value})
 
     @property
     def url(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from volcano_py.apiserver.objects import Obj
-from volcano_py.apiserver.status import bad_request
+from volcano_py.apiserver.status import StatusError, bad_request
 
 MERGE_KEYS: dict[str, str] = {
     "containers": "name",
@@ -100,7 +100,7 @@ def _merge_keyed(current: list[Any], patch: list[Any], name: str, key: str) -> l
         if directive == "replace" and key not in item:
             continue
         if key not in item:
-            raise bad_request(f"map: {item} does not contain declared merge key: {key}")
+            raise StatusError(500, "", f"map: {item} does not contain declared merge key: {key}")
         index = next((i for i, old in enumerate(merged) if old.get(key) == item[key]), None)
         if directive == "delete":
             if index is not None:

@@ -163,6 +163,8 @@ class Verbs:
             try:
                 events = collection.events_after(parse_version(options.version))
             except StatusError as error:
+                if error.code == 400:
+                    raise StatusError(500, "", error.message) from error  # what a real API server answers
                 if error.code != 410:
                     raise
                 return WatchReply((error_line(error),), None, timeout_s, False)

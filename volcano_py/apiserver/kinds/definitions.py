@@ -27,6 +27,7 @@ class DefinitionStrategy(Strategy):
 
     has_generation: bool = True
     has_status: bool = True
+    deletion_finalizers: tuple[str, ...] = (CLEANUP_FINALIZER,)
     returns_deleted: bool = True
 
     def prepare_create(self, obj: Obj, context: WriteContext) -> None:
@@ -34,8 +35,7 @@ class DefinitionStrategy(Strategy):
         Strategy.prepare_create(self, obj, context)
         if self.validate(obj, context):
             return  # refused right after this
-        meta, spec = obj["metadata"], obj["spec"]
-        meta["finalizers"] = [*(meta.get("finalizers") or ()), CLEANUP_FINALIZER]
+        spec = obj["spec"]
         obj["status"] = {
             "conditions": [
                 _condition("NamesAccepted", "NoConflicts", "no conflicts found"),

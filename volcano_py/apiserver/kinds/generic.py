@@ -49,6 +49,8 @@ class Strategy:
     """A PUT without resourceVersion is allowed and overwrites whatever is there."""
     create_on_update: bool = False
     """A PUT of a name that does not exist creates it."""
+    deletion_finalizers: tuple[str, ...] = ()
+    """Finalizers that the server itself puts on an object when its deletion begins."""
     returns_deleted: bool = False
     """DELETE answers with the object, not with a Status."""
 

@@ -31,7 +31,6 @@ _CONTAINER_DEFAULTS: tuple[tuple[str, Any], ...] = (
     ("terminationMessagePolicy", "File"),
 )
 _NOT_READY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-_SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
 _COMPUTE = ("cpu", "memory")
 _IMMUTABLE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -149,9 +148,7 @@ def _admit_priority(obj: Obj, context: WriteContext) -> None:
     spec, name = obj["spec"], obj["metadata"].get("name", "")
     class_name = spec.get("priorityClassName") or ""
     policy = "PreemptLowerPriority"
-    if class_name in _SYSTEM_PRIORITIES:
-        value = _SYSTEM_PRIORITIES[class_name]
-    elif class_name:
+    if class_name:
         priority_class = context.reader.peek("priorityclasses.scheduling.k8s.io", class_name)
         if priority_class is None:
             raise forbidden("", "pods", name, f"no PriorityClass with name {class_name} was found")

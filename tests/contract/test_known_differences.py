@@ -1,0 +1,95 @@
+"""Contract: what a real API server does and the embedded one does not; each test is listed in differences.yaml."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.contract.api import CRDS, JSON_PATCH, Api, a_config, a_definition, a_pod, unique
+from tests.contract.conftest import Custom
+
+
+async def test_unknown_fields_of_built_in_kinds_are_dropped_with_a_warning(api: Api) -> None:
+    answer = await api.made(api.path("pods"), a_pod(nonsense=1))
+    assert "nonsense" not in answer.body["spec"]
+    assert answer.headers["Warning"] == '299 - "unknown field \\"spec.nonsense\\""'
+
+
+async def test_types_of_every_field_of_built_in_kinds_are_checked(api: Api) -> None:
+    answer = await api.post(api.path("pods"), a_pod(hostNetwork="yes"))
+    assert (answer.status, answer.reason) == (400, "BadRequest")
+
+
+async def test_keys_of_config_maps_are_checked(api: Api) -> None:
+    answer = await api.post(api.path("configmaps"), a_config(data={"a/b": "1"}))
+    assert (answer.status, answer.fields) == (422, ["data[a/b]"])
+
+
+async def test_field_managers_are_recorded(api: Api) -> None:
+    answer = await api.made(api.path("configmaps"), a_config())
+    assert [entry["operation"] for entry in answer.meta["managedFields"]] == ["Update"]
+
+
+async def test_server_side_apply_creates_and_changes(api: Api) -> None:
+    path = api.path("configmaps", "a")
+    answer = await api.patch(path, a_config(), "application/apply-patch+yaml", fieldManager="contract")
+    assert (answer.status, answer.body["data"]) == (201, {"key": "value"})
+
+
+async def test_rules_in_cel_are_enforced(api: Api) -> None:
+    group = f"{unique('g')}.example.com"
+    definition = a_definition("rules", "Rule", group, status=False)
+    for version in definition["spec"]["versions"]:
+        rule = {"rule": "self.size != 5", "message": "five is right out"}
+        version["schema"] = {"openAPIV3Schema": _with_rule(version["schema"]["openAPIV3Schema"], rule)}
+    await api.made(CRDS, definition)
+    path = api.path("rules", group_version=f"{group}/v1")
+    await api.until(path, lambda answer: answer.status == 200, "it is served")
+    body = {"apiVersion": f"{group}/v1", "kind": "Rule", "metadata": {"name": "a"}, "spec": {"size": 5}}
+    answer = await api.post(path, body)
+    await api.delete(f"{CRDS}/rules.{group}")
+    assert answer.status == 422
+    assert "five is right out" in answer.message
+
+
+def _with_rule(schema: dict[str, Any], rule: dict[str, str]) -> dict[str, Any]:
+    spec = {**schema["properties"]["spec"], "x-kubernetes-validations": [rule]}
+    return {**schema, "properties": {**schema["properties"], "spec": spec}}
+
+
+async def test_an_eviction_respects_a_disruption_budget(api: Api) -> None:
+    await api.made(api.path("pods"), a_pod(labels={"app": "guarded"}))
+    await api.made(api.path("pods", "a", "binding"), {"metadata": {"name": "a"}, "target": {"name": "contract-node"}})
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    await api.patch(api.path("pods", "a", "status"), {"status": ready})
+    budgets = api.path("poddisruptionbudgets", group_version="policy/v1")
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "guarded"}}}
+    await api.made(budgets, {"metadata": {"name": "b"}, "spec": spec})
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}
+    answer = await api.post(api.path("pods", "a", "eviction"), eviction)
+    assert (answer.status, answer.reason) == (429, "TooManyRequests")
+
+
+async def test_a_service_account_token_is_mounted_into_pods(api: Api) -> None:
+    answer = await api.made(api.path("pods"), a_pod(automountServiceAccountToken=True))
+    assert any("projected" in volume for volume in answer.body["spec"].get("volumes", []))
+
+
+async def test_secrets_written_as_text_are_stored_as_data(api: Api) -> None:
+    answer = await api.made(api.path("secrets"), {"metadata": {"name": "s"}, "stringData": {"k": "v"}})
+    assert answer.body["data"] == {"k": "dg=="}
+
+
+async def test_a_json_patch_that_copies_nothing_is_accepted(api: Api) -> None:
+    await api.made(api.path("configmaps"), a_config())
+    operation = {"op": "copy", "from": "/data/none", "path": "/data/x"}
+    answer = await api.patch(api.path("configmaps", "a"), [operation], JSON_PATCH)
+    assert answer.status == 200
+
+
+async def test_responses_can_be_tables(api: Api, things: Custom) -> None:
+    answer = await api.get_as(things.v1, "application/json;as=Table;v=v1;g=meta.k8s.io")
+    assert (answer.status, answer.body["kind"]) == (200, "Table")
+
+
+async def test_the_schema_of_every_kind_is_published(api: Api) -> None:
+    assert (await api.get("/openapi/v3")).status == 200
