@@ -1,0 +1,223 @@
+"""A whole cycle of enqueue and allocate, one task and one node at a time.
+
+Queues by creation time and name; in a queue jobs by priority, then unready before ready, then creation time and name;
+in a job tasks by priority, number in the name, creation time and uid. A job gets its turn until it is ready; what is
+left of it waits for another. What one task of a shape was refused is refused to the others.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cmp_to_key
+
+from tests.reference import scoring
+from tests.reference.accounts import READY, NodeAccount, best_effort, fits, node_accounts, tasks_by_job
+from tests.reference.selection import static_reason
+from tests.reference.world import Task, World
+from volcano_py.model.objects import JobRecord
+from volcano_py.model.shape import Shape
+from volcano_py.model.statuses import TaskStatus
+
+PENDING, ALLOCATED, PIPELINED = TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Which policies count."""
+
+    gang: bool = True
+    predicates: bool = True
+    least_allocated: int = 1
+    binpack: int = 0
+    weights: Mapping[str, int] = field(default_factory=lambda: {"cpu": 1, "memory": 1})
+
+
+@dataclass
+class _Member:
+    task: Task
+    status: TaskStatus
+    node: str = ""
+
+
+@dataclass
+class _Job:
+    record: JobRecord
+    members: list[_Member]
+    waiting: list[_Member] = field(default_factory=list)
+    refused: set[Shape] = field(default_factory=set)
+
+    def count(self, *statuses: TaskStatus) -> int:
+        return sum(member.status in statuses for member in self.members)
+
+    def held(self) -> int:
+        free = sum(member.status is PENDING and best_effort(member.task.shape) for member in self.members)
+        return self.count(*READY) + free
+
+    def role_rule(self) -> bool:
+        roles = self.record.task_min_available
+        return bool(roles) and self.record.min_available >= sum(roles.values())
+
+    def roles(self, *statuses: TaskStatus, with_best_effort: bool) -> Counter[str]:
+        return Counter(
+            member.task.record.role
+            for member in self.members
+            if member.status in statuses
+            or (with_best_effort and member.status is PENDING and best_effort(member.task.shape))
+        )
+
+    def short(self, *statuses: TaskStatus, with_best_effort: bool) -> bool:
+        if not self.role_rule():
+            return False
+        have = self.roles(*statuses, with_best_effort=with_best_effort)
+        return any(have[role] < minimum for role, minimum in self.record.task_min_available.items())
+
+    def ready(self) -> bool:
+        return self.held() >= self.record.min_available and not self.short(*READY, with_best_effort=True)
+
+    def pipelined(self) -> bool:
+        enough = self.held() + self.count(PIPELINED) >= self.record.min_available
+        return enough and not self.short(*READY, PIPELINED, with_best_effort=True)
+
+    def valid(self) -> bool:
+        may = (*READY, PIPELINED, PENDING)
+        return self.count(*may) >= self.record.min_available and not self.short(*may, with_best_effort=False)
+
+    def go_on(self, failed: set[str]) -> bool:
+        """Say whether other tasks are worth trying after these roles failed (Volcano: NeedContinueAllocating)."""
+        minimum, roles = self.record.min_available, self.record.task_min_available
+        if minimum >= len(self.members):
+            return False
+        if minimum < sum(roles.values()):
+            pending = self.roles(PENDING, with_best_effort=False)
+            return self.count(*READY) + sum(n for role, n in pending.items() if role not in failed) >= minimum
+        have = self.roles(*(READY - {TaskStatus.SUCCEEDED}), with_best_effort=True)
+        return all(have[role] >= roles.get(role, 0) for role in failed)
+
+
+class _Cycle:
+    def __init__(self, world: World, rules: Rules) -> None:
+        self.rules = rules
+        self.nodes = node_accounts(world)
+        self.binds: list[tuple[str, str]] = []
+        members = tasks_by_job(world)
+        self.jobs = [
+            _Job(record, [_Member(task, task.status) for task in members.get(record.key, [])]) for record in world.jobs
+        ]
+        self.queues = sorted(world.queues, key=lambda queue: (queue.creation, queue.name))
+
+    def run(self) -> None:
+        for queue in self.queues:
+            jobs = [job for job in self.jobs if job.record.queue == queue.name and self._let_in(job, queue.state)]
+            while jobs:
+                job = min(jobs, key=self._rank)
+                self._turn(job)
+                if not job.waiting:
+                    jobs.remove(job)
+
+    def _let_in(self, job: _Job, state: str) -> bool:
+        if job.record.phase in ("", "Pending") and state not in ("", "Open"):
+            return False
+        if self.rules.gang and not job.valid():
+            return False
+        job.waiting = sorted(
+            (member for member in job.members if member.status is PENDING and _placeable(member.task)),
+            key=cmp_to_key(_before),
+        )
+        return bool(job.waiting)
+
+    def _rank(self, job: _Job) -> tuple[object, ...]:
+        record = job.record
+        ready = job.held() >= record.min_available if self.rules.gang else True
+        return (-record.priority, ready, record.creation, *record.key)
+
+    def _turn(self, job: _Job) -> None:
+        placed: list[_Member] = []
+        failed: set[str] = set()
+        while job.waiting:
+            member = job.waiting.pop(0)
+            shape = member.task.shape
+            if shape in job.refused:
+                continue
+            if self._place(member):
+                placed.append(member)
+            else:
+                job.refused.add(shape)
+                failed.add(member.task.record.role)
+                if not job.go_on(failed):
+                    break
+            if self._ready(job):
+                break
+        if self._ready(job):
+            self.binds += [(one.task.record.name, one.node) for one in placed if one.status is ALLOCATED]
+            return
+        job.waiting = []
+        if self.rules.gang and not job.pipelined():
+            for member in placed:
+                self._take_back(member)
+
+    def _ready(self, job: _Job) -> bool:
+        return job.ready() if self.rules.gang else True
+
+    def _place(self, member: _Member) -> bool:
+        shape = member.task.shape
+        open_nodes = [node for node in self.nodes.values() if self._feasible(shape, node)]
+        for status, future in ((ALLOCATED, False), (PIPELINED, True)):
+            group = [node for node in open_nodes if fits(shape, node, future=future)]
+            if group:
+                best = max(group, key=lambda node: self._score(shape, node))  # the first of equals, by name
+                member.status, member.node = status, best.record.name
+                best.put(shape, status)
+                return True
+        return False
+
+    def _feasible(self, shape: Shape, node: NodeAccount) -> bool:
+        if node.record.closed:
+            return False
+        if not self.rules.predicates:
+            return True
+        return not static_reason(shape, node.record) and node.pods < node.allocatable["pods"]
+
+    def _score(self, shape: Shape, node: NodeAccount) -> Fraction:
+        rules = self.rules
+        score = Fraction(scoring.least_allocated(shape, node) * rules.least_allocated)
+        if rules.binpack:
+            score += scoring.binpack(shape, node, rules.weights, rules.binpack)
+        return score
+
+    def _take_back(self, member: _Member) -> None:
+        node, shape, status = self.nodes[member.node], member.task.shape, member.status
+        books = node.pipelined if status is PIPELINED else node.used
+        books.subtract({name: int(amount) for name, amount in shape.request})
+        node.nonzero_cpu -= int(shape.nonzero[0])
+        node.nonzero_memory -= int(shape.nonzero[1])
+        node.pods -= 1
+        member.status, member.node = PENDING, ""
+
+
+def expected_binds(world: World, rules: Rules | None = None) -> list[tuple[str, str]]:
+    """Return (pod, node) in the order in which they are decided."""
+    cycle = _Cycle(world, rules or Rules())
+    cycle.run()
+    return cycle.binds
+
+
+def _placeable(task: Task) -> bool:
+    shape = task.shape
+    return not (best_effort(shape) or shape.gates or shape.unsupported or task.record.foreign)
+
+
+def _before(left: _Member, right: _Member) -> int:
+    one, other = left.task.record, right.task.record
+    if one.priority != other.priority:
+        return other.priority - one.priority
+    numbers = number(one.name), number(other.name)
+    if None not in numbers and numbers[0] != numbers[1]:
+        return -1 if numbers[0] < numbers[1] else 1  # type: ignore[operator]
+    return -1 if (one.creation, one.uid) < (other.creation, other.uid) else 1
+
+
+def number(name: str) -> int | None:
+    """Return the number after the last dash of a name of at least three parts."""
+    parts = name.split("-")
+    return int(parts[-1]) if len(parts) > 2 and parts[-1].isdigit() else None
