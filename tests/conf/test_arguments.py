@@ -1,4 +1,5 @@
 import pytest
+
 from volcano_py.conf.arguments import get_bool, get_float, get_int, get_string
 
 

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+
 from volcano_py.conf.loader import built_in_conf, load_conf, parse_conf
 from volcano_py.conf.schema import FLAGS, OFF_BY_DEFAULT, ConfError, Where
 

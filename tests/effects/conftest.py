@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from prometheus_client import CollectorRegistry
+
 from volcano_py.apiserver import ApiServer, ApiServerOptions
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials

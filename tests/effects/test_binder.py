@@ -3,6 +3,9 @@
 import random
 
 import pytest
+
+from tests.effects.objects import JOB, binds, free_port, node_of, put_node, put_pod
+from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, ApiServerOptions, Fault
 from volcano_py.effects.binder import Binder, BinderOptions, GangOutcome
 from volcano_py.kube.client import ApiClient
@@ -11,9 +14,6 @@ from volcano_py.model.decisions import Bind
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.runtime.clock import RealClock
 from volcano_py.runtime.supervisor import Supervisor
-
-from tests.effects.objects import JOB, binds, free_port, node_of, put_node, put_pod
-from tests.effects.waiting import until
 
 QUICK = BinderOptions(retry_first_s=0.01, retry_cap_s=0.02, timeout_s=2.0, attempts=4)
 

@@ -1,14 +1,14 @@
 import random
 
 import pytest
+
+from tests.effects.objects import put_pod
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.effects.conditions import PodConditionWriter
 from volcano_py.kube.resource import PODS
 from volcano_py.model.decisions import SetPodCondition
 from volcano_py.model.objects import TaskRef
 from volcano_py.runtime.clock import RealClock
-
-from tests.effects.objects import put_pod
 
 
 def conditions_of(server: ApiServer, name: str) -> list[dict]:

@@ -1,6 +1,7 @@
 import random
 
 import pytest
+
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.effects.events import EventRecorder
 from volcano_py.effects.lane import LaneOptions

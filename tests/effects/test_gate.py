@@ -1,9 +1,8 @@
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
-from volcano_py.effects.gate import BindGate
-
 from tests.effects.waiting import until
+from volcano_py.effects.gate import BindGate
 
 
 def test_batches_enter_while_there_is_room():

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+
 from volcano_py.effects.lane import Lane, LaneOptions
 from volcano_py.kube import errors
 from volcano_py.runtime.clock import FakeClock

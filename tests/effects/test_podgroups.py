@@ -1,13 +1,13 @@
 import random
 
 import pytest
+
+from tests.effects.objects import put_group
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.effects.podgroups import PodGroupStatusWriter, Shown
 from volcano_py.model.decisions import SetPodGroupStatus
 from volcano_py.model.objects import GroupCondition, JobKey
 from volcano_py.runtime.clock import RealClock
-
-from tests.effects.objects import put_group
 
 KEY = JobKey("default", "g1")
 UNSCHEDULABLE = GroupCondition("Unschedulable", True, "NotEnoughResources", "1/6 tasks", "session-1")

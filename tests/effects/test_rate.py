@@ -1,4 +1,5 @@
 import pytest
+
 from volcano_py.effects.rate import TokenBucket
 
 

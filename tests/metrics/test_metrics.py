@@ -2,6 +2,7 @@ import itertools
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
+
 from volcano_py.metrics.buckets import exponential
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
 from volcano_py.metrics.effects import BindMetrics, LaneMetrics, RequestMetrics

@@ -48,7 +48,7 @@ class CycleMetrics:
         self._failed = self._cycles.labels("failed")
         self._stage = Histogram(
             "volcano_py_cycle_stage_seconds",
-            "Stages of a cycle: snapshot, queued (waiting for its thread), decide.",
+            "Stages of a cycle: snapshot, open, each action, close.",
             ["stage"],
             buckets=exponential(0.0001, 10, 16),
             registry=registry,

@@ -1,0 +1,213 @@
+"""A scheduler daemon on an embedded API server, both in this process."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from volcano_py.apiserver import ApiServer
+from volcano_py.conf.loader import parse_conf
+from volcano_py.daemon.daemon import SchedulerDaemon
+from volcano_py.daemon.options import DaemonOptions
+from volcano_py.kube.credentials import Credentials
+from volcano_py.kube.reflector import ReflectorOptions
+from volcano_py.kube.resource import PODS
+from volcano_py.runtime.options import ListenAddress
+from volcano_py.runtime.signals import Shutdown
+from volcano_py.scheduler import resolve
+
+CRDS = Path(__file__).parents[2] / "manifests" / "crds"
+BINDINGS = ("create", "pods/binding")
+GROUPS = "podgroups.scheduling.volcano.sh"
+QUEUES = "queues.scheduling.volcano.sh"
+CONF = """
+actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+- plugins:
+  - name: predicates
+  - name: nodeorder
+  - name: binpack
+"""
+FREE_PORT = ListenAddress("127.0.0.1", 0)
+
+
+def serve_definitions(server: ApiServer) -> None:
+    for path in sorted(CRDS.glob("*.yaml")):
+        server.create(yaml.load(path.read_text(), Loader=yaml.CSafeLoader))
+
+
+class Running:
+    """A daemon and the task it runs in."""
+
+    def __init__(self, daemon: SchedulerDaemon, shutdown: Shutdown, task: "asyncio.Task[int]") -> None:
+        self.daemon = daemon
+        self.shutdown = shutdown
+        self.task = task
+
+    def metric(self, name: str, labels: Mapping[str, str] | None = None) -> float:
+        return self.daemon.registry.get_sample_value(name, dict(labels or {})) or 0.0
+
+    async def ready(self) -> None:
+        async with asyncio.timeout(10):
+            await self.daemon.ready.wait()
+
+    async def stop(self) -> int:
+        self.shutdown.request("test")
+        async with asyncio.timeout(20):
+            return await self.task
+
+    async def kill(self) -> None:
+        """End it as SIGKILL would: nothing is completed, connections break."""
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+def a_daemon(url: str, *, cycle: Any = None, **options: Any) -> SchedulerDaemon:
+    chosen = DaemonOptions(
+        **{
+            "metrics_address": FREE_PORT,
+            "health_address": FREE_PORT,
+            "reflectors": ReflectorOptions(absent_retry_s=0.2),
+            "period_s": 0.2,
+            **options,
+        }
+    )
+    more = {} if cycle is None else {"cycle": cycle}
+    return SchedulerDaemon(Credentials(url), resolve(parse_conf(CONF, "test.conf")), chosen, **more)
+
+
+def start(daemon: SchedulerDaemon) -> Running:
+    shutdown = Shutdown()
+    return Running(daemon, shutdown, asyncio.create_task(daemon.run(shutdown), name="daemon"))
+
+
+@asynccontextmanager
+async def scheduler(url: str, *, wait: bool = True, **options: Any) -> AsyncIterator[Running]:
+    running = start(a_daemon(url, **options))
+    try:
+        if wait:
+            ready = asyncio.create_task(running.ready())
+            await asyncio.wait([ready, running.task], return_when=asyncio.FIRST_COMPLETED)
+            if not ready.done():
+                ready.cancel()
+                await running.task  # raises what ended it
+            await ready
+        yield running
+        if not running.task.done():
+            running.daemon.cache.validate()
+    finally:
+        if not running.task.done():
+            running.shutdown.request("end of test")
+            running.shutdown.request("end of test")
+        await asyncio.gather(running.task, return_exceptions=True)
+
+
+def put_node(server: ApiServer, name: str, cpu: int = 4, pods: int = 110) -> None:
+    resources = {"cpu": str(cpu), "memory": "64Gi", "pods": str(pods)}
+    status = {"capacity": resources, "allocatable": resources}
+    server.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status})
+
+
+def put_group(server: ApiServer, name: str, minimum: int, **status: Any) -> None:
+    server.create(
+        {
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"minMember": minimum, "queue": "default"},
+            **({"status": status} if status else {}),
+        }
+    )
+
+
+def put_pod(
+    server: ApiServer, name: str, group: str = "", cpu: str = "1", node: str = "", **spec: Any
+) -> dict[str, Any]:
+    return server.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": name,
+                "namespace": "default",
+                "annotations": {"scheduling.k8s.io/group-name": group} if group else {},
+            },
+            "spec": {
+                "schedulerName": "volcano",
+                "containers": [{"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu}}}],
+                **({"nodeName": node} if node else {}),
+                **spec,
+            },
+        }
+    )
+
+
+def put_job(server: ApiServer, name: str, tasks: int, minimum: int | None = None, cpu: str = "1") -> None:
+    """Create a PodGroup and its pods, named ``name-0`` and so on."""
+    put_group(server, name, tasks if minimum is None else minimum)
+    for number in range(tasks):
+        put_pod(server, f"{name}-{number}", name, cpu)
+
+
+async def set_phase(running: Running, pods: Iterable[str], phase: str) -> None:
+    """Do what a kubelet does."""
+    for name in pods:
+        body = {"status": {"phase": phase}}
+        await running.daemon.client.patch(PODS, name, body, dict, namespace="default", subresource="status")
+
+
+def placed(server: ApiServer, prefix: str = "") -> dict[str, str]:
+    """Return the nodes of bound pods by name."""
+    pods = server.list("pods", "default")
+    named = [pod for pod in pods if pod["metadata"]["name"].startswith(prefix)]
+    return {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in named if pod["spec"].get("nodeName")}
+
+
+def successes(server: ApiServer) -> int:
+    return server.requests.count(*BINDINGS, 201)
+
+
+def group(server: ApiServer, name: str) -> dict[str, Any]:
+    found = server.get(GROUPS, name, "default")
+    assert found is not None
+    return found
+
+
+def condition(server: ApiServer, pod: str) -> dict[str, Any]:
+    """Return the condition PodScheduled of a pod, empty if it has none."""
+    found = server.get("pods", pod, "default")
+    assert found is not None
+    conditions = found["status"].get("conditions", [])
+    return next((one for one in conditions if one["type"] == "PodScheduled"), {})
+
+
+def event_reasons(server: ApiServer, kind: str, name: str) -> set[str]:
+    events = server.list("events", "default")
+    return {
+        event["reason"]
+        for event in events
+        if (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == (kind, name)
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+async def stays(condition: Callable[[], object], seconds: float = 0.5) -> None:
+    """Fail if a condition ceases to hold within that time."""
+    async with asyncio.timeout(seconds + 5):
+        deadline = asyncio.get_running_loop().time() + seconds
+        while asyncio.get_running_loop().time() < deadline:
+            assert condition()
+            await asyncio.sleep(0.02)

@@ -1,0 +1,148 @@
+"""Gangs from creation to binding, with a real scheduler on an embedded API server."""
+
+from tests.daemon.cluster import (
+    QUEUES,
+    condition,
+    event_reasons,
+    group,
+    placed,
+    put_group,
+    put_job,
+    put_node,
+    put_pod,
+    scheduler,
+    set_phase,
+    stays,
+    successes,
+)
+from tests.effects.waiting import until
+
+
+async def test_a_gang_that_fits_is_bound_whole_and_once(server):
+    put_node(server, "n1", cpu=4)
+    put_node(server, "n2", cpu=4)
+    async with scheduler(server.url):
+        put_job(server, "gang", 6)
+
+        await until(lambda: len(placed(server)) == 6)
+
+        assert successes(server) == 6
+
+
+async def test_a_gang_that_does_not_fit_waits_and_says_why(server):
+    put_node(server, "n1", cpu=5)
+    async with scheduler(server.url):
+        put_job(server, "gang", 6)
+
+        await until(lambda: group(server, "gang").get("status", {}).get("conditions"))
+        await until(lambda: condition(server, "gang-0"))
+
+        (unschedulable,) = group(server, "gang")["status"]["conditions"]
+        assert (unschedulable["type"], unschedulable["status"]) == ("Unschedulable", "True")
+        assert "6" in unschedulable["message"]
+        assert condition(server, "gang-0")["status"] == "False"
+        await until(lambda: "Unschedulable" in event_reasons(server, "PodGroup", "gang"))
+        await until(lambda: "FailedScheduling" in event_reasons(server, "Pod", "gang-0"))
+        assert placed(server) == {}
+
+
+async def test_a_new_node_is_noticed_at_once(server):
+    put_node(server, "n1", cpu=5)
+    async with scheduler(server.url, period_s=60.0):
+        put_job(server, "gang", 6)
+        await until(lambda: group(server, "gang").get("status", {}).get("conditions"))
+
+        put_node(server, "n2", cpu=1)
+
+        await until(lambda: len(placed(server)) == 6, timeout_s=2)
+
+
+async def test_a_waiting_gang_costs_no_writes_once_it_has_said_so(server):
+    put_node(server, "n1", cpu=5)
+    async with scheduler(server.url, period_s=0.05) as running:
+        put_job(server, "gang", 3, cpu="2")
+        await until(lambda: all(condition(server, f"gang-{number}") for number in range(3)))
+        await until(lambda: "FailedScheduling" in event_reasons(server, "Pod", "gang-2"))
+        before, cycles = server.requests.writes(), running.daemon.cycles.cycles
+
+        await until(lambda: running.daemon.cycles.cycles > cycles + 10)
+
+        assert server.requests.writes() == before
+
+
+async def test_nothing_pending_means_no_cycles(server):
+    put_node(server, "n1")
+    async with scheduler(server.url, period_s=0.05) as running:
+        put_job(server, "gang", 2)
+        await until(lambda: len(placed(server)) == 2 and not len(running.daemon.cache.ledger))
+        await until(lambda: group(server, "gang")["status"].get("phase") == "Running")
+        await until(lambda: running.daemon.cycles._due is None and not running.daemon.cycles._why)
+        cycles = running.daemon.cycles.cycles
+
+        await stays(lambda: running.daemon.cycles.cycles == cycles, seconds=0.3)
+
+
+async def test_scheduled_pods_have_an_event(server):
+    put_node(server, "n1")
+    async with scheduler(server.url):
+        put_job(server, "gang", 2)
+
+        await until(lambda: event_reasons(server, "Pod", "gang-1") == {"Scheduled"})
+
+        assert condition(server, "gang-1").get("status") != "False"
+
+
+async def test_pods_of_other_schedulers_are_left_alone_and_counted(server):
+    put_node(server, "n1", cpu=4)
+    put_pod(server, "theirs", cpu="3", node="n1", schedulerName="default-scheduler")
+    put_pod(server, "waiting", cpu="1", schedulerName="default-scheduler")
+    async with scheduler(server.url):
+        put_job(server, "gang", 2, minimum=1)
+
+        await until(lambda: len(placed(server, "gang")) == 1)
+        await stays(lambda: len(placed(server)) == 2, seconds=0.3)
+
+
+async def test_queues_that_must_exist_are_created(server):
+    async with scheduler(server.url):
+        await until(lambda: server.get(QUEUES, "root") and server.get(QUEUES, "default"))
+
+
+async def test_the_phase_follows_the_pods(server):
+    put_node(server, "n1")
+    async with scheduler(server.url) as running:
+        put_job(server, "gang", 2)
+        await until(lambda: len(placed(server)) == 2)
+
+        await set_phase(running, ["gang-0", "gang-1"], "Running")
+        await until(lambda: group(server, "gang")["status"].get("running") == 2)
+        await set_phase(running, ["gang-0", "gang-1"], "Succeeded")
+
+        await until(lambda: group(server, "gang")["status"]["phase"] == "Completed")
+
+
+async def test_an_unreadable_pod_stops_nobody_and_its_owner_learns_of_it(server):
+    put_node(server, "n1")
+    async with scheduler(server.url):
+        put_group(server, "bad", 1)
+        server.faults.inject(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": "bad-0",
+                    "namespace": "default",
+                    "uid": "uid-bad",
+                    "annotations": {"scheduling.k8s.io/group-name": "bad"},
+                },
+                "spec": {
+                    "schedulerName": "volcano",
+                    "containers": [{"name": "main", "resources": {"requests": {"cpu": "a lot"}}}],
+                },
+                "status": {"phase": "Pending"},
+            }
+        )
+        put_job(server, "good", 2)
+
+        await until(lambda: len(placed(server, "good")) == 2)
+        await until(lambda: "Unreadable" in event_reasons(server, "Pod", "bad-0"))

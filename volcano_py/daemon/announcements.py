@@ -1,0 +1,33 @@
+"""The events that the daemon records by itself; all others are decisions of a cycle."""
+
+from volcano_py.api import keys
+from volcano_py.cache.unreadable import Unreadable
+from volcano_py.effects.binder import GangOutcome
+from volcano_py.model.decisions import Bind, RecordEvent, SetPodCondition
+
+_NAMED = 3  # failed binds that a message names
+
+
+def scheduled(bind: Bind) -> RecordEvent:
+    """Return the event of a pod that has got its node."""
+    text = f"Successfully assigned {bind.task} to {bind.node}"
+    return RecordEvent("Pod", *bind.task, keys.EVENT_NORMAL, keys.EVENT_SCHEDULED, text)
+
+
+def waiting(condition: SetPodCondition) -> RecordEvent:
+    """Return the event of a pod that waits, in the words of its condition."""
+    return RecordEvent("Pod", *condition.task, keys.EVENT_WARNING, keys.EVENT_FAILED_SCHEDULING, condition.message)
+
+
+def gang_failed(outcome: GangOutcome, uid: str) -> RecordEvent:
+    """Return the event of a PodGroup of which binds failed."""
+    named = "; ".join(f"pod {bind.task}: {why}" for bind, why in outcome.failed[:_NAMED])
+    more = f"; and {len(outcome.failed) - _NAMED} more" if len(outcome.failed) > _NAMED else ""
+    text = f"{len(outcome.failed)} of {outcome.binds} binds failed, their pods are placed again: {named}{more}"
+    return RecordEvent("PodGroup", *outcome.job, uid, keys.EVENT_WARNING, keys.EVENT_FAILED_SCHEDULING, text)
+
+
+def unreadable(entry: Unreadable) -> RecordEvent:
+    """Return the event of an object that cannot be read."""
+    who = (entry.kind, entry.namespace, entry.name, entry.uid)
+    return RecordEvent(*who, keys.EVENT_WARNING, "Unreadable", entry.message)

@@ -1,0 +1,81 @@
+"""What became of binds: told to the cache, to the pod, to the PodGroup and to the operators."""
+
+from typing import Final
+
+import structlog
+
+from volcano_py.api import keys
+from volcano_py.cache.cluster import ClusterCache
+from volcano_py.daemon import announcements
+from volcano_py.effects.binder import GangOutcome
+from volcano_py.effects.conditions import PodConditionWriter
+from volcano_py.effects.events import EventRecorder
+from volcano_py.effects.gate import BindGate
+from volcano_py.metrics.effects import BindMetrics
+from volcano_py.model.decisions import Bind, SetPodCondition
+from volcano_py.runtime.clock import Clock
+
+log = structlog.get_logger()
+
+_COMPLAIN_EVERY_S: Final = 1.0
+
+
+class BindAnswers:
+    """Who the binder reports to; every bind ends in exactly one of bound, failed and unknown."""
+
+    def __init__(
+        self,
+        cache: ClusterCache,
+        gate: BindGate,
+        conditions: PodConditionWriter,
+        events: EventRecorder,
+        metrics: BindMetrics,
+        *,
+        clock: Clock,
+    ) -> None:
+        self._cache = cache
+        self._gate = gate
+        self._conditions = conditions
+        self._events = events
+        self._metrics = metrics
+        self._clock = clock
+        self._complained_at = float("-inf")
+        self._silent = 0  # failed gangs since the last complaint
+
+    def sending(self, bind: Bind) -> None:
+        """Note that a request goes out."""
+        self._cache.sent(bind.task)
+
+    def bound(self, bind: Bind) -> None:
+        """Count a bind that the API server has."""
+        self._gate.leave()
+        self._cache.bound(bind.task)
+        place = self._cache.store.task(bind.task.uid)
+        if place is not None:
+            self._metrics.bound_since_creation(self._clock.now().timestamp() - place.record.creation)
+        self._events.record(announcements.scheduled(bind))
+
+    def bind_failed(self, bind: Bind, why: str) -> None:
+        """Let the pod wait again, and say so on it."""
+        self._gate.leave()
+        self._cache.bind_failed(bind.task, why)
+        text = f"failed to bind to node {bind.node}: {why}"
+        self._conditions.put(SetPodCondition(bind.task, keys.REASON_SCHEDULER_ERROR, text))
+
+    def bind_unknown(self, bind: Bind) -> None:
+        """Leave the bind in the ledger, whose deadline makes the pod be read again."""
+        self._gate.leave()
+        log.warning("outcome of a bind unknown; its pod is read again later", task=str(bind.task), node=bind.node)
+
+    def gang_failed(self, outcome: GangOutcome) -> None:
+        """Report a gang of which binds failed; the next cycle completes it or plans it anew."""
+        record = self._cache.store.job(outcome.job)
+        event = announcements.gang_failed(outcome, record.uid if record is not None else "")
+        if record is not None:
+            self._events.record(event)
+        now = self._clock.monotonic()
+        if now - self._complained_at < _COMPLAIN_EVERY_S:
+            self._silent += 1
+            return
+        log.warning("binds failed", job=str(outcome.job), problem=event.message, other_gangs=self._silent)
+        self._complained_at, self._silent = now, 0

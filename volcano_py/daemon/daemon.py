@@ -1,0 +1,236 @@
+"""The scheduler process put together: what it is made of, how it starts, how it ends.
+
+start   listen for probes, open watches, wait for the first lists and the barrier, then run cycles
+end     on request: no further cycle, binds that have begun are completed, statuses flushed; on demand: at once
+"""
+
+import asyncio
+import gc
+import random
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from typing import Final
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+import volcano_py
+from volcano_py.cache.cluster import ClusterCache
+from volcano_py.daemon import announcements
+from volcano_py.daemon.answers import BindAnswers
+from volcano_py.daemon.barrier import StartBarrier
+from volcano_py.daemon.cycles import CycleLoop
+from volcano_py.daemon.decider import Cycle, Decider
+from volcano_py.daemon.dispatch import Dispatcher
+from volcano_py.daemon.intake import Intake
+from volcano_py.daemon.options import DaemonOptions
+from volcano_py.daemon.queues import ensure_queues
+from volcano_py.daemon.recheck import recheck_overdue
+from volcano_py.daemon.reporting import CycleReporter
+from volcano_py.effects.binder import Binder
+from volcano_py.effects.conditions import PodConditionWriter
+from volcano_py.effects.events import EventRecorder
+from volcano_py.effects.gate import BindGate
+from volcano_py.effects.podgroups import PodGroupStatusWriter
+from volcano_py.kube.backoff import Backoff
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
+from volcano_py.kube.informer import SyncTimeout
+from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.metrics.effects import BindMetrics, LaneMetrics, RequestMetrics
+from volcano_py.metrics.state import StateMetrics
+from volcano_py.runtime.clock import Clock, RealClock
+from volcano_py.runtime.http import OperatorServer
+from volcano_py.runtime.signals import Shutdown
+from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.scheduler import Policy, run_cycle
+
+log = structlog.get_logger()
+
+_OTHER_CONNECTIONS: Final = 32  # for statuses, events and reads, beside those for binds
+_SYNC_REPORT_S: Final = 15.0
+_HUNG_CYCLE_S: Final = 300.0
+
+
+class SchedulerDaemon:
+    """One scheduler; run it once. Several in one process share nothing."""
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        policy: Policy,
+        options: DaemonOptions | None = None,
+        *,
+        clock: Clock | None = None,
+        registry: CollectorRegistry | None = None,
+        cycle: Cycle = run_cycle,
+    ) -> None:
+        self.options = options = options or DaemonOptions()
+        self.registry = registry or CollectorRegistry()
+        self.ready = asyncio.Event()
+        """Set when cycles have begun."""
+        self._clock: Clock = clock or RealClock()
+        self._rng = random.Random()  # for the spread of delays only; decisions have their seed
+        self._state_metrics = StateMetrics(self.registry)
+        self.client = ApiClient(
+            credentials,
+            connections=options.binder.highest + _OTHER_CONNECTIONS,
+            user_agent=f"volcano-py/{volcano_py.__version__}",
+            observer=RequestMetrics(self.registry).observe,
+        )
+        self.cache = ClusterCache(
+            scheduler_names=(options.scheduler_name,), default_queue=options.default_queue, clock=self._clock
+        )
+        self._intake = Intake(
+            self.client, self.cache, self._state_metrics, clock=self._clock, options=options.reflectors
+        )
+        self._barrier = StartBarrier(self.client, self.cache, clock=self._clock, patience_s=options.barrier_patience_s)
+        self._gate = BindGate(options.bind_capacity)
+        self._decider = Decider(policy, seed=options.seed, clock=self._clock, cycle=cycle)
+        self._build_effects()
+        self.cycles = CycleLoop(
+            self.cache,
+            self._decider,
+            self._dispatcher.deliver,
+            self._gate,
+            CycleReporter(CycleMetrics(self.registry), WaitingMetrics(self.registry)),
+            self._state_metrics,
+            clock=self._clock,
+            rng=self._rng,
+            period_s=options.period_s,
+            debounce_s=options.debounce_s,
+        )
+        ledger, monotonic = self.cache.ledger, self._clock.monotonic
+        self._state_metrics.watch_ledger(lambda: len(ledger), lambda: ledger.oldest_age(monotonic()))
+        self._state_metrics.watch_readiness(self.ready.is_set)
+
+    def _build_effects(self) -> None:
+        options, client, clock, rng = self.options, self.client, self._clock, self._rng
+        binds, lanes = BindMetrics(self.registry), LaneMetrics(self.registry)
+        self.events = EventRecorder(
+            client,
+            lanes,
+            component=options.scheduler_name,
+            clock=clock,
+            rng=rng,
+            hold=lambda: self.binder.busy,
+            options=options.events,
+        )
+        self.cache.on_unreadable(lambda entry: self.events.record(announcements.unreadable(entry)))
+        self._conditions = PodConditionWriter(
+            client,
+            lanes,
+            clock=clock,
+            rng=rng,
+            version_of=self._intake.pod_version,
+            waits=self._intake.waits,
+            hold=lambda: self.binder.busy,
+            on_written=lambda condition: self.events.record(announcements.waiting(condition)),
+            options=options.pod_conditions,
+        )
+        self._groups = PodGroupStatusWriter(
+            client,
+            lanes,
+            clock=clock,
+            rng=rng,
+            version_of=self._intake.group_version,
+            shown=self._intake.group_without_conditions,
+            options=options.group_statuses,
+        )
+        answers = BindAnswers(self.cache, self._gate, self._conditions, self.events, binds, clock=clock)
+        self.binder = Binder(client, answers, binds, clock=clock, rng=rng, options=options.binder)
+        self._dispatcher = Dispatcher(
+            self.cache, self._gate, self.binder, self._groups, self._conditions, self.events, binds, clock=clock
+        )
+
+    # Life
+
+    async def run(self, shutdown: Shutdown) -> int:
+        """Schedule until asked to end; return the exit code: 0 after an orderly end, 1 after a forced one.
+
+        Raises AddressInUse before anything has begun, and TaskFailed if a part of the process dies of a bug.
+        """
+        async with AsyncExitStack() as stack:
+            stack.callback(self._decider.close)
+            for server in self._operator_servers():
+                await stack.enter_async_context(server)
+            await stack.enter_async_context(self.client)
+            supervisor = await stack.enter_async_context(Supervisor())
+            self._start(supervisor)
+            await shutdown.graceful.wait()
+            return await self._end(shutdown)
+
+    def not_ready(self) -> list[str]:
+        """Return what the start still waits for; empty when cycles have begun."""
+        if self.ready.is_set():
+            return []
+        waiting = self._intake.informers.not_ready()
+        return waiting or [f"start barrier: {len(self._barrier.missing)} bound pods are not counted yet"]
+
+    def not_healthy(self) -> list[str]:
+        """Return what only a restart would cure."""
+        seconds = self.cycles.running_for_s
+        return [f"a cycle has been running for {seconds:.0f} s"] if seconds > _HUNG_CYCLE_S else []
+
+    def _operator_servers(self) -> Iterator[OperatorServer]:
+        metrics, health = self.options.metrics_address, self.options.health_address
+        flags = {metrics: "--listen-address", health: "--healthz-address"}
+        for address, flag in flags.items():
+            if address is not None:
+                yield OperatorServer(
+                    address,
+                    flag=flag,
+                    not_healthy=self.not_healthy,
+                    not_ready=self.not_ready,
+                    registry=self.registry if address == metrics else None,
+                )
+
+    def _start(self, supervisor: Supervisor) -> None:
+        clock, options = self._clock, self.options
+        self._intake.informers.start(supervisor)
+        queues = ensure_queues(self.client, options.default_queue, clock=clock, backoff=Backoff(self._rng))
+        supervisor.start("queues", queues)
+        for effect in (self.events, self._conditions, self._groups, self.binder):
+            effect.start(supervisor)
+        recheck = recheck_overdue(
+            self.client, self.cache, self.binder, self._state_metrics, clock=clock, every_s=options.recheck_every_s
+        )
+        supervisor.start("overdue binds", recheck)
+        supervisor.start("cycles", self._schedule())
+
+    async def _schedule(self) -> None:
+        log.info("scheduler starts", server=self.client.server, version=volcano_py.__version__)
+        while True:
+            try:
+                await self._intake.informers.synced(_SYNC_REPORT_S)
+                break
+            except SyncTimeout as problem:
+                log.warning("still waiting for the first lists", problem=str(problem))
+        await self._barrier.passed()
+        if self.options.freeze_garbage:
+            gc.collect()
+            gc.freeze()
+        self.ready.set()
+        log.info("scheduler is ready", nodes=len(self.cache.store.nodes), bound_pods=self.cache.bound_pods())
+        await self.cycles.run()
+
+    async def _end(self, shutdown: Shutdown) -> int:
+        self.cycles.stop()
+        finishing = asyncio.create_task(self._finish(), name="finish")
+        forced = asyncio.create_task(shutdown.force.wait(), name="force")
+        try:
+            await asyncio.wait([finishing, forced], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (finishing, forced):
+                task.cancel()
+            await asyncio.gather(finishing, forced, return_exceptions=True)
+        return 1 if shutdown.force.is_set() else 0
+
+    async def _finish(self) -> None:
+        """Complete the binds that were decided, then write as many statuses and events as there is time for."""
+        log.info("completing binds", on_their_way=self._gate.count)
+        if not await self.binder.drained(self.options.stop_patience_s):
+            log.warning("binds left undone; the next scheduler decides them anew", count=self._gate.count)
+        patience_s = self.options.flush_patience_s
+        written = await asyncio.gather(self._groups.drained(patience_s), self.events.drained(patience_s))
+        log.info("scheduler ends", statuses_written=written[0], events_written=written[1])

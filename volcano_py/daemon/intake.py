@@ -1,0 +1,95 @@
+"""The way from the watches into the cache, with a look at how long it takes."""
+
+from functools import partial
+from typing import Any, Generic
+
+from volcano_py.api.types import Node, Pod, PodGroup, PriorityClass, Queue
+from volcano_py.cache.cluster import ClusterCache
+from volcano_py.effects.podgroups import Shown
+from volcano_py.effects.resources import PODGROUPS, QUEUES
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.delivery import Event, EventHandler, Quarantined, T
+from volcano_py.kube.informer import Informers
+from volcano_py.kube.reflector import Reflector, ReflectorOptions
+from volcano_py.kube.resource import NODES, PODS, PRIORITY_CLASSES
+from volcano_py.metrics.state import StateMetrics
+from volcano_py.model.objects import JobKey, TaskRef
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.runtime.clock import Clock
+
+
+class Measured(Generic[T]):
+    """Passes changes on to a handler and measures their way from the network to the cache."""
+
+    def __init__(self, resource: str, handler: EventHandler[T], metrics: StateMetrics, clock: Clock) -> None:
+        self._resource = resource
+        self._handler = handler
+        self._metrics = metrics
+        self._clock = clock
+
+    def on_events(self, events: list[Event[T]]) -> None:
+        """Pass a batch on."""
+        self._handler.on_events(events)
+        lag_s = None if events[0].listed else self._clock.monotonic() - events[0].received_at
+        self._metrics.events(self._resource, len(events), lag_s)
+
+    def on_quarantine(self, entry: Quarantined) -> None:
+        """Pass on that an object cannot be read."""
+        self._handler.on_quarantine(entry)
+
+    def on_release(self, entry: Quarantined) -> None:
+        """Pass on that it can be read again, or is gone."""
+        self._handler.on_release(entry)
+
+
+class Intake:
+    """The informers of one cache, and what the writers of statuses must know of what they have shown."""
+
+    def __init__(
+        self, client: ApiClient, cache: ClusterCache, metrics: StateMetrics, *, clock: Clock, options: ReflectorOptions
+    ) -> None:
+        self.informers = Informers(client, options=options, clock=clock)
+        self._cache = cache
+
+        def measured(resource: str, handler: EventHandler[T]) -> Measured[T]:
+            return Measured(resource, handler, metrics, clock)
+
+        add = self.informers.add
+        # Priorities, queues and groups first, so that most pods find their job in place.
+        add(PRIORITY_CLASSES, PriorityClass, measured("priorityclasses", cache.priority_classes))
+        add(QUEUES, Queue, measured("queues", cache.queues), optional=True)
+        self._groups: Reflector[PodGroup] = add(PODGROUPS, PodGroup, measured("podgroups", cache.groups), optional=True)
+        add(NODES, Node, measured("nodes", cache.nodes))
+        self._pods: Reflector[Pod] = add(PODS, Pod, measured("pods", cache.pods))
+        for name in self.informers.status():
+            metrics.watch_resource(
+                name, partial(self._number, name, "lists"), partial(self._number, name, "quarantined")
+            )
+
+    def _number(self, resource: str, name: str) -> float:
+        return float(getattr(self.informers.status()[resource], name))
+
+    def pod_version(self, name: str) -> str:
+        """Return the resourceVersion of a pod that the watch has shown last."""
+        return _shown_version(self._pods, name)[1]
+
+    def group_version(self, name: str) -> str:
+        """Return the resourceVersion of a PodGroup that the watch has shown last."""
+        return _shown_version(self._groups, name)[1]
+
+    def group_without_conditions(self, key: JobKey) -> Shown | None:
+        """Return a PodGroup as the watch shows it, if it has no conditions that a write would have to keep."""
+        record = self._cache.store.job(key)
+        uid, version = _shown_version(self._groups, str(key))
+        if record is None or record.conditions or record.uid != uid:
+            return None
+        return Shown(uid, version, record.phase, record.running, record.succeeded, record.failed)
+
+    def waits(self, task: TaskRef) -> bool:
+        """Say whether a pod still waits for a node."""
+        place = self._cache.store.task(task.uid)
+        return place is not None and place.status is TaskStatus.PENDING
+
+
+def _shown_version(reflector: Reflector[Any], name: str) -> tuple[str, str]:
+    return reflector.delivery.known.get(name, ("", ""))

@@ -1,0 +1,45 @@
+"""What can be chosen about a scheduler process."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from volcano_py.api import keys
+from volcano_py.effects import conditions, events, podgroups
+from volcano_py.effects.binder import BinderOptions
+from volcano_py.effects.gate import DEFAULT_CAPACITY
+from volcano_py.effects.lane import LaneOptions
+from volcano_py.kube.reflector import ReflectorOptions
+from volcano_py.runtime.options import ListenAddress
+
+DEFAULT_METRICS_ADDRESS: Final = ListenAddress("", 8080)
+DEFAULT_HEALTH_ADDRESS: Final = ListenAddress("", 11251)
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonOptions:
+    """Settings of one scheduler. The defaults are those of the command line."""
+
+    scheduler_name: str = keys.SCHEDULER_NAME
+    default_queue: str = keys.DEFAULT_QUEUE
+    seed: int = 0
+    period_s: float = 1.0
+    """Longest time between two cycles while something is pending; without that there are none."""
+    debounce_s: float = 0.02
+    """What else changes within this time is seen by the same cycle."""
+    metrics_address: ListenAddress | None = DEFAULT_METRICS_ADDRESS
+    health_address: ListenAddress | None = DEFAULT_HEALTH_ADDRESS
+    barrier_patience_s: float = 10.0
+    """How long the first cycle waits for bound pods that a fresh list names and the cache does not know yet."""
+    stop_patience_s: float = 10.0
+    """How long binds that have begun may take to end when the process is asked to."""
+    flush_patience_s: float = 2.0
+    """How long statuses and events may then take."""
+    recheck_every_s: float = 1.0
+    freeze_garbage: bool = False
+    """Take everything that is there after the start out of the garbage collector's rounds; for a process of its own."""
+    bind_capacity: int = DEFAULT_CAPACITY
+    binder: BinderOptions = field(default_factory=BinderOptions)
+    reflectors: ReflectorOptions = field(default_factory=ReflectorOptions)
+    group_statuses: LaneOptions = podgroups.DEFAULT_OPTIONS
+    pod_conditions: LaneOptions = conditions.DEFAULT_OPTIONS
+    events: LaneOptions = events.DEFAULT_OPTIONS

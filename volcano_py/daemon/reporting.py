@@ -1,0 +1,80 @@
+"""From the report of a cycle to metrics and log lines."""
+
+from typing import Final, NamedTuple
+
+import structlog
+
+from volcano_py.framework.memory import CycleReport
+from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+
+log = structlog.get_logger()
+
+_STAGES_OF_OURS: Final = frozenset({"open", "close"})  # every other duration of a report is that of an action
+
+
+class Timing(NamedTuple):
+    """What a cycle took, seen from outside."""
+
+    why: str
+    snapshot_s: float
+    total_s: float
+
+
+class CycleReporter:
+    """Tells operators what cycles did."""
+
+    def __init__(self, cycles: CycleMetrics, waiting: WaitingMetrics) -> None:
+        self._cycles = cycles
+        self._waiting = waiting
+        self._failures: tuple[str, ...] = ()
+
+    def failed(self) -> None:
+        """Count a cycle that raised."""
+        self._cycles.failed()
+
+    def ended(self, report: CycleReport, timing: Timing) -> None:
+        """Turn a report into metrics, and into one line if the cycle did something."""
+        self._measure(report, timing)
+        lacking: dict[str, int] = {}
+        jobs = 0
+        for key, job in report.jobs.items():
+            if job.ready < job.min_available:
+                jobs += 1
+                lacking[key.name] = lacking.get(key.name, 0) + job.min_available - job.ready
+        self._waiting.update(lacking, jobs)
+        self._tell_failures(report)
+        did_something = report.tasks_placed or report.jobs_enqueued
+        (log.info if did_something else log.debug)(
+            "cycle",
+            why=timing.why,
+            placed=report.tasks_placed,
+            jobs=report.jobs_committed,
+            enqueued=report.jobs_enqueued,
+            pending=report.pending_tasks,
+            waiting_jobs=jobs,
+            snapshot_ms=round(timing.snapshot_s * 1000, 2),
+            ms=round(timing.total_s * 1000, 2),
+        )
+
+    def _measure(self, report: CycleReport, timing: Timing) -> None:
+        cycles = self._cycles
+        cycles.ended(timing.total_s, report.tasks_placed, report.pending_tasks)
+        cycles.stage("snapshot", timing.snapshot_s)
+        opened_s = report.seconds.get("open")
+        if opened_s is not None:
+            cycles.opened(timing.snapshot_s + opened_s)
+        for name, seconds in report.seconds.items():
+            cycles.stage(name, seconds)
+            if name not in _STAGES_OF_OURS:
+                cycles.action(name, seconds)
+        for (plugin, hook), seconds in report.plugin_seconds.items():
+            cycles.plugin(plugin, hook, seconds)
+
+    def _tell_failures(self, report: CycleReport) -> None:
+        """Log failures of plugins when they are others than last time: the same one comes with every cycle."""
+        failures = tuple(sorted(set(report.failures)))
+        if report.failures:
+            self._cycles.plugin_failures(len(report.failures))
+        if failures and failures != self._failures:
+            log.error("plugins failed", failures=failures[:10], count=len(report.failures))
+        self._failures = failures
