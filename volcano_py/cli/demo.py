@@ -11,13 +11,15 @@ from rich.text import Text
 from volcano_py.apiserver import PortInUse
 from volcano_py.local.demo import DemoOptions, DemoResult, Frame, run_demo
 from volcano_py.local.workload import GPU_GANG, GPU_PODS, TRAINING_JOBS, JobView
+from volcano_py.runtime.logs import configure_logging
 
 _BAR = 16
 
 
 def demo(options: DemoOptions) -> int:
     """Run the demo in this terminal; return the exit code."""
-    console = Console()
+    configure_logging("warning")
+    console = Console(soft_wrap=not sys.stdout.isatty())
     mode = "with gang scheduling" if options.gang else "WITHOUT the gang plugin"
     console.print(f"[bold]volcano_py demo[/], {mode}: an API server, 17 nodes and the scheduler in this process.")
     console.print(

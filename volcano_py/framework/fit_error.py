@@ -34,8 +34,9 @@ def job_fit_error(ssn: "Session", job: JobInfo) -> str:
 
 
 def _origin(ssn: "Session", job: JobInfo) -> str:
-    """Return the first task in task order that has a recorded rejection, and the rejection."""
+    """Return the first task in task order that found no node and has a recorded rejection, and the rejection."""
     pending = ssn.pending.of(job.row)
+    pending = pending[~ssn.attempted(pending)]
     seen: set[int] = set()
     # A Python loop over the shapes of one job's pending tasks; most jobs have one or two.
     for row, shape_id in zip(pending.tolist(), ssn.tasks.shape[pending].tolist(), strict=True):

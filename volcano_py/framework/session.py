@@ -23,7 +23,7 @@ from volcano_py.framework.tie_order import tie_order
 from volcano_py.model.decisions import Emit
 from volcano_py.model.objects import GroupCondition
 from volcano_py.model.rejections import Reason, Rejection
-from volcano_py.model.resources import Floats
+from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import PodGroupPhase, TaskStatus
 from volcano_py.snapshot import layout
@@ -206,6 +206,10 @@ class Session:
         if status < 0:
             return None
         return TaskStatus(status), self.nodes.names[int(self._attempt_node[task_row])]
+
+    def attempted(self, tasks: Rows) -> Bools:
+        """Say for each of these tasks whether it had a node in a discarded statement, shape (n_tasks,)."""
+        return np.asarray(self._attempt_status[tasks] >= 0)
 
     def attempts(self, tasks: Rows) -> int:
         """Return how many of these tasks would have been allocated if their job had been complete."""

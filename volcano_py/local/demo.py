@@ -13,6 +13,7 @@ from volcano_py.local.scheduler import local_scheduler
 from volcano_py.local.workload import JobView
 
 POLL_S: Final = 0.1
+SUBMIT_S: Final = 0.003
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class DemoOptions:
     gang: bool = True  # with the gang plugin
     run_time_s: float = 3.0  # how long a training job works once all its pods run
     give_up_s: float = 45.0  # the demo ends then, whatever has happened
+    quiet_s: float = 10.0  # or when nothing has moved for so long
 
 
 @dataclass(slots=True)
@@ -57,9 +59,9 @@ async def run_demo(options: DemoOptions, show: Callable[[Frame], None]) -> DemoR
     async with LocalCluster(options.port) as cluster, local_scheduler(cluster.url, gang=options.gang):
         result.url = cluster.url
         for obj in (*workload.nodes(), *workload.training_jobs(), *workload.gpu_gang()):
-            if obj["kind"] == "Pod" or obj["kind"] == "PodGroup":
-                await asyncio.sleep(0)  # let the others have a turn: they share this process
             cluster.create(obj)
+            if obj["kind"] == "Pod":
+                await asyncio.sleep(SUBMIT_S)  # as fast as a few controllers create pods; the rest of us gets its turn
         await _Run(options, cluster, result, show).until_done()
         result.bindings, result.other_writes = _writes(cluster.writes)
     return result
@@ -78,6 +80,7 @@ class _Run:
         self._started = time.monotonic()
         self._working: dict[str, float] = {}  # training job -> when all its pods were running
         self._gpu_added: float | None = None
+        self._moved = (0.0, (0, 0))  # when something moved last, and how many pods were placed and had ended then
 
     async def until_done(self) -> None:
         """Look, act and show until every job has what it came for, or time is up."""
@@ -93,7 +96,10 @@ class _Run:
             self._result.partly_placed = max(self._result.partly_placed, len(partly) if self._settled(partly) else 0)
             if len(self._result.ended) == workload.TRAINING_JOBS and self._result.gpu_seconds is not None:
                 return
-            if now > self._options.give_up_s:
+            standing = (sum(view.placed for view in views), sum(view.ended for view in views))
+            if standing != self._moved[1]:
+                self._moved = (now, standing)
+            if now > self._options.give_up_s or now - self._moved[0] > self._options.quiet_s:
                 self._result.stuck = partly
                 return
             await asyncio.sleep(POLL_S)
@@ -131,10 +137,12 @@ class _Run:
 
     def _note(self) -> str:
         if self._gpu_added is None:
-            return f"{workload.GPU_PODS} pods of one GPU each, 99 GPUs: the gang waits whole"
+            gang = "the gang waits whole" if self._options.gang else "every pod for itself"
+            return f"{workload.GPU_PODS} pods of one GPU each, 99 GPUs: {gang}"
         if self._result.gpu_seconds is None:
             return "a node with the hundredth GPU has been added"
-        return f"the gang of {workload.GPU_PODS} is bound; the training jobs take turns, whole"
+        turns = "take turns, whole" if self._options.gang else "take what they get"
+        return f"all {workload.GPU_PODS} GPU pods are bound; the training jobs {turns}"
 
 
 def _writes(counts: Mapping[tuple[str, str], int]) -> tuple[int, int]:

@@ -39,13 +39,15 @@ def _gpu_node(number: int, gpus: int) -> objects.Obj:
 
 
 def training_jobs() -> Iterator[objects.Obj]:
-    """Yield five PodGroups and their pods: 2 x 1 CPU + 4 x 2 CPU each."""
-    for number in range(TRAINING_JOBS):
-        name = f"train-{number}"
+    """Yield five PodGroups and their pods, 2 x 1 CPU + 4 x 2 CPU each, as five controllers make them: in turn."""
+    names = [f"train-{number}" for number in range(TRAINING_JOBS)]
+    for name in names:
         yield objects.pod_group(name, 6)
-        for i in range(2):
+    for i in range(2):
+        for name in names:
             yield objects.pod(f"{name}-ps-{i}", name, "ps", {"cpu": "1", "memory": "1Gi"})
-        for i in range(4):
+    for i in range(4):
+        for name in names:
             yield objects.pod(f"{name}-worker-{i}", name, "worker", {"cpu": "2", "memory": "2Gi"})
 
 
