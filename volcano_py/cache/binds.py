@@ -19,9 +19,10 @@ from volcano_py.cache.state import ClusterState, SnapshotToken
 from volcano_py.ledger.ledger import Entry, Ledger
 from volcano_py.model.decisions import Bind
 from volcano_py.model.objects import JobKey, TaskRef
-from volcano_py.model.resources import EPSILON
+from volcano_py.model.resources import EPSILON, Floats
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.runtime.clock import Clock
+from volcano_py.snapshot.layout import IDLE, section
 
 log = structlog.get_logger()
 
@@ -153,11 +154,9 @@ class Binds:
             return f"pod {bind.task} is gone"
         if place.status is not TaskStatus.PENDING:
             return f"pod {bind.task} is bound twice in one batch"
-        nodes = self._store.nodes
-        row, n_resources = nodes.row(bind.node), len(self._store.resources)
-        before = nodes.block[:n_resources, row].copy()
+        before = self._idle(bind.node).copy()
         self._state.move_task(place, TaskStatus.BINDING, bind.node)
-        after = nodes.block[:n_resources, row]
+        after = self._idle(bind.node)
         lacking = np.flatnonzero((after < before) & (after <= -EPSILON))
         if lacking.size:
             self._give_back(bind)
@@ -165,6 +164,10 @@ class Binds:
             return f"node {bind.node} has no room any more: Insufficient {names}"
         self._ledger.assume(bind, self._state.generation(bind.job), self._clock.monotonic())
         return ""
+
+    def _idle(self, node: str) -> Floats:
+        nodes = self._store.nodes
+        return section(nodes.block, IDLE, len(self._store.resources))[:, nodes.row(node)]
 
     def _give_back(self, bind: Bind) -> None:
         place = self._store.task(bind.task.uid)

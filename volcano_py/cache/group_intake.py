@@ -139,21 +139,33 @@ class QueueIntake:
                 self._book.discard("Queue", event.uid)
                 self._drop(event.name)
                 continue
-            record = queue_record(event.object)
-            if self._state.store.queues.get(record.name) != record:
-                self._state.store.set_queue(record)
-                self._state.note(Change.QUEUE)
+            self._apply(event.object)
         self._state.notify()
 
     def on_quarantine(self, entry: Quarantined) -> None:
         """Leave out a queue that does not fit its type; its jobs say that it is missing."""
-        self._book.add(Unreadable("Queue", "", entry.name, entry.uid, entry.message))
-        self._drop(entry.name)
+        self._leave_out(Unreadable("Queue", "", entry.name, entry.uid, entry.message))
         self._state.notify()
 
     def on_release(self, entry: Quarantined) -> None:
         """Forget why a queue was left out; its event follows, unless it is gone."""
         self._book.discard("Queue", entry.uid)
+
+    def _apply(self, queue: Queue) -> None:
+        name, uid = queue.metadata.name, queue.metadata.uid
+        try:
+            record = queue_record(queue)
+        except ValueError as error:
+            self._leave_out(Unreadable("Queue", "", name, uid, f"Queue {name} cannot be read: {error}"))
+            return
+        self._book.discard("Queue", uid)
+        if self._state.store.queues.get(name) != record:
+            self._state.store.set_queue(record)
+            self._state.note(Change.QUEUE)
+
+    def _leave_out(self, entry: Unreadable) -> None:
+        self._book.add(entry)
+        self._drop(entry.name)
 
     def _drop(self, name: str) -> None:
         if name in self._state.store.queues:

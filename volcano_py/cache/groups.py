@@ -2,10 +2,13 @@
 
 from typing import Final
 
+from volcano_py.api import types as wire
 from volcano_py.api.types import PodGroup, PriorityClass, Queue
 from volcano_py.cache.fields import int32, seconds
 from volcano_py.cache.requests import amounts, read_resource_list
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, QueueRecord
+from volcano_py.model.resource_lists import ResourceList
+from volcano_py.model.resources import amount_of
 
 _TRUE: Final = "True"
 
@@ -81,12 +84,24 @@ def same_gang(before: JobRecord | None, after: JobRecord | None) -> bool:
 
 
 def queue_record(queue: Queue) -> QueueRecord:
-    """Return what a queue is."""
+    """Return what a queue is; raise ValueError naming the field that cannot be read."""
+    spec = queue.spec
     return QueueRecord(
         name=queue.metadata.name,
         uid=queue.metadata.uid,
-        weight=queue.spec.weight,
-        priority=queue.spec.priority,
+        weight=spec.weight,
+        priority=spec.priority,
         creation=seconds(queue.metadata.creation_timestamp),
         state=queue.status.state,
+        capability=_resource_list(spec.capability, "spec.capability"),
+        deserved=_resource_list(spec.deserved, "spec.deserved"),
+        guarantee=_resource_list(spec.guarantee.resource, "spec.guarantee.resource"),
+        reclaimable=spec.reclaimable is not False,
+        parent=spec.parent,
     )
+
+
+def _resource_list(quantities: wire.ResourceList, where: str) -> ResourceList:
+    """Return a list with all that it names: an amount of 0 is not the same as none."""
+    amounts = ((name, amount_of(name, value)) for name, value in read_resource_list(quantities, where).items())
+    return ResourceList.of({name: amount for name, amount in amounts if amount is not None})

@@ -1,0 +1,118 @@
+"""Snapshots as plain dictionaries keyed by names, so that two stores with different histories can be compared."""
+
+from typing import Any
+
+import numpy as np
+
+from volcano_py.model.objects import JobKey
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot.columns import Snapshot
+
+
+def picture(snapshot: Snapshot) -> dict[str, Any]:
+    """Return everything a snapshot says; rows, codes and ids are replaced by what they stand for."""
+    return {
+        "nodes": _nodes(snapshot),
+        "tasks": _tasks(snapshot),
+        "jobs": _jobs(snapshot),
+        "queues": dict(snapshot.queues),
+        "shapes": _shapes(snapshot),
+    }
+
+
+def check_free_rows(snapshot: Snapshot) -> None:
+    """Assert that rows nobody uses hold nothing."""
+    tasks, jobs = snapshot.tasks, snapshot.jobs
+    for row, record in enumerate(tasks.records):
+        if record is None:
+            assert (tasks.status[row], tasks.node[row], tasks.job[row]) == (TaskStatus.UNKNOWN, -1, -1)
+    used = set(tasks.job.tolist())
+    for row, job in enumerate(jobs.records):
+        if job is None and row not in used:
+            assert not jobs.block[:, row].any()
+            assert (jobs.min_available[row], jobs.priority[row], jobs.creation[row], jobs.phase[row]) == (0, 0, 0, 0)
+
+
+def _amounts(snapshot: Snapshot, vector: Any) -> dict[str, float]:
+    """Return a resource vector by name; a resource that one store knows and another does not counts as none of it."""
+    return {name: float(amount) for name, amount in zip(snapshot.resources.names, vector, strict=True) if amount}
+
+
+def _nodes(snapshot: Snapshot) -> dict[str, Any]:
+    nodes, statics = snapshot.nodes, snapshot.nodes.statics
+    assert list(statics.names) == sorted(statics.names)
+    found = {}
+    for row, name in enumerate(statics.names):
+        labels = {key: column.values[column.codes[row]] for key, column in statics.labels.items() if column.codes[row]}
+        found[name] = {
+            "record": statics.records[row],
+            "labels": labels,
+            "taints": statics.taint_sets[statics.taint_ids[row]],
+            "unschedulable": bool(statics.unschedulable[row]),
+            "closed": bool(statics.closed[row]),
+            "nonzero": nodes.nonzero[:, row].tolist(),
+            **{
+                section: _amounts(snapshot, getattr(nodes, section)[:, row])
+                for section in ("allocatable", "idle", "used", "releasing", "pipelined", "requested")
+            },
+        }
+    return found
+
+
+def _tasks(snapshot: Snapshot) -> dict[str, Any]:
+    tasks, names = snapshot.tasks, snapshot.nodes.statics.names
+    found = {}
+    for row, record in enumerate(tasks.records):
+        if record is None:
+            continue
+        shape = int(tasks.shape[row])
+        found[record.uid] = {
+            "record": record,
+            "status": TaskStatus(int(tasks.status[row])),
+            "node": names[tasks.node[row]] if tasks.node[row] >= 0 else None,
+            "has_job": bool(tasks.job[row] >= 0),
+            "shape": snapshot.shapes[shape],
+            "request": _amounts(snapshot, snapshot.requests[:, shape]),
+            "nonzero": snapshot.nonzero[:, shape].tolist(),
+            "priority": int(tasks.priority[row]),
+            "creation": float(tasks.creation[row]),
+            "suffix": int(tasks.suffix[row]),
+        }
+    return found
+
+
+def _jobs(snapshot: Snapshot) -> dict[JobKey, Any]:
+    jobs, tasks = snapshot.jobs, snapshot.tasks
+    keys = {row: record.key for row, record in enumerate(jobs.records) if record is not None}
+    for row, record in enumerate(tasks.records):
+        if record is not None and record.key is not None:
+            job = int(tasks.job[row])
+            assert keys.setdefault(job, record.key) == record.key
+    return {
+        key: {
+            "record": jobs.records[row],
+            "counts": jobs.counts[:, row].tolist(),
+            "held": float(jobs.held[row]),
+            "valid": float(jobs.valid[row]),
+            "numbers": (
+                int(jobs.min_available[row]),
+                int(jobs.priority[row]),
+                float(jobs.creation[row]),
+                int(jobs.phase[row]),
+            )
+            if jobs.records[row] is not None
+            else None,
+            **{
+                section: _amounts(snapshot, getattr(jobs, section)[:, row])
+                for section in ("allocated", "pending", "total")
+            },
+        }
+        for row, key in keys.items()
+    }
+
+
+def _shapes(snapshot: Snapshot) -> list[str]:
+    used = set(np.unique(snapshot.tasks.shape[[record is not None for record in snapshot.tasks.records]]).tolist())
+    live = {index for index, shape in enumerate(snapshot.shapes) if shape is not None}
+    assert used == live, "every live shape has a task, and every task a live shape"
+    return sorted(repr(shape) for shape in snapshot.shapes if shape is not None)
