@@ -64,22 +64,30 @@ class Binpack(Plugin, NodeOrder):
     def on_session_open(self, ssn: Session) -> None:
         """Lay the configured weights out in this snapshot's resource order."""
         self._weights = ssn.resources.vector(self._args.resource_weights)  # (n_resources,)
-        self._asked: dict[int, Rows] = {}  # shape id -> rows that it asks for and that have a weight
+        # shape id -> rows that it asks for and that have a weight, and what each full one of them adds (n_asked, 1)
+        self._asked: dict[int, tuple[Rows, Floats]] = {}
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
         """Return one score per node of the view, shape (n_nodes,)."""
-        asked = self._asked.get(task.shape_id)
-        if asked is None:
-            asked = self._asked[task.shape_id] = np.flatnonzero((task.request > 0) & (self._weights > 0))
+        asked, parts = self._asked.get(task.shape_id) or self._share(task)
         if not asked.size:
             return np.zeros(len(nodes))
-        weights = self._weights[asked]
         # A resource the node does not have at all adds 0; it does not disqualify the node.
         capacity = nodes.allocatable[asked]  # (n_asked, n_nodes)
         capacity = np.where(capacity > 0, capacity, np.inf)
         after = nodes.used[asked] + task.request[asked, None]
-        score = (weights @ (after / capacity)) * (MAX_NODE_SCORE * self._args.weight / weights.sum())
+        # Added one by one, since the last bit of a matrix product depends on the number of nodes in the view.
+        score, *others = after / capacity * parts
+        for other in others:
+            score = score + other
         return np.where((after <= capacity).all(axis=0), score, 0.0)
+
+    def _share(self, task: TaskInfo) -> tuple[Rows, Floats]:
+        asked = np.flatnonzero((task.request > 0) & (self._weights > 0))
+        weights = self._weights[asked]
+        parts = weights * (MAX_NODE_SCORE * self._args.weight / max(weights.sum(), 1.0))
+        self._asked[task.shape_id] = asked, parts[:, None]
+        return self._asked[task.shape_id]
 
 
 def _positive(weight: int) -> int:
