@@ -1,7 +1,9 @@
 from typing import Any
 
+import msgspec
 import pytest
-from volcano_py.api.types import PodGroup
+
+from volcano_py.api.types import PodGroup, QueueSpec
 from volcano_py.cache.changes import Change
 from volcano_py.model.objects import JobKey
 from volcano_py.testing import (
@@ -202,3 +204,16 @@ def test_queues_come_change_and_go(make_cluster: Any, changes_of: Any) -> None:
     assert weight == 2
     assert cache.snapshot().queues == {}
     assert told == [{Change.QUEUE}] * 3
+
+
+def test_a_queue_with_a_quantity_that_cannot_be_read_is_left_out_until_it_can(make_cluster: Any) -> None:
+    broken = msgspec.structs.replace(a_queue("q"), spec=QueueSpec(capability={"cpu": "-1"}))
+    cache = make_cluster(queues=[a_queue("q")])
+
+    modified(cache, broken)
+    left_out, message = list(cache.store.queues), cache.unreadable()[0].message
+    modified(cache, a_queue("q"))
+
+    assert left_out == []
+    assert "Queue q cannot be read: spec.capability[cpu]: '-1' is negative" in message
+    assert (list(cache.store.queues), cache.unreadable()) == (["q"], ())

@@ -1,8 +1,10 @@
 import msgspec
 import pytest
-from volcano_py.api.types import Condition, PodGroup
+
+from volcano_py.api.types import Condition, PodGroup, QueueGuarantee, QueueSpec
 from volcano_py.cache.groups import PriorityTable, job_record, queue_record
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, QueueRecord
+from volcano_py.model.resource_lists import ResourceList
 from volcano_py.testing import a_group, a_priority_class, a_queue
 from volcano_py.testing.objects import EPOCH
 
@@ -99,3 +101,30 @@ def test_a_queue_record() -> None:
     assert queue_record(a_queue("q", weight=3, priority=2, state="Closed", created=1)) == QueueRecord(
         name="q", uid="uid-q", weight=3, priority=2, creation=EPOCH.timestamp() + 1, state="Closed"
     )
+
+
+def test_a_queue_record_names_what_is_written_even_if_it_is_zero() -> None:
+    queue = msgspec.structs.replace(
+        a_queue("q"),
+        spec=QueueSpec(
+            capability={"cpu": "2", "nvidia.com/gpu": 0},
+            deserved={"memory": "1Ki"},
+            guarantee=QueueGuarantee({"pods": 3, "count/pods": 1}),
+            reclaimable=False,
+            parent="team",
+        ),
+    )
+
+    record = queue_record(queue)
+
+    assert record.capability == ResourceList(cpu=2000, scalars={"nvidia.com/gpu": 0})
+    assert record.deserved == ResourceList(memory=1024)
+    assert record.guarantee == ResourceList(scalars={"pods": 3})
+    assert (record.reclaimable, record.parent) == (False, "team")
+
+
+def test_a_quantity_of_a_queue_that_cannot_be_read_is_named() -> None:
+    queue = msgspec.structs.replace(a_queue("q"), spec=QueueSpec(deserved={"cpu": "some"}))
+
+    with pytest.raises(ValueError, match=r"^spec\.deserved\[cpu\]: 'some'"):
+        queue_record(queue)

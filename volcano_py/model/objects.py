@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from volcano_py.model.resource_lists import NOTHING, ResourceList
+
 
 class JobKey(NamedTuple):
     """The namespace and name of a PodGroup."""
@@ -78,6 +80,7 @@ class JobRecord:
     min_resources: Mapping[str, float] | None = None  # resource -> amount
     priority: int = 0  # value of the PriorityClass, else the global default, else 0
     creation: float = 0.0  # seconds since the epoch
+    waiting_time: float | None = None  # seconds after which it need not ask to be let in (sla-waiting-time)
     phase: str = ""  # as it stands on the wire, "" counts as Pending
     conditions: tuple[GroupCondition, ...] = ()
     running: int = 0
@@ -95,6 +98,11 @@ class QueueRecord:
     priority: int = 0
     creation: float = 0.0  # seconds since the epoch
     state: str = ""  # "" counts as Open: no controller has been there yet
+    capability: ResourceList = NOTHING  # at most; nothing of cpu or memory, or a scalar not named: no limit
+    deserved: ResourceList = NOTHING
+    guarantee: ResourceList = NOTHING  # never taken from it
+    reclaimable: bool = True
+    parent: str = ""
 
     @property
     def open(self) -> bool:
@@ -120,3 +128,4 @@ class NodeRecord:
     taints: tuple[TaintRecord, ...] = ()
     unschedulable: bool = False
     closed: str = ""  # why nothing more may be placed here, "" when it may
+    images: Mapping[str, int] = field(default_factory=dict)  # name of an image that is there -> bytes

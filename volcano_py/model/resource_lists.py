@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -38,23 +37,19 @@ class Missing(Enum):
     UNLIMITED = "infinity"
 
 
-def _no_scalars() -> Mapping[str, float]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, slots=True)
 class ResourceList:
     """Amounts by resource, never changed: cpu in thousandths, memory in bytes, pods in pods, others in thousandths."""
 
     cpu: float = 0.0
     memory: float = 0.0
-    scalars: Mapping[str, float] = field(default_factory=_no_scalars)  # all that are named, with amounts of 0 too
+    scalars: Mapping[str, float] = field(default_factory=dict)  # all that are named, with amounts of 0 too
 
     @classmethod
     def of(cls, amounts: Mapping[str, float]) -> "ResourceList":
         """Return the list of these amounts by name, as `model.resources.amounts_of` makes them."""
         scalars = {name: amount for name, amount in amounts.items() if name not in (keys.CPU, keys.MEMORY)}
-        return cls(amounts.get(keys.CPU, 0.0), amounts.get(keys.MEMORY, 0.0), MappingProxyType(scalars))
+        return cls(amounts.get(keys.CPU, 0.0), amounts.get(keys.MEMORY, 0.0), scalars)
 
     @classmethod
     def from_vector(cls, registry: ResourceRegistry, vector: Floats, named: Bools | None = None) -> "ResourceList":
@@ -64,7 +59,7 @@ class ResourceList:
             for row, name in enumerate(registry.names[: len(vector)])
             if row not in (CPU_ROW, MEMORY_ROW) and (named is None or named[row])
         }
-        return cls(float(vector[CPU_ROW]), float(vector[MEMORY_ROW]), MappingProxyType(scalars))
+        return cls(float(vector[CPU_ROW]), float(vector[MEMORY_ROW]), scalars)
 
     def vector(self, registry: ResourceRegistry, missing: float = 0.0) -> Floats:
         """Return the amounts in row order, shape (n_resources,), with ``missing`` for scalars that are not named.
@@ -119,7 +114,7 @@ class ResourceList:
         """Return the sum; it names what either names."""
         names = dict.fromkeys((*self.scalars, *other.scalars))
         scalars = {name: self.get(name) + other.get(name) for name in names}
-        return self._with(self.cpu + other.cpu, self.memory + other.memory, scalars)
+        return ResourceList(self.cpu + other.cpu, self.memory + other.memory, scalars)
 
     def __sub__(self, other: "ResourceList") -> "ResourceList":
         """Return what is left, below zero where more is taken than there is; see `exceeding` for a floor.
@@ -128,23 +123,23 @@ class ResourceList:
         """
         names = dict.fromkeys((*self.scalars, *other.scalars)) if self.scalars else {}
         scalars = {name: self.get(name) - other.get(name) for name in names}
-        return self._with(self.cpu - other.cpu, self.memory - other.memory, scalars)
+        return ResourceList(self.cpu - other.cpu, self.memory - other.memory, scalars)
 
     def __mul__(self, factor: float) -> "ResourceList":
         """Return every amount times a factor."""
         scalars = {name: amount * factor for name, amount in self.scalars.items()}
-        return self._with(self.cpu * factor, self.memory * factor, scalars)
+        return ResourceList(self.cpu * factor, self.memory * factor, scalars)
 
     def with_scalar(self, name: str, more: float) -> "ResourceList":
         """Return the list with so much more of one scalar."""
-        return self._with(self.cpu, self.memory, {**self.scalars, name: self.get(name) + more})
+        return ResourceList(self.cpu, self.memory, {**self.scalars, name: self.get(name) + more})
 
     def maximum(self, other: "ResourceList") -> "ResourceList":
         """Return the greater amount of each resource; a scalar that one side names counts as it stands there."""
-        scalars = dict(self.scalars)
+        scalars = {**self.scalars}
         for name, amount in other.scalars.items():
             scalars[name] = max(amount, scalars.get(name, amount))
-        return self._with(max(self.cpu, other.cpu), max(self.memory, other.memory), scalars)
+        return ResourceList(max(self.cpu, other.cpu), max(self.memory, other.memory), scalars)
 
     def minimum(self, other: "ResourceList", missing: Missing) -> "ResourceList":
         """Return this list cut to the other one; what the other does not name is cut to 0, or not at all."""
@@ -152,7 +147,7 @@ class ResourceList:
             name: amount if self._free(other, name, missing) else min(amount, other.get(name))
             for name, amount in self.scalars.items()
         }
-        return self._with(min(self.cpu, other.cpu), min(self.memory, other.memory), scalars)
+        return ResourceList(min(self.cpu, other.cpu), min(self.memory, other.memory), scalars)
 
     def difference(self, other: "ResourceList", missing: Missing) -> tuple["ResourceList", "ResourceList"]:
         """Return how much more this list has than the other, and how much less.
@@ -172,7 +167,9 @@ class ResourceList:
             else:
                 less[name] = other.get(name) - self.get(name)
         cpu, memory = self.cpu - other.cpu, self.memory - other.memory
-        return self._with(max(cpu, 0.0), max(memory, 0.0), more), self._with(max(-cpu, 0.0), max(-memory, 0.0), less)
+        return ResourceList(max(cpu, 0.0), max(memory, 0.0), more), ResourceList(
+            max(-cpu, 0.0), max(-memory, 0.0), less
+        )
 
     def exceeding(self, other: "ResourceList") -> "ResourceList":
         """Return what this list has beyond the other (Volcano: ExceededPart); it names only scalars that exceed."""
@@ -273,9 +270,9 @@ class ResourceList:
             for name, amount in self._items()
         )
 
-    @staticmethod
-    def _with(cpu: float, memory: float, scalars: Mapping[str, float]) -> "ResourceList":
-        return ResourceList(cpu, memory, MappingProxyType(dict(scalars)))
+
+NOTHING: Final = ResourceList()
+"""The list that names nothing."""
 
 
 def _lower(left: float, right: float, tolerance: float | None) -> bool:
