@@ -211,3 +211,13 @@ async def stays(condition: Callable[[], object], seconds: float = 0.5) -> None:
         while asyncio.get_running_loop().time() < deadline:
             assert condition()
             await asyncio.sleep(0.02)
+
+
+async def comes_to_rest(value: Callable[[], object], seconds: float, timeout_s: float = 10) -> None:
+    """Wait until a value has not changed for that long."""
+    async with asyncio.timeout(timeout_s):
+        last, since = value(), asyncio.get_running_loop().time()
+        while asyncio.get_running_loop().time() - since < seconds:
+            await asyncio.sleep(0.01)
+            if value() != last:
+                last, since = value(), asyncio.get_running_loop().time()

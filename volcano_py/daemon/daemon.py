@@ -167,6 +167,11 @@ class SchedulerDaemon:
         waiting = self._intake.informers.not_ready()
         return waiting or [f"start barrier: {len(self._barrier.missing)} bound pods are not counted yet"]
 
+    @property
+    def statuses_waiting(self) -> int:
+        """How many PodGroups wait for a write of their status."""
+        return self._groups.backlog
+
     def not_healthy(self) -> list[str]:
         """Return what only a restart would cure."""
         seconds = self.cycles.running_for_s
@@ -188,7 +193,13 @@ class SchedulerDaemon:
     def _start(self, supervisor: Supervisor) -> None:
         clock, options = self._clock, self.options
         self._intake.informers.start(supervisor)
-        queues = ensure_queues(self.client, options.default_queue, clock=clock, backoff=Backoff(self._rng))
+        queues = ensure_queues(
+            self.client,
+            options.default_queue,
+            clock=clock,
+            backoff=Backoff(self._rng),
+            absent_retry_s=options.reflectors.absent_retry_s,
+        )
         supervisor.start("queues", queues)
         for effect in (self.events, self._conditions, self._groups, self.binder):
             effect.start(supervisor)

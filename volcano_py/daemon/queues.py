@@ -14,20 +14,24 @@ from volcano_py.runtime.clock import Clock
 log = structlog.get_logger()
 
 _TIMEOUT_S: Final = 10.0
-_ABSENT_RETRY_S: Final = 15.0  # how often the definition of queues is looked for
 
 
-async def ensure_queues(client: ApiClient, default_queue: str, *, clock: Clock, backoff: Backoff) -> None:
+async def ensure_queues(
+    client: ApiClient, default_queue: str, *, clock: Clock, backoff: Backoff, absent_retry_s: float
+) -> None:
     """Create the queues that are missing; returns when they exist or when we are not allowed to create them.
 
-    Tried until the API server answers, since without its queue no job is placed.
+    Tried until the API server answers, since without its queue no job is placed; where queues are not even defined,
+    once in ``absent_retry_s``.
     """
     for name, reclaimable in ((keys.ROOT_QUEUE, False), (default_queue, True)):
-        while (pause_s := await _create(client, name, reclaimable, backoff)) is not None:
+        while (pause_s := await _create(client, name, reclaimable, backoff, absent_retry_s)) is not None:
             await clock.sleep(pause_s)
 
 
-async def _create(client: ApiClient, name: str, reclaimable: bool, backoff: Backoff) -> float | None:
+async def _create(
+    client: ApiClient, name: str, reclaimable: bool, backoff: Backoff, absent_retry_s: float
+) -> float | None:
     """Try once; return after how many seconds to try again, None if there is nothing left to do."""
     body = {
         "apiVersion": QUEUES.api_version,
@@ -40,7 +44,7 @@ async def _create(client: ApiClient, name: str, reclaimable: bool, backoff: Back
     except errors.AlreadyExists:
         return None
     except errors.NotFound:
-        return _ABSENT_RETRY_S  # the informer has said what to do about it
+        return absent_retry_s  # the informer has said what to do about it
     except (errors.Forbidden, errors.Invalid, errors.BadRequest) as error:
         log.warning(
             "queue could not be created; if it does not exist, create it or its jobs are not placed",

@@ -83,12 +83,12 @@ class Lane(Generic[K, V]):
         self._turn = asyncio.Lock()  # one worker at a time looks for work
         self._changed = asyncio.Event()
         self._hurry = False
-        metrics.watch(name, lambda: len(self._waiting))
+        metrics.watch(name, lambda: self.backlog)
 
     @property
     def backlog(self) -> int:
-        """How many entries wait."""
-        return len(self._waiting)
+        """How many entries wait or are being written."""
+        return len(self._waiting) + len(self._writing)
 
     def start(self, supervisor: Supervisor) -> None:
         """Start the workers."""

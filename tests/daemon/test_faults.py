@@ -1,0 +1,204 @@
+"""A scheduler whose API server loses answers, says no, goes away, comes back, or lacks half of what it needs."""
+
+import asyncio
+from collections import Counter
+
+from tests.daemon.cluster import (
+    BINDINGS,
+    GROUPS,
+    a_daemon,
+    condition,
+    event_reasons,
+    free_port,
+    group,
+    placed,
+    put_job,
+    put_node,
+    put_pod,
+    scheduler,
+    serve_definitions,
+    start,
+    stays,
+    successes,
+)
+from tests.effects.waiting import until
+from volcano_py.apiserver import ApiServer, ApiServerOptions, Fault
+from volcano_py.effects.binder import BinderOptions
+from volcano_py.effects.lane import LaneOptions
+from volcano_py.framework.memory import CycleReport
+
+QUICK = BinderOptions(retry_first_s=0.02, retry_cap_s=0.1)
+
+
+def used_cpus(server: ApiServer) -> Counter[str]:
+    return Counter(placed(server).values())
+
+
+async def test_dropped_answers_never_bind_a_pod_twice(server):
+    for number in range(10):
+        put_node(server, f"n{number}", cpu=10)
+    server.faults.add(Fault("drop_after", verb="create", resource="pods/binding", probability=0.2, seed=3))
+    server.faults.add(Fault("drop_before", verb="create", resource="pods/binding", probability=0.2, seed=4))
+    async with scheduler(server.url, binder=QUICK):
+        for number in range(10):
+            put_job(server, f"gang{number}", 10)
+
+        await until(lambda: len(placed(server)) == 100)
+        await until(lambda: successes(server) >= 1)
+
+        assert server.requests.count(*BINDINGS, 409) == 0
+        assert all(count <= 10 for count in used_cpus(server).values())
+
+
+async def test_a_failed_bind_is_placed_again_and_the_gang_completed(server):
+    put_node(server, "n1", cpu=8)
+    server.faults.add(Fault("reply", verb="create", resource="pods/binding", name="gang-1", code=403, times=2))
+    async with scheduler(server.url, period_s=0.1) as running:
+        put_job(server, "gang", 3)
+
+        await until(lambda: len(placed(server)) == 3)
+
+        assert running.metric("volcano_py_gangs_bound_in_part_total") >= 1
+        await until(lambda: "FailedScheduling" in event_reasons(server, "PodGroup", "gang"))
+
+
+async def test_a_bind_that_is_refused_for_ever_is_not_hammered_and_the_pod_says_why(server):
+    put_node(server, "n1", cpu=8)
+    fault = server.faults.add(Fault("reply", verb="create", resource="pods/binding", name="gang-1", code=403))
+    soon = LaneOptions(rate_per_s=50, burst=50, delay_s=0.01)
+    async with scheduler(server.url, period_s=0.2, pod_conditions=soon):
+        put_job(server, "gang", 2)
+        await until(lambda: condition(server, "gang-1").get("reason") == "SchedulerError")
+        before = fault.hits
+
+        await until(lambda: fault.hits > before)
+        started = asyncio.get_running_loop().time()
+        await until(lambda: fault.hits >= before + 3)
+
+        assert asyncio.get_running_loop().time() - started > 0.3
+
+
+async def test_binds_go_on_while_the_server_pushes_back(server):
+    put_node(server, "n1", cpu=100, pods=200)
+    server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, times=60, retry_after_s=0))
+    async with scheduler(server.url, binder=QUICK) as running:
+        put_job(server, "gang", 60)
+
+        await until(lambda: running.daemon.binder.limit < 32)
+        await until(lambda: len(placed(server)) == 60)
+
+        assert successes(server) == 60
+
+
+async def test_a_status_conflict_is_merged(server):
+    put_node(server, "n1", cpu=5)
+    fault = server.faults.add(Fault("reply", verb="patch", resource=GROUPS, code=409, times=2))
+    async with scheduler(server.url):
+        put_job(server, "gang", 6)
+
+        await until(lambda: group(server, "gang").get("status", {}).get("conditions"))
+
+        assert fault.hits == 2
+
+
+async def test_a_restart_in_the_middle_of_binding_binds_no_pod_twice(server):
+    for number in range(10):
+        put_node(server, f"n{number}", cpu=10)
+    slow = server.faults.add(Fault("delay", verb="create", resource="pods/binding", delay_s=0.02))
+    first = start(a_daemon(server.url, binder=BinderOptions(start=4, highest=4)))
+    await first.ready()
+    for number in range(10):
+        put_job(server, f"gang{number}", 10)
+    await until(lambda: successes(server) > 20)
+
+    await first.kill()
+    server.faults.remove(slow)
+    assert len(placed(server)) < 100
+    async with scheduler(server.url) as second:
+        await until(lambda: len(placed(server)) == 100)
+        await until(lambda: not len(second.daemon.cache.ledger))
+
+        assert successes(server) == 100
+        assert all(count <= 10 for count in used_cpus(server).values())
+
+
+async def test_the_first_cycle_waits_for_bound_pods_that_the_watch_has_not_shown(server):
+    put_node(server, "n1", cpu=1)
+    put_pod(server, "old", node="n1")
+    listed = server.faults.add(Fault("delay", verb="list", resource="pods", skip=1, times=1, delay_s=0.3))
+    async with scheduler(server.url, wait=False) as running:
+        await until(lambda: listed.hits == 1)
+        assert not running.daemon.ready.is_set()
+
+        await running.ready()
+
+        assert running.daemon.cache.bound_pods() == 1
+
+
+async def test_the_api_server_may_go_away_and_come_back():
+    options = ApiServerOptions(port=free_port())
+    server = ApiServer(options)
+    await server.start()
+    serve_definitions(server)
+    put_node(server, "n1", cpu=8)
+    async with scheduler(server.url, binder=QUICK) as running:
+        put_job(server, "before", 2)
+        await until(lambda: len(placed(server)) == 2)
+
+        await server.stop()
+        put_job(server, "after", 2)
+        await asyncio.sleep(0.2)
+        assert not running.task.done()
+        await server.start()
+
+        await until(lambda: len(placed(server)) == 4, timeout_s=15)
+    await server.stop()
+
+
+async def test_without_definitions_it_is_ready_and_says_what_is_missing(caplog):
+    async with ApiServer() as server:
+        put_node(server, "n1")
+        async with scheduler(server.url) as running:
+            assert running.daemon.not_ready() == []
+            serve_definitions(server)
+            put_job(server, "gang", 2)
+
+            await until(lambda: len(placed(server)) == 2)
+
+
+async def test_a_cycle_that_raises_does_not_end_the_loop(server):
+    calls = []
+
+    def cycle(snapshot, policy, clock, seed, memory, emit):
+        calls.append(memory.cycle)
+        if len(calls) == 1:
+            raise ZeroDivisionError("a bug")
+        return memory.next(), CycleReport()
+
+    async with scheduler(server.url, cycle=cycle) as running:
+        await until(lambda: len(calls) >= 2)
+
+        assert running.metric("volcano_py_cycles_total", {"result": "failed"}) == 1
+        assert calls[1] == 0  # nothing is remembered of a cycle that raised
+
+
+async def test_a_pod_deleted_under_the_decision_is_not_bound(server):
+    put_node(server, "n1", cpu=8)
+    async with scheduler(server.url, period_s=0.1):
+        server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=404, name="gang-0", times=1))
+        put_job(server, "gang", 2)
+
+        await until(lambda: len(placed(server)) == 2)
+
+
+async def test_a_lost_answer_that_cannot_be_looked_up_keeps_the_room_taken(server):
+    put_node(server, "n1", cpu=1)
+    server.faults.add(Fault("drop_after", verb="create", resource="pods/binding", times=1))
+    server.faults.add(Fault("reply", verb="get", resource="pods", code=503))
+    server.faults.add(Fault("delay", verb="watch", resource="pods", delay_s=0.0))
+    async with scheduler(server.url, binder=BinderOptions(attempts=2, retry_first_s=0.01, retry_cap_s=0.01)):
+        put_job(server, "one", 1)
+        put_job(server, "two", 1)
+
+        await until(lambda: len(placed(server)) == 1)
+        await stays(lambda: successes(server) <= 1 and len(placed(server)) == 1, seconds=0.3)
