@@ -70,10 +70,13 @@ def test_a_gang_of_six_with_room_for_five_waits_says_why_and_is_bound_when_a_nod
     assert any("nodes are unavailable" in text for text in said)
     assert gangs.bound() == []
 
+    added = time.monotonic()
     make_nodes(1, cpu=2, labels={POOL: pool})  # returns when the node is Ready and untainted
     usable = time.monotonic()
     wait_until("all six are bound", lambda: len(gangs.bound()) == 6, 2.0, every=0.05)
-    print(f"bound {time.monotonic() - usable:.2f} s after the node could be used")
+    bound = time.monotonic()
+    assert bound - added <= 2.0
+    print(f"all six bound {bound - added:.2f} s after the node was added, {bound - usable:.2f} s after it was Ready")
     ready = wait_until("the PodGroup is content", lambda: gangs.condition("six", "Scheduled"), 5.0)
     assert ready["status"] == "True"
     wait_until("the complaint is taken back", lambda: gangs.condition("six", "Unschedulable")["status"] == "False", 5.0)
