@@ -84,9 +84,10 @@ class Watch:
 class Api:
     """One API server and a namespace of one's own."""
 
-    def __init__(self, session: aiohttp.ClientSession, url: str, namespace: str = "") -> None:
+    def __init__(self, session: aiohttp.ClientSession, url: str, patience_s: float = DEADLINE_S) -> None:
         self.url = url
-        self.namespace = namespace
+        self.namespace = ""
+        self.patience_s = patience_s
         self._session = session
 
     async def request(
@@ -148,7 +149,7 @@ class Api:
 
     async def until(self, path: str, holds: Callable[[Answer], bool], what: str) -> Answer:
         """Poll until an answer holds."""
-        async with asyncio.timeout(DEADLINE_S):
+        async with asyncio.timeout(self.patience_s):
             while True:
                 answer = await self.get(path)
                 if holds(answer):
@@ -158,7 +159,7 @@ class Api:
 
     async def until_answered(self, path: str, body: Any, status: int) -> Answer:
         """POST until the answer has this status: a real server notices changed rules after a moment."""
-        async with asyncio.timeout(DEADLINE_S):
+        async with asyncio.timeout(self.patience_s):
             while True:
                 answer = await self.post(path, body)
                 if answer.status == status:

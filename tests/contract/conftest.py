@@ -21,6 +21,7 @@ from volcano_py.apiserver import ApiServer, ApiServerOptions
 
 __all__ = ["control_plane"]
 
+OPTIONS = ApiServerOptions(node_lifecycle=True, bookmark_interval_s=0.2)
 DIFFERENCES = Path(__file__).with_name("differences.yaml")
 
 
@@ -54,12 +55,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
     """An API server and a new namespace on it."""
     if request.param == "embedded":
-        async with ApiServer(ApiServerOptions(node_lifecycle=True)) as server, _session() as session:
+        async with ApiServer(OPTIONS) as server, _session() as session:
             yield await _with_namespace(Api(session, server.url))
         return
+    patience_s = 90.0  # a real garbage collector notices new resources within half a minute
     plane: Any = request.getfixturevalue("control_plane")
     async with _session(ssl=plane.ssl_context) as session:
-        api = await _with_namespace(Api(session, plane.url))
+        api = await _with_namespace(Api(session, plane.url, patience_s))
         yield api
         await api.delete(api.path("pods"), {"gracePeriodSeconds": 0})
         await api.delete(f"/api/v1/namespaces/{api.namespace}")

@@ -134,14 +134,15 @@ async def test_initial_events_need_a_version_match(api: Api) -> None:
     assert (answer.status, answer.reason, answer.fields) == (422, "Invalid", ["resourceVersionMatch"])
 
 
-async def test_a_watch_ends_at_its_timeout_with_a_bookmark_to_resume_from(api: Api) -> None:
+async def test_a_bookmark_comes_before_the_timeout_to_resume_from(api: Api) -> None:
     path = api.path("secrets")
     made = await api.made(path, {"metadata": {"name": "a"}})
     since = str(int(made.version) - 1)
-    async with api.watch(path, resourceVersion=since, allowWatchBookmarks="true", timeoutSeconds="3") as watch:
-        events = await watch.rest()
-    assert [event["type"] for event in events][:2] == ["ADDED", "BOOKMARK"]
-    assert int(events[-1]["object"]["metadata"]["resourceVersion"]) >= int(made.version)
+    async with api.watch(path, resourceVersion=since, allowWatchBookmarks="true", timeoutSeconds="10") as watch:
+        events = [await watch.next(), await watch.next()]
+    assert [event["type"] for event in events] == ["ADDED", "BOOKMARK"]
+    assert set(events[1]["object"]["metadata"]) <= {"resourceVersion", "creationTimestamp"}
+    assert int(events[1]["object"]["metadata"]["resourceVersion"]) >= int(made.version)
 
 
 async def test_without_asking_there_are_no_bookmarks(api: Api) -> None:

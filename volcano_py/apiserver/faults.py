@@ -3,7 +3,8 @@
     server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=409, times=3))
     server.faults.add(Fault("drop_after", verb="create", resource="pods/binding", probability=0.1))
     server.faults.add(Fault("delay", delay_s=0.5, verb="list"))
-    server.faults.disconnect_watches("pods")
+    server.faults.disconnect_watches("pods")                         # also abruptly, or with 410
+    server.faults.duplicate_events("pods", 3)                        # on watches that are running already
     server.faults.compact()
     server.faults.inject({"apiVersion": "v1", "kind": "Pod", ...})   # past defaults and validation
 
@@ -13,7 +14,7 @@ Actions of a rule:
     drop_before       close the connection before the request is carried out
     drop_after        carry the request out, then close the connection without an answer
     delay             carry the request out `delay_s` later
-    duplicate_events  a watch delivers each of its next `times` events twice
+    duplicate_events  a watch delivers each of its first `events` events twice
     disconnect        a watch ends as soon as it has started (a clean end of stream)
 
 A rule applies to requests that match all of `verb`, `resource` (`pods`, `pods/binding`,
@@ -31,8 +32,9 @@ from typing import Literal
 
 from volcano_py.apiserver.objects import Obj
 from volcano_py.apiserver.status import StatusError
-from volcano_py.apiserver.store import Store, Stored
+from volcano_py.apiserver.store import Store, Stored, Watching
 
+Ending = Literal["clean", "abrupt", "expired"]
 Action = Literal["reply", "drop_before", "drop_after", "delay", "duplicate_events", "disconnect"]
 
 _REASONS = {
@@ -67,6 +69,7 @@ class Fault:
     message: str = "injected fault"
     retry_after_s: int | None = None
     delay_s: float = 0.0
+    events: int = 1
     hits: int = 0
     _seen: int = field(default=0, repr=False)
     _random: random.Random = field(init=False, repr=False)
@@ -127,15 +130,32 @@ class Faults:
                 return rule
         return None
 
-    def disconnect_watches(self, resource: str = "*") -> int:
-        """End the running watches of the resources that match the pattern; returns how many."""
-        ended = 0
-        for collection in self._store.collections.values():
-            if fnmatchcase(collection.name, resource):
-                for watcher in tuple(collection.watchers):
-                    watcher.close()
-                    ended += 1
-        return ended
+    def disconnect_watches(self, resource: str = "*", how: Ending = "clean") -> int:
+        """End the running watches of the resources that match the pattern; returns how many.
+
+        `clean` ends the stream as a timeout does, `abrupt` closes the connection, `expired` sends ERROR 410 first.
+        """
+        watchers = self._watchers(resource)
+        for watcher in watchers:
+            if how == "abrupt":
+                watcher.abort()
+            elif how == "expired":
+                watcher.expire()
+            watcher.close()
+        return len(watchers)
+
+    def duplicate_events(self, resource: str = "*", count: int = 1) -> None:
+        """Let each running watch of the matching resources deliver its next `count` events twice."""
+        for watcher in self._watchers(resource):
+            watcher.duplicate(count)
+
+    def _watchers(self, resource: str) -> list[Watching]:
+        return [
+            watcher
+            for collection in self._store.collections.values()
+            if fnmatchcase(collection.name, resource)
+            for watcher in collection.watchers
+        ]
 
     def compact(self, rv: int | None = None) -> None:
         """Forget the history now (up to `rv`), so that older versions are answered with 410."""

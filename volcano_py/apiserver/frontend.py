@@ -19,7 +19,7 @@ from volcano_py.apiserver.registry import Registry
 from volcano_py.apiserver.routing import Target, UnknownGroup, route
 from volcano_py.apiserver.status import StatusError, unauthorized
 from volcano_py.apiserver.verbs import Call, Reply, Verbs, WatchReply
-from volcano_py.apiserver.watching import stream
+from volcano_py.apiserver.watching import error_line, stream
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +28,7 @@ _JSON = "application/json"
 _PAGE_NOT_FOUND = Reply(404, b"404 page not found\n", content_type=_TEXT)
 _HEALTHY = Reply(200, b"ok", content_type=_TEXT)
 _HEALTH_PATHS = frozenset({"/healthz", "/readyz", "/livez"})
+_READ_STALL_S = 30.0
 _WRITE_STALL_S = 60.0  # a client that takes no byte for this long is gone
 _EMPTY: Mapping[str, str] = {}
 
@@ -65,7 +66,11 @@ class Frontend:
             return _respond(_PAGE_NOT_FOUND)
         except StatusError as error:
             return _respond(_failure(error))
-        body = await request.read() if request.body_exists else b""
+        try:
+            async with asyncio.timeout(_READ_STALL_S):
+                body = await request.read() if request.body_exists else b""
+        except TimeoutError:
+            return _respond(_failure(StatusError(408, "Timeout", "the body of the request did not arrive in time")))
         return await self._serve(request, Call(target, query, body, request.content_type if body else ""))
 
     def _authorized(self, request: web.BaseRequest) -> bool:
@@ -95,6 +100,8 @@ class Frontend:
                 raise fault.error()
             return self._verbs.perform(call)
         except StatusError as error:
+            if error.code == 410 and call.target.verb == "watch":  # a watch is told in its stream
+                return WatchReply((error_line(error),), None, 0.0, False)
             return _failure(error)
         except Exception as error:
             target = call.target
@@ -108,12 +115,12 @@ class Frontend:
         watcher = reply.watcher
         if watcher is not None and fault is not None:
             if fault.action == "duplicate_events":
-                watcher.duplicate_next = fault.times or 1
+                watcher.duplicate(fault.events)
             elif fault.action == "disconnect":
                 watcher.close()
         try:
             if watcher is not None:
-                watcher.on_overflow = lambda: _abort(request)
+                watcher.on_abort = lambda: _abort(request)
             await response.prepare(request)
             for chunk in reply.first:
                 await _write(response, chunk)

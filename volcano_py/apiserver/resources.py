@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from volcano_py.apiserver.objects import Obj
@@ -73,7 +74,7 @@ def built_in(
     namespaced: bool = True,
     short_names: tuple[str, ...] = (),
     subresources: tuple[str, ...] = (),
-    fields: tuple[str, ...] = (),
+    fields: Mapping[str, FieldGetter] = MappingProxyType({}),
     categories: tuple[str, ...] = (),
 ) -> Resource:
     """Describe a resource of Kubernetes itself, served in one version."""
@@ -91,7 +92,7 @@ def built_in(
         list_kind=f"{kind}List",
         short_names=short_names,
         categories=categories,
-        fields={**META_FIELDS, **{name: path_getter(name) for name in fields}},
+        fields={**META_FIELDS, **fields},
     )
 
 

@@ -142,6 +142,12 @@ def path_getter(path: str) -> FieldGetter:
     return get
 
 
+def flag_getter(path: str) -> FieldGetter:
+    """Read a dotted path as a flag: "false" where it is missing."""
+    get = path_getter(path)
+    return lambda obj: get(obj) or "false"
+
+
 def field_terms(text: str) -> list[tuple[str, bool, str]]:
     """Split a field selector into (field, must be equal, value)."""
     terms = []

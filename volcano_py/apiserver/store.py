@@ -96,7 +96,16 @@ class Watching(Protocol):
         """Take one event; must not block."""
 
     def close(self) -> None:
-        """End the stream."""
+        """End the stream after what is queued."""
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+
+    def expire(self) -> None:
+        """Send ERROR 410 after what is queued."""
+
+    def duplicate(self, count: int) -> None:
+        """Deliver the next events twice."""
 
 
 class Collection:
@@ -190,7 +199,7 @@ class Collection:
         """The same as `scan`, as of version `rv`: the present with newer events taken back."""
         if rv > self._store.rv:
             raise too_large_version(rv, self._store.rv)
-        self._require(rv, too_old or f"The provided resource version {rv} is too old")
+        self._require(rv, too_old or "The resourceVersion for the provided list is too old.")
         before: dict[str, Stored | None] = {}
         for event in reversed(self.history):
             if event.rv <= rv:

@@ -28,7 +28,7 @@ from volcano_py.apiserver.status import (
 )
 from volcano_py.apiserver.store import Event, Stored
 from volcano_py.apiserver.strategic import strategic_merge
-from volcano_py.apiserver.watching import Watcher, bookmark, error_line, initial_lines
+from volcano_py.apiserver.watching import Watcher, bookmark, initial_lines
 
 _JSON = "application/json"
 _MERGE, _JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
@@ -165,9 +165,7 @@ class Verbs:
             except StatusError as error:
                 if error.code == 400:
                     raise StatusError(500, "", error.message) from error  # what a real API server answers
-                if error.code != 410:
-                    raise
-                return WatchReply((error_line(error),), None, timeout_s, False)
+                raise
         limit = max(self._options.watch_queue_limit, 2 * len(events))
         watcher = Watcher(collection, prefix, options.matcher, limit, served.prefix)
         for event in events:

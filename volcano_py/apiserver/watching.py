@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 
 from volcano_py.apiserver.objects import encode
 from volcano_py.apiserver.selectors import Matcher
-from volcano_py.apiserver.status import StatusError
+from volcano_py.apiserver.status import StatusError, expired
 from volcano_py.apiserver.store import Collection, Event, EventType, Store, Stored, watch_line
 
 _BATCH_BYTES = 256 * 1024
@@ -23,9 +23,10 @@ class Watcher:
     """One watch of one collection, optionally narrowed to a key prefix and a matcher."""
 
     def __init__(self, collection: Collection, prefix: str, matcher: Matcher | None, limit: int, form: bytes) -> None:
-        self.overflowed = False
-        self.on_overflow: Callable[[], None] | None = None
-        self.duplicate_next = 0
+        self.aborted = False
+        self.on_abort: Callable[[], None] | None = None
+        self._duplicates = 0
+        self._last_line = b""
         self._collection = collection
         self._prefix = prefix
         self._matcher = matcher
@@ -48,14 +49,11 @@ class Watcher:
             return
         queue = self._queue
         if len(queue) >= self._limit:
-            self.overflowed = True
-            self.close()
-            if self.on_overflow is not None:
-                self.on_overflow()
+            self.abort()
             return
         queue.append((event_type, event))
-        if self.duplicate_next > 0:
-            self.duplicate_next -= 1
+        if self._duplicates > 0:
+            self._duplicates -= 1
             queue.append((event_type, event))
         self._notify()
 
@@ -71,8 +69,24 @@ class Watcher:
             return "MODIFIED" if before else "ADDED"
         return "DELETED" if before else None
 
+    def duplicate(self, count: int) -> None:
+        """Deliver the next `count` events twice."""
+        self._duplicates = count
+
+    def expire(self) -> None:
+        """Send ERROR 410 after what is queued, then end."""
+        self._last_line = error_line(expired("too old resource version: the watch was told to expire"))
+        self.close()
+
+    def abort(self) -> None:
+        """Close the connection without sending what is queued."""
+        self.aborted = True
+        self.close()
+        if self.on_abort is not None:
+            self.on_abort()
+
     def close(self) -> None:
-        """End the stream; what is queued is still delivered unless the queue overflowed."""
+        """End the stream after what is queued."""
         self._closed = True
         self._collection.watchers.pop(self, None)
         self._notify()
@@ -91,6 +105,9 @@ class Watcher:
             line = event.line(event_type, form)
             size += len(line)
             lines.append(line)
+        if not queue and self._closed and self._last_line:
+            lines.append(self._last_line)
+            self._last_line = b""
         return b"".join(lines)
 
     async def wait(self, timeout_s: float) -> None:
@@ -143,7 +160,7 @@ async def stream(
     deadline = loop.time() + timeout_s
     next_bookmark = loop.time() + bookmark_s if bookmark_s is not None else deadline
     marked = 0
-    while not watcher.overflowed:
+    while not watcher.aborted:
         chunk = watcher.drain()
         if chunk:
             yield chunk

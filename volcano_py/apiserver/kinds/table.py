@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from volcano_py.apiserver.kinds.definitions import DefinitionStrategy
 from volcano_py.apiserver.kinds.generic import Strategy
 from volcano_py.apiserver.kinds.nodes import NodeStrategy
@@ -16,30 +18,41 @@ from volcano_py.apiserver.kinds.simple import (
 )
 from volcano_py.apiserver.metadata import path_segment_rule, service_rule
 from volcano_py.apiserver.resources import Resource, built_in
+from volcano_py.apiserver.selectors import FieldGetter, flag_getter, path_getter
 
-_POD_FIELDS = (
-    "spec.nodeName",
-    "spec.restartPolicy",
-    "spec.schedulerName",
-    "spec.serviceAccountName",
-    "spec.hostNetwork",
-    "status.phase",
-    "status.podIP",
-    "status.nominatedNodeName",
-)
-_EVENT_FIELDS = (
-    "involvedObject.kind",
-    "involvedObject.namespace",
-    "involvedObject.name",
-    "involvedObject.uid",
-    "involvedObject.apiVersion",
-    "involvedObject.resourceVersion",
-    "involvedObject.fieldPath",
-    "reason",
-    "reportingComponent",
-    "source",
-    "type",
-)
+_POD_FIELDS: Mapping[str, FieldGetter] = {
+    **{
+        name: path_getter(name)
+        for name in (
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        )
+    },
+    "spec.hostNetwork": flag_getter("spec.hostNetwork"),
+}
+_EVENT_FIELDS: Mapping[str, FieldGetter] = {
+    **{
+        name: path_getter(name)
+        for name in (
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "type",
+        )
+    },
+    "source": path_getter("source.component"),
+}
 
 
 def built_ins(taint_new_nodes: bool = False) -> tuple[Resource, ...]:
@@ -68,7 +81,7 @@ def _core(taint_new_nodes: bool) -> tuple[Resource, ...]:
             namespaced=False,
             short_names=("no",),
             subresources=("status",),
-            fields=("spec.unschedulable",),
+            fields={"spec.unschedulable": flag_getter("spec.unschedulable")},
         ),
         built_in(
             "v1",
@@ -78,11 +91,11 @@ def _core(taint_new_nodes: bool) -> tuple[Resource, ...]:
             namespaced=False,
             short_names=("ns",),
             subresources=("status", "finalize"),
-            fields=("status.phase", "name"),
+            fields={"status.phase": path_getter("status.phase"), "name": path_getter("metadata.name")},
         ),
         built_in("v1", "events", "Event", EventStrategy(), short_names=("ev",), fields=_EVENT_FIELDS),
         built_in("v1", "configmaps", "ConfigMap", plain, short_names=("cm",)),
-        built_in("v1", "secrets", "Secret", plain, fields=("type",)),
+        built_in("v1", "secrets", "Secret", plain, fields={"type": path_getter("type")}),
         built_in("v1", "serviceaccounts", "ServiceAccount", returned, short_names=("sa",)),
         built_in(
             "v1",

@@ -46,9 +46,14 @@ class Kubelet:
         delays: Mapping[str, float] | None = None,
     ) -> None:
         self._port = port
-        self._stages = tuple(load_stages() if stages is None else stages)
+        self._stages: dict[str, list[Stage]] = {}
+        self.applied: dict[str, int] = {}
+        """How often each stage took effect."""
+        for stage in load_stages() if stages is None else stages:
+            self._stages.setdefault(stage.resource, []).append(stage)
+            self.applied[stage.name] = 0
         self._delays = dict(delays or {})
-        unknown = set(self._delays) - {stage.name for stage in self._stages}
+        unknown = set(self._delays) - set(self.applied)
         if unknown:
             raise StageError(f"delays: no stage is called {sorted(unknown)[0]}")
         self._pending: dict[tuple[str, str], _Pending] = {}
@@ -56,17 +61,16 @@ class Kubelet:
         self._tickets = 0
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self.applied: dict[str, int] = {stage.name: 0 for stage in self._stages}
-        """How often each stage took effect."""
 
     def start(self) -> None:
         """Begin to follow the cluster and to act."""
-        resources = sorted({stage.resource for stage in self._stages})
-        follow = self._port.follow(resources, self._observe)
+        follow = self._port.follow(sorted(self._stages), self._observe)
         self._tasks = [
             asyncio.create_task(follow, name="kubelet-follow"),
             asyncio.create_task(self._run(), name="kubelet-timers"),
         ]
+        for task in self._tasks:
+            task.add_done_callback(_report_end)
 
     async def stop(self) -> None:
         """Stop, and wait for the end."""
@@ -94,7 +98,7 @@ class Kubelet:
             self._pending.pop(key, None)
             return
         try:
-            stage = select(self._stages, resource, obj)
+            stage = select(self._stages[resource], obj)
         except StageError:
             log.exception("kubelet: %s %s is left alone", resource, obj["metadata"]["name"])
             stage = None
@@ -166,6 +170,12 @@ class Kubelet:
         pod, node = hash_of(obj["metadata"]["uid"]), hash_of(str((obj.get("spec") or {}).get("nodeName")))
         pod_ip = f"10.{pod >> 16 & 127}.{pod >> 8 & 255}.{pod & 255}"
         return Facts(timestamp(), pod_ip, f"10.{128 + (node >> 16 & 127)}.{node >> 8 & 255}.{node & 255}")
+
+
+def _report_end(task: asyncio.Task[None]) -> None:
+    """A task that ends by itself is a bug: say so at once, not when it is collected."""
+    if not task.cancelled() and task.exception() is not None:
+        log.error("kubelet: %s failed and stands still", task.get_name(), exc_info=task.exception())
 
 
 def hash_of(text: str) -> int:

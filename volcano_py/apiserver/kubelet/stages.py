@@ -20,11 +20,11 @@ A delay that names an annotation or command but not `seconds`, and finds neither
 apply: a pod whose command says nothing about its end runs until it is deleted.
 
 Texts of the patch may hold expressions: `${now}`, `${pod_ip}`, `${host_ip}`, `${exit_code}` (from `exit N` in the
-command), `${end_phase}` (Succeeded or Failed, as the exit code says), or any field path of the object. A mapping
+command), `${exit_reason}` and `${end_phase}` (Completed and Succeeded, or Error and Failed, as the exit code says), or any field path of the object. A mapping
 `{$each: PATH, value: {...}}` becomes a list with one value per item, and `${item....}` reads the item.
 
-Selectors of one resource must exclude each other; of two that match, the first by file name would win silently,
-so a conflict is an error that names both.
+Selectors of one resource must exclude each other: an object that two stages claim is left alone, with an error
+that names both.
 """
 
 from __future__ import annotations
@@ -170,6 +170,8 @@ def _evaluate(expression: str, obj: Obj, facts: Facts, item: Any) -> Any:
             return read_path(obj, "status.hostIP") or facts.host_ip
         case "exit_code":
             return exit_code_of(obj)
+        case "exit_reason":
+            return "Error" if exit_code_of(obj) else "Completed"
         case "end_phase":
             return "Failed" if exit_code_of(obj) else "Succeeded"
     if expression.startswith("item."):
@@ -177,14 +179,14 @@ def _evaluate(expression: str, obj: Obj, facts: Facts, item: Any) -> Any:
     return read_path(obj, expression)
 
 
-def select(stages: Iterable[Stage], resource: str, obj: Obj) -> Stage | None:
-    """The stage an object is in; StageError when two claim it."""
+def select(stages: Iterable[Stage], obj: Obj) -> Stage | None:
+    """The stage (of those of its resource) that an object is in; StageError when two claim it."""
     found: Stage | None = None
     for stage in stages:
-        if stage.resource == resource and stage.matches(obj):
+        if stage.matches(obj):
             if found is not None:
                 raise StageError(
-                    f"stages {found.name} and {stage.name} both match {resource} {obj['metadata']['name']}: "
+                    f"stages {found.name} and {stage.name} both match {stage.resource} {obj['metadata']['name']}: "
                     "make their `when` exclude each other"
                 )
             found = stage

@@ -1,0 +1,132 @@
+"""Life of the server: ports, tokens, limits, shutdown, a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import signal
+import sys
+
+import aiohttp
+import pytest
+
+from tests.apiserver.support import Client, a_config, a_pod
+from volcano_py.apiserver import ApiServer, ApiServerOptions, PortInUse
+from volcano_py.apiserver.registry import Registry
+
+CONFIGS = "/api/v1/namespaces/default/configmaps"
+
+
+async def test_a_port_in_use_is_named(server: ApiServer) -> None:
+    with pytest.raises(PortInUse, match=f"port {server.port} on 127.0.0.1 is in use by another program"):
+        await ApiServer(ApiServerOptions(port=server.port)).start()
+
+
+async def test_a_stopped_server_leaves_no_task_and_frees_its_port() -> None:
+    before = asyncio.all_tasks()
+    async with aiohttp.ClientSession() as session:
+        async with ApiServer() as server:
+            await Client(session, server).get(CONFIGS)
+            port = server.port
+        async with ApiServer(ApiServerOptions(port=port)) as again:
+            assert (await Client(session, again).get(CONFIGS))[0] == 200
+    assert asyncio.all_tasks() == before
+
+
+async def test_stopping_twice_and_stopping_what_never_started_do_no_harm() -> None:
+    server = ApiServer()
+    await server.stop()
+    await server.start()
+    await server.stop()
+    await server.stop()
+
+
+async def test_a_token_is_demanded_of_every_request() -> None:
+    async with ApiServer(ApiServerOptions(token="secret")) as server, aiohttp.ClientSession() as session:
+        for headers, status in (
+            ({}, 401),
+            ({"Authorization": "Bearer wrong"}, 401),
+            ({"Authorization": "Bearer secret"}, 200),
+        ):
+            for path in (CONFIGS, "/version", "/healthz"):
+                async with session.get(server.url + path, headers=headers) as response:
+                    assert response.status == status
+
+
+async def test_a_body_that_is_too_large_is_refused() -> None:
+    async with (
+        ApiServer(ApiServerOptions(max_body_bytes=1000)) as server,
+        aiohttp.ClientSession() as session,
+        session.post(server.url + CONFIGS, data=b"x" * 2000) as response,
+    ):
+        assert response.status == 413
+
+
+async def test_requests_are_counted_by_verb_resource_and_code(server: ApiServer, client: Client) -> None:
+    await client.post("/api/v1/namespaces/default/pods", a_pod())
+    await client.post("/api/v1/namespaces/default/pods", a_pod())
+    await client.post("/api/v1/namespaces/default/pods/a/binding", {"metadata": {"name": "a"}, "target": {"name": "n"}})
+    await client.get("/api/v1/pods")
+    assert server.requests.snapshot() == {
+        ("create", "pods"): 2,
+        ("create", "pods/binding"): 1,
+        ("list", "pods"): 1,
+    }
+    assert server.requests.writes() == {("create", "pods"): 2, ("create", "pods/binding"): 1}
+    assert server.requests.count("create", "pods", 409) == 1
+    assert server.requests.count(resource="pods") == 3
+    server.requests.reset()
+    assert server.requests.count() == 0
+
+
+async def test_a_failure_inside_is_answered_and_logged(
+    server: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*arguments: object) -> None:
+        raise ZeroDivisionError("boom")
+
+    monkeypatch.setattr(Registry, "get", broken)
+    with caplog.at_level(logging.ERROR):
+        status, answer = await client.get(f"{CONFIGS}/a")
+    assert (status, answer["reason"]) == (500, "InternalError")
+    assert "boom" in answer["message"]
+    assert "request failed: get configmaps a" in caplog.text
+
+
+async def test_objects_can_be_used_without_http(server: ApiServer) -> None:
+    made = server.create(a_config(labels={"x": "y"}))
+    assert server.get("configmaps", "a", "default") == made
+    assert [obj["metadata"]["name"] for obj in server.list("configmaps")] == ["a"]
+    assert server.list("configmaps", "kube-system") == []
+    with pytest.raises(LookupError, match=r"no resource of example\.com/v1, kind Thing is served"):
+        server.create({"apiVersion": "example.com/v1", "kind": "Thing"})
+
+
+async def test_it_runs_as_a_process_and_ends_on_sigterm() -> None:
+    command = [sys.executable, "-m", "volcano_py.apiserver", "--port", "0"]
+    process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(20):
+            line = (await process.stderr.readline()).decode()
+            match = re.search(r"serving on (\S+)", line)
+            assert match, line
+            async with aiohttp.ClientSession() as session, session.get(match[1] + "/readyz") as response:
+                assert response.status == 200
+            process.send_signal(signal.SIGTERM)
+            assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def test_a_process_whose_port_is_taken_says_so(server: ApiServer) -> None:
+    command = [sys.executable, "-m", "volcano_py.apiserver", "--port", str(server.port)]
+    process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(20):
+        _, errors = await process.communicate()
+    assert process.returncode == 1
+    assert f"port {server.port} on 127.0.0.1 is in use" in errors.decode()
+    assert "Traceback" not in errors.decode()
