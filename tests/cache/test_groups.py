@@ -128,3 +128,18 @@ def test_a_quantity_of_a_queue_that_cannot_be_read_is_named() -> None:
 
     with pytest.raises(ValueError, match=r"^spec\.deserved\[cpu\]: 'some'"):
         queue_record(queue)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "seconds"),
+    [
+        pytest.param({}, None, id="none"),
+        pytest.param({"volcano.sh/sla-waiting-time": "1h30m"}, 5400.0, id="new-key"),
+        pytest.param({"sla-waiting-time": "3m"}, 180.0, id="old-key"),
+        pytest.param({"volcano.sh/sla-waiting-time": "1s", "sla-waiting-time": "3m"}, 1.0, id="the-new-key-counts"),
+        pytest.param({"sla-waiting-time": "soon"}, None, id="not-a-duration"),
+        pytest.param({"sla-waiting-time": "-3m"}, None, id="not-above-zero"),
+    ],
+)
+def test_how_long_a_job_may_wait(annotations: dict[str, str], seconds: float | None) -> None:
+    assert job_record(a_group(annotations=annotations), PriorityTable(), "default").waiting_time == seconds

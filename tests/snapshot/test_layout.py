@@ -37,7 +37,7 @@ def test_what_a_task_adds_to_its_node_follows_volcanos_table(status: TaskStatus)
 @pytest.mark.parametrize("status", TaskStatus, ids=lambda status: status.label)
 def test_what_a_task_adds_to_its_job(status: TaskStatus, best_effort: bool) -> None:
     delta = layout.job_delta(status, REQUEST, best_effort)
-    counts, sections = delta[: len(TaskStatus)], delta[layout.JOB_HEAD :].reshape(3, 3)
+    counts, sections = delta[: len(TaskStatus)], delta[layout.JOB_HEAD :].reshape(4, 3)
 
     assert delta.shape == (layout.job_rows(3),)
     assert np.flatnonzero(counts).tolist() == [status]
@@ -47,6 +47,7 @@ def test_what_a_task_adds_to_its_job(status: TaskStatus, best_effort: bool) -> N
     assert sections[layout.ALLOCATED].tolist() == (REQUEST * (status in ALLOCATED_STATUSES)).tolist()
     assert sections[layout.PENDING].tolist() == (REQUEST * (status is TaskStatus.PENDING)).tolist()
     assert sections[layout.TOTAL].tolist() == REQUEST.tolist()
+    assert sections[layout.PROMISED].tolist() == (REQUEST * (status is TaskStatus.PIPELINED)).tolist()
 
 
 def test_a_node_block_of_more_resources_keeps_every_section() -> None:
@@ -69,6 +70,6 @@ def test_a_job_block_of_more_resources_keeps_every_section() -> None:
 
     assert wide.shape == (layout.job_rows(4), 2)
     assert np.array_equal(wide[: layout.JOB_HEAD], old[: layout.JOB_HEAD])
-    before, after = old[layout.JOB_HEAD :].reshape(3, 3, 2), wide[layout.JOB_HEAD :].reshape(3, 4, 2)
+    before, after = old[layout.JOB_HEAD :].reshape(4, 3, 2), wide[layout.JOB_HEAD :].reshape(4, 4, 2)
     assert np.array_equal(after[:, :3], before)
     assert not after[:, 3].any()

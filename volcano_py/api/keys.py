@@ -11,6 +11,11 @@ GROUP_NAME: Final = "scheduling.k8s.io/group-name"  # annotation: the PodGroup a
 TASK_SPEC: Final = "volcano.sh/task-spec"  # annotation, else label: the role of a task in its job
 TASK_PRIORITY: Final = "volcano.sh/task-priority"  # annotation: integer that replaces spec.priority
 PREEMPTABLE: Final = "volcano.sh/preemptable"  # annotation, else label: "true" or "false"
+QUEUE_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"  # scheduling gate lifted once its queue has room
+
+# PodGroups
+SLA_WAITING_TIME: Final = "volcano.sh/sla-waiting-time"  # annotation: duration after which it is let in
+SLA_WAITING_TIME_OLD: Final = "sla-waiting-time"
 
 # Taints and node labels
 TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"

@@ -1,8 +1,11 @@
 """PodGroups, queues and priority classes as the core sees them."""
 
+from collections.abc import Mapping
 from typing import Final
 
+from volcano_py.api import keys
 from volcano_py.api import types as wire
+from volcano_py.api.duration import DurationError, parse_go_duration
 from volcano_py.api.types import PodGroup, PriorityClass, Queue
 from volcano_py.cache.fields import int32, seconds
 from volcano_py.cache.requests import amounts, read_resource_list
@@ -60,6 +63,7 @@ def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -
         min_resources=None if room is None else amounts(read_resource_list(room, "spec.minResources")),
         priority=priorities.value(spec.priority_class_name),
         creation=seconds(meta.creation_timestamp),
+        waiting_time=_waiting_time(meta.annotations),
         phase=status.phase,
         conditions=tuple(
             GroupCondition(c.type, c.status == _TRUE, c.reason, c.message, c.transition_id) for c in status.conditions
@@ -68,6 +72,18 @@ def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -
         succeeded=status.succeeded,
         failed=status.failed,
     )
+
+
+def _waiting_time(annotations: Mapping[str, str]) -> float | None:
+    """Return how long a PodGroup may wait; what is no duration above 0 does not count (Volcano)."""
+    text = annotations.get(keys.SLA_WAITING_TIME, annotations.get(keys.SLA_WAITING_TIME_OLD))
+    if text is None:
+        return None
+    try:
+        duration = parse_go_duration(text)
+    except DurationError:
+        return None
+    return duration if duration > 0 else None
 
 
 def same_gang(before: JobRecord | None, after: JobRecord | None) -> bool:

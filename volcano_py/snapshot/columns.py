@@ -187,10 +187,20 @@ class TaskColumns:
         return record
 
 
+@dataclass(frozen=True, eq=False)
+class JobRules:
+    """What PodGroups say about resources and queues; it does not change while a cycle runs."""
+
+    min_resources: Floats  # (n_resources, n_jobs), 0 for what is not named
+    has_min_resources: Bools  # (n_jobs,)
+    queue: Codes  # (n_jobs,), index into queue_names; of no meaning in a row without a record
+    queue_names: tuple[str, ...]
+
+
 class JobColumns:
     """Jobs as columns; rows are in no particular order, and a row without a record has no PodGroup."""
 
-    __slots__ = ("_n", "block", "creation", "min_available", "phase", "priority", "records")
+    __slots__ = ("_n", "block", "creation", "min_available", "phase", "priority", "records", "rows", "rules")
 
     def __init__(
         self,
@@ -201,8 +211,12 @@ class JobColumns:
         priority: Ints,
         creation: Floats,
         phase: NDArray[np.int8],
+        rules: JobRules,
+        rows: Rows | None = None,
     ) -> None:
         self.records = records
+        self.rules = rules
+        self.rows = rows  # which rows of the rules these are; None means all of them
         self.block = block  # (layout.job_rows(n_resources), n_jobs)
         self._n = n_resources
         self.min_available = min_available
@@ -249,6 +263,26 @@ class JobColumns:
         """Requests of all tasks, shape (n_resources, n_jobs)."""
         return self._section(layout.TOTAL)
 
+    @property
+    def promised(self) -> Floats:
+        """Requests of pipelined tasks, shape (n_resources, n_jobs)."""
+        return self._section(layout.PROMISED)
+
+    @property
+    def taken(self) -> Floats:
+        """Requests of tasks that hold or are promised resources, shape (n_resources, n_jobs)."""
+        return self.allocated + self.promised
+
+    @property
+    def min_resources(self) -> Floats:
+        """What PodGroups say they need at the least, 0 for what they do not name, shape (n_resources, n_jobs)."""
+        return self.rules.min_resources if self.rows is None else self.rules.min_resources[:, self.rows]
+
+    @property
+    def has_min_resources(self) -> Bools:
+        """Whether a PodGroup says what it needs at all, shape (n_jobs,)."""
+        return self.rules.has_min_resources if self.rows is None else self.rules.has_min_resources[self.rows]
+
     def rows_view(self, rows: Rows) -> "JobColumns":
         """Return these jobs, copied, in the order given; all attributes are those of the whole."""
         return JobColumns(
@@ -259,6 +293,8 @@ class JobColumns:
             priority=self.priority[rows],
             creation=self.creation[rows],
             phase=self.phase[rows],
+            rules=self.rules,
+            rows=rows if self.rows is None else self.rows[rows],
         )
 
     def record(self, row: int) -> JobRecord:

@@ -10,7 +10,8 @@ NodeInfo would hold: pods placed or promised in this session count at once, ``no
 ``allocatable`` never changes with a placement; it lies here so that a view of some nodes is one gather.
 
 Job block: number of tasks by status, tasks that count towards the minimum (1: ready statuses and pending best-effort
-tasks), tasks that may count one day (1), allocated (R), pending (R), total (R).
+tasks), tasks that may count one day (1), allocated (R), pending (R), total (R), promised (R): requests of tasks in
+allocated statuses, of pending ones, of all, and of pipelined ones.
 """
 
 from typing import Final
@@ -33,7 +34,8 @@ N_SECTIONS: Final = 6
 HELD_ROW: Final = N_STATUSES
 VALID_ROW: Final = N_STATUSES + 1
 JOB_HEAD: Final = N_STATUSES + 2
-ALLOCATED, PENDING, TOTAL = range(3)
+ALLOCATED, PENDING, TOTAL, PROMISED = range(4)
+N_JOB_SECTIONS: Final = 4
 
 
 def _node_signs() -> Floats:
@@ -55,7 +57,7 @@ def node_rows(n_resources: int) -> int:
 
 def job_rows(n_resources: int) -> int:
     """Return the height of a job block."""
-    return JOB_HEAD + 3 * n_resources
+    return JOB_HEAD + N_JOB_SECTIONS * n_resources
 
 
 def section(block: Floats, which: int, n_resources: int) -> Floats:
@@ -75,10 +77,11 @@ def job_delta(status: TaskStatus, request: Floats, best_effort: bool) -> Floats:
     delta[status] = 1
     delta[HELD_ROW] = status in READY_STATUSES or (status is TaskStatus.PENDING and best_effort)
     delta[VALID_ROW] = status in VALID_STATUSES
-    sections = delta[JOB_HEAD:].reshape(3, len(request))
+    sections = delta[JOB_HEAD:].reshape(N_JOB_SECTIONS, len(request))
     sections[ALLOCATED] = request * (status in ALLOCATED_STATUSES)
     sections[PENDING] = request * (status is TaskStatus.PENDING)
     sections[TOTAL] = request
+    sections[PROMISED] = request * (status is TaskStatus.PIPELINED)
     return delta
 
 
@@ -95,5 +98,5 @@ def widen_jobs(block: Floats, old: int, new: int) -> Floats:
     """Return a job block of ``old`` resources laid out for ``new`` ones; the added rows are zero."""
     wide = np.zeros((job_rows(new), block.shape[1]))
     wide[:JOB_HEAD] = block[:JOB_HEAD]
-    wide[JOB_HEAD:].reshape(3, new, -1)[:, :old] = block[JOB_HEAD:].reshape(3, old, -1)
+    wide[JOB_HEAD:].reshape(N_JOB_SECTIONS, new, -1)[:, :old] = block[JOB_HEAD:].reshape(N_JOB_SECTIONS, old, -1)
     return wide

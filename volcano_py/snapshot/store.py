@@ -13,7 +13,7 @@ from volcano_py.model.resources import ResourceRegistry
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import PodGroupPhase, TaskStatus
 from volcano_py.snapshot import layout
-from volcano_py.snapshot.columns import Codes, JobColumns, Snapshot, TaskColumns
+from volcano_py.snapshot.columns import Codes, JobColumns, JobRules, Snapshot, TaskColumns
 from volcano_py.snapshot.nodes import NodeStore
 from volcano_py.snapshot.rows import RowTable, grown
 from volcano_py.snapshot.shapes import ShapeTable
@@ -62,6 +62,10 @@ class ClusterStore:
         self._job_priority = np.zeros(0, dtype=np.int64)
         self._job_creation = np.zeros(0)
         self._phase = np.zeros(0, dtype=np.int8)
+        self._min_resources = np.zeros((self._n_resources, 0))
+        self._has_min_resources = np.zeros(0, dtype=bool)
+        self._job_queue = np.zeros(0, dtype=np.int32)
+        self._queue_codes: dict[str, int] = {}  # every name that a queue or PodGroup ever gave
 
     # Nodes and queues
 
@@ -77,6 +81,10 @@ class ClusterStore:
     def set_queue(self, record: QueueRecord) -> None:
         """Add or replace a queue."""
         self.queues[record.name] = record
+        for amounts in (record.capability, record.guarantee, record.deserved):
+            for name in amounts.scalars:
+                self.resources.row(name)
+        self._grow()
 
     def remove_queue(self, name: str) -> None:
         """Forget a queue."""
@@ -86,8 +94,15 @@ class ClusterStore:
 
     def set_job(self, record: JobRecord) -> None:
         """Add or replace a PodGroup."""
+        asked = record.min_resources
+        for name in asked or ():
+            self.resources.row(name)
+        self._grow()
         row = self._job_row(record.key)
         self._job_records[row] = record
+        self._min_resources[:, row] = 0.0 if asked is None else self.resources.vector(asked)
+        self._has_min_resources[row] = asked is not None
+        self._job_queue[row] = self._queue_codes.setdefault(record.queue, len(self._queue_codes))
         self._min_available[row] = record.min_available
         self._job_priority[row] = record.priority
         self._job_creation[row] = record.creation
@@ -124,6 +139,9 @@ class ClusterStore:
             self._job_priority = grown(self._job_priority, height)
             self._job_creation = grown(self._job_creation, height)
             self._phase = grown(self._phase, height)
+            self._min_resources = grown(self._min_resources, height)
+            self._has_min_resources = grown(self._has_min_resources, height)
+            self._job_queue = grown(self._job_queue, height)
         return row
 
     def _drop_job_if_unused(self, key: JobKey, row: int) -> None:
@@ -131,6 +149,9 @@ class ClusterStore:
             self._job_table.remove(key)
             for column in (self._min_available, self._job_priority, self._job_creation, self._phase):
                 column[row] = 0
+            self._min_resources[:, row] = 0
+            self._has_min_resources[row] = False
+            self._job_queue[row] = 0
 
     # Tasks
 
@@ -231,6 +252,7 @@ class ClusterStore:
         self.nodes.grow()
         if new != self._n_resources:
             self._job_block = layout.widen_jobs(self._job_block, self._n_resources, new)
+            self._min_resources = np.pad(self._min_resources, ((0, new - self._n_resources), (0, 0)))
             self._n_resources = new
 
     # Snapshots
@@ -274,4 +296,10 @@ class ClusterStore:
             priority=self._job_priority[:n].copy(),
             creation=self._job_creation[:n].copy(),
             phase=self._phase[:n].copy(),
+            rules=JobRules(
+                min_resources=self._min_resources[:, :n].copy(),
+                has_min_resources=self._has_min_resources[:n].copy(),
+                queue=self._job_queue[:n].copy(),
+                queue_names=tuple(self._queue_codes),
+            ),
         )

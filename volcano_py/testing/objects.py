@@ -130,6 +130,7 @@ def a_group(
     priority_class: str = "",
     phase: str = keys.PHASE_PENDING,
     created: float = 0.0,
+    annotations: Mapping[str, str] | None = None,
 ) -> PodGroup:
     """Return a PodGroup."""
     return msgspec.convert(
@@ -139,6 +140,7 @@ def a_group(
                 "namespace": namespace,
                 "uid": uid or f"uid-{namespace}-{name}",
                 "creationTimestamp": EPOCH + timedelta(seconds=created),
+                "annotations": dict(annotations or {}),
             },
             "spec": {
                 "minMember": min_available,
@@ -160,6 +162,8 @@ def a_queue(
     priority: int = 0,
     state: str = keys.QUEUE_OPEN,
     created: float = 0.0,
+    capability: Mapping[str, WireQuantity] | None = None,
+    guarantee: Mapping[str, WireQuantity] | None = None,
 ) -> Queue:
     """Return a queue."""
     return msgspec.convert(
@@ -169,7 +173,12 @@ def a_queue(
                 "uid": f"uid-{name}",
                 "creationTimestamp": EPOCH + timedelta(seconds=created),
             },
-            "spec": {"weight": weight, "priority": priority},
+            "spec": {
+                "weight": weight,
+                "priority": priority,
+                "capability": _resources(capability or {}),
+                "guarantee": {"resource": _resources(guarantee or {})},
+            },
             "status": {"state": state},
         },
         Queue,
