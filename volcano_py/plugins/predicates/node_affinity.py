@@ -17,6 +17,7 @@ _NAME_FIELD: Final = "metadata.name"
 _LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
 _KEY_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _KEY_PREFIX: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")
+_LONGEST_VALUE: Final = 63
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
@@ -52,8 +53,10 @@ def valid_expression(requirement: Requirement) -> bool:
     prefix, slash, name = key.rpartition("/")
     if not _KEY_NAME.fullmatch(name) or (slash and not (_KEY_PREFIX.fullmatch(prefix) and len(prefix) <= 253)):
         return False
+    if not all(_LABEL_VALUE.fullmatch(value) for value in values):  # a sign makes an operand of Gt and Lt invalid too
+        return False
     if operator in ("In", "NotIn"):
-        return bool(values) and all(_LABEL_VALUE.fullmatch(value) for value in values)
+        return bool(values)
     if operator in ("Exists", "DoesNotExist"):
         return not values
     return operator in ("Gt", "Lt") and len(values) == 1 and _integer(values[0]) is not None
@@ -104,7 +107,7 @@ def _field(requirement: Requirement, nodes: NodeColumns) -> Bools:
 
 def _integer(text: str) -> int | None:
     """Return a 64-bit decimal integer as Go's ParseInt reads it, None for anything else."""
-    if not _INTEGER.fullmatch(text) or len(text) > 24:
+    if not _INTEGER.fullmatch(text) or len(text) > _LONGEST_VALUE:
         return None
     number = int(text)
     return number if -(2**63) <= number < 2**63 else None
