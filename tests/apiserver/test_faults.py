@@ -105,7 +105,7 @@ async def test_running_watches_end_cleanly_abruptly_or_expired(server: ApiServer
             await until(lambda: bool(server.store.collection("configmaps").watchers))
             assert server.faults.disconnect_watches("config*", how) == 1  # type: ignore[arg-type]  # a table of texts
             async with asyncio.timeout(DEADLINE_S):
-                return await watch.content.read()
+                return bytes(await watch.content.read())
 
     assert await end("clean") == b""
     assert json.loads(await end("expired"))["object"]["code"] == 410

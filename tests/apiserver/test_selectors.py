@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from volcano_py.apiserver.objects import Obj
 from volcano_py.apiserver.selectors import both, field_matcher, flag_getter, label_matcher, path_getter
 
 _LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["x", "y", ""]))
@@ -40,7 +41,8 @@ def test_an_object_without_labels_is_matched_by_what_demands_none() -> None:
 
 def test_missing_fields_compare_as_empty_text_and_missing_flags_as_false() -> None:
     fields = {"spec.nodeName": path_getter("spec.nodeName"), "spec.flag": flag_getter("spec.flag")}
-    unbound, bound = {"spec": {}}, {"spec": {"nodeName": "n", "flag": True}}
+    unbound: Obj = {"spec": {}}
+    bound: Obj = {"spec": {"nodeName": "n", "flag": True}}
     for selector, expected in {
         "spec.nodeName=": [unbound],
         "spec.nodeName!=": [bound],

@@ -20,8 +20,9 @@ A delay that names an annotation or command but not `seconds`, and finds neither
 apply: a pod whose command says nothing about its end runs until it is deleted.
 
 Texts of the patch may hold expressions: `${now}`, `${pod_ip}`, `${host_ip}`, `${exit_code}` (from `exit N` in the
-command), `${exit_reason}` and `${end_phase}` (Completed and Succeeded, or Error and Failed, as the exit code says), or any field path of the object. A mapping
-`{$each: PATH, value: {...}}` becomes a list with one value per item, and `${item....}` reads the item.
+command), `${exit_reason}` and `${end_phase}` (Completed and Succeeded, or Error and Failed, as the exit code says),
+or any field path of the object. A mapping `{$each: PATH, value: {...}}` becomes a list with one value per item, and
+`${item....}` reads the item.
 
 Selectors of one resource must exclude each other: an object that two stages claim is left alone, with an error
 that names both.
