@@ -2,14 +2,20 @@
 
 from volcano_py.testing.cluster import a_cluster, added, deleted, event, modified, quarantined
 from volcano_py.testing.objects import Job, a_group, a_job, a_node, a_pod, a_priority_class, a_queue
+from volcano_py.testing.scenario import NotSettled, Result, Scenario, WhyNot, a_policy, run_scenario
 
 __all__ = [
     "Job",
+    "NotSettled",
+    "Result",
+    "Scenario",
+    "WhyNot",
     "a_cluster",
     "a_group",
     "a_job",
     "a_node",
     "a_pod",
+    "a_policy",
     "a_priority_class",
     "a_queue",
     "added",
@@ -17,4 +23,5 @@ __all__ = [
     "event",
     "modified",
     "quarantined",
+    "run_scenario",
 ]

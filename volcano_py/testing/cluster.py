@@ -33,19 +33,19 @@ def a_cluster(
 
 def added(cache: ClusterCache, *objects: Object) -> None:
     """Let a cache learn of new objects, one batch for each, in the order given; a job brings its PodGroup first."""
-    for one in _flat(objects):
+    for one in flat(objects):
         _handler(cache, one).on_events([event(EventType.ADDED, one)])
 
 
 def modified(cache: ClusterCache, *objects: Object) -> None:
     """Let a cache learn of new states of objects it knows."""
-    for one in _flat(objects):
+    for one in flat(objects):
         _handler(cache, one).on_events([event(EventType.MODIFIED, one)])
 
 
 def deleted(cache: ClusterCache, *objects: Object) -> None:
     """Let a cache learn that objects are gone; a job's pods go before its PodGroup."""
-    for one in reversed(list(_flat(objects))):
+    for one in reversed(list(flat(objects))):
         _handler(cache, one).on_events([event(EventType.DELETED, one)])
 
 
@@ -79,7 +79,8 @@ def quarantined(obj: Pod | Node | PodGroup | PriorityClass | Queue, problem: str
     )
 
 
-def _flat(objects: Iterable[Object]) -> Iterable[Node | Pod | PodGroup | PriorityClass | Queue]:
+def flat(objects: Iterable[Object]) -> Iterable[Node | Pod | PodGroup | PriorityClass | Queue]:
+    """Yield single objects: of a job, its PodGroup and then its pods."""
     for one in objects:
         if isinstance(one, Job):
             yield one.group

@@ -1,0 +1,72 @@
+import pytest
+
+from volcano_py.testing import a_group, a_job, a_node, a_pod
+from volcano_py.testing.objects import EPOCH
+
+
+def test_a_node_has_what_a_case_says_and_a_host_name() -> None:
+    node = a_node("n1", cpu=8, gpu=2, labels={"zone": "a"}, **{"example.com/fpga": 1})
+
+    assert node.status.allocatable == {
+        "cpu": "8",
+        "memory": "16Gi",
+        "pods": "110",
+        "nvidia.com/gpu": "2",
+        "example.com/fpga": "1",
+    }
+    assert node.metadata.labels == {"kubernetes.io/hostname": "n1", "zone": "a"}
+
+
+@pytest.mark.parametrize(
+    ("text", "taint"),
+    [
+        pytest.param("gpu=yes:NoSchedule", ("gpu", "yes", "NoSchedule"), id="with-a-value"),
+        pytest.param("gpu:NoExecute", ("gpu", "", "NoExecute"), id="without"),
+    ],
+)
+def test_taints_are_written_as_kubectl_does(text: str, taint: tuple[str, str, str]) -> None:
+    (found,) = a_node(taints=[text]).spec.taints
+
+    assert (found.key, found.value, found.effect) == taint
+
+
+def test_a_taint_without_an_effect_is_an_error() -> None:
+    with pytest.raises(ValueError, match="taint 'gpu' has no effect: write key=value:NoSchedule"):
+        a_node(taints=["gpu"])
+
+
+def test_a_pod_runs_where_it_stands_and_else_is_pending() -> None:
+    assert (a_pod().status.phase, a_pod(node="n1").status.phase) == ("Pending", "Running")
+    assert a_pod(node="n1", phase="Pending").status.phase == "Pending"
+
+
+def test_a_pod_takes_further_fields_in_their_wire_form() -> None:
+    pod = a_pod(cpu=1, spec={"nodeSelector": {"zone": "a"}, "schedulingGates": [{"name": "g"}]})
+
+    assert pod.spec.node_selector == {"zone": "a"}
+    assert pod.spec.scheduling_gates[0].name == "g"
+    assert pod.spec.containers[0].resources.requests == {"cpu": "1"}
+
+
+def test_a_job_is_a_pod_group_and_its_pods() -> None:
+    job = a_job("train", tasks=2, cpu=1, created=3)
+
+    assert job.group.spec.min_member == 2
+    assert [pod.metadata.name for pod in job.pods] == ["train-0", "train-1"]
+    assert {pod.metadata.annotations["scheduling.k8s.io/group-name"] for pod in job.pods} == {"train"}
+    assert {
+        (pod.metadata.creation_timestamp - EPOCH).seconds for pod in job.pods if pod.metadata.creation_timestamp
+    } == {3}
+
+
+def test_the_tasks_of_a_job_may_have_roles() -> None:
+    job = a_job("tf", tasks={"ps": 1, "worker": 2}, min_available=2, min_task_member={"ps": 1})
+
+    roles = [(pod.metadata.name, pod.metadata.annotations["volcano.sh/task-spec"]) for pod in job.pods]
+    assert roles == [("tf-ps-0", "ps"), ("tf-worker-0", "worker"), ("tf-worker-1", "worker")]
+    assert (job.group.spec.min_member, job.group.spec.min_task_member) == (2, {"ps": 1})
+
+
+def test_uids_tell_namespaces_apart() -> None:
+    assert a_pod("p", namespace="a").metadata.uid != a_pod("p", namespace="b").metadata.uid
+    assert a_group("g", uid="mine").metadata.uid == "mine"

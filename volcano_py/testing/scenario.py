@@ -1,0 +1,299 @@
+"""Scenarios: wire objects in, cycles until nothing changes any more, and what became of the pods.
+
+Every round takes a snapshot, runs one cycle and does what it decided, as a cluster without trouble would: a bound pod
+runs at once, statuses and conditions are written at once. When a round decides nothing, a number of further rounds must
+decide nothing either: a scheduler that places and takes back in turn is not settled.
+"""
+
+import copy
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from volcano_py.api import keys
+from volcano_py.api.types import Condition, Node, Pod, PodGroup, PriorityClass, Queue
+from volcano_py.cache.binds import Refused
+from volcano_py.conf.loader import parse_conf
+from volcano_py.framework.clock import CycleClock
+from volcano_py.framework.memory import JobReport, Memory
+from volcano_py.model.decisions import Bind, Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
+from volcano_py.model.rejections import Reason, Rejection
+from volcano_py.model.resources import EPSILON
+from volcano_py.scheduler import Policy, resolve, run_cycle
+from volcano_py.testing.cluster import Object, a_cluster, added, deleted, flat, modified
+from volcano_py.testing.objects import EPOCH, NAMESPACE, Job
+
+DEFAULT_ACTIONS: Final = "enqueue, allocate"
+DEFAULT_PLUGINS: Final = ("priority", "gang", "predicates", "nodeorder")
+
+_ROUNDS: Final = 100  # far more than any scenario needs
+_SETTLE: Final = 5
+
+PluginEntry = str | Mapping[str, Any]
+"""A plugin by its name, or as it stands in a conf: ``{"name": "binpack", "arguments": {"binpack.weight": 5}}``."""
+
+
+class NotSettled(AssertionError):
+    """A scenario does not come to rest, or does not stay there."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Why a job or a task of it waits."""
+
+    message: str
+    rejections: tuple[Rejection, ...]
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Every reason that was given, once each, in order."""
+        found = (
+            reason
+            for one in self.rejections
+            for reason in (*(refusal.reason for refusal in one.refusals), *([one.blocked] if one.blocked else []))
+        )
+        return tuple(dict.fromkeys(found))
+
+
+@dataclass(slots=True)
+class Result:
+    """How things stand when a scenario has settled. Names in other namespaces than the default are ``ns/name``."""
+
+    placements: dict[str, str] = field(default_factory=dict)  # pods bound so far, wherever they are now -> node
+    batches: list[list[str]] = field(default_factory=list)  # the pods bound together, in order
+    phases: dict[str, str] = field(default_factory=dict)  # PodGroup -> phase
+    conditions: dict[str, str] = field(default_factory=dict)  # pod -> message of PodScheduled=False
+    jobs: dict[str, JobReport] = field(default_factory=dict)  # what the last cycle reported
+    events: list[RecordEvent] = field(default_factory=list)
+    rounds: int = 0  # how many cycles there were until nothing changed
+
+    def why_not(self, job: str) -> WhyNot:
+        """Return why a job waits; raise LookupError if the last cycle did not report it as waiting."""
+        report = self.jobs.get(job)
+        if report is None or not report.message:
+            raise LookupError(f"job {job} does not wait; waiting are {sorted(self.waiting())}")
+        return WhyNot(report.message, report.rejections)
+
+    def waiting(self) -> list[str]:
+        """Return the jobs that the last cycle left waiting."""
+        return [name for name, report in self.jobs.items() if report.message]
+
+
+class Scenario:
+    """A cluster that does what is decided, and can be changed between runs."""
+
+    def __init__(
+        self,
+        *objects: Object,
+        queues: Iterable[Queue] | None = None,
+        actions: str = DEFAULT_ACTIONS,
+        plugins: Sequence[PluginEntry] | Sequence[Sequence[PluginEntry]] = DEFAULT_PLUGINS,
+        conf: str | None = None,
+        seed: int = 0,
+        **options: Any,
+    ) -> None:
+        self._policy = a_policy(actions, plugins) if conf is None else resolve(parse_conf(conf, "conf"))
+        self._seed = seed
+        self._memory = Memory()
+        self._pods: dict[tuple[str, str], Pod] = {}
+        self._groups: dict[tuple[str, str], PodGroup] = {}
+        self._others: dict[tuple[type, str], Node | Queue | PriorityClass] = {}
+        self._result = Result()
+        self._cycles = 0
+        self.cache = a_cluster(queues=queues, **options)
+        self.add(*objects)
+
+    def add(self, *objects: Object) -> None:
+        """Let objects appear, or change if they are there."""
+        for one in flat(objects):
+            known = self._remember(one)
+            (modified if known else added)(self.cache, one)
+
+    def finish(self, *names: str, phase: str = "Succeeded") -> None:
+        """End pods by their names, or all pods of jobs."""
+        for pod in self._select(names):
+            self._change_pod(pod, status=msgspec.structs.replace(pod.status, phase=phase))
+
+    def terminate(self, *names: str) -> None:
+        """Mark pods by their names, or all pods of jobs, as being deleted; they keep their room until `delete`."""
+        for pod in self._select(names):
+            self._change_pod(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=EPOCH))
+
+    def delete(self, *names: str) -> None:
+        """Let pods by their names, all pods of jobs, or nodes vanish."""
+        nodes = [name for name in names if (Node, name) in self._others]
+        for name in nodes:
+            deleted(self.cache, self._others.pop((Node, name)))
+        for pod in self._select([name for name in names if name not in nodes]):
+            del self._pods[pod.metadata.namespace, pod.metadata.name]
+            deleted(self.cache, pod)
+
+    def run(self, settle_rounds: int = _SETTLE) -> Result:
+        """Run cycles until one decides nothing, then as many more as must decide nothing; return how things stand."""
+        full = self._overfull_nodes()
+        for self._result.rounds in range(1, _ROUNDS + 1):
+            decisions = self._cycle()
+            if not decisions:
+                break
+            more = self._overfull_nodes() - full
+            if more:
+                raise AssertionError(f"more was placed than there is room for on {sorted(more)}: {decisions}")
+        else:
+            raise NotSettled(f"after {_ROUNDS} rounds cycles still decide: {decisions}")
+        for again in range(settle_rounds):
+            decisions = self._cycle()
+            if decisions:
+                raise NotSettled(f"settled after {self._result.rounds} rounds, but {again + 1} later: {decisions}")
+        self._result.phases = {_name(*key): group.status.phase for key, group in sorted(self._groups.items())}
+        self._result.conditions = {
+            _name(*key): condition.message
+            for key, pod in sorted(self._pods.items())
+            for condition in pod.status.conditions
+            if condition.type == keys.CONDITION_POD_SCHEDULED
+        }
+        return copy.deepcopy(self._result)
+
+    def _cycle(self) -> list[Decision]:
+        batches: list[tuple[Decision, ...]] = []
+        token, snapshot = self.cache.token, self.cache.snapshot()
+        self._cycles += 1
+        clock = CycleClock(EPOCH.timestamp() + self._cycles)
+        self._memory, report = run_cycle(snapshot, self._policy, clock, self._seed, self._memory, batches.append)
+        if report.failures:
+            raise AssertionError(f"plugins failed: {report.failures}")
+        self._result.jobs = {_name(*key): job for key, job in report.jobs.items()}
+        for batch in batches:
+            binds = tuple(decision for decision in batch if isinstance(decision, Bind))
+            if binds:
+                self._bind(binds, [answer for answer in self.cache.assume(binds, token) if isinstance(answer, Refused)])
+            for decision in batch:
+                self._carry_out(decision)
+        self.cache.validate()
+        return [decision for batch in batches for decision in batch]
+
+    def _bind(self, binds: tuple[Bind, ...], refused: list[Refused]) -> None:
+        if refused:
+            raise AssertionError(f"decided on the present state and yet refused: {refused}")
+        self._result.batches.append([_name(bind.task.namespace, bind.task.name) for bind in binds])
+        for bind in binds:
+            self.cache.bound(bind.task)
+            pod = self._pods[bind.task.namespace, bind.task.name]
+            self._result.placements[_name(bind.task.namespace, bind.task.name)] = bind.node
+            status = msgspec.structs.replace(pod.status, phase="Running", conditions=[])
+            self._change_pod(pod, spec=msgspec.structs.replace(pod.spec, node_name=bind.node), status=status)
+
+    def _carry_out(self, decision: Decision) -> None:
+        match decision:
+            case SetPodGroupStatus():
+                self._write_group(decision)
+            case SetPodCondition():
+                pod = self._pods.get((decision.task.namespace, decision.task.name))
+                if pod is not None and not pod.spec.node_name:
+                    condition = Condition(
+                        type=keys.CONDITION_POD_SCHEDULED,
+                        status="False",
+                        reason=decision.reason,
+                        message=decision.message,
+                    )
+                    self._change_pod(pod, status=msgspec.structs.replace(pod.status, conditions=[condition]))
+            case RecordEvent():
+                self._result.events.append(decision)
+
+    def _write_group(self, decision: SetPodGroupStatus) -> None:
+        group = self._groups[decision.job]
+        conditions = {condition.type: condition for condition in group.status.conditions}
+        for new in decision.conditions:
+            conditions[new.type] = Condition(
+                type=new.type,
+                status="True" if new.status else "False",
+                reason=new.reason,
+                message=new.message,
+                transition_id=new.transition_id,
+            )
+        status = msgspec.structs.replace(
+            group.status,
+            phase=decision.phase,
+            running=decision.running,
+            succeeded=decision.succeeded,
+            failed=decision.failed,
+            conditions=list(conditions.values()),
+        )
+        self.add(msgspec.structs.replace(group, status=status))
+
+    def _change_pod(self, pod: Pod, **fields: Any) -> None:
+        self.add(msgspec.structs.replace(pod, **fields))
+
+    def _remember(self, one: Node | Pod | PodGroup | PriorityClass | Queue) -> bool:
+        """Keep the present state of an object; say whether there was one before."""
+        meta = one.metadata
+        key = (meta.namespace, meta.name)
+        if isinstance(one, Pod):
+            known = key in self._pods
+            self._pods[key] = one
+        elif isinstance(one, PodGroup):
+            known = key in self._groups
+            self._groups[key] = one
+        else:
+            known = (type(one), meta.name) in self._others
+            self._others[type(one), meta.name] = one
+        return known
+
+    def _select(self, names: Iterable[str]) -> list[Pod]:
+        selected: list[Pod] = []
+        for name in names:
+            found = [
+                pod
+                for (namespace, pod_name), pod in self._pods.items()
+                if name
+                in (_name(namespace, pod_name), _name(namespace, pod.metadata.annotations.get(keys.GROUP_NAME, "")))
+            ]
+            if not found:
+                raise LookupError(
+                    f"there is no pod and no job {name}; pods are {sorted(_name(*key) for key in self._pods)}"
+                )
+            selected += found
+        return selected
+
+    def _overfull_nodes(self) -> set[str]:
+        nodes = self.cache.snapshot().nodes
+        overfull = np.flatnonzero((nodes.idle <= -EPSILON).any(axis=0))
+        return {nodes.names[int(row)] for row in overfull}
+
+
+def run_scenario(
+    *,
+    nodes: Iterable[Node] = (),
+    jobs: Iterable[Job] = (),
+    pods: Iterable[Pod] = (),
+    groups: Iterable[PodGroup] = (),
+    priority_classes: Iterable[PriorityClass] = (),
+    settle_rounds: int = _SETTLE,
+    **options: Any,
+) -> Result:
+    """Run cycles over these objects until nothing changes any more; further options are those of `Scenario`."""
+    return Scenario(*priority_classes, *nodes, *groups, *jobs, *pods, **options).run(settle_rounds)
+
+
+def a_policy(
+    actions: str = DEFAULT_ACTIONS,
+    plugins: Sequence[PluginEntry] | Sequence[Sequence[PluginEntry]] = DEFAULT_PLUGINS,
+) -> Policy:
+    """Return the policy of a conf with these actions and plugins: one tier, or a sequence of tiers."""
+    one_tier = all(isinstance(entry, str | Mapping) for entry in plugins)
+    tiers: Sequence[Any] = [plugins] if one_tier else plugins
+    document = {
+        "actions": actions,
+        "tiers": [
+            {"plugins": [{"name": entry} if isinstance(entry, str) else dict(entry) for entry in tier]}
+            for tier in tiers
+        ],
+    }
+    return resolve(parse_conf(json.dumps(document), "scenario"))
+
+
+def _name(namespace: str, name: str) -> str:
+    return name if namespace == NAMESPACE else f"{namespace}/{name}"
