@@ -23,9 +23,11 @@ from volcano_py.api import keys
 from volcano_py.api.types import ObjectMeta, Pod
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import load_credentials
+from volcano_py.kube.errors import AlreadyExists
 from volcano_py.kube.lines import LineSplitter
-from volcano_py.kube.resource import NODES, PODS, Resource
+from volcano_py.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, Resource
 from volcano_py.kube.transport import Stream
+from volcano_py.local.manifests import definitions
 
 GROUPS = Resource(keys.SCHEDULING_GROUP, keys.SCHEDULING_VERSION, "podgroups", "PodGroup", True)
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False)
@@ -78,6 +80,8 @@ async def _case(running: Server, case: dict[str, Any], in_flight: int, rounds: i
     bare: list[dict[str, float]] = []
     ours: list[dict[str, float]] = []
     async with ApiClient(credentials, connections=in_flight) as client:
+        if running.kind == "embedded":
+            await _define(client)
         await _make_nodes(client, case["nodes"])
         for number in range(rounds):
             bare.append(await _bare(client, running, case, f"bare-{case['gangs']}-{number}", in_flight))
@@ -99,6 +103,12 @@ def _median(rows: list[dict[str, float]], key: str) -> float:
 
 def _medians(rows: list[dict[str, float]]) -> dict[str, float]:
     return {key: round(_median(rows, key), 3) for key in rows[0]}
+
+
+async def _define(client: ApiClient) -> None:
+    for definition in definitions():
+        with contextlib.suppress(AlreadyExists):
+            await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition, dict)
 
 
 async def _make_nodes(client: ApiClient, count: int) -> None:
