@@ -12,7 +12,7 @@ from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord,
 from volcano_py.model.resources import ResourceRegistry
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import PodGroupPhase, TaskStatus
-from volcano_py.snapshot import layout
+from volcano_py.snapshot import layout, resource_order
 from volcano_py.snapshot.columns import Codes, JobColumns, JobRules, Snapshot, TaskColumns
 from volcano_py.snapshot.nodes import NodeStore
 from volcano_py.snapshot.rows import RowTable, grown
@@ -62,6 +62,7 @@ class ClusterStore:
         self._job_priority = np.zeros(0, dtype=np.int64)
         self._job_creation = np.zeros(0)
         self._phase = np.zeros(0, dtype=np.int8)
+        self._job_present = np.zeros(0, dtype=bool)
         self._min_resources = np.zeros((self._n_resources, 0))
         self._has_min_resources = np.zeros(0, dtype=bool)
         self._job_queue = np.zeros(0, dtype=np.int32)
@@ -100,6 +101,7 @@ class ClusterStore:
         self._grow()
         row = self._job_row(record.key)
         self._job_records[row] = record
+        self._job_present[row] = True
         self._min_resources[:, row] = 0.0 if asked is None else self.resources.vector(asked)
         self._has_min_resources[row] = asked is not None
         self._job_queue[row] = self._queue_codes.setdefault(record.queue, len(self._queue_codes))
@@ -113,6 +115,7 @@ class ClusterStore:
         row = self._job_table.get(key)
         if row is not None:
             self._job_records[row] = None
+            self._job_present[row] = False
             self._drop_job_if_unused(key, row)
 
     def job(self, key: JobKey) -> JobRecord | None:
@@ -139,6 +142,7 @@ class ClusterStore:
             self._job_priority = grown(self._job_priority, height)
             self._job_creation = grown(self._job_creation, height)
             self._phase = grown(self._phase, height)
+            self._job_present = grown(self._job_present, height)
             self._min_resources = grown(self._min_resources, height)
             self._has_min_resources = grown(self._has_min_resources, height)
             self._job_queue = grown(self._job_queue, height)
@@ -258,18 +262,20 @@ class ClusterStore:
     # Snapshots
 
     def snapshot(self) -> Snapshot:
-        """Return a private copy of everything, nodes in order of their names."""
+        """Return a private copy of everything; nodes and resources are in order of their names."""
         nodes = self.nodes.columns()
         shapes, requests, nonzero = self.shapes.freeze()
-        return Snapshot(
-            resources=self.resources.frozen(),
-            nodes=nodes,
-            tasks=self._task_columns(),
-            jobs=self._job_columns(),
-            queues=dict(sorted(self.queues.items())),
-            shapes=shapes,
-            requests=requests,
-            nonzero=nonzero,
+        return resource_order.by_name(
+            Snapshot(
+                resources=self.resources.frozen(),
+                nodes=nodes,
+                tasks=self._task_columns(),
+                jobs=self._job_columns(),
+                queues=dict(sorted(self.queues.items())),
+                shapes=shapes,
+                requests=requests,
+                nonzero=nonzero,
+            )
         )
 
     def _task_columns(self) -> TaskColumns:
@@ -297,6 +303,7 @@ class ClusterStore:
             creation=self._job_creation[:n].copy(),
             phase=self._phase[:n].copy(),
             rules=JobRules(
+                present=self._job_present[:n].copy(),
                 min_resources=self._min_resources[:, :n].copy(),
                 has_min_resources=self._has_min_resources[:n].copy(),
                 queue=self._job_queue[:n].copy(),
