@@ -3,7 +3,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from volcano_py.api.types import Condition, Pod, PodStatus
+
+from volcano_py.api.types import Condition, ContainerStatus, Pod, PodStatus, ResourceRequirements
 from volcano_py.cache.fields import seconds
 from volcano_py.cache.pods import ShapeReader, shape_of, task_record, task_status, unsupported
 from volcano_py.model.shape import NodeTerm, Requirement, Shape, Tolerance
@@ -285,3 +286,13 @@ def test_the_reader_tells_pods_apart_by_every_field_a_shape_is_made_of(spec: dic
 
     assert changed != plain
     assert changed == shape_of(a_pod(cpu=1, spec=spec).spec)
+
+
+def test_the_reader_counts_what_a_container_holds_while_it_is_resized() -> None:
+    pod = a_pod(cpu=2, node="n1")
+    held = ContainerStatus(name="main", resources=ResourceRequirements(requests={"cpu": "4"}))
+    shrinking = msgspec.structs.replace(pod, status=PodStatus(phase="Running", container_statuses=[held]))
+    reader = ShapeReader()
+
+    assert dict(reader.shape(pod).request)["cpu"] == 2000
+    assert dict(reader.shape(shrinking).request)["cpu"] == 4000

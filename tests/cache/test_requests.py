@@ -2,9 +2,10 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from volcano_py.api.quantity import QuantityError
-from volcano_py.api.types import PodSpec
-from volcano_py.cache.requests import pod_request, request_without_init
+from volcano_py.api.types import Pod, PodSpec
+from volcano_py.cache.requests import in_force, pod_request, request_without_init
 
 MI = 1024 * 1024
 
@@ -162,3 +163,55 @@ def test_without_init_containers_neither_they_nor_the_pod_count() -> None:
 def test_a_quantity_that_cannot_be_read_is_named_with_its_field(spec: PodSpec, message: str) -> None:
     with pytest.raises(QuantityError, match=message):
         pod_request(spec)
+
+
+def a_resized_pod(asked: str, has: str, promised: str = "", *, refused: bool = False, sidecar: bool = False) -> Pod:
+    """Return a pod of one container, or one sidecar, of which the kubelet says what it has."""
+    status: dict[str, Any] = {"name": "c", "resources": {"requests": {"cpu": has}}}
+    if promised:
+        status["allocatedResources"] = {"cpu": promised}
+    reason = "Infeasible" if refused else "Deferred"
+    kind = "initContainers" if sidecar else "containers"
+    return msgspec.convert(
+        {
+            "metadata": {"name": "p"},
+            "spec": {kind: [a_container(cpu=asked, sidecar=sidecar)]},
+            "status": {
+                "initContainerStatuses" if sidecar else "containerStatuses": [status],
+                "conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}],
+            },
+        },
+        Pod,
+    )
+
+
+@pytest.mark.parametrize("sidecar", [False, True], ids=["container", "sidecar"])
+@pytest.mark.parametrize(
+    ("asked", "has", "promised", "refused", "counted"),
+    [
+        pytest.param("2", "1", "", False, 2000, id="wants-more"),
+        pytest.param("1", "2", "", False, 2000, id="gives-back-and-still-has"),
+        pytest.param("1", "1", "3", False, 3000, id="is-promised-more"),
+        pytest.param("2", "1", "", True, 1000, id="cannot-have-more"),
+        pytest.param("3", "1", "2", True, 2000, id="cannot-have-all-that-it-wants"),
+        pytest.param("1", "1000m", "", False, 1000, id="the-same-in-other-words"),
+    ],
+)
+def test_while_a_container_is_resized_the_greatest_of_what_it_wants_has_and_is_promised_counts(
+    asked: str, has: str, promised: str, refused: bool, counted: int, sidecar: bool
+) -> None:
+    pod = a_resized_pod(asked, has, promised, refused=refused, sidecar=sidecar)
+
+    assert pod_request(in_force(pod)).raw["cpu"] == counted
+
+
+@pytest.mark.parametrize("has", ["1", "1000m"])
+def test_a_pod_that_is_not_resized_is_taken_as_it_is(has: str) -> None:
+    pod = a_resized_pod("1", has)
+
+    assert in_force(pod) is pod.spec
+
+
+def test_a_status_that_cannot_be_read_is_named_with_its_container() -> None:
+    with pytest.raises(QuantityError, match=r"^spec\.containers\[c\]\.resources\.requests: 'all' is not"):
+        in_force(a_resized_pod("1", "all"))

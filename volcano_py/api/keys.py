@@ -37,12 +37,14 @@ NATIVE_DOMAIN: Final = "kubernetes.io/"
 
 # Conditions
 CONDITION_POD_SCHEDULED: Final = "PodScheduled"
+CONDITION_RESIZE_PENDING: Final = "PodResizePending"
 CONDITION_UNSCHEDULABLE: Final = "Unschedulable"
 CONDITION_SCHEDULED: Final = "Scheduled"
 
 # Reasons of conditions and events
 REASON_UNSCHEDULABLE: Final = "Unschedulable"
 REASON_SCHEDULABLE: Final = "Schedulable"
+REASON_RESIZE_INFEASIBLE: Final = "Infeasible"
 REASON_SCHEDULER_ERROR: Final = "SchedulerError"
 REASON_NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
 REASON_NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"

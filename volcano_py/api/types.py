@@ -233,11 +233,21 @@ class Condition(Wire, frozen=True):
     last_transition_time: datetime | None = None
 
 
+class ContainerStatus(Wire, frozen=True):
+    """What a container has been given, which is not what it asks for while it is resized."""
+
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = {}
+
+
 class PodStatus(Wire, frozen=True):
     """Where a pod stands."""
 
     phase: str = ""
     conditions: list[Condition] = []
+    container_statuses: list[ContainerStatus] = []
+    init_container_statuses: list[ContainerStatus] = []
     nominated_node_name: str = ""
     start_time: datetime | None = None
 

@@ -9,7 +9,7 @@ import msgspec
 from volcano_py.api import keys
 from volcano_py.api.types import NodeSelector, NodeSelectorTerm, Pod, PodSpec
 from volcano_py.cache.fields import int32, integer_or_none, seconds
-from volcano_py.cache.requests import SIDECAR, pod_request
+from volcano_py.cache.requests import SIDECAR, in_force, pod_request
 from volcano_py.model.objects import TaskRecord
 from volcano_py.model.shape import NodeTerm, Requirement, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
@@ -87,7 +87,7 @@ class ShapeReader:
 
     def shape(self, pod: Pod) -> Shape:
         """Return the shape of a pod; raise ValueError naming the field that cannot be read."""
-        spec = pod.spec
+        spec = in_force(pod)
         try:
             content = self._content(spec)
         except OverflowError as error:

@@ -7,15 +7,20 @@ count: a container that has no request at all for cpu or memory counts as asking
     greatest need of the start-up  ┴─ the greater, per resource ──▶ pod-level requests replace ──▶ + overhead (+ 1 pod)
 
 The start-up need of a plain init container is its own request and those of the sidecars started before it.
+
+While a container is resized in place, its request is the greatest of what it asks for, what it has and what it has been
+promised; a resize that the node can never carry out does not count (KEP 1287, `in_force`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
+import msgspec
+
 from volcano_py.api import keys
 from volcano_py.api.quantity import QuantityError, WireQuantity, milli, whole
-from volcano_py.api.types import Container, PodSpec, ResourceList
+from volcano_py.api.types import Container, Pod, PodSpec, ResourceList
 from volcano_py.model.resources import amount_of, read_quantity
 
 SIDECAR: Final = "Always"  # restartPolicy of an init container that keeps running
@@ -45,6 +50,52 @@ def pod_request(spec: PodSpec) -> PodRequest:
             float(milli(nonzero.get(keys.CPU, Fraction(0)))),
             float(whole(nonzero.get(keys.MEMORY, Fraction(0)))),
         ),
+    )
+
+
+def in_force(pod: Pod) -> PodSpec:
+    """Return a pod's spec with the requests that count while containers are resized in place.
+
+    Raises QuantityError naming the field that cannot be read. Without a resize it is the spec itself.
+    """
+    spec, status = pod.spec, pod.status
+    if not status.container_statuses and not status.init_container_statuses:
+        return spec
+    given = {
+        container.name: [container.resources.requests, container.allocated_resources]
+        for container in (*status.container_statuses, *status.init_container_statuses)
+        if container.resources is not None
+    }
+    refused = _resize_is_refused(pod)
+    containers = [_in_force(c, given, refused, "spec.containers") for c in spec.containers]
+    sidecars = [
+        _in_force(c, given, refused, "spec.initContainers") if c.restart_policy == SIDECAR else c
+        for c in spec.init_containers
+    ]
+    if containers == spec.containers and sidecars == spec.init_containers:
+        return spec
+    return msgspec.structs.replace(spec, containers=containers, init_containers=sidecars)
+
+
+def _in_force(container: Container, given: Mapping[str, list[ResourceList]], refused: bool, where: str) -> Container:
+    held = given.get(container.name)
+    asked = container.resources.requests
+    if held is None or all(requests == asked for requests in held if requests):  # as in nearly every pod
+        return container
+    greatest: dict[str, WireQuantity] = {}
+    path = _path(container, where)
+    for requests in held if refused else [asked, *held]:
+        for name, written in requests.items():
+            if name not in greatest or _natural(written, path) > _natural(greatest[name], path):
+                greatest[name] = written
+    resources = msgspec.structs.replace(container.resources, requests=greatest)
+    return msgspec.structs.replace(container, resources=resources)
+
+
+def _resize_is_refused(pod: Pod) -> bool:
+    return any(
+        condition.type == keys.CONDITION_RESIZE_PENDING and condition.reason == keys.REASON_RESIZE_INFEASIBLE
+        for condition in pod.status.conditions
     )
 
 
