@@ -15,7 +15,7 @@ async def test_unknown_fields_of_built_in_kinds_are_dropped_with_a_warning(api: 
 
 
 async def test_types_of_every_field_of_built_in_kinds_are_checked(api: Api) -> None:
-    answer = await api.post(api.path("pods"), a_pod(hostNetwork="yes"))
+    answer = await api.post(api.path("pods"), a_pod(hostIPC="yes"))
     assert (answer.status, answer.reason) == (400, "BadRequest")
 
 

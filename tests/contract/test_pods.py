@@ -110,6 +110,35 @@ async def test_a_pod_that_breaks_a_rule_is_invalid(api: Api, pod: dict[str, Any]
     assert answer.fields == [field]
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"nodeSelector": ["a"]}, id="node-selector"),
+        pytest.param({"nodeSelector": {"a": 1}}, id="node-selector-value"),
+        pytest.param({"tolerations": {"key": "a"}}, id="tolerations"),
+        pytest.param({"tolerations": [{"tolerationSeconds": "5"}]}, id="toleration-seconds"),
+        pytest.param({"affinity": "close"}, id="affinity"),
+        pytest.param({"affinity": {"nodeAffinity": []}}, id="node-affinity"),
+        pytest.param({"priority": "high"}, id="priority"),
+        pytest.param({"priority": 1.5}, id="priority-fraction"),
+        pytest.param({"schedulerName": 5}, id="scheduler"),
+        pytest.param({"containers": {"name": "a"}}, id="containers"),
+        pytest.param({"containers": ["a"]}, id="container"),
+        pytest.param({"overhead": {"cpu": "x"}}, id="overhead"),
+        pytest.param({"hostNetwork": "yes"}, id="host-network"),
+    ],
+)
+async def test_fields_that_schedulers_read_must_have_their_types(api: Api, spec: dict[str, Any]) -> None:
+    answer = await api.post(api.path("pods"), a_pod(**spec))
+    assert (answer.status, answer.reason) == (400, "BadRequest")
+
+
+async def test_null_is_the_same_as_absent(api: Api) -> None:
+    answer = await api.made(api.path("pods"), a_pod(nodeSelector=None, schedulerName=None, priority=None))
+    assert "nodeSelector" not in answer.body["spec"]
+    assert answer.body["spec"]["schedulerName"] == "default-scheduler"
+
+
 async def test_priority_and_preemption_come_from_the_class(api: Api) -> None:
     name = unique("class")
     await api.made(CLASSES, {"metadata": {"name": name}, "value": 4321, "preemptionPolicy": "Never"})

@@ -10,8 +10,9 @@ Terminating means that deletionTimestamp is set; from then on no finalizer may b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from volcano_py.apiserver.kinds.shapes import DELETE_OPTIONS, conform
 from volcano_py.apiserver.objects import Obj, timestamp
 from volcano_py.apiserver.resources import Resource
 from volcano_py.apiserver.status import StatusError, bad_request, conflict, invalid, unsupported_value
@@ -47,16 +48,15 @@ class Deletion:
 
 def parse_options(body: Obj, query: dict[str, str]) -> DeleteOptions:
     """Read DeleteOptions from a request's body and query."""
-    preconditions: Any = body.get("preconditions") or {}
-    grace: Any = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
-    policy: Any = body.get("propagationPolicy", query.get("propagationPolicy"))
+    conform(body, DELETE_OPTIONS, "")
+    preconditions = body.get("preconditions") or {}
+    grace = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
+    policy = body.get("propagationPolicy", query.get("propagationPolicy"))
     if isinstance(grace, str):
         try:
             grace = int(grace)
         except ValueError:
             raise bad_request(f"gracePeriodSeconds {grace!r} is not a whole number") from None
-    if not isinstance(preconditions, dict) or not (grace is None or isinstance(grace, int)):
-        raise bad_request("DeleteOptions: preconditions is an object, gracePeriodSeconds a whole number")
     if policy is None and (body.get("orphanDependents") is not None):
         policy = "Orphan" if body["orphanDependents"] else "Background"
     if policy is not None and policy not in _POLICIES:

@@ -7,12 +7,11 @@ import re
 import uuid
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
+from volcano_py.apiserver.kinds.shapes import METADATA, conform
 from volcano_py.apiserver.objects import Obj, timestamp
 from volcano_py.apiserver.status import (
     FieldError,
-    bad_request,
     forbidden_field,
     invalid_value,
     required,
@@ -96,33 +95,11 @@ def new_name(prefix: str) -> str:
 
 def metadata_of(body: Obj) -> Obj:
     """The metadata of a request body, its types checked (400 where kube cannot decode them either)."""
-    meta = body.get("metadata")
-    if meta is None:
-        meta = {}
-    if not isinstance(meta, dict):
-        raise bad_request("metadata must be an object")
-    for name in ("name", "generateName", "namespace", "uid", "resourceVersion"):
-        if not isinstance(meta.get(name) or "", str):
-            raise bad_request(f"json: cannot unmarshal metadata.{name}: it must be a string")
-    for name in ("labels", "annotations"):
-        _check_string_map(name, meta.get(name))
-    for name, item_type in (("finalizers", str), ("ownerReferences", dict)):
-        items = meta.get(name)
-        if items is not None and not (isinstance(items, list) and all(isinstance(item, item_type) for item in items)):
-            raise bad_request(f"json: cannot unmarshal metadata.{name}: it must be a list of {item_type.__name__}")
+    if body.get("metadata") is None:
+        body["metadata"] = {}
+    meta: Obj = body["metadata"]
+    conform(meta, METADATA, "metadata")
     return meta
-
-
-def _check_string_map(name: str, value: Any) -> None:
-    if value is None:
-        return
-    if not isinstance(value, dict):
-        raise bad_request(f"json: cannot unmarshal metadata.{name}: it must be an object")
-    for key, text in value.items():
-        if text is None:
-            value[key] = ""
-        elif not isinstance(text, str):
-            raise bad_request(f"json: cannot unmarshal metadata.{name}[{key}]: it must be a string, not {text!r}")
 
 
 def for_create(meta: Obj, has_generation: bool) -> Obj:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from volcano_py.apiserver.objects import copy_value
 from volcano_py.apiserver.status import StatusError
 
 _REJECTED = "the server rejected our request due to an error in our request"
@@ -58,7 +59,7 @@ def _apply(document: Any, operation: Any) -> Any:
         _remove(document, source)
         return _add(document, path, value)
     if kind == "copy":
-        return _add(document, path, _read(document, _pointer(operation["from"])))
+        return _add(document, path, copy_value(_read(document, _pointer(operation["from"]))))
     if kind == "test":
         _test(document, path, operation["value"])
         return document
@@ -73,7 +74,9 @@ def _test(document: Any, path: list[str], wanted: Any) -> None:
         raise ValueError(f"test failed: found {found!r}")
 
 
-def _pointer(text: str) -> list[str]:
+def _pointer(text: Any) -> list[str]:
+    if not isinstance(text, str):
+        raise TypeError(f"pointer {text!r} is no text")
     if text == "":
         return []
     if not text.startswith("/"):

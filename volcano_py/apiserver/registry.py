@@ -236,6 +236,7 @@ class Registry:
             version = api_version or expected
             what = f'{kind or resource.kind} in version "{version}" cannot be handled as a {resource.kind}'
             raise bad_request(f"{what}: send an object of {expected}, kind {resource.kind}")
+        resource.strategy.check_shape(obj)
         obj["kind"], obj["apiVersion"] = resource.kind, resource.storage.api_version
 
     def _require_namespace(self, resource: Resource, namespace: str, name: str) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from volcano_py.apiserver.kinds.generic import Strategy, WriteContext
+from volcano_py.apiserver.kinds.shapes import DEFINITION, Shape
 from volcano_py.apiserver.metadata import label_rule, subdomain_rule
 from volcano_py.apiserver.objects import Obj, timestamp
 from volcano_py.apiserver.status import (
     FieldError,
-    bad_request,
     forbidden_field,
     invalid_value,
     required,
@@ -25,6 +26,7 @@ CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 class DefinitionStrategy(Strategy):
     """How definitions are written; an admitted one is established at once."""
 
+    shape: Shape | None = DEFINITION
     has_generation: bool = True
     has_status: bool = True
     deletion_finalizers: tuple[str, ...] = (CLEANUP_FINALIZER,)
@@ -48,9 +50,7 @@ class DefinitionStrategy(Strategy):
     def default(self, obj: Obj, context: WriteContext) -> None:
         """Names that follow from others, and no conversion."""
         spec = obj.setdefault("spec", {})
-        names = spec.setdefault("names", {}) if isinstance(spec, dict) else None
-        if not isinstance(names, dict) or not all(isinstance(item, dict) for item in spec.get("versions") or []):
-            raise bad_request("json: cannot unmarshal CustomResourceDefinition.spec: names and versions are objects")
+        names = spec.setdefault("names", {})
         if names.get("kind"):
             names.setdefault("singular", names["kind"].lower())
             names.setdefault("listKind", names["kind"] + "List")
@@ -128,6 +128,10 @@ def _structural_errors(schema: Obj, path: str) -> Iterator[FieldError]:
         schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
     ):
         yield required(f"{path}.type", "must not be empty for specified object fields")
+    try:
+        re.compile(schema.get("pattern", ""))
+    except re.error as error:
+        yield invalid_value(f"{path}.pattern", schema["pattern"], f"must be a valid regular expression: {error}")
     children: list[tuple[str, Any]] = [
         (f"{path}.properties[{name}]", child) for name, child in (schema.get("properties") or {}).items()
     ]

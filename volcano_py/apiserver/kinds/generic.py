@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from volcano_py.apiserver.kinds.shapes import Shape, conform
 from volcano_py.apiserver.metadata import NameRule, subdomain_rule
 from volcano_py.apiserver.objects import Obj
 from volcano_py.apiserver.status import FieldError
@@ -40,6 +41,8 @@ class Strategy:
     `default` and `admit` may change the object they are given; it belongs to the write. `validate` only looks.
     """
 
+    shape: Shape | None = None
+    """Types of fields; an object that does not conform is a bad request."""
     name_rule: NameRule = subdomain_rule
     has_generation: bool = False
     has_status: bool = False
@@ -53,6 +56,11 @@ class Strategy:
     """Finalizers that the server itself puts on an object when its deletion begins."""
     returns_deleted: bool = False
     """DELETE answers with the object, not with a Status."""
+
+    def check_shape(self, obj: Obj) -> None:
+        """Refuse an object whose fields have the wrong types, before anything reads them."""
+        if self.shape is not None:
+            conform(obj, self.shape, "")
 
     def prepare_create(self, obj: Obj, context: WriteContext) -> None:
         """Bring a new object into the form in which it is stored: reset, default, admit."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from volcano_py.apiserver.kinds.generic import Strategy, WriteContext
-from volcano_py.apiserver.kinds.quantities import negative_errors, quantity, require_quantities
+from volcano_py.apiserver.kinds.quantities import negative_errors, quantity
+from volcano_py.apiserver.kinds.shapes import POD, Shape
 from volcano_py.apiserver.objects import Obj, dig
 from volcano_py.apiserver.status import (
     FieldError,
-    bad_request,
     forbidden,
     forbidden_field,
     invalid_value,
@@ -43,6 +43,7 @@ _IMMUTABLE = (
 class PodStrategy(Strategy):
     """How pods are written."""
 
+    shape: Shape | None = POD
     has_generation: bool = True
     has_status: bool = True
     returns_deleted: bool = True
@@ -67,19 +68,14 @@ class PodStrategy(Strategy):
     def default(self, obj: Obj, context: WriteContext) -> None:
         """Fill in what a scheduler sees on a real server."""
         spec = obj.setdefault("spec", {})
-        if not isinstance(spec, dict):
-            raise bad_request("json: cannot unmarshal Pod.spec: it must be an object")
         for name, value in _SPEC_DEFAULTS:
-            if spec.get(name) is None or spec[name] == "":
+            if spec.get(name, "") == "":
                 spec[name] = value
         spec.setdefault("securityContext", {})
-        for container, path in containers_of(spec):
-            _default_container(container, path)
-        require_quantities(spec.get("overhead"), "spec.overhead")
-        if isinstance(spec.get("resources"), dict):
-            _default_requests(spec["resources"], "spec.resources")
-        if not isinstance(spec.get("tolerations") or [], list):
-            raise bad_request("json: cannot unmarshal spec.tolerations: it must be a list")
+        for container, _ in containers_of(spec):
+            _default_container(container)
+        if spec.get("resources"):
+            _default_requests(spec["resources"])
 
     def admit(self, obj: Obj, context: WriteContext) -> None:
         """Priority and DefaultTolerationSeconds admission."""
@@ -105,43 +101,34 @@ class PodStrategy(Strategy):
             return 0
         grace = asked
         if grace is None:
-            own = spec.get("terminationGracePeriodSeconds")
-            grace = own if isinstance(own, int) else 30
+            grace = spec.get("terminationGracePeriodSeconds", 30)
         return 1 if grace < 0 else grace
 
 
 def containers_of(spec: Obj) -> list[tuple[Obj, str]]:
-    """Containers and init containers with their paths; 400 where they are not lists of objects."""
-    found: list[tuple[Obj, str]] = []
-    for field in ("containers", "initContainers"):
-        items = spec.get(field)
-        if items is None:
-            continue
-        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-            raise bad_request(f"json: cannot unmarshal spec.{field}: it must be a list of containers")
-        found.extend((item, f"spec.{field}[{index}]") for index, item in enumerate(items))
-    return found
+    """Containers and init containers with their paths."""
+    return [
+        (item, f"spec.{field}[{index}]")
+        for field in ("containers", "initContainers")
+        for index, item in enumerate(spec.get(field) or ())
+    ]
 
 
-def _default_container(container: Obj, path: str) -> None:
+def _default_container(container: Obj) -> None:
     for name, value in _CONTAINER_DEFAULTS:
         container.setdefault(name, value)
-    image = str(container.get("image") or "")
+    image = container.get("image") or ""
     latest = ":" not in image.rpartition("/")[2] or image.endswith(":latest")
     container.setdefault("imagePullPolicy", "Always" if latest else "IfNotPresent")
     resources = container.setdefault("resources", {})
-    if not isinstance(resources, dict):
-        raise bad_request(f"json: cannot unmarshal {path}.resources: it must be an object")
     if resources:
-        _default_requests(resources, f"{path}.resources")
+        _default_requests(resources)
 
 
-def _default_requests(resources: Obj, path: str) -> None:
-    limits, requests = resources.get("limits"), resources.get("requests")
-    require_quantities(limits, f"{path}.limits")
-    require_quantities(requests, f"{path}.requests")
+def _default_requests(resources: Obj) -> None:
+    limits = resources.get("limits")
     if limits:
-        resources["requests"] = {**limits, **(requests or {})}
+        resources["requests"] = {**limits, **(resources.get("requests") or {})}
 
 
 def _admit_priority(obj: Obj, context: WriteContext) -> None:

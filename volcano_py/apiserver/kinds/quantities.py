@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
-from typing import Any
 
-from volcano_py.apiserver.status import FieldError, bad_request, invalid_value
+from volcano_py.apiserver.status import FieldError, invalid_value
 
 _FORM = re.compile(r"([+-]?[0-9.]+)([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
 _SUFFIXES = {
@@ -43,24 +42,6 @@ def quantity(text: str) -> Decimal | None:
         return Decimal(number) * _SUFFIXES[suffix]
     except InvalidOperation:
         return None
-
-
-def require_quantities(holder: Any, path: str) -> None:
-    """Refuse a resource list whose values are not quantities (400: kube cannot decode them)."""
-    if holder is None:
-        return
-    if not isinstance(holder, dict):
-        raise bad_request(f"json: cannot unmarshal {path}: it must be a map of quantities")
-    for name, value in holder.items():
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise bad_request(f"json: cannot unmarshal {path}[{name}]: it must be a quantity")
-        if quantity(str(value)) is None:
-            raise bad_request(
-                f"{path}[{name}]: {value!r} is not a quantity: quantities must match the regular expression "
-                "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-            )
-        if not isinstance(value, str):
-            holder[name] = str(value)
 
 
 def negative_errors(holder: dict[str, str], path: str) -> list[FieldError]:

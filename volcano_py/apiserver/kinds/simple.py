@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from volcano_py.apiserver.kinds.generic import Strategy, WriteContext
-from volcano_py.apiserver.kinds.quantities import require_quantities
+from volcano_py.apiserver.kinds.shapes import EVENT, NAMESPACE, PLAIN, PRIORITY_CLASS, WORKLOAD, Shape
 from volcano_py.apiserver.metadata import NameRule, label_rule
 from volcano_py.apiserver.objects import Obj
 from volcano_py.apiserver.status import FieldError, forbidden_field, invalid_value, required
@@ -15,6 +15,7 @@ from volcano_py.apiserver.status import FieldError, forbidden_field, invalid_val
 class NamespaceStrategy(Strategy):
     """How namespaces are written: the `kubernetes` finalizer keeps one until its content is gone."""
 
+    shape: Shape | None = NAMESPACE
     name_rule: NameRule = label_rule
     has_status: bool = True
     returns_deleted: bool = True
@@ -45,6 +46,7 @@ class NamespaceStrategy(Strategy):
 class EventStrategy(Strategy):
     """How events are written."""
 
+    shape: Shape | None = EVENT
     create_on_update: bool = True
 
     def default(self, obj: Obj, context: WriteContext) -> None:
@@ -69,6 +71,7 @@ class EventStrategy(Strategy):
 class PriorityClassStrategy(Strategy):
     """How priority classes are written: the value is fixed."""
 
+    shape: Shape | None = PRIORITY_CLASS
     has_generation: bool = True
 
     def default(self, obj: Obj, context: WriteContext) -> None:
@@ -79,8 +82,6 @@ class PriorityClassStrategy(Strategy):
     def validate(self, obj: Obj, context: WriteContext) -> list[FieldError]:
         """Only the system may use very high values."""
         name, value = obj["metadata"].get("name", ""), obj["value"]
-        if not isinstance(value, int):
-            return [invalid_value("value", value, "must be an integer")]
         if value > 1_000_000_000 and not name.startswith("system-"):
             detail = "maximum allowed value of a user defined priority is 1000000000"
             return [forbidden_field("value", detail)]
@@ -99,6 +100,7 @@ class PriorityClassStrategy(Strategy):
 class ClaimStrategy(Strategy):
     """How persistent volume claims and volumes are written: their phase starts as Pending."""
 
+    shape: Shape | None = PLAIN
     has_status: bool = True
     returns_deleted: bool = True
 
@@ -109,21 +111,10 @@ class ClaimStrategy(Strategy):
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaStrategy(Strategy):
-    """How resource quotas are written."""
-
-    has_status: bool = True
-    returns_deleted: bool = True
-
-    def default(self, obj: Obj, context: WriteContext) -> None:
-        """Hard limits are quantities."""
-        require_quantities((obj.setdefault("spec", {}) or {}).get("hard"), "spec.hard")
-
-
-@dataclass(frozen=True, slots=True)
 class WorkloadStrategy(Strategy):
     """How workloads with a pod template are written; nothing acts on them but the owners' collector."""
 
+    shape: Shape | None = WORKLOAD
     has_generation: bool = True
     has_status: bool = True
     needs_selector: bool = True

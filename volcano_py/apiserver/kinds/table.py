@@ -8,12 +8,12 @@ from volcano_py.apiserver.kinds.definitions import DefinitionStrategy
 from volcano_py.apiserver.kinds.generic import Strategy
 from volcano_py.apiserver.kinds.nodes import NodeStrategy
 from volcano_py.apiserver.kinds.pods import PodStrategy
+from volcano_py.apiserver.kinds.shapes import BUDGET, LEASE, PLAIN, QUOTA
 from volcano_py.apiserver.kinds.simple import (
     ClaimStrategy,
     EventStrategy,
     NamespaceStrategy,
     PriorityClassStrategy,
-    QuotaStrategy,
     WorkloadStrategy,
 )
 from volcano_py.apiserver.metadata import path_segment_rule, service_rule
@@ -101,13 +101,18 @@ def _core(taint_new_nodes: bool) -> tuple[Resource, ...]:
             "v1",
             "services",
             "Service",
-            Strategy(name_rule=service_rule, has_status=True, returns_deleted=True),
+            Strategy(shape=PLAIN, name_rule=service_rule, has_status=True, returns_deleted=True),
             short_names=("svc",),
             subresources=("status",),
             categories=("all",),
         ),
         built_in(
-            "v1", "resourcequotas", "ResourceQuota", QuotaStrategy(), short_names=("quota",), subresources=("status",)
+            "v1",
+            "resourcequotas",
+            "ResourceQuota",
+            Strategy(shape=QUOTA, has_status=True, returns_deleted=True),
+            short_names=("quota",),
+            subresources=("status",),
         ),
         built_in(
             "v1",
@@ -130,7 +135,7 @@ def _core(taint_new_nodes: bool) -> tuple[Resource, ...]:
             "coordination.k8s.io/v1",
             "leases",
             "Lease",
-            Strategy(unconditional_update=False, create_on_update=True),
+            Strategy(shape=LEASE, unconditional_update=False, create_on_update=True),
         ),
         built_in(
             "apiextensions.k8s.io/v1",
@@ -194,7 +199,7 @@ def _policies() -> tuple[Resource, ...]:
             "policy/v1",
             "poddisruptionbudgets",
             "PodDisruptionBudget",
-            Strategy(has_generation=True, has_status=True),
+            Strategy(shape=BUDGET, has_generation=True, has_status=True),
             short_names=("pdb",),
             subresources=("status",),
         ),
