@@ -9,10 +9,11 @@ from enum import Enum
 
 
 class Remedy(Enum):
-    """Whether an eviction could help (kube-scheduler: Unschedulable and UnschedulableAndUnresolvable)."""
+    """Whether an eviction could help; the values are kube-scheduler's codes."""
 
     EVICTION = "Unschedulable"
     NONE = "UnschedulableAndUnresolvable"
+    UNKNOWN = "Error"  # whoever was asked gave only a text
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,8 +55,11 @@ class Rejection:
         return unavailable(self.n_nodes, ((refusal.nodes, refusal.reason.text) for refusal in self.refusals))
 
 
-def unavailable(n_nodes: int, reasons: Iterable[tuple[int, str]]) -> str:
-    """Return ``0/5 nodes are unavailable: 3 Insufficient cpu, 2 node(s) were unschedulable.``, sorted as text."""
+def unavailable(n_nodes: int, reasons: Iterable[tuple[int, str]], head: str = "") -> str:
+    """Return ``0/5 nodes are unavailable: 3 Insufficient cpu, 2 node(s) were unschedulable.``, sorted as text.
+
+    ``head`` replaces the words before the colon.
+    """
     histogram = ", ".join(sorted(f"{count} {text}" for count, text in reasons))
-    head = f"0/{n_nodes} nodes are unavailable"
+    head = head or f"0/{n_nodes} nodes are unavailable"
     return f"{head}: {histogram}." if histogram else head
