@@ -1,0 +1,29 @@
+"""Where one task after the other goes if each takes the best node of the moment."""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from tests.reference.accounts import NodeAccount, fits
+from tests.reference.selection import static_reason
+from volcano_py.model.shape import Shape
+from volcano_py.model.statuses import TaskStatus
+
+Score = Callable[[Shape, NodeAccount], Fraction | int]
+
+
+def greedy(shape: Shape, count: int, nodes: Sequence[NodeAccount], score: Score) -> list[tuple[str, TaskStatus]]:
+    """Return node and status of each task in turn; the first of equals in the order of ``nodes``, which are changed."""
+    chosen: list[tuple[str, TaskStatus]] = []
+    for _ in range(count):
+        able = [node for node in nodes if not node.record.closed and not static_reason(shape, node.record)]
+        able = [node for node in able if node.pods < node.allocatable["pods"]]
+        for status, future in ((TaskStatus.ALLOCATED, False), (TaskStatus.PIPELINED, True)):
+            group = [node for node in able if fits(shape, node, future=future)]
+            if group:
+                best = max(group, key=lambda node: score(shape, node))
+                best.put(shape, status)
+                chosen.append((best.record.name, status))
+                break
+        else:
+            break
+    return chosen
