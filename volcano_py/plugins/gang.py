@@ -77,7 +77,7 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined):
                 _set_condition(ssn, row, record, ready, keys.CONDITION_UNSCHEDULABLE)
 
     def _complain(self, ssn: Session, job: JobInfo) -> None:
-        if _only_waiting(job):
+        if _only_waiting(ssn, job):
             return
         schedulable = job.ready_count + ssn.attempts(ssn.pending.of(job.row))
         lacking = max(job.min_available - schedulable, 0)
@@ -103,8 +103,10 @@ def _set_condition(ssn: Session, row: int, record: JobRecord, now: GroupConditio
     )
 
 
-def _only_waiting(job: JobInfo) -> bool:
-    """Say whether the job lacks only what is still terminating, so that there is nothing to complain about."""
-    releasing = job.count(TaskStatus.RELEASING)
-    nothing_open = job.count(TaskStatus.PENDING) + job.count(TaskStatus.PIPELINED) == 0
-    return releasing > 0 and nothing_open and job.scheduled_count + releasing >= job.min_available
+def _only_waiting(ssn: Session, job: JobInfo) -> bool:
+    """Say whether the job lacks only what still terminates on a node, so that there is nothing to complain about."""
+    if not job.count(TaskStatus.RELEASING) or job.count(TaskStatus.PENDING) or job.count(TaskStatus.PIPELINED):
+        return False
+    rows = ssn.rows_of_job(job.row)
+    leaving = int(((ssn.tasks.status[rows] == TaskStatus.RELEASING) & (ssn.tasks.node[rows] >= 0)).sum())
+    return leaving > 0 and job.scheduled_count + leaving >= job.min_available
