@@ -145,6 +145,6 @@ async def test_a_spoilt_deletion_or_json_patch_is_refused_or_carried_out() -> No
     for body in _spoilt(options):
         _perform(server, "DELETE", one, body)
     for operation in ("add", "remove", "replace", "move", "copy", "test"):
-        patch = [{"op": operation, "path": "/spec/containers/0", "from": "/spec", "value": {}}]
+        patch: list[Any] = [{"op": operation, "path": "/spec/containers/0", "from": "/spec", "value": {}}]
         for body in _spoilt(patch):
             _perform(server, "PATCH", one, body, "application/json-patch+json")

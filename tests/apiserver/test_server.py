@@ -6,10 +6,19 @@ import asyncio
 import logging
 import re
 import signal
+import ssl
 import sys
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
 
 import aiohttp
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from tests.apiserver.support import Client, a_config, a_pod
 from volcano_py.apiserver import ApiServer, ApiServerOptions, PortInUse
@@ -104,7 +113,7 @@ async def test_objects_can_be_used_without_http(server: ApiServer) -> None:
 
 
 async def test_it_runs_as_a_process_and_ends_on_sigterm() -> None:
-    command = [sys.executable, "-m", "volcano_py.apiserver", "--port", "0"]
+    command = [sys.executable, "-m", "volcano_py.apiserver", "--port", "0", "--kubelet"]
     process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
     assert process.stderr is not None
     try:
@@ -130,3 +139,38 @@ async def test_a_process_whose_port_is_taken_says_so(server: ApiServer) -> None:
     assert process.returncode == 1
     assert f"port {server.port} on 127.0.0.1 is in use" in errors.decode()
     assert "Traceback" not in errors.decode()
+
+
+async def test_it_serves_over_tls_when_given_a_context(tmp_path: Path) -> None:
+    certificate, key = _self_signed(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    trust = ssl.create_default_context(cafile=certificate)
+    async with (
+        ApiServer(ApiServerOptions(ssl_context=context)) as server,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session,
+        session.get(server.url + CONFIGS) as response,
+    ):
+        assert server.url.startswith("https://127.0.0.1:")
+        assert response.status == 200
+
+
+def _self_signed(folder: Path) -> tuple[Path, Path]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "cert.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
+    (folder / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return folder / "cert.pem", folder / "key.pem"

@@ -48,7 +48,7 @@ class Deletion:
 
 def parse_options(body: Obj, query: dict[str, str]) -> DeleteOptions:
     """Read DeleteOptions from a request's body and query."""
-    conform(body, DELETE_OPTIONS, "")
+    conform(body, DELETE_OPTIONS)
     preconditions = body.get("preconditions") or {}
     grace = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
     policy = body.get("propagationPolicy", query.get("propagationPolicy"))

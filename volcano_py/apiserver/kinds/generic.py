@@ -60,7 +60,7 @@ class Strategy:
     def check_shape(self, obj: Obj) -> None:
         """Refuse an object whose fields have the wrong types, before anything reads them."""
         if self.shape is not None:
-            conform(obj, self.shape, "")
+            conform(obj, self.shape)
 
     def prepare_create(self, obj: Obj, context: WriteContext) -> None:
         """Bring a new object into the form in which it is stored: reset, default, admit."""

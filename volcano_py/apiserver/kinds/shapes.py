@@ -8,14 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn, Protocol
 
 from volcano_py.apiserver.kinds.quantities import quantity
-from volcano_py.apiserver.objects import Obj
 from volcano_py.apiserver.status import bad_request
 
-Leaf = Callable[[Any], bool]
-"""Whether a plain value has the right type."""
+
+class Shape(Protocol):
+    """The type of a value. Asking is cheap; only a refusal works out where the fault lies."""
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value (which is not null) has this shape; tidies it up in place."""
+
+    def explain(self, value: Any, path: str) -> None:
+        """Raise 400 for the first part of a value that does not have its shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A plain value."""
+
+    wanted: str
+    accepts: Callable[[Any], bool]
+
+    def explain(self, value: Any, path: str) -> None:
+        """Raise 400 if the value is not what is wanted."""
+        if not self.accepts(value):
+            _refuse(value, path, self.wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +43,43 @@ class ListOf:
 
     item: Shape
 
+    def accepts(self, value: Any) -> bool:
+        """Every item has the shape."""
+        return type(value) is list and all(map(self.item.accepts, value))
+
+    def explain(self, value: Any, path: str) -> None:
+        """Raise 400 for the first item that has not."""
+        if not isinstance(value, list):
+            _refuse(value, path, "a list")
+        for index, item in enumerate(value):
+            self.item.explain(item, f"{path}[{index}]")
+
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
     """An object with any keys, its values of one shape."""
 
     value: Shape
+
+    def accepts(self, value: Any) -> bool:
+        """Every value has the shape. Empty texts stand for null, and quantities become text."""
+        if type(value) is not dict:
+            return False
+        for name, item in value.items():
+            if item is None and self.value is text:
+                value[name] = ""
+            elif not self.value.accepts(item):
+                return False
+            elif self.value is a_quantity and type(item) is not str:
+                value[name] = str(item)
+        return True
+
+    def explain(self, value: Any, path: str) -> None:
+        """Raise 400 for the first value that has not."""
+        if not isinstance(value, dict):
+            _refuse(value, path, "an object")
+        for name, item in value.items():
+            self.value.explain(item, f"{path}[{name}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,91 +88,62 @@ class Struct:
 
     fields: Mapping[str, Shape]
 
+    def accepts(self, value: Any) -> bool:
+        """Every known field has its shape; known fields that are null are removed."""
+        if type(value) is not dict:
+            return False
+        nulls: list[str] = []
+        for name, item in value.items():
+            shape = self.fields.get(name)
+            if shape is None:
+                continue
+            if item is None:
+                nulls.append(name)
+            elif not shape.accepts(item):
+                return False
+        for name in nulls:
+            del value[name]
+        return True
 
-Shape = Leaf | ListOf | MapOf | Struct
-
-
-def text(value: Any) -> bool:
-    """A string."""
-    return isinstance(value, str)
-
-
-def whole(value: Any) -> bool:
-    """A whole number that fits into 64 bits."""
-    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
-
-
-def number(value: Any) -> bool:
-    """Any number."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def flag(value: Any) -> bool:
-    """True or false."""
-    return isinstance(value, bool)
-
-
-def anything(value: Any) -> bool:
-    """No demands."""
-    return True
+    def explain(self, value: Any, path: str) -> None:
+        """Raise 400 for the first field that has not."""
+        if not isinstance(value, dict):
+            _refuse(value, path, "an object")
+        for name, item in value.items():
+            shape = self.fields.get(name)
+            if shape is not None and item is not None:
+                shape.explain(item, f"{path}.{name}" if path else name)
 
 
-def an_object(value: Any) -> bool:
-    """An object with whatever in it."""
-    return isinstance(value, dict)
-
-
-def a_quantity(value: Any) -> bool:
-    """A quantity, written as text or as a number."""
-    return isinstance(value, str | int | float) and not isinstance(value, bool) and quantity(str(value)) is not None
-
-
-_NAMES: dict[Leaf, str] = {
-    text: "a string",
-    whole: "a whole number",
-    number: "a number",
-    flag: "true or false",
-    an_object: "an object",
-    a_quantity: "a quantity such as 500m, 2 or 1Gi: quantities must match the regular expression "
-    "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-}
-
-
-def conform(value: Any, shape: Shape, path: str) -> None:
+def conform(value: Any, shape: Shape, path: str = "") -> None:
     """Check a value against its shape; 400 names the field. Nulls of known fields are removed in place."""
-    if isinstance(shape, Struct):
-        _require(isinstance(value, dict), value, path, "an object")
-        for name, child in shape.fields.items():
-            if name in value:
-                if value[name] is None:
-                    del value[name]
-                else:
-                    conform(value[name], child, f"{path}.{name}" if path else name)
-    elif isinstance(shape, MapOf):
-        _require(isinstance(value, dict), value, path, "an object")
-        _conform_values(value, shape.value, path)
-    elif isinstance(shape, ListOf):
-        _require(isinstance(value, list), value, path, "a list")
-        for index, item in enumerate(value):
-            conform(item, shape.item, f"{path}[{index}]")
-    else:
-        _require(shape(value), value, path, _NAMES.get(shape, "of another type"))
+    if not shape.accepts(value):
+        shape.explain(value, path)
 
 
-def _conform_values(values: Obj, shape: Shape, path: str) -> None:
-    for name, item in values.items():
-        if item is None and shape is text:
-            values[name] = ""
-            continue
-        conform(item, shape, f"{path}[{name}]")
-        if shape is a_quantity and not isinstance(item, str):
-            values[name] = str(item)
+def _refuse(value: Any, path: str, wanted: str) -> NoReturn:
+    raise bad_request(f"json: cannot unmarshal {path or 'the object'}: {value!r:.80} is not {wanted}")
 
 
-def _require(holds: bool, value: Any, path: str, wanted: str) -> None:
-    if not holds:
-        raise bad_request(f"json: cannot unmarshal {path or 'the object'}: {value!r:.80} is not {wanted}")
+def _is_number(value: Any) -> bool:
+    return type(value) is int or type(value) is float
 
+
+def _is_quantity(value: Any) -> bool:
+    return (type(value) is str or _is_number(value)) and quantity(str(value)) is not None
+
+
+text = Leaf("a string", lambda value: type(value) is str)
+whole = Leaf("a whole number", lambda value: type(value) is int and -(2**63) <= value < 2**63)
+number = Leaf("a number", _is_number)
+flag = Leaf("true or false", lambda value: type(value) is bool)
+anything = Leaf("anything", lambda value: True)
+an_object = Leaf("an object", lambda value: type(value) is dict)
+a_quantity = Leaf(
+    "a quantity such as 500m, 2 or 1Gi: quantities must match the regular expression "
+    "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    _is_quantity,
+)
 
 QUANTITIES = MapOf(a_quantity)
 _TEXTS, _TEXT_MAP = ListOf(text), MapOf(text)
