@@ -23,11 +23,12 @@ from volcano_py.api import keys
 from volcano_py.api.types import ObjectMeta, Pod
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import load_credentials
+from volcano_py.kube.delivery import Event, Quarantined
 from volcano_py.kube.errors import AlreadyExists
-from volcano_py.kube.lines import LineSplitter
+from volcano_py.kube.informer import Informers
 from volcano_py.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, Resource
-from volcano_py.kube.transport import Stream
 from volcano_py.local.manifests import definitions
+from volcano_py.runtime.supervisor import Supervisor
 
 GROUPS = Resource(keys.SCHEDULING_GROUP, keys.SCHEDULING_VERSION, "podgroups", "PodGroup", True)
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False)
@@ -57,11 +58,6 @@ class _Bound(msgspec.Struct, frozen=True):
 class _Seen(msgspec.Struct, frozen=True):
     metadata: ObjectMeta
     spec: _Bound = _Bound()
-
-
-class _Event(msgspec.Struct):
-    type: str
-    object: _Seen
 
 
 def run(workload: dict[str, Any]) -> list[dict[str, Any]]:
@@ -225,34 +221,36 @@ class _Watch:
     """Notes when each pod of a namespace is first seen with a node."""
 
     def __init__(self, client: ApiClient, namespace: str) -> None:
-        self._client = client
-        self._namespace = namespace
+        self._informers = Informers(client)
+        self._informers.add(PODS, _Seen, self, namespace=namespace)
+        self._supervisor = Supervisor()
         self._seen: dict[str, float] = {}
         self._changed = asyncio.Event()
-        self._open = asyncio.Event()
-        self._decoder = msgspec.json.Decoder(_Event)
+
+    def on_events(self, events: list[Event[_Seen]]) -> None:
+        """Note pods that have a node now."""
+        now = time.monotonic()
+        for event in events:
+            if event.object is not None and event.object.spec.node_name:
+                self._seen.setdefault(event.uid, now)
+        self._changed.set()
+
+    def on_quarantine(self, entry: Quarantined) -> None:
+        """Stop: a pod of ours that cannot be read is a fault of the benchmark."""
+        raise RuntimeError(entry.message)
+
+    def on_release(self, entry: Quarantined) -> None:
+        """Nothing is ever in quarantine."""
 
     async def __aenter__(self) -> "_Watch":
-        self._task = asyncio.create_task(self._follow(), name="bench-watch")
-        await asyncio.wait_for(self._open.wait(), 10)
+        await self._supervisor.__aenter__()
+        self._informers.start(self._supervisor)
+        await self._informers.synced(30)
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
-
-    async def _follow(self) -> None:
-        query = {"resourceVersion": "0"}
-        async with self._client.watch(
-            PODS, query, namespace=self._namespace, lasts_s=LIMIT_S, stall_s=LIMIT_S
-        ) as stream:
-            self._open.set()
-            async for line in _lines(stream):
-                event = self._decoder.decode(line)
-                if event.object.spec.node_name and event.object.metadata.uid not in self._seen:
-                    self._seen[event.object.metadata.uid] = time.monotonic()
-                    self._changed.set()
+    async def __aexit__(self, *details: Any) -> None:
+        await self._supervisor.stop(5)
+        await self._supervisor.__aexit__(*details)
 
     async def until(self, count: int) -> list[float]:
         """Wait until so many pods have a node; return the times, first to last."""
@@ -261,13 +259,6 @@ class _Watch:
                 self._changed.clear()
                 await self._changed.wait()
         return sorted(self._seen.values())
-
-
-async def _lines(stream: Stream) -> AsyncIterator[bytes]:
-    splitter = LineSplitter()
-    while piece := await stream.read():
-        for line in splitter.feed(piece):
-            yield line
 
 
 @contextlib.asynccontextmanager
