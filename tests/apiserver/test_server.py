@@ -51,6 +51,31 @@ async def test_stopping_twice_and_stopping_what_never_started_do_no_harm() -> No
     await server.stop()
 
 
+async def test_a_restarted_server_has_its_objects_history_and_port() -> None:
+    server = ApiServer()
+    await server.start()
+    url, version = server.url, server.store.rv
+    server.create(a_config())
+    await server.stop()
+    await server.start()
+    try:
+        assert server.url == url
+        async with aiohttp.ClientSession() as session:
+            client = Client(session, server)
+            assert (await client.get(f"{CONFIGS}/a"))[0] == 200
+            async with client.watch(CONFIGS, resourceVersion=str(version)) as watch, asyncio.timeout(5):
+                assert b'"ADDED"' in await watch.content.readline()
+    finally:
+        await server.stop()
+
+
+async def test_names_may_be_written_with_escapes(server: ApiServer, client: Client) -> None:
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "a:b c"}}
+    server.create(role)
+    status, answer = await client.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/a%3Ab%20c")
+    assert (status, answer["metadata"]["name"]) == (200, "a:b c")
+
+
 async def test_a_token_is_demanded_of_every_request() -> None:
     async with ApiServer(ApiServerOptions(token="secret")) as server, aiohttp.ClientSession() as session:
         for headers, status in (

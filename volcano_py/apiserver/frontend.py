@@ -48,7 +48,7 @@ class Frontend:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
-        path, query_string = request.path, request.rel_url.raw_query_string
+        path, query_string = request.rel_url.raw_path, request.rel_url.raw_query_string
         try:
             if self._token is not None and not self._authorized(request):
                 raise unauthorized()

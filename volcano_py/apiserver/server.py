@@ -53,7 +53,10 @@ class PortInUse(OSError):
 
 
 class ApiServer:
-    """An API server in this process; an async context manager, or `start` and `stop`."""
+    """An API server in this process; an async context manager, or `start` and `stop`.
+
+    Stopped and started again it keeps its objects, its history and its port, as a real one that is restarted.
+    """
 
     def __init__(self, options: ApiServerOptions | None = None) -> None:
         self.options = options or ApiServerOptions()
@@ -99,13 +102,14 @@ class ApiServer:
         )
         runner = web.ServerRunner(server, shutdown_timeout=options.shutdown_timeout_s)
         await runner.setup()
-        site = web.TCPSite(runner, options.host, options.port, ssl_context=options.ssl_context, backlog=1024)
+        port = options.port or self.port  # started again, it comes back where its clients look for it
+        site = web.TCPSite(runner, options.host, port, ssl_context=options.ssl_context, backlog=1024)
         try:
             await site.start()
         except OSError as error:
             await runner.cleanup()
             if error.errno == errno.EADDRINUSE:
-                raise PortInUse(options.host, options.port) from error
+                raise PortInUse(options.host, port) from error
             raise
         self._runner = runner
         self.port = runner.addresses[0][1]

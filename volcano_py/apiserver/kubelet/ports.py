@@ -43,7 +43,7 @@ class ClusterPort(Protocol):
 
 
 class InProcessPort:
-    """The registry of a server in this process: no HTTP, no encoding."""
+    """The registry of a server in this process: no HTTP, no encoding, and not counted among its requests."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
