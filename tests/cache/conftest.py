@@ -1,6 +1,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
+
 from volcano_py.cache.changes import Change
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.testing import a_cluster

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from volcano_py.cache.binds import Assumed, Refused
 from volcano_py.cache.changes import Change
 from volcano_py.cache.cluster import ClusterCache

@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+
 from volcano_py.api.types import Node
 from volcano_py.cache.changes import Change
 from volcano_py.testing import a_cluster, a_node, a_pod, added, deleted, modified, quarantined

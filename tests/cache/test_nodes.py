@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+
 from volcano_py.cache.nodes import answers_changed, could_take_more, node_record
 from volcano_py.model.objects import NodeRecord, TaintRecord
 from volcano_py.testing import a_node

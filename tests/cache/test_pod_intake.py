@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+
 from volcano_py.api.types import Pod
 from volcano_py.cache.binds import Assumed
 from volcano_py.cache.changes import HELPFUL, Change
@@ -396,6 +397,20 @@ def test_a_broken_status_does_not_hide_where_a_pod_stands(make_cluster: Any) -> 
     cache.pods.on_quarantine(quarantined(a_pod(node="n1"), "wrong", status={"phase": 7}))
 
     assert cache.snapshot().nodes.closed.all()
+
+
+@pytest.mark.parametrize("scheduler", ["volcano", "other"])
+def test_a_pod_whose_node_cannot_be_read_any_more_still_stands_where_it_stood(
+    make_cluster: Any, scheduler: str
+) -> None:
+    pod = a_pod(cpu=1, node="n1", scheduler=scheduler)
+    cache = make_cluster(a_node("n1"), pod)
+
+    cache.pods.on_quarantine(quarantined(pod, "wrong", spec={"nodeName": 7}))
+
+    assert used_cpu(cache) == 1000
+    assert cache.snapshot().nodes.closed.all()
+    assert [entry.node for entry in cache.unreadable()] == ["n1"]
 
 
 def test_a_priority_that_no_column_can_hold_leaves_the_pod_out(make_cluster: Any) -> None:

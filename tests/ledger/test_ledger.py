@@ -3,6 +3,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from volcano_py.ledger.ledger import Ledger, Patience
 from volcano_py.ledger.states import TRANSITIONS, BindState, is_live
 from volcano_py.model.decisions import Bind

@@ -30,6 +30,8 @@ def check_free_rows(snapshot: Snapshot) -> None:
     for row, job in enumerate(jobs.records):
         if job is None and row not in used:
             assert not jobs.block[:, row].any()
+            assert not jobs.min_resources[:, row].any()
+            assert not jobs.has_min_resources[row]
             assert (jobs.min_available[row], jobs.priority[row], jobs.creation[row], jobs.phase[row]) == (0, 0, 0, 0)
 
 
@@ -94,21 +96,27 @@ def _jobs(snapshot: Snapshot) -> dict[JobKey, Any]:
             "counts": jobs.counts[:, row].tolist(),
             "held": float(jobs.held[row]),
             "valid": float(jobs.valid[row]),
-            "numbers": (
-                int(jobs.min_available[row]),
-                int(jobs.priority[row]),
-                float(jobs.creation[row]),
-                int(jobs.phase[row]),
-            )
-            if jobs.records[row] is not None
-            else None,
+            "rule": _rule(snapshot, row) if jobs.records[row] is not None else None,
             **{
                 section: _amounts(snapshot, getattr(jobs, section)[:, row])
-                for section in ("allocated", "pending", "total")
+                for section in ("allocated", "pending", "total", "promised")
             },
         }
         for row, key in keys.items()
     }
+
+
+def _rule(snapshot: Snapshot, row: int) -> tuple[Any, ...]:
+    """Return the columns of a job that only its PodGroup fills."""
+    jobs = snapshot.jobs
+    return (
+        int(jobs.min_available[row]),
+        int(jobs.priority[row]),
+        float(jobs.creation[row]),
+        int(jobs.phase[row]),
+        jobs.rules.queue_names[jobs.rules.queue[row]],
+        _amounts(snapshot, jobs.min_resources[:, row]) if jobs.has_min_resources[row] else None,
+    )
 
 
 def _shapes(snapshot: Snapshot) -> list[str]:

@@ -14,6 +14,7 @@ was overtaken by a pod that was read again) and is left aside.
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import msgspec
 
@@ -72,7 +73,8 @@ class PodIntake:
     def on_quarantine(self, entry: Quarantined) -> None:
         """Leave out a pod that does not fit its type, and close the node it stands on."""
         known = peek(entry.raw)
-        if known.node or known.scheduler_name is None or known.scheduler_name in self._scheduler_names:
+        ours = known.scheduler_name is None or known.scheduler_name in self._scheduler_names
+        if ours or known.node or self._store.task(entry.uid) is not None:
             node = "" if known.ended else known.node
             unreadable = Unreadable("Pod", entry.namespace, entry.name, entry.uid, entry.message, node)
             self._leave_out(unreadable, known.ended)
@@ -208,6 +210,8 @@ class PodIntake:
         """Keep a pod out, but not the room it takes: what was known of it stays as long as it may hold a node."""
         uid = entry.uid
         place = self._store.task(uid)
+        if place is not None and place.node and place.status is not TaskStatus.BINDING and not ended:
+            entry = replace(entry, node=place.node)  # it still stands there, whatever can be read of it now
         if entry.node:
             self._nodes.close(entry.node, uid, f"pod {entry.namespace}/{entry.name} on it cannot be read")
             if self._ledger.get(uid) is not None:
