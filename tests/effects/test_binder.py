@@ -7,7 +7,8 @@ import pytest
 from tests.effects.objects import JOB, binds, free_port, node_of, put_node, put_pod
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, ApiServerOptions, Fault
-from volcano_py.effects.binder import Binder, BinderOptions, GangOutcome
+from volcano_py.effects.binder import Binder, BinderOptions
+from volcano_py.effects.outcomes import GangOutcome
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.model.decisions import Bind

@@ -127,6 +127,19 @@ async def test_a_group_known_to_be_blank_is_written_without_being_read(server, a
     assert server.requests.count("get", PODGROUPS) == 0
 
 
+async def test_after_a_write_of_ours_nothing_need_be_read(server, a_writer):
+    uid = put_group(server, "g1")
+    writer = a_writer()
+    await written(writer, a_status(uid, "Inqueue", conditions=[UNSCHEDULABLE]))
+    reads = server.requests.count("get", PODGROUPS)
+
+    await written(writer, a_status(uid, "Running", running=1))
+
+    status = found(server)["status"]
+    assert (status["phase"], status["running"], len(status["conditions"])) == ("Running", 1, 1)
+    assert server.requests.count("get", PODGROUPS) == reads
+
+
 async def test_a_conflict_is_read_again_and_only_the_status_merged(server, a_writer):
     uid = put_group(server, "g1")
     stale = Shown(uid, found(server)["metadata"]["resourceVersion"], "", 0, 0, 0)

@@ -2,7 +2,7 @@
 
 from volcano_py.api import keys
 from volcano_py.cache.unreadable import Unreadable
-from volcano_py.effects.binder import GangOutcome
+from volcano_py.effects.outcomes import GangOutcome
 from volcano_py.model.decisions import Bind, RecordEvent, SetPodCondition
 
 _NAMED = 3  # failed binds that a message names

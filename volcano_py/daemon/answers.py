@@ -7,10 +7,10 @@ import structlog
 from volcano_py.api import keys
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.daemon import announcements
-from volcano_py.effects.binder import GangOutcome
 from volcano_py.effects.conditions import PodConditionWriter
 from volcano_py.effects.events import EventRecorder
 from volcano_py.effects.gate import BindGate
+from volcano_py.effects.outcomes import GangOutcome
 from volcano_py.metrics.effects import BindMetrics
 from volcano_py.model.decisions import Bind, SetPodCondition
 from volcano_py.runtime.clock import Clock

@@ -16,13 +16,14 @@ import random
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
-import msgspec
 import structlog
 
+from volcano_py.effects.binding import binding_body
 from volcano_py.effects.limit import DEFAULT_HIGHEST, DEFAULT_START, AdaptiveLimit
 from volcano_py.effects.lookup import read_place, why_not_there
+from volcano_py.effects.outcomes import BindOutcomes, GangOutcome
 from volcano_py.kube import errors
 from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.client import ApiClient
@@ -52,39 +53,6 @@ class BinderOptions:
     retry_cap_s: float = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class GangOutcome:
-    """What became of the binds of a gang that were decided together."""
-
-    job: JobKey
-    binds: int
-    failed: tuple[tuple[Bind, str], ...]  # with the reason
-
-
-class BindOutcomes(Protocol):
-    """Who is told what became of binds, on the event loop."""
-
-    def sending(self, bind: Bind) -> None:
-        """A request is about to go out, the first or another."""
-        ...
-
-    def bound(self, bind: Bind) -> None:
-        """The API server has the bind."""
-        ...
-
-    def bind_failed(self, bind: Bind, why: str) -> None:
-        """The bind did not happen and will not."""
-        ...
-
-    def bind_unknown(self, bind: Bind) -> None:
-        """Nobody knows yet whether it happened: its room must stay taken until the pod can be read."""
-        ...
-
-    def gang_failed(self, outcome: GangOutcome) -> None:
-        """All binds of a gang have ended, and some failed."""
-        ...
-
-
 class _Gang:
     __slots__ = ("binds", "failed", "job", "left")
 
@@ -105,34 +73,6 @@ class _Order:
         self.gang = gang
         self.backoff: Backoff | None = None  # made when it is first needed
         self.unclear = False  # a request went out and nobody knows whether it took effect
-
-
-class _Target(msgspec.Struct, rename="camel", gc=False):
-    name: str
-    api_version: str = "v1"
-    kind: str = "Node"
-
-
-class _Metadata(msgspec.Struct, gc=False):
-    namespace: str
-    name: str
-    uid: str
-
-
-class _Binding(msgspec.Struct, rename="camel", gc=False):
-    metadata: _Metadata
-    target: _Target
-    api_version: str = "v1"
-    kind: str = "Binding"
-
-
-_ENCODER = msgspec.json.Encoder()
-
-
-def binding_body(bind: Bind) -> bytes:
-    """Return the JSON of a Binding; the uid is a precondition, so that a pod of the same name is not meant."""
-    namespace, name, uid = bind.task
-    return _ENCODER.encode(_Binding(_Metadata(namespace, name, uid), _Target(bind.node)))
 
 
 class Binder:

@@ -56,7 +56,7 @@ class PodConditionWriter:
         self._clock = clock
         self._waits = waits
         self._on_written = on_written
-        self._echoes: Echoes[str] = Echoes(version_of)
+        self._echoes: Echoes[str, None] = Echoes(version_of)
         self._lane: Lane[TaskRef, SetPodCondition] = Lane(
             LANE, self._write, options, metrics, clock=clock, rng=rng, hold=hold
         )
@@ -102,7 +102,7 @@ class PodConditionWriter:
         except (errors.NotFound, errors.Conflict, errors.Invalid):
             return "obsolete"  # gone, or another pod of this name: its uid is not the one in the patch
         content = (condition.reason, condition.message)
-        self._echoes.remember(task.uid, content, shown, written.metadata.resource_version)
+        self._echoes.remember(task.uid, content, None, shown, written.metadata.resource_version)
         self._on_written(condition)
         return "written"
 

@@ -1,0 +1,40 @@
+"""What can become of binds, and who is told."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from volcano_py.model.decisions import Bind
+from volcano_py.model.objects import JobKey
+
+
+@dataclass(frozen=True, slots=True)
+class GangOutcome:
+    """What became of the binds of a gang that were decided together."""
+
+    job: JobKey
+    binds: int
+    failed: tuple[tuple[Bind, str], ...]  # with the reason
+
+
+class BindOutcomes(Protocol):
+    """Who is told what became of binds, on the event loop."""
+
+    def sending(self, bind: Bind) -> None:
+        """A request is about to go out, the first or another."""
+        ...
+
+    def bound(self, bind: Bind) -> None:
+        """The API server has the bind."""
+        ...
+
+    def bind_failed(self, bind: Bind, why: str) -> None:
+        """The bind did not happen and will not."""
+        ...
+
+    def bind_unknown(self, bind: Bind) -> None:
+        """Nobody knows yet whether it happened: its room must stay taken until the pod can be read."""
+        ...
+
+    def gang_failed(self, outcome: GangOutcome) -> None:
+        """All binds of a gang have ended, and some failed."""
+        ...
