@@ -36,6 +36,7 @@ class PendingTasks:
         self._bounds = np.searchsorted(job[order], np.arange(len(ssn.jobs) + 1))
         self._fix(ssn, order, keys, view, numbered)
         self._shape = tasks.shape[self._rows]
+        self._status = tasks.status  # the live column: what has been placed meanwhile does not wait any more
 
     def _fix(
         self,
@@ -68,8 +69,8 @@ class PendingTasks:
         return rows
 
     def only(self, shapes: Bools, job_rows: Rows) -> dict[int, Rows]:
-        """Return the pending tasks of some shapes, mask (n_shapes,), by row of those of these jobs that have any."""
-        kept = shapes[self._shape]
+        """Return the tasks of some shapes, mask (n_shapes,), that still wait, by row of those jobs that have any."""
+        kept = shapes[self._shape] & (self._status[self._rows] == TaskStatus.PENDING)
         rows = self._rows[kept]
         bounds = np.concatenate(([0], np.cumsum(kept)))[self._bounds]
         starts, ends = bounds[job_rows].tolist(), bounds[job_rows + 1].tolist()
