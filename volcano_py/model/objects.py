@@ -54,8 +54,8 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> JobKey | None:
-        """The job it belongs to."""
-        return None if self.job is None else JobKey(self.namespace, self.job)
+        """The job it belongs to; a pod of another scheduler belongs to none, whatever it names."""
+        return None if self.job is None or self.foreign else JobKey(self.namespace, self.job)
 
 
 class GroupCondition(NamedTuple):
