@@ -1,0 +1,183 @@
+import pytest
+
+from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_of
+from tests.scheduler.running import DEFAULT, WITHOUT_GANG, cycle
+from volcano_py.model.objects import QueueRecord
+from volcano_py.model.statuses import TaskStatus
+
+ONE = a_shape(cpu=1)
+RUNNING = TaskStatus.RUNNING
+
+
+def test_a_gang_is_one_batch_and_what_is_beyond_its_minimum_comes_one_by_one() -> None:
+    world = World((a_node("n1", cpu=8),), jobs=(a_job("j", min_available=3),), tasks=tasks_of("j", 5, ONE))
+
+    assert cycle(world).gangs == [["j-0", "j-1", "j-2"], ["j-3"], ["j-4"]]
+
+
+def test_between_the_extra_tasks_of_one_job_others_have_their_turn() -> None:
+    world = World(
+        (a_node("n1", cpu=6),),
+        jobs=(a_job("a", min_available=1, creation=1.0), a_job("b", min_available=2, creation=2.0)),
+        tasks=(*tasks_of("a", 4, ONE), *tasks_of("b", 4, ONE)),
+    )
+
+    assert cycle(world).gangs == [["a-0"], ["b-0", "b-1"], ["a-1"], ["a-2"], ["a-3"]]
+
+
+def test_running_members_count_and_only_the_rest_is_placed_as_a_gang() -> None:
+    running = tasks_of("j", 2, ONE, status=RUNNING, node="n1")
+    world = World(
+        (a_node("n1", cpu=4),), jobs=(a_job("j", min_available=4),), tasks=(*running, *tasks_of("j", 2, ONE, first=2))
+    )
+
+    assert cycle(world).gangs == [["j-2", "j-3"]]
+
+
+def test_a_gang_that_lacks_one_place_takes_none() -> None:
+    world = World((a_node("n1", cpu=5),), jobs=(a_job("j", min_available=6),), tasks=tasks_of("j", 6, ONE))
+    found = cycle(world)
+
+    assert found.binds == []
+    assert found.report.jobs_discarded == 1
+    assert sorted(set(found.reasons.values())) == ["Schedulable", "Unschedulable"]
+    assert found.messages["j-5"] == "0/1 nodes are unavailable: 1 Insufficient cpu."
+    assert found.messages["j-0"] == "Pod ns/j-0 can possibly be assigned to n1, once minAvailable is satisfied"
+
+
+def test_without_gang_as_many_as_fit_are_placed() -> None:
+    world = World((a_node("n1", cpu=5),), jobs=(a_job("j", min_available=6),), tasks=tasks_of("j", 6, ONE))
+
+    assert len(cycle(world, WITHOUT_GANG).binds) == 5
+
+
+def test_what_one_job_took_back_another_may_have() -> None:
+    world = World(
+        (a_node("n1", cpu=4),),
+        jobs=(a_job("big", min_available=6, creation=1.0), a_job("small", min_available=2, creation=2.0)),
+        tasks=(*tasks_of("big", 6, ONE), *tasks_of("small", 2, ONE)),
+    )
+
+    assert cycle(world).gangs == [["small-0", "small-1"]]
+
+
+def test_a_shape_that_finds_no_node_does_not_hold_up_other_shapes() -> None:
+    """Volcano skips the whole role; here what differs is tried."""
+    big = a_shape(cpu=64)
+    world = World(
+        (a_node("n1", cpu=4),),
+        jobs=(a_job("j", min_available=2),),
+        tasks=(
+            *tasks_of("j", 2, big, role="w", priority=9),
+            *tasks_of("j", 2, ONE, role="w", first=2),
+            *tasks_of("j", 1, big, role="w", first=4),
+        ),
+    )
+    found = cycle(world)
+
+    assert found.binds == [("j-w-2", "n1"), ("j-w-3", "n1")]
+    assert {found.messages[name] for name in ("j-w-0", "j-w-1", "j-w-4")} == {
+        "0/1 nodes are unavailable: 1 Insufficient cpu."
+    }
+
+
+def test_a_gang_that_waits_for_what_terminates_keeps_its_claim_and_binds_nothing() -> None:
+    leaving = tasks_of("old", 2, a_shape(cpu=2), status=TaskStatus.RELEASING, node="n1")
+    world = World(
+        (a_node("n1", cpu=4), a_node("n2", cpu=1)),
+        jobs=(a_job("first", min_available=3, creation=1.0), a_job("second", min_available=1, creation=2.0)),
+        tasks=(*leaving, *tasks_of("first", 3, ONE), *tasks_of("second", 1, ONE)),
+    )
+    found = cycle(world)
+
+    assert found.binds == []
+    waiting = [name for name, message in found.messages.items() if "once resource is released" in message]
+    assert waiting == ["first-1", "first-2", "second-0"]
+
+
+@pytest.mark.xfail(
+    strict=True, reason="tasks of a kept statement that fit what is idle get no condition (status._pod_conditions)"
+)
+def test_every_task_of_a_gang_that_waits_for_what_terminates_says_why() -> None:
+    leaving = tasks_of("old", 1, a_shape(cpu=2), status=TaskStatus.RELEASING, node="n1")
+    world = World(
+        (a_node("n1", cpu=2), a_node("n2", cpu=1)),
+        jobs=(a_job("j", min_available=2),),
+        tasks=(*leaving, *tasks_of("j", 2, ONE)),
+    )
+    found = cycle(world)
+
+    assert found.binds == []
+    assert set(found.messages) == {"j-0", "j-1"}
+
+
+@pytest.mark.parametrize(
+    ("shape", "record"),
+    [
+        pytest.param(a_shape(), {}, id="best-effort"),
+        pytest.param(a_shape(cpu=1, gates=("g",)), {}, id="gated"),
+        pytest.param(a_shape(cpu=1, unsupported=("spec.x",)), {}, id="unsupported"),
+        pytest.param(ONE, {"foreign": True}, id="of-another-scheduler"),
+    ],
+)
+def test_what_is_not_ours_to_place_is_left_alone(shape: object, record: dict[str, object]) -> None:
+    world = World(
+        (a_node("n1"),),
+        jobs=(a_job("j"),),
+        tasks=(a_task("odd", shape, job="j", **record), a_task("even", ONE, job="j")),  # type: ignore[arg-type]
+    )
+
+    assert cycle(world).binds == [("even", "n1")]
+
+
+def test_a_pod_of_another_scheduler_counts_on_its_node_and_in_no_gang() -> None:
+    world = World(
+        (a_node("n1", cpu=3),),
+        jobs=(a_job("j", min_available=2),),
+        tasks=(a_task("theirs", ONE, job="j", status=RUNNING, node="n1", foreign=True), *tasks_of("j", 3, ONE)),
+    )
+
+    assert cycle(world).gangs == [["j-0", "j-1"]]
+
+
+@pytest.mark.parametrize("conf", [DEFAULT, WITHOUT_GANG], ids=["gang", "no-gang"])
+def test_an_action_that_is_named_twice_places_nothing_twice(conf: str) -> None:
+    world = World((a_node("n1", cpu=8),), jobs=(a_job("j", min_available=2),), tasks=tasks_of("j", 3, ONE))
+    found = cycle(world, conf.replace("enqueue, allocate", "enqueue, allocate, allocate"))
+
+    assert found.binds == [("j-0", "n1"), ("j-1", "n1"), ("j-2", "n1")]
+
+
+def test_without_the_enqueue_action_pending_jobs_are_let_in_by_allocate() -> None:
+    world = World((a_node("n1"),), jobs=(a_job("j"),), tasks=tasks_of("j", 1, ONE))
+    found = cycle(world, DEFAULT.replace("enqueue, ", ""))
+
+    assert found.binds == [("j-0", "n1")]
+    assert found.groups["j"].phase == "Inqueue"
+
+
+def test_with_the_enqueue_action_only_that_lets_jobs_in_wherever_it_stands() -> None:
+    world = World((a_node("n1"),), jobs=(a_job("j"),), tasks=tasks_of("j", 1, ONE))
+    found = cycle(world, DEFAULT.replace("enqueue, allocate", "allocate, enqueue"))
+
+    assert found.binds == []
+    assert found.groups["j"].phase == "Inqueue"
+
+
+def test_a_job_whose_gang_can_never_be_complete_is_not_tried() -> None:
+    world = World((a_node("n1"),), jobs=(a_job("j", min_available=3),), tasks=tasks_of("j", 2, ONE))
+    found = cycle(world)
+
+    assert found.binds == []
+    assert "Not enough valid tasks for gang-scheduling, valid: 2, min: 3" in found.messages["j-0"]
+
+
+def test_the_first_queue_takes_all_it_can() -> None:
+    world = World(
+        (a_node("n1", cpu=3),),
+        queues=(QueueRecord("late", creation=2.0), QueueRecord("early", creation=1.0)),
+        jobs=(a_job("a", queue="late"), a_job("b", queue="early")),
+        tasks=(*tasks_of("a", 2, ONE), *tasks_of("b", 2, ONE)),
+    )
+
+    assert [name for name, _ in cycle(world).binds] == ["b-0", "b-1", "a-0"]

@@ -1,0 +1,114 @@
+from typing import ClassVar
+
+import pytest
+
+from tests.reference.world import World, a_job, a_node, a_shape, tasks_of
+from tests.scheduler.running import DEFAULT, a_policy, cycle
+from volcano_py.framework.extension import JobEnqueueable, Vote
+from volcano_py.framework.info import JobInfo
+from volcano_py.framework.plugin import Plugin
+from volcano_py.model.objects import QueueRecord
+from volcano_py.plugins import PLUGINS
+
+ONE = a_shape(cpu=1)
+
+
+class Doorman(Plugin, JobEnqueueable):
+    """Lets in two jobs, rejects those named ``bad``, and trips over those named ``odd``."""
+
+    name: ClassVar = "doorman"
+
+    def __init__(self, arguments: object = None) -> None:
+        self.inside = 0
+
+    def job_enqueueable(self, job: JobInfo) -> Vote:
+        if job.key.name == "odd":
+            raise RuntimeError("tripped")
+        if job.key.name == "bad" or self.inside == 2:
+            return Vote.REJECT
+        self.inside += 1
+        return Vote.ABSTAIN
+
+
+POLICY = a_policy(DEFAULT + "  - name: doorman\n", plugins={**PLUGINS, "doorman": Doorman})
+SOME = {"cpu": 1000.0}
+
+
+@pytest.mark.parametrize("phase", ["", "Pending"])
+def test_a_pending_job_comes_in_and_is_placed_in_the_same_cycle(phase: str) -> None:
+    world = World((a_node("n1"),), jobs=(a_job("j", phase=phase),), tasks=tasks_of("j", 1, ONE))
+    found = cycle(world)
+
+    assert found.report.jobs_enqueued == 1
+    assert found.groups["j"].phase == "Inqueue"
+    assert found.binds == [("j-0", "n1")]
+
+
+@pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown", "Completed"])
+def test_a_job_that_is_in_is_not_asked_again(phase: str) -> None:
+    world = World(jobs=(a_job("j", phase=phase, min_resources=SOME),), tasks=tasks_of("j", 1, ONE))
+
+    assert cycle(world, POLICY).report.jobs_enqueued == 0
+
+
+def test_jobs_come_in_by_their_order_and_one_that_is_refused_holds_up_nobody() -> None:
+    names = ("bad", "a", "b", "c")
+    world = World(
+        (a_node("n1", cpu=64),),
+        jobs=tuple(a_job(name, min_available=1, min_resources=SOME, priority=-i) for i, name in enumerate(names)),
+        tasks=tuple(task for name in names for task in tasks_of(name, 1, ONE)),
+    )
+    found = cycle(world, POLICY)
+
+    assert [name for name, _ in found.binds] == ["a-0", "b-0"]
+    assert {name: group.phase for name, group in found.groups.items()} == {
+        "a": "Inqueue",
+        "b": "Inqueue",
+        "bad": "Pending",
+        "c": "Pending",
+    }
+    assert all(found.messages[name].startswith("pod group is not ready") for name in ("bad-0", "c-0"))
+
+
+def test_a_job_without_minimum_resources_is_not_put_to_the_vote() -> None:
+    world = World((a_node("n1"),), jobs=(a_job("bad"),), tasks=tasks_of("bad", 1, ONE))
+
+    assert cycle(world, POLICY).binds == [("bad-0", "n1")]
+
+
+def test_a_plugin_that_trips_over_one_job_costs_only_that_job() -> None:
+    world = World(
+        (a_node("n1"),),
+        jobs=(a_job("odd", min_resources=SOME, creation=1.0), a_job("j", min_resources=SOME, creation=2.0)),
+        tasks=(*tasks_of("odd", 1, ONE), *tasks_of("j", 1, ONE)),
+    )
+    found = cycle(world, POLICY)
+
+    assert found.binds == [("j-0", "n1")]
+    assert found.report.failures == [
+        "plugin doorman failed in job_enqueueable: RuntimeError: tripped; PodGroup ns/odd waits for the next cycle"
+    ]
+    assert "tripped" in found.messages["odd-0"]
+
+
+@pytest.mark.parametrize("state", ["Closed", "Closing", "Unknown"])
+def test_a_queue_that_is_not_open_takes_no_new_job(state: str) -> None:
+    world = World(
+        (a_node("n1"),),
+        queues=(QueueRecord("q", state=state),),
+        jobs=(a_job("new", queue="q"), a_job("old", queue="q", phase="Inqueue")),
+        tasks=(*tasks_of("new", 1, ONE), *tasks_of("old", 1, ONE)),
+    )
+    found = cycle(world)
+
+    assert found.binds == [("old-0", "n1")], "what came in before the queue was closed goes on"
+    assert f'queue "q" is {state}, not Open: it takes no new job' in found.messages["new-0"]
+    assert found.groups["new"].phase == "Pending"
+
+
+def test_a_queue_that_does_not_exist_is_named_with_the_job() -> None:
+    world = World((a_node("n1"),), jobs=(a_job("j", queue="ml"),), tasks=tasks_of("j", 1, ONE))
+    found = cycle(world)
+
+    assert found.binds == []
+    assert 'queue "ml" of PodGroup ns/j does not exist: create it or change spec.queue' in found.messages["j-0"]
