@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from volcano_py.apiserver.kinds.shapes import DELETE_OPTIONS, conform
+from volcano_py.apiserver.kinds.conform import conform
+from volcano_py.apiserver.kinds.shapes import DELETE_OPTIONS
 from volcano_py.apiserver.objects import Obj, timestamp
 from volcano_py.apiserver.resources import Resource
 from volcano_py.apiserver.status import StatusError, bad_request, conflict, invalid, unsupported_value

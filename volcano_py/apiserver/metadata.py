@@ -8,7 +8,8 @@ import uuid
 from collections.abc import Callable
 from functools import lru_cache
 
-from volcano_py.apiserver.kinds.shapes import METADATA, conform
+from volcano_py.apiserver.kinds.conform import conform
+from volcano_py.apiserver.kinds.shapes import METADATA
 from volcano_py.apiserver.objects import Obj, timestamp
 from volcano_py.apiserver.status import (
     FieldError,

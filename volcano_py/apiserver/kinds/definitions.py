@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from volcano_py.apiserver.kinds.conform import Shape
 from volcano_py.apiserver.kinds.generic import Strategy, WriteContext
-from volcano_py.apiserver.kinds.shapes import DEFINITION, Shape
+from volcano_py.apiserver.kinds.shapes import DEFINITION
 from volcano_py.apiserver.metadata import label_rule, subdomain_rule
 from volcano_py.apiserver.objects import Obj, timestamp
 from volcano_py.apiserver.status import (

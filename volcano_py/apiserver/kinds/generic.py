@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from volcano_py.apiserver.kinds.shapes import Shape, conform
+from volcano_py.apiserver.kinds.conform import Shape, conform
 from volcano_py.apiserver.metadata import NameRule, subdomain_rule
 from volcano_py.apiserver.objects import Obj
 from volcano_py.apiserver.status import FieldError

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from volcano_py.apiserver.kinds.conform import Shape
 from volcano_py.apiserver.kinds.generic import Strategy, WriteContext
-from volcano_py.apiserver.kinds.shapes import NODE, Shape
+from volcano_py.apiserver.kinds.shapes import NODE
 from volcano_py.apiserver.objects import Obj
 
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from volcano_py.apiserver.kinds.conform import Shape
 from volcano_py.apiserver.kinds.generic import Strategy, WriteContext
 from volcano_py.apiserver.kinds.quantities import negative_errors, quantity
-from volcano_py.apiserver.kinds.shapes import POD, Shape
+from volcano_py.apiserver.kinds.shapes import POD
 from volcano_py.apiserver.objects import Obj, dig
 from volcano_py.apiserver.status import (
     FieldError,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from volcano_py.apiserver.kinds.conform import Shape
 from volcano_py.apiserver.kinds.generic import Strategy, WriteContext
-from volcano_py.apiserver.kinds.shapes import EVENT, NAMESPACE, PLAIN, PRIORITY_CLASS, WORKLOAD, Shape
+from volcano_py.apiserver.kinds.shapes import EVENT, NAMESPACE, PLAIN, PRIORITY_CLASS, WORKLOAD
 from volcano_py.apiserver.metadata import NameRule, label_rule
 from volcano_py.apiserver.objects import Obj
 from volcano_py.apiserver.status import FieldError, forbidden_field, invalid_value, required
