@@ -121,7 +121,7 @@ class FitTest:
         rows = np.flatnonzero(relevant)
         first = slice(0, len(rows))  # most requests are the first rows of the registry; a slice copies nothing
         self._rows: slice | NDArray[np.intp] = first if rows[-1] == len(rows) - 1 else rows
-        # Past 2^50 float64 has no tenths left, and request - EPSILON is the request itself: equal amounts must still fit.
+        # Past 2^50 float64 has no tenths left and request - EPSILON is the request: equal amounts must still fit.
         self._floor = np.minimum(request[rows] - EPSILON, np.nextafter(request[rows], -np.inf))[:, None]
 
     def fits(self, available: Floats) -> Bools:
