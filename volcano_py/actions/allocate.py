@@ -22,7 +22,7 @@ from volcano_py.snapshot.columns import Codes, Rows
 def allocate(ssn: Session) -> None:
     """Run the action."""
     worksheet = _worksheet(ssn)
-    turns = QueueTurns(ssn, np.array(sorted(worksheet), dtype=np.intp))
+    turns = QueueTurns(ssn, np.array(sorted(worksheet), dtype=np.intp), skip_overused=True)
     for queue, row in turns:
         job = ssn.job(row)
         try:

@@ -1,38 +1,54 @@
-"""Let pending jobs in: a job whose minimum the cluster could not give stays out and costs later actions nothing."""
+"""Let pending jobs in: a job whose minimum the cluster could not give stays out and costs later actions nothing.
 
-import numpy as np
+A job without minResources is asked nothing but whether its queue is open. A job that is refused is not asked again in
+the session and does not hold up the next one; its users get an event, once for each new reason (in Volcano one for
+every session).
+"""
 
+from volcano_py.api import keys
+from volcano_py.framework.info import JobInfo, QueueInfo
 from volcano_py.framework.plugin import PluginFailed
 from volcano_py.framework.session import Session
 from volcano_py.framework.turns import QueueTurns
+from volcano_py.model.decisions import RecordEvent
 from volcano_py.model.rejections import Reason
 from volcano_py.model.statuses import PodGroupPhase
 
 
 def enqueue(ssn: Session) -> None:
-    """Ask for every pending job, in order of queues and jobs, whether it may come in.
-
-    A job without minResources is asked nothing but whether its queue is open. A job that is refused is not asked again
-    in this session and does not hold up the next one.
-    """
+    """Ask for every pending job, in order of queues and jobs, whether it may come in."""
     rows = ssn.jobs.present()
     pending = rows[ssn.jobs.phase[rows] == PodGroupPhase.PENDING]
-    for queue, row in QueueTurns(ssn, pending):
+    for queue, row in QueueTurns(ssn, pending, skip_overused=False):
         job = ssn.job(row)
-        if not queue.record.open:
-            text = f'queue "{queue.name}" is {queue.record.state}, not Open: it takes no new job'
-            ssn.blocked[row] = Reason("enqueue", "queue-not-open", text)
-            continue
         try:
-            admitted = job.record.min_resources is None or ssn.job_enqueueable(job)
+            refusal = _refusal(ssn, queue, job)
+            if refusal is None:
+                ssn.enqueue(row)
+                ssn.report.jobs_enqueued += 1
+                ssn.job_enqueued(job)
+                continue
         except PluginFailed as failure:
             ssn.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
-            admitted = False
-        if admitted:
-            ssn.enqueue(row)
-            ssn.report.jobs_enqueued += 1
-    left_out = pending[ssn.jobs.phase[pending] == PodGroupPhase.PENDING]
-    # A Python loop over the jobs that stay out: each is told why.
-    for row in np.sort(left_out).tolist():
-        text = f"PodGroup {ssn.jobs.record(row).key} waits to be enqueued: its minResources are not available"
-        ssn.blocked.setdefault(row, Reason("enqueue", "not-enqueued", text))
+            refusal = Reason("enqueue", "plugin-failed", f"PodGroup {job.key} waits: {failure}")
+        ssn.blocked.setdefault(row, refusal)
+
+
+def _refusal(ssn: Session, queue: QueueInfo, job: JobInfo) -> Reason | None:
+    if not queue.record.open:
+        text = f'queue "{queue.name}" is {queue.record.state}, not Open: it takes no new job'
+        return Reason("enqueue", "queue-not-open", text)
+    if job.record.min_resources is None:
+        return None
+    refusal = ssn.enqueue_refusal(job)
+    if refusal is not None:
+        _tell(ssn, job, refusal.text)
+    return refusal
+
+
+def _tell(ssn: Session, job: JobInfo, text: str) -> None:
+    """Emit an event, unless this is what the job's users were told last."""
+    ssn.refusals[job.key] = text
+    if ssn.memory.refusals.get(job.key) != text:
+        normal, reason = keys.EVENT_NORMAL, keys.EVENT_UNSCHEDULABLE
+        ssn.emit((RecordEvent("PodGroup", *job.key, job.record.uid, normal, reason, text),))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.extension import Vote
 from volcano_py.framework.plugin import PluginFailed
+from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import Floats
 
 
@@ -91,16 +92,27 @@ def largest(points: Points, *args: Any) -> int:
 
 def vote(tiers: Tiers, *args: Any) -> bool:
     """A reject ends it; a tier with a permit ends it; otherwise yes."""
+    return rejection(tiers, *args) is None
+
+
+def rejection(tiers: Tiers, *args: Any) -> Vote | Reason | None:
+    """Return the answer that ended a vote with no, None if it ended with yes; a reason counts as a reject."""
     for tier in tiers:
         permitted = False
         for point in tier:
-            answer = point(*args)
-            if answer == Vote.REJECT:
-                return False
+            answer: Vote | Reason = point(*args)
+            if answer == Vote.REJECT or isinstance(answer, Reason):
+                return answer
             permitted |= answer == Vote.PERMIT
         if permitted:
-            return True
-    return True
+            return None
+    return None
+
+
+def notify(points: Points, *args: Any) -> None:
+    """Tell everybody."""
+    for point in points:
+        point(*args)
 
 
 def total(points: Points, n: int, *args: Any) -> Floats:

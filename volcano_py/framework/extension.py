@@ -84,8 +84,18 @@ class JobEnqueueable(ExtensionPoint):
     switch = "enableJobEnqueued"
 
     @abstractmethod
-    def job_enqueueable(self, job: JobInfo) -> Vote:
-        """Return an opinion."""
+    def job_enqueueable(self, job: JobInfo) -> Vote | Reason:
+        """Return an opinion; a reason is a rejection that users are told of."""
+
+
+class JobEnqueued(ExtensionPoint):
+    """A pending job has been let in, whoever decided it. Rule: everybody is told."""
+
+    switch = "enableJobEnqueued"
+
+    @abstractmethod
+    def job_enqueued(self, job: JobInfo) -> None:
+        """Count the job in."""
 
 
 class JobReady(ExtensionPoint):
@@ -169,6 +179,7 @@ POINTS: tuple[type[ExtensionPoint], ...] = (
     QueueOrder,
     JobValid,
     JobEnqueueable,
+    JobEnqueued,
     JobReady,
     JobPipelined,
     Overused,

@@ -54,7 +54,7 @@ def rejection_of(ssn: "Session", job_row: int, shape_id: int) -> Rejection | Non
     found = ssn.rejections.get(job_row, {}).get(shape_id)
     if found is not None:
         return found
-    reason = not_placeable(ssn.shape_of(shape_id))
+    reason = not_placeable(ssn.shape_of(shape_id)) or ssn.queue_limits.get(ssn.jobs.record(job_row).queue)
     return None if reason is None else Rejection(len(ssn.nodes), blocked=reason)
 
 

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from volcano_py.model.objects import JobKey, JobRecord, QueueRecord
-from volcano_py.model.resources import FitTest, Floats
+from volcano_py.model.resources import PODS_ROW, FitTest, Floats
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import (
     ALLOCATED_STATUSES,
@@ -38,12 +40,19 @@ class TaskInfo:
         """The comparison of this request with what nodes have."""
         return FitTest(self.request)
 
+    @cached_property
+    def asked(self) -> tuple[tuple[int, float], ...]:
+        """Resource row and amount of what is asked for, pods left aside."""
+        rows = [row for row in np.flatnonzero(self.request > 0).tolist() if row != PODS_ROW]
+        return tuple((row, float(self.request[row])) for row in rows)
+
 
 @dataclass(frozen=True, slots=True)
 class QueueInfo:
     """A queue."""
 
     record: QueueRecord
+    row: int = -1  # its place among all queues in order of names
 
     @property
     def name(self) -> str:

@@ -1,5 +1,6 @@
 """What must survive from one cycle to the next, explicitly and serialisably; and what a cycle reports."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from volcano_py.model.objects import JobKey
@@ -12,15 +13,16 @@ class Memory:
 
     cycle: int = 0  # how many cycles there have been
     lineage: str = ""  # names the series of cycles, so that its session ids are unique
+    refusals: Mapping[JobKey, str] = field(default_factory=dict)  # why jobs were not let in, as their users were told
 
     @property
     def session_id(self) -> str:
         """The id of the session that runs on this memory; conditions carry it as their transition id."""
         return f"{self.lineage}-{self.cycle}" if self.lineage else str(self.cycle)
 
-    def next(self) -> "Memory":
+    def next(self, refusals: Mapping[JobKey, str] | None = None) -> "Memory":
         """Return the memory of the next cycle."""
-        return Memory(self.cycle + 1, self.lineage)
+        return Memory(self.cycle + 1, self.lineage, dict(refusals or {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,19 @@ class JobReport:
     min_available: int
     rejections: tuple[Rejection, ...] = ()
     message: str = ""  # why it waits, "" if it does not
+
+
+@dataclass(frozen=True, slots=True)
+class QueueReport:
+    """What a queue has and should have; amounts by resource."""
+
+    weight: int
+    share: float
+    overused: bool
+    allocated: Mapping[str, float]  # promised included
+    request: Mapping[str, float]
+    deserved: Mapping[str, float]
+    inqueue: Mapping[str, float]
 
 
 @dataclass(slots=True)
@@ -46,4 +61,7 @@ class CycleReport:
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration: open, each action, close
     plugin_seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> duration
     jobs: dict[JobKey, JobReport] = field(default_factory=dict)  # jobs that have pending tasks or were placed
+    queues: dict[str, QueueReport] = field(
+        default_factory=dict
+    )  # queues that have jobs, if a plugin divides among them
     failures: list[str] = field(default_factory=list)  # plugins that raised, and what it cost

@@ -17,11 +17,12 @@ from volcano_py.framework.memory import CycleReport, Memory
 from volcano_py.framework.ordering import PendingTasks
 from volcano_py.framework.placement import Placement
 from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.queues import QueueColumns
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.statics import StaticVerdicts
 from volcano_py.framework.tie_order import tie_order
 from volcano_py.model.decisions import Emit
-from volcano_py.model.objects import GroupCondition
+from volcano_py.model.objects import GroupCondition, JobKey
 from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Shape
@@ -54,7 +55,9 @@ class Session:
         self.nodes = snapshot.nodes
         self.tasks = snapshot.tasks
         self.jobs = snapshot.jobs
-        self.queues = {name: QueueInfo(record) for name, record in snapshot.queues.items()}
+        self.queues = {name: QueueInfo(record, row) for row, (name, record) in enumerate(snapshot.queues.items())}
+        self.queue_columns: QueueColumns | None = None  # kept up to date once a plugin asks for it, see track_queues
+        self.memory = memory
         self.now = clock.now
         self.stopwatch = clock.stopwatch
         self.id = memory.session_id
@@ -64,6 +67,8 @@ class Session:
         self.report = CycleReport()
         self.rejections: dict[int, dict[int, Rejection]] = {}  # job row -> shape id -> why its tasks found no node
         self.blocked: dict[int, Reason] = {}  # job row -> why it was not tried at all
+        self.queue_limits: dict[str, Reason] = {}  # queue -> why its other tasks were not tried
+        self.refusals: dict[JobKey, str] = {}  # jobs that plugins did not let in -> why
         self.conditions: dict[int, list[GroupCondition]] = {}  # job row -> conditions to upsert
         self.phases = self.jobs.phase.copy()  # as they were when the session opened
         self.tie_order = tie_order(self.nodes.statics.names, seed)
@@ -90,6 +95,7 @@ class Session:
         self._overused = self._points(extension.Overused, "overused")
         self._allocatable = self._points(extension.Allocatable, "allocatable")
         self._job_enqueueable = self._tiered(extension.JobEnqueueable, "job_enqueueable")
+        self._job_enqueued = self._points(extension.JobEnqueued, "job_enqueued")
         self._job_pipelined = self._tiered(extension.JobPipelined, "job_pipelined")
         self._static_predicates = self._points(extension.StaticPredicate, "static_predicate")
         self.predicates = self._points(extension.Predicate, "predicate")
@@ -147,6 +153,21 @@ class Session:
     def shapes(self) -> list[Shape | None]:
         """Shapes by id; None where an id is free."""
         return self._snapshot.shapes
+
+    @cached_property
+    def total(self) -> Floats:
+        """What all nodes together can give to pods, shape (n_resources,)."""
+        total: Floats = self.nodes.allocatable.sum(axis=1)
+        return total
+
+    def track_queues(self) -> QueueColumns:
+        """Return what queues hold, from now on kept up to date by every statement; to be asked for at session open."""
+        if self.queue_columns is None:
+            if self.journal.checkpoint():
+                raise RuntimeError("queues must be tracked from the opening of the session on")
+            records = tuple(queue.record for queue in self.queues.values())
+            self.queue_columns = QueueColumns(records, self.jobs)
+        return self.queue_columns
 
     def rows_of_job(self, job_row: int) -> Rows:
         """Return the task rows of a job, whatever their status, shape (n_tasks,)."""
@@ -225,6 +246,17 @@ class Session:
     def job_enqueueable(self, job: JobInfo) -> bool:
         """Say whether a pending job may be let in."""
         return combine.vote(self._job_enqueueable, job)
+
+    def enqueue_refusal(self, job: JobInfo) -> Reason | None:
+        """Return why a pending job may not be let in, None if it may."""
+        answer = combine.rejection(self._job_enqueueable, job)
+        if answer is None or isinstance(answer, Reason):
+            return answer
+        return Reason("enqueue", "not-enqueued", f"PodGroup {job.key} waits: a plugin of the configuration rejects it")
+
+    def job_enqueued(self, job: JobInfo) -> None:
+        """Tell the plugins that a pending job has been let in."""
+        combine.notify(self._job_enqueued, job)
 
     def missing(self, job: JobInfo) -> int:
         """Return 0 if what a job holds may be committed, else how many more tasks that takes at the least."""

@@ -58,6 +58,9 @@ class Statement:
             journal.add(ssn.jobs.block, job_row, (job_after - job_before) * len(tasks))
             journal.replace(ssn.tasks.status, tasks, status)
             journal.replace(ssn.tasks.node, tasks, nodes)
+        queues = ssn.queue_columns
+        if queues is not None and (queue_row := queues.row_of_job[job_row]) >= 0:
+            journal.add(queues.taken, queue_row, ssn.task_of(shape_id).request * len(tasks))
         self._operations.append(operation)
 
     def commit(self) -> int:

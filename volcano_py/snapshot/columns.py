@@ -191,6 +191,7 @@ class TaskColumns:
 class JobRules:
     """What PodGroups say about resources and queues; it does not change while a cycle runs."""
 
+    present: Bools  # (n_jobs,), whether there is a PodGroup
     min_resources: Floats  # (n_resources, n_jobs), 0 for what is not named
     has_min_resources: Bools  # (n_jobs,)
     queue: Codes  # (n_jobs,), index into queue_names; of no meaning in a row without a record
@@ -306,7 +307,7 @@ class JobColumns:
 
     def present(self) -> Rows:
         """Return the rows that have a PodGroup, in no particular order."""
-        return np.flatnonzero([record is not None for record in self.records])
+        return np.flatnonzero(self.rules.present if self.rows is None else self.rules.present[self.rows])
 
 
 @dataclass(frozen=True, slots=True)
