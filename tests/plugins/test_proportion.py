@@ -300,7 +300,7 @@ def test_a_task_that_waits_for_its_queue_says_so(pods: int, text: str) -> None:
     messages = cycle(world, CONF).messages
 
     assert len(messages) == 13
-    assert (messages["late-0"], messages["ja-11"]) == (text, text)
+    assert (messages["late-0"], messages["ja-9"]) == (text, text)
 
 
 def test_what_queues_deserve_is_reported() -> None:

@@ -4,12 +4,18 @@ from typing import Final
 
 from volcano_py.framework.plugin import Plugin
 from volcano_py.plugins.binpack import Binpack
+from volcano_py.plugins.conformance import Conformance
+from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.nodeorder import NodeOrdering
+from volcano_py.plugins.overcommit import Overcommit
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.priority import Priority
+from volcano_py.plugins.proportion import Proportion
+from volcano_py.plugins.sla import Sla
 
 PLUGINS: Final[dict[str, type[Plugin]]] = {
-    plugin.name: plugin for plugin in (Binpack, Gang, NodeOrdering, Predicates, Priority)
+    plugin.name: plugin
+    for plugin in (*(Binpack, Conformance, Drf, Gang, NodeOrdering, Overcommit, Predicates, Priority, Proportion, Sla),)
 }
 """Plugin by its name in the conf."""

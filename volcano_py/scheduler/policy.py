@@ -1,6 +1,6 @@
 """From a configuration to what a cycle runs: names become actions and plugin classes, arguments become values."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -16,12 +16,14 @@ from volcano_py.plugins import PLUGINS
 ACTIONS_TO_COME: Final = frozenset({"backfill", "preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
 PLUGINS_TO_COME: Final = frozenset(
     {
-        *("capacity", "cdp", "conformance", "deviceshare", "drf", "extender", "network-topology-aware", "nodegroup"),
-        *("numaaware", "numa-aware", "overcommit", "pdb", "proportion", "rescheduling", "resource-strategy-fit"),
-        *("resourcequota", "sla", "task-topology", "tdm", "usage"),
+        *("capacity", "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numa-aware"),
+        *("numaaware", "pdb", "rescheduling", "resource-strategy-fit", "resourcequota", "task-topology", "tdm"),
+        "usage",
     }
 )
 """What Volcano has and this scheduler does not have yet: named in a conf it is a loud warning, and the rest runs."""
+
+_HIERARCHY: Final = "enableHierarchy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +71,30 @@ def resolve(
         else:
             known = ", ".join(sorted(actions))
             raise ConfError(conf.actions_where, f'actions: nobody knows an action "{action}"; there are: {known}')
+    for tier in conf.tiers:
+        _check_hierarchy(tier, plugins, warnings, missing)
     tiers = tuple(
         tuple(chosen for entry in tier if (chosen := _choose(entry, plugins, warnings, missing)) is not None)
         for tier in conf.tiers
     )
     return Policy(tuple(steps), tiers, tuple(warnings), tuple(missing))
+
+
+def _check_hierarchy(
+    tier: Sequence[PluginConf], plugins: Mapping[str, type[Plugin]], warnings: list[str], missing: list[str]
+) -> None:
+    """Refuse what Volcano refuses, and say of the rest that a hierarchy of queues does not exist here yet."""
+    for entry in tier:
+        if entry.name not in plugins or not entry.enabled(_HIERARCHY):
+            continue
+        if entry.name == "drf" and any(other.name == "proportion" for other in tier):
+            problem = "proportion and drf with hierarchy enabled conflicts: leave one of them out of the tier"
+            raise ConfError(entry.where, problem)
+        missing.append(f"plugin {entry.name}: {_HIERARCHY}")
+        warnings.append(
+            f"{entry.where}: plugin {entry.name}: {_HIERARCHY}: a hierarchy of queues does not exist here yet: "
+            "all queues count as if they stood side by side"
+        )
 
 
 def _choose(

@@ -1,0 +1,54 @@
+"""Shares of queues by weight, in exact fractions and resource by resource, as the rounds are told to users."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+Amounts = Mapping[str, Fraction]
+
+ENOUGH_ROUNDS = 400
+NOTHING = Fraction(1, 10**9)
+
+
+@dataclass
+class Queue:
+    """What a queue is and asks for; a resource that the capability does not name has no limit."""
+
+    weight: int
+    request: Amounts
+    capability: Amounts = field(default_factory=dict)
+    guarantee: Amounts = field(default_factory=dict)
+
+
+def shares(total: Amounts, queues: Mapping[str, Queue]) -> dict[str, dict[str, Fraction]]:
+    """Return what every queue deserves: rounds over what is left, until nothing is left or all are met."""
+    share = {name: {resource: Fraction(0) for resource in total} for name in queues}
+    left, unmet = dict(total), set(queues)
+    guaranteed = {
+        resource: sum((queue.guarantee.get(resource, Fraction(0)) for queue in queues.values()), Fraction(0))
+        for resource in total
+    }
+    for _ in range(ENOUGH_ROUNDS):
+        weight = sum(queues[name].weight for name in unmet)
+        if not weight or all(amount <= NOTHING for resource, amount in left.items() if resource != "pods"):
+            break
+        used = {resource: Fraction(0) for resource in total}
+        for name in sorted(unmet):
+            queue, before = queues[name], share[name]
+            after = {}
+            for resource in total:
+                own = queue.guarantee.get(resource, Fraction(0))
+                most = max(total[resource] - guaranteed[resource], Fraction(0)) + own
+                if resource in queue.capability:
+                    most = min(most, queue.capability[resource])
+                dealt = before[resource] + left[resource] * queue.weight / weight
+                after[resource] = max(min(dealt, most, queue.request.get(resource, Fraction(0))), own)
+                used[resource] += after[resource] - before[resource]
+            share[name] = after
+            satisfied = all(queue.request.get(resource, Fraction(0)) <= amount for resource, amount in after.items())
+            if satisfied or after == before:
+                unmet.discard(name)
+        rest = {resource: max(left[resource] - used[resource], Fraction(0)) for resource in total}
+        # Exact fractions of many rounds would grow without end; a billionth of a unit is far below what is compared.
+        left = {resource: Fraction(round(amount * 10**12), 10**12) for resource, amount in rest.items()}
+    return share

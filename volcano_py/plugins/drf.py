@@ -1,0 +1,39 @@
+"""Drf: dominant resource fairness between the jobs of a queue.
+
+share(job) = max over r of taken_r / total_r
+
+over the resources of which the cluster has any (pods included), with taken = what the job's tasks hold or are promised
+and total = what all nodes can give. The job of the lowest share goes first, asked anew after each of its placements.
+(Volcano: plugins/drf, jobs only; its event handlers keep the same sums that job columns hold here.)
+
+A hierarchy of queues (``enableHierarchy``) does not exist here yet; a configuration that asks for it is told so.
+"""
+
+import numpy as np
+
+from volcano_py.framework.extension import JobOrder
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
+from volcano_py.model.resources import EPSILON, Floats
+from volcano_py.snapshot.columns import JobColumns
+
+
+class Drf(Plugin, JobOrder):
+    """Order jobs by dominant share."""
+
+    name = "drf"
+
+    def on_session_open(self, ssn: Session) -> None:
+        """Lay out what there is to share."""
+        self._rows = np.flatnonzero(ssn.total >= EPSILON)
+        self._total = ssn.total[self._rows]  # (n_shared,)
+
+    def job_order(self, jobs: JobColumns) -> Floats:
+        """Return the dominant share of each job, shape (n_jobs,)."""
+        return dominant_share(jobs.taken[self._rows], self._total)
+
+
+def dominant_share(taken: Floats, total: Floats) -> Floats:
+    """Return the largest part of a resource that somebody holds, from (n_shared, n) of (n_shared,); shape (n,)."""
+    share: Floats = (taken / total[:, None]).max(axis=0, initial=0.0)
+    return share

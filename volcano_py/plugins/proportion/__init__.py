@@ -1,0 +1,5 @@
+"""Shares of the cluster by weight of queues."""
+
+from volcano_py.plugins.proportion.plugin import Proportion
+
+__all__ = ["Proportion"]

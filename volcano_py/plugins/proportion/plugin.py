@@ -1,0 +1,154 @@
+"""Proportion: queues share the cluster by weight.
+
+deserved     found in rounds from weight, request, capability and guarantee (`division`); request = what pending tasks
+             and those that hold resources ask for
+share        max over r of taken_r / deserved_r, over resources of which it deserves any; taken = held or promised
+order        the queue of higher priority first, then that of lower share
+overused     deserved <= taken in every resource, within 0.1: the queue gets nothing more in this session
+allocatable  the queue is open, and taken + request <= deserved in what the task asks for, pods left aside, exactly
+enqueue      the queue is open, and min + taken + reserved - elastic <= capability in what minResources ask for, pods
+             left aside, exactly; reserved and elastic as in `framework.reservations`, capability = what guarantees of
+             other queues leave, cut to the queue's own
+
+Sums over a queue's jobs take every PodGroup of it, whatever its phase. (Volcano: plugins/proportion; differences:
+division never ends short of a share, and a queue without a state counts as open.)
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from volcano_py.framework import reservations
+from volcano_py.framework.extension import Allocatable, JobEnqueueable, JobEnqueued, Overused, QueueOrder, Vote
+from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.memory import QueueReport
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.queues import QueueColumns
+from volcano_py.framework.session import Session
+from volcano_py.model.objects import QueueRecord
+from volcano_py.model.rejections import Reason
+from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, Floats, ResourceRegistry
+from volcano_py.plugins.proportion.division import deserved, real_capability
+
+
+class Proportion(Plugin, QueueOrder, Overused, Allocatable, JobEnqueueable, JobEnqueued):
+    """Weighted shares of queues."""
+
+    name = "proportion"
+
+    def on_session_open(self, ssn: Session) -> None:
+        """Add up what queues ask for and hold, and divide the cluster."""
+        self._ssn = ssn
+        self._queues = queues = ssn.track_queues()
+        limits = _columns(queues, ssn.resources, lambda record: capability(record, ssn.resources))
+        guarantee = _columns(queues, ssn.resources, lambda record: record.guarantee.vector(ssn.resources))
+        weights = np.array([record.weight for record in queues.records], dtype=float)
+        self._capability = real_capability(ssn.total, guarantee, limits)
+        self._request = queues.sums(ssn.jobs.allocated + ssn.jobs.pending)
+        self._deserved = deserved(
+            ssn.total, weights, self._request, self._capability, guarantee, wanting=queues.with_jobs()
+        )
+        self._limits: list[list[float]] = self._deserved.T.tolist()  # by queue; a few plain numbers beat small arrays
+        self._elastic = queues.sums(reservations.elastic(ssn.jobs))
+        self._reserved = queues.sums(reservations.reserved(ssn, whole=False))
+        self._gated = reservations.gated(ssn)
+
+    def queue_order(self, left: QueueInfo, right: QueueInfo) -> float:
+        """Compare priorities, the higher first, then shares, the lower first."""
+        if left.record.priority != right.record.priority:
+            return right.record.priority - left.record.priority
+        return self._share(left.row) - self._share(right.row)
+
+    def overused(self, queue: QueueInfo) -> bool:
+        """Say whether the queue holds what it deserves, of everything."""
+        taken = self._queues.taken[:, queue.row].tolist()
+        return all(limit < held + EPSILON for limit, held in zip(self._limits[queue.row], taken, strict=True))
+
+    def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
+        """Return how many tasks like this one fit into what the queue deserves."""
+        if not queue.record.open:
+            return 0
+        taken = self._queues.taken[:, queue.row].tolist()
+        return room_for(taken, task.asked, self._limits[queue.row], wanted)
+
+    def job_enqueueable(self, job: JobInfo) -> Vote | Reason:
+        """Permit a job that fits into what its queue may have, reject any other."""
+        row = self._queues.row_of_job[job.row]
+        if not self._queues.records[row].open:
+            return Vote.REJECT
+        if job.record.min_resources is None:
+            return Vote.PERMIT
+        asked = self._ssn.jobs.min_resources[:, job.row]
+        need = asked + self._queues.taken[:, row] + self._reserved[:, row] - self._elastic[:, row]
+        over = reservations.over_asked(need, self._capability[:, row], asked)
+        if not over.any():
+            return Vote.PERMIT
+        names = ", ".join(f"insufficient {self._ssn.resources.names[resource]}" for resource in np.flatnonzero(over))
+        return Reason(self.name, "queue-quota", f"queue resource quota insufficient: {names}")
+
+    def job_enqueued(self, job: JobInfo) -> None:
+        """Count what the job will take of its queue."""
+        asked = self._ssn.jobs.min_resources[:, job.row]
+        self._reserved[:, self._queues.row_of_job[job.row]] += np.maximum(asked - self._gated[:, job.row], 0.0)
+
+    def on_session_close(self, ssn: Session) -> None:
+        """Report what queues that have jobs deserve and hold."""
+        names = ssn.resources.names
+        for row in np.flatnonzero(self._queues.with_jobs()).tolist():
+            record = self._queues.records[row]
+            amounts = (self._queues.taken, self._request, self._deserved, self._reserved)
+            allocated, request, due, inqueue = (
+                dict(zip(names, columns[:, row].tolist(), strict=True)) for columns in amounts
+            )
+            ssn.report.queues[record.name] = QueueReport(
+                weight=record.weight,
+                share=self._share(row),
+                overused=self.overused(ssn.queues[record.name]),
+                allocated=allocated,
+                request=request,
+                deserved=due,
+                inqueue=inqueue,
+            )
+
+    def _share(self, row: int) -> float:
+        taken = self._queues.taken[:, row].tolist()
+        return share(taken, self._limits[row])
+
+
+def capability(record: QueueRecord, resources: ResourceRegistry) -> Floats:
+    """Return what a queue says it may have at the most, shape (n_resources,), infinite where it sets no limit.
+
+    Nothing of cpu or memory means no limit (Volcano); of any other resource only not to name it does.
+    """
+    limit = record.capability.vector(resources, missing=np.inf)
+    for row in (CPU_ROW, MEMORY_ROW):
+        if limit[row] <= 0:
+            limit[row] = np.inf
+    return limit
+
+
+def share(taken: Sequence[float], deserved: Sequence[float]) -> float:
+    """Return the largest part of what is deserved that is taken; resources that are not deserved do not count."""
+    return max((held / due for held, due in zip(taken, deserved, strict=True) if due >= EPSILON), default=0.0)
+
+
+def room_for(taken: Sequence[float], asked: Iterable[tuple[int, float]], limit: Sequence[float], wanted: int) -> int:
+    """Return how many requests, at most ``wanted``, can be added to ``taken`` one by one without passing a limit.
+
+    ``asked`` gives row and amount of each resource that counts; a sum equal to its limit is allowed.
+    """
+    for row, amount in asked:
+        held, most = taken[row], limit[row]
+        # Division may be off by one; the comparison itself has the last word.
+        count = min(wanted, int((most - held) // amount))
+        while count < wanted and held + (count + 1) * amount <= most:
+            count += 1
+        while count > 0 and held + count * amount > most:
+            count -= 1
+        wanted = max(0, count)
+    return wanted
+
+
+def _columns(queues: QueueColumns, resources: ResourceRegistry, column: Callable[[QueueRecord], Floats]) -> Floats:
+    amounts = [column(record) for record in queues.records]
+    return np.array(amounts, dtype=float).reshape(len(queues), len(resources)).T

@@ -1,0 +1,89 @@
+"""Sla: no job waits for longer than it was promised.
+
+deadline = creation of the PodGroup + waiting time: its annotation ``volcano.sh/sla-waiting-time`` (or the older
+``sla-waiting-time``), else the argument ``sla-waiting-time``, a duration such as 1h30m.
+
+order      the earlier deadline first, jobs without one last
+enqueue    once the waiting time is over: permit
+pipelined  the same, so that a gang which waited long enough keeps what it was promised although it is incomplete
+
+A permit is worth something only in an earlier tier than that of the plugin that rejects: within a tier and later any
+rejection wins. (Volcano: plugins/sla.)
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from volcano_py.api.duration import DurationError, parse_go_duration
+from volcano_py.conf.arguments import Warn, get_string
+from volcano_py.framework.extension import JobEnqueueable, JobOrder, JobPipelined, Vote
+from volcano_py.framework.info import JobInfo
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
+from volcano_py.model.objects import JobRecord
+from volcano_py.model.resources import Floats
+from volcano_py.snapshot.columns import JobColumns
+
+_WAITING_TIME: Final = "sla-waiting-time"
+_NEVER: Final = sys.float_info.max
+
+
+@dataclass(frozen=True, slots=True)
+class SlaArgs:
+    """How long a job may wait that does not say so itself; None: as long as it takes."""
+
+    waiting_time: float | None = None  # seconds
+
+
+class Sla(Plugin, JobOrder, JobEnqueueable, JobPipelined):
+    """Waiting times."""
+
+    name = "sla"
+    arguments = frozenset({_WAITING_TIME})
+
+    def __init__(self, arguments: SlaArgs | None = None) -> None:
+        self._args = arguments or SlaArgs()
+
+    @classmethod
+    def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> SlaArgs:
+        """Read ``sla-waiting-time`` (none); what is no duration above 0 is left aside."""
+        text = get_string(arguments, _WAITING_TIME, "", warn)
+        if not text:
+            return SlaArgs()
+        try:
+            seconds = parse_go_duration(text)
+        except DurationError as error:
+            warn(f"argument {_WAITING_TIME}: {error}; jobs may wait as long as it takes")
+            return SlaArgs()
+        if seconds <= 0:
+            warn(f"argument {_WAITING_TIME} is {text}, which is not above 0; jobs may wait as long as it takes")
+            return SlaArgs()
+        return SlaArgs(seconds)
+
+    def on_session_open(self, ssn: Session) -> None:
+        """Note the time."""
+        self._now = ssn.now
+
+    def job_order(self, jobs: JobColumns) -> Floats:
+        """Return the deadline of each job, shape (n_jobs,)."""
+        # A Python loop over jobs: waiting times are in their records.
+        return np.array([_NEVER if record is None else self._deadline(record) for record in jobs.records])
+
+    def job_enqueueable(self, job: JobInfo) -> Vote:
+        """Permit a job that has waited long enough."""
+        return self._vote(job)
+
+    def job_pipelined(self, job: JobInfo) -> Vote:
+        """Permit a job that has waited long enough."""
+        return self._vote(job)
+
+    def _vote(self, job: JobInfo) -> Vote:
+        return Vote.PERMIT if self._now >= self._deadline(job.record) else Vote.ABSTAIN
+
+    def _deadline(self, record: JobRecord) -> float:
+        waiting_time = self._args.waiting_time if record.waiting_time is None else record.waiting_time
+        return _NEVER if waiting_time is None else record.creation + waiting_time
