@@ -1,0 +1,59 @@
+"""Area node_selection: choosing among scored nodes. Of its operations one is about this scheduler as it stands now."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from tests.conformance.handlers.scheduler.world import CLOCK
+from tests.conformance.operations import Operation, Outcome, one_of, same
+from tests.conformance.row_files import Case
+from volcano_py.conf.arguments import Warn
+from volcano_py.conf.schema import PluginConf, SchedulerConf, Where
+from volcano_py.framework.extension import NodeOrder
+from volcano_py.framework.info import TaskInfo
+from volcano_py.framework.memory import Memory
+from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.model.decisions import Bind, Decision
+from volcano_py.model.resources import Floats
+from volcano_py.scheduler import resolve, run_cycle
+from volcano_py.snapshot.columns import NodeColumns
+from volcano_py.testing import a_cluster, a_job, a_node
+
+
+class GivenScores(Plugin, NodeOrder):
+    """Scores nodes as its arguments say."""
+
+    name = "given-scores"
+    depends_on = DependsOn.NODE_ALONE
+    arguments = frozenset({"*"})
+
+    def __init__(self, arguments: Mapping[str, float]) -> None:
+        self._scores = arguments
+
+    @classmethod
+    def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> Mapping[str, float]:
+        return arguments
+
+    def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
+        return np.array([self._scores[name] for name in nodes.names])
+
+
+def _best_node(case: Case) -> Outcome:
+    """Let a task that fits everywhere choose among nodes of these scores."""
+    scores = {node: float(score) for score, nodes in case.input.get("scores", {}).items() for node in nodes}
+    here = Where("row", 1)
+    plugin = PluginConf(GivenScores.name, here, arguments=scores)
+    policy = resolve(SchedulerConf("row", ("allocate",), here, ((plugin,),)), {GivenScores.name: GivenScores})
+    binds: list[Bind] = []
+
+    def take(batch: tuple[Decision, ...]) -> None:
+        binds.extend(decision for decision in batch if isinstance(decision, Bind))
+
+    cluster = a_cluster(*(a_node(name) for name in scores), a_job("j", cpu=1))
+    run_cycle(cluster.snapshot(), policy, CLOCK, 0, Memory(), take)
+    node = binds[0].node if binds else None
+    return {"anyOf": node, "score": scores[node] if node is not None else 0.0}
+
+
+OPERATIONS: Final = {"bestNode": Operation(_best_node, {"anyOf": one_of, "score": same}, frozenset({"scores"}))}

@@ -1,0 +1,37 @@
+"""Operation jobOrder of sla: does left come before right, and may left be enqueued?"""
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+
+from tests.conformance.handlers.scheduler.world import open_session
+from tests.conformance.operations import Operation, Outcome, same
+from tests.conformance.row_files import Case
+from volcano_py.framework.ordering import job_sort_keys
+
+_YEAR_ONE: Final = datetime(1, 1, 1, tzinfo=UTC)  # when objects without a creation time were made, in Go
+
+
+def _run(case: Case) -> Outcome:
+    groups = [_pod_group(job) for job in case.input["jobs"]]
+    ssn = open_session(Case(case.operation, {"podGroups": groups}, {}, case.scheduler, case.actions))
+    row_of = {ssn.jobs.record(row).key.name: row for row in ssn.jobs.present().tolist()}
+    left, right = (row_of[job["name"]] for job in case.input["jobs"])
+    left_key, right_key = job_sort_keys(ssn, np.array([left, right]))
+    return {"leftBeforeRight": left_key < right_key, "leftEnqueueable": ssn.job_enqueueable(ssn.job(left))}
+
+
+def _pod_group(job: dict[str, Any]) -> dict[str, Any]:
+    unknown = job.keys() - {"name", "waitingTimeSeconds", "creationTimestamp"}
+    assert not unknown, f"a job has unknown keys: {sorted(unknown)}"
+    annotations = {}
+    if "waitingTimeSeconds" in job:
+        annotations["sla-waiting-time"] = f"{job['waitingTimeSeconds']}s"
+    meta = {"name": job["name"], "creationTimestamp": job.get("creationTimestamp", _YEAR_ONE)}
+    return {"metadata": {**meta, "annotations": annotations}}
+
+
+OPERATION: Final = Operation(
+    _run, {"leftBeforeRight": same, "leftEnqueueable": same}, frozenset({"jobs"}), needs_session=True
+)

@@ -1,0 +1,121 @@
+"""From a row's objects and configuration to a cache, a policy and a session: nothing is defaulted or admitted."""
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+import msgspec
+
+from tests.conformance.operations import NotSupportedError
+from tests.conformance.row_files import NOW, Case
+from volcano_py.api.types import Node, Pod, PodGroup, PriorityClass, Queue
+from volcano_py.cache.cluster import ClusterCache
+from volcano_py.conf.schema import FLAGS, ActionConf, PluginConf, SchedulerConf, Where
+from volcano_py.framework.clock import CycleClock
+from volcano_py.framework.memory import Memory
+from volcano_py.framework.session import Session
+from volcano_py.model.decisions import Decision
+from volcano_py.plugins import PLUGINS
+from volcano_py.runtime.clock import FakeClock
+from volcano_py.scheduler import Policy, resolve
+from volcano_py.snapshot.columns import Snapshot
+from volcano_py.testing import added
+
+OBJECTS: Final[Mapping[str, type[Any]]] = {
+    "priorityClasses": PriorityClass,
+    "queues": Queue,
+    "podGroups": PodGroup,
+    "nodes": Node,
+    "pods": Pod,
+}
+"""What the cache takes, in the order in which it is told."""
+
+TO_COME: Final = {
+    "sharding": "shards of nodes",
+    "pvs": "volumes",
+    "pvcs": "volumes",
+    "storageClasses": "volumes",
+    "ignoreProvisioners": "volumes",
+    "resourceClaims": "resource claims",
+    "resourceSlices": "resource claims",
+    "deviceClasses": "resource claims",
+}
+"""Input that the scheduler does not read yet: a row that has it would be answered without it."""
+
+INPUTS: Final = frozenset({*OBJECTS, *TO_COME})
+CLOCK: Final = CycleClock(now=NOW.timestamp())
+_SCHEDULER: Final = frozenset({"tiers", "configurations", "effectivePlugins", "featureGates"})
+_GATES: Final = {"DynamicResourceAllocation": True}  # what is always as Kubernetes 1.36 has it
+_HERE: Final = Where("row", 1)
+
+
+def load(case: Case) -> Snapshot:
+    """Return the columns of a row's objects."""
+    for key, what in TO_COME.items():
+        if key in case.input:
+            raise NotSupportedError(f"input {key}: the scheduler does not know {what} yet")
+    # Objects name no scheduler and are meant for this one.
+    cache = ClusterCache(scheduler_names=("", "volcano"), clock=FakeClock(NOW))
+    for key, kind in OBJECTS.items():
+        added(cache, *(msgspec.convert(_with_uid(written), kind) for written in case.input.get(key, ())))
+    assert not cache.unreadable()
+    snapshot = cache.snapshot()
+    for shape in snapshot.shapes:
+        if shape is not None and shape.unsupported:
+            raise NotSupportedError(f"a pod has {', '.join(shape.unsupported)}: never placed yet")
+    return snapshot
+
+
+def policy_of(case: Case) -> Policy:
+    """Return the policy of a row: a flag that is absent is off, and only effective plugins are there."""
+    scheduler = case.scheduler or {}
+    unknown = scheduler.keys() - _SCHEDULER
+    assert not unknown, f"scheduler has keys that are not in the format: {sorted(unknown)}"
+    for gate, on in scheduler.get("featureGates", {}).items():
+        if _GATES.get(gate) != on:
+            raise NotSupportedError(f"feature gate {gate} cannot be set to {on}")
+    effective = set(scheduler["effectivePlugins"])
+    tiers = (
+        tuple(_plugin(entry) for entry in tier["plugins"] if entry["name"] in effective) for tier in scheduler["tiers"]
+    )
+    actions = tuple(
+        ActionConf(entry["name"], _HERE, entry.get("arguments", {})) for entry in scheduler.get("configurations", ())
+    )
+    policy = resolve(SchedulerConf("row", case.actions, _HERE, tuple(tiers), actions))
+    if policy.missing:
+        raise NotSupportedError(f"waits for {', '.join(policy.missing)}")
+    return policy
+
+
+def open_session(case: Case, emit: Callable[[tuple[Decision, ...]], None] = lambda batch: None) -> Session:
+    """Open the session of a row and run nothing."""
+    policy = policy_of(case)
+    return Session(
+        snapshot=load(case),
+        tiers=policy.instantiate(),
+        actions=frozenset(policy.action_names),
+        clock=CLOCK,
+        seed=0,
+        memory=Memory(),
+        emit=emit,
+        statics=policy.statics,
+    )
+
+
+def _plugin(entry: Mapping[str, Any]) -> PluginConf:
+    flags = {key: value for key, value in entry.items() if key not in ("name", "arguments")}
+    unknown = flags.keys() - FLAGS
+    assert not unknown, f"plugin {entry['name']} has unknown flags: {sorted(unknown)}"
+    arguments = entry.get("arguments", {})
+    plugin = PLUGINS.get(entry["name"])
+    for key, value in arguments.items():
+        known = plugin is None or any(fnmatchcase(key, pattern) for pattern in plugin.arguments)
+        if not known and value:  # 0 and false switch off what does not exist
+            raise NotSupportedError(f"plugin {entry['name']} does not know the argument {key} yet")
+    return PluginConf(entry["name"], _HERE, {**dict.fromkeys(FLAGS, False), **flags}, arguments)
+
+
+def _with_uid(written: dict[str, Any]) -> dict[str, Any]:
+    """Give an object that names no uid one of its own: to the cache, equal uids are one object."""
+    meta = written["metadata"]
+    return {**written, "metadata": {"uid": f"{meta.get('namespace', '')}/{meta['name']}", **meta}}

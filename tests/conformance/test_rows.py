@@ -1,0 +1,23 @@
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.conftest import OWN_ROWS
+from tests.conformance.exclusions import read_exclusions
+from tests.conformance.handlers import operation_of
+from tests.conformance.row_files import Row, RowsError, read_rows
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    folder = metafunc.config.getoption("--rows", default=None)
+    exclusions = read_exclusions()
+    try:
+        rows = read_rows(Path(folder) if folder else OWN_ROWS)
+    except RowsError as error:
+        raise pytest.UsageError(str(error)) from None
+    metafunc.parametrize("row", [pytest.param(row, id=row.id, marks=exclusions.marks(row)) for row in rows])
+
+
+def test_row(row: Row) -> None:
+    assert not row.unknown, f"the row has keys that are not in the format: {', '.join(row.unknown)}"
+    operation_of(row.area, row.case.operation).check(row.case)

@@ -1,0 +1,146 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.conftest import OWN_ROWS
+from tests.conformance.exclusions import Exclusions, read_exclusions
+from tests.conformance.handlers import AREAS, operation_of
+from tests.conformance.operations import Operation, same
+from tests.conformance.row_files import NOW, Case, Row, RowsError, read_rows
+from volcano_py.model.resource_lists import UNLIMITED
+
+DOUBLE = Operation(lambda case: {"y": case.input["x"] * 2}, {"y": same}, frozenset({"x"}))
+
+
+def a_row(id: str = "area/Test/0", area: str = "area", ignore: str = "") -> Row:
+    return Row(id, area, Case("op", {}, {}), ignore)
+
+
+def a_case(expect: dict[str, Any], scheduler: dict[str, Any] | None = None, **given: Any) -> Case:
+    return Case("double", given, expect, scheduler)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    row = {"id": "a/Test/0", "name": "n", "source": {}, "operation": "op", "input": {}, "expect": {"t": {"$now": 60}}}
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "area.json").write_text(json.dumps({"rows": [row, {**row, "id": "a/Test/1", "extra": 1}]}))
+    return tmp_path
+
+
+def test_the_area_of_a_row_is_the_path_of_its_file(folder: Path) -> None:
+    first, second = read_rows(folder)
+
+    assert (first.area, first.id, first.unknown) == ("deep/area", "a/Test/0", ())
+    assert second.unknown == ("extra",)
+
+
+def test_times_are_relative_to_the_frozen_present(folder: Path) -> None:
+    assert (read_rows(folder)[0].case.expect["t"] - NOW).total_seconds() == 60
+
+
+def test_the_largest_double_is_no_limit(tmp_path: Path) -> None:
+    row = {"id": "r", "operation": "op", "input": {"cpu": [{"$float": "max"}]}, "expect": {}}
+    (tmp_path / "a.json").write_text(json.dumps({"rows": [row]}))
+
+    assert read_rows(tmp_path)[0].case.input == {"cpu": [UNLIMITED]}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param(None, "there are no rows", id="no-file"),
+        pytest.param('{"rows": []}', "there are no rows", id="no-row"),
+        pytest.param('{"about": "x"}', "has no list of rows", id="another-file"),
+        pytest.param("[", "is not JSON", id="not-json"),
+        pytest.param('{"rows": [{"id": "x"}]}', r"rows\[0\] has no 'operation'", id="half-a-row"),
+    ],
+)
+def test_a_folder_without_rows_is_refused(tmp_path: Path, text: str | None, problem: str) -> None:
+    if text is not None:
+        (tmp_path / "a.json").write_text(text)
+
+    with pytest.raises(RowsError, match=problem):
+        read_rows(tmp_path)
+
+
+def test_a_row_passes_if_what_comes_out_is_expected() -> None:
+    DOUBLE.check(a_case({"y": 4}, x=2))
+
+
+@pytest.mark.parametrize(
+    ("case", "problem"),
+    [
+        pytest.param(a_case({"y": 5}, x=2), "4 == 5", id="another-result"),
+        pytest.param(a_case({"y": 4}, x=2, z=1), "input has keys that this operation does not know: z", id="input"),
+        pytest.param(
+            a_case({"y": 4, "w": 1}, x=2), "expect has keys that this operation does not know: w", id="expect"
+        ),
+        pytest.param(a_case({}, x=2), "expects nothing", id="nothing"),
+        pytest.param(a_case({"y": 4}, {"tiers": []}, x=2), "has a scheduler", id="scheduler"),
+    ],
+)
+def test_a_row_fails_if_anything_in_it_is_not_met_or_not_read(case: Case, problem: str) -> None:
+    with pytest.raises(AssertionError, match=problem):
+        DOUBLE.check(case)
+
+
+@pytest.mark.parametrize(
+    ("area", "operation"),
+    [("resources", "cycle"), ("scheduler/allocate", "add"), ("allocate", "cycle"), ("new", "add")],
+)
+def test_an_operation_is_known_only_in_its_area(area: str, operation: str) -> None:
+    with pytest.raises(AssertionError, match="nobody handles"):
+        operation_of(area, operation)
+
+
+@pytest.mark.parametrize(
+    ("row", "marks"),
+    [
+        pytest.param(a_row(), [], id="not-excluded"),
+        pytest.param(a_row("x/Test/1"), [("xfail", {"strict": True, "reason": "later"})], id="by-id"),
+        pytest.param(a_row("x/Test/1/twin"), [("xfail", {"strict": True, "reason": "later"})], id="twin"),
+        pytest.param(a_row("x/Test/10"), [], id="another-id"),
+        pytest.param(a_row(area="new"), [("xfail", {"run": False, "reason": "new thing"})], id="by-area"),
+        pytest.param(a_row(area="new/deep"), [("xfail", {"run": False, "reason": "new thing"})], id="below-an-area"),
+        pytest.param(a_row(area="newer"), [], id="another-area"),
+        pytest.param(
+            a_row("x/Test/1", ignore="empty"), [("skip", {"reason": "the row is useless: empty"})], id="ignored"
+        ),
+    ],
+)
+def test_rows_are_marked_as_the_list_says(row: Row, marks: list[tuple[str, dict[str, Any]]]) -> None:
+    exclusions = Exclusions({"new": "new thing"}, {"x/Test/1": "later"})
+
+    assert [(mark.name, mark.kwargs) for mark in exclusions.marks(row)] == marks
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("- ids: [a]", "an entry has a reason", id="no-reason"),
+        pytest.param("- {reason: r, id: [a]}", "an entry has a reason", id="unknown-key"),
+        pytest.param("- {reason: r, ids: [a]}\n- {reason: s, ids: [a]}", "a is excluded twice", id="twice"),
+    ],
+)
+def test_a_list_of_exclusions_that_says_too_little_or_too_much_is_refused(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    path = tmp_path / "list.yaml"
+    path.write_text(text)
+
+    with pytest.raises(ValueError, match=problem):
+        read_exclusions(path)
+
+
+def test_every_exclusion_names_rows_there_are_and_no_area_that_has_handlers() -> None:
+    rows, exclusions = read_rows(OWN_ROWS), read_exclusions()
+    operations_to_come = {"scheduler/victims"}  # in the format, without a row of ours
+
+    assert exclusions.ids.keys() <= {row.id for row in rows}
+    assert {
+        area for area in exclusions.areas if not any(row.area.startswith(area) for row in rows)
+    } == operations_to_come
+    assert [area for area in AREAS if exclusions.area_reason(area)] == []
