@@ -21,12 +21,14 @@ from volcano_py.framework.memory import JobReport
 from volcano_py.framework.session import Session
 from volcano_py.model.decisions import Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import GroupCondition, JobRecord
-from volcano_py.model.statuses import SCHEDULED_STATUSES, PodGroupPhase, TaskStatus
+from volcano_py.model.statuses import SCHEDULED_STATUSES, PodGroupPhase, TaskStatus, members
 
 _WAITING: Final = (keys.PHASE_UNKNOWN, keys.PHASE_PENDING, keys.PHASE_INQUEUE)
 _FINISHED: Final = [TaskStatus.SUCCEEDED, TaskStatus.FAILED]
 _PAST: Final = list(SCHEDULED_STATUSES)
 _COUNTED: Final = (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+_STILL_WAITING: Final = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]
+"""At the end of a session: what was allocated and not committed belongs to a gang that waits for what terminates."""
 
 
 def write_statuses(ssn: Session) -> None:
@@ -55,7 +57,7 @@ def write_statuses(ssn: Session) -> None:
 
 def report_jobs(ssn: Session) -> None:
     """Put every job that still waits, and why, into the report."""
-    waiting = (ssn.jobs.counts[TaskStatus.PENDING] + ssn.jobs.counts[TaskStatus.PIPELINED]).astype(int)
+    waiting = ssn.jobs.counts[_STILL_WAITING].sum(axis=0).astype(int)
     for row in np.flatnonzero(waiting).tolist():
         if ssn.jobs.records[row] is None:
             continue
@@ -129,7 +131,7 @@ def _event(record: JobRecord, type_: str, reason: str, message: str) -> RecordEv
 def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
     """Return PodScheduled=False for every task that waits and does not say so yet, by job and in task order."""
     changed: list[tuple[tuple[str, ...], SetPodCondition]] = []
-    waiting = np.flatnonzero((ssn.tasks.status == TaskStatus.PENDING) | (ssn.tasks.status == TaskStatus.PIPELINED))
+    waiting = np.flatnonzero(members(tuple(_STILL_WAITING))[ssn.tasks.status])
     texts: dict[tuple[int, int], tuple[str, str]] = {}
     # A Python loop over waiting tasks: each compares one text; most have nothing to write.
     for row in waiting.tolist():
@@ -151,10 +153,10 @@ def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
 
 
 def _attempt_text(ssn: Session, row: int) -> tuple[str, str] | None:
-    """Return the text of a task that had a node in a statement that was not committed."""
+    """Return the text of a task that has or had a node in a statement that was not committed."""
     record = ssn.tasks.record(row)
-    if ssn.tasks.status[row] == TaskStatus.PIPELINED:
-        status, node = TaskStatus.PIPELINED, ssn.nodes.names[int(ssn.tasks.node[row])]
+    if ssn.tasks.status[row] != TaskStatus.PENDING:
+        status, node = TaskStatus(ssn.tasks.status[row]), ssn.nodes.names[int(ssn.tasks.node[row])]
     else:
         attempt = ssn.attempt(row)
         if attempt is None:
