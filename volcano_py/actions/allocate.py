@@ -42,7 +42,9 @@ def _worksheet(ssn: Session) -> dict[int, Rows]:
     for row in np.flatnonzero(ssn.pending.counts()).tolist():
         if ssn.jobs.records[row] is None or row in ssn.blocked:
             continue
-        if ssn.jobs.phase[row] == PodGroupPhase.PENDING:  # only without the enqueue action
+        if ssn.jobs.phase[row] == PodGroupPhase.PENDING:
+            if "enqueue" in ssn.actions:  # wherever it stands in the conf, it alone lets jobs in
+                continue
             ssn.enqueue(row)
         refusal = ssn.job_valid(ssn.job(row))
         if refusal is None:
