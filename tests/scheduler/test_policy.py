@@ -1,0 +1,172 @@
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import pytest
+
+from tests.scheduler.running import DEFAULT, a_policy
+from volcano_py.actions import ACTIONS
+from volcano_py.conf.arguments import Warn, get_int
+from volcano_py.conf.loader import built_in_conf
+from volcano_py.conf.schema import ConfError
+from volcano_py.framework.extension import (
+    JobOrder,
+    JobPipelined,
+    JobReady,
+    JobValid,
+    NodeOrder,
+    Predicate,
+    StaticPredicate,
+)
+from volcano_py.framework.info import TaskInfo
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
+from volcano_py.model.resources import Floats
+from volcano_py.plugins import PLUGINS
+from volcano_py.plugins.binpack import Binpack, BinpackArgs
+from volcano_py.scheduler import resolve
+from volcano_py.scheduler.policy import ACTIONS_TO_COME, PLUGINS_TO_COME
+from volcano_py.snapshot.columns import NodeColumns
+
+
+class Odd(Plugin, NodeOrder):
+    """A plugin that refuses an odd argument."""
+
+    name = "odd"
+    arguments: ClassVar = frozenset({"odd.number", "odd.sizes.*"})
+
+    @classmethod
+    def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> int:
+        number = get_int(arguments, "odd.number", 2, warn)
+        if number % 2:
+            raise ValueError(f"odd.number is {number}: write an even one")
+        return number
+
+    def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
+        raise NotImplementedError
+
+
+def conf(*plugins: str, actions: str = "enqueue, allocate") -> str:
+    return f'actions: "{actions}"\ntiers:\n- plugins:\n' + "".join(f"  - {plugin}\n" for plugin in plugins)
+
+
+def test_names_become_plugins_and_actions_in_the_order_of_the_conf() -> None:
+    policy = a_policy(DEFAULT)
+    tiers = [[type(plugin).name for plugin, _ in tier] for tier in policy.instantiate()]
+
+    assert policy.action_names == ("enqueue", "allocate")
+    assert tiers == [["priority", "gang"], ["predicates", "nodeorder"]]
+    assert (policy.warnings, policy.missing) == ((), ())
+
+
+def test_every_session_has_plugins_of_its_own() -> None:
+    policy = a_policy(DEFAULT)
+    one, other = policy.instantiate(), policy.instantiate()
+
+    assert all(
+        a is not b
+        for first, second in zip(one, other, strict=True)
+        for (a, _), (b, _) in zip(first, second, strict=True)
+    )
+
+
+def test_a_plugin_answers_on_the_points_it_inherits() -> None:
+    (((_, points),),) = a_policy(conf("name: gang")).instantiate()
+
+    assert points == {JobOrder, JobValid, JobReady, JobPipelined}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "switch", "silenced"),
+    [
+        ("gang", "enableJobReady", {JobReady}),
+        ("gang", "enableJobOrder", {JobOrder}),
+        ("gang", "enableJobPipelined", {JobPipelined}),
+        ("predicates", "enablePredicate", {Predicate, StaticPredicate}),
+        ("nodeorder", "enableNodeOrder", {NodeOrder}),
+        ("gang", "enableNodeOrder", set()),
+    ],
+)
+def test_a_switch_silences_a_plugin_on_its_point(plugin: str, switch: str, silenced: set[type]) -> None:
+    (((_, every),),) = a_policy(conf(f"name: {plugin}")).instantiate()
+    (((_, left),),) = a_policy(conf(f"{{name: {plugin}, {switch}: false}}")).instantiate()
+
+    assert every - left == silenced
+
+
+def test_validity_has_no_switch() -> None:
+    switches = ("enableJobReady", "enableJobOrder", "enableJobPipelined", "enablePredicate", "enableJobEnqueued")
+    (((_, left),),) = a_policy(
+        conf(f"{{name: gang, {', '.join(f'{name}: false' for name in switches)}}}")
+    ).instantiate()
+
+    assert left == {JobValid}
+
+
+def test_a_name_nobody_knows_is_an_error_with_its_place() -> None:
+    with pytest.raises(ConfError, match=r'test\.yaml:4: nobody knows a plugin "gangg"; there are: .*gang'):
+        a_policy(conf("name: gangg"))
+    with pytest.raises(
+        ConfError, match=r'test\.yaml:1: actions: nobody knows an action "alocate"; there are: allocate'
+    ):
+        a_policy(conf("name: gang", actions="alocate"))
+
+
+def test_a_name_that_volcano_knows_is_left_out_with_a_warning() -> None:
+    action, plugin = max(ACTIONS_TO_COME), max(PLUGINS_TO_COME)
+    policy = a_policy(conf("name: gang", f"name: {plugin}", actions=f"enqueue, allocate, {action}"))
+
+    assert policy.missing == (f"action {action}", f"plugin {plugin}")
+    assert policy.action_names == ("enqueue", "allocate")
+    assert policy.warnings == (
+        f'action "{action}" does not exist here yet: it is left out, the others run',
+        f'test.yaml:5: plugin "{plugin}" does not exist here yet: it is left out, the others run',
+    )
+
+
+def test_what_is_still_to_come_is_not_here_already() -> None:
+    assert not ACTIONS_TO_COME & set(ACTIONS)
+    assert not PLUGINS_TO_COME & set(PLUGINS)
+
+
+def test_an_argument_nobody_reads_is_a_warning_and_one_of_another_type_too() -> None:
+    policy = a_policy(
+        conf('{name: binpack, arguments: {binpack.weight: "5", binpack.wait: 1, binpack.resources.x: 2}}')
+    )
+
+    assert policy.warnings == (
+        'test.yaml:4: plugin binpack has no argument "binpack.wait": it is ignored',
+        "test.yaml:4: binpack: argument binpack.weight is '5', which is not an integer; the default 1 is used",
+    )
+
+
+def test_arguments_reach_the_plugin_as_it_reads_them() -> None:
+    (((plugin, _),),) = a_policy(conf("{name: binpack, arguments: {binpack.weight: 5, binpack.cpu: 3}}")).instantiate()
+
+    assert isinstance(plugin, Binpack)
+    assert plugin._args == BinpackArgs(5, {"cpu": 3.0, "memory": 1.0})
+
+
+def test_an_argument_with_which_a_plugin_must_not_run_is_an_error_with_its_place() -> None:
+    with pytest.raises(ConfError, match=r"test\.yaml:4: plugin odd: odd\.number is 3: write an even one"):
+        a_policy(conf("{name: odd, arguments: {odd.number: 3}}"), plugins={"odd": Odd})
+
+
+def test_third_parties_bring_plugins_and_actions_in_tables() -> None:
+    def nap(ssn: Session) -> None: ...
+
+    policy = a_policy(
+        conf("{name: odd, arguments: {odd.sizes.x: 1}}", actions="nap"),
+        plugins={**PLUGINS, "odd": Odd},
+        actions={**ACTIONS, "nap": nap},
+    )
+
+    assert policy.actions == (("nap", nap),)
+    assert policy.warnings == ()
+    assert isinstance(policy.instantiate()[0][0][0], Odd)
+
+
+def test_the_built_in_configuration_is_usable() -> None:
+    policy = resolve(built_in_conf())
+
+    assert policy.action_names[:2] == ("enqueue", "allocate")
+    assert all("does not exist here yet" in warning for warning in policy.warnings)

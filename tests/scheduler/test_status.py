@@ -1,0 +1,225 @@
+"""What a cycle writes about jobs and pods that it could not or need not place."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tests.reference.world import Task, World, a_job, a_node, a_shape, a_task, tasks_of
+from tests.scheduler.running import DEFAULT, cycle
+from volcano_py.framework.memory import Memory
+from volcano_py.model.decisions import SetPodGroupStatus
+from volcano_py.model.objects import GroupCondition, JobKey
+from volcano_py.model.statuses import TaskStatus
+
+ONE = a_shape(cpu=1)
+LETTERS = {
+    "P": TaskStatus.PENDING,
+    "D": TaskStatus.BOUND,
+    "R": TaskStatus.RUNNING,
+    "X": TaskStatus.RELEASING,
+    "S": TaskStatus.SUCCEEDED,
+    "F": TaskStatus.FAILED,
+}
+NO_ACTIONS = DEFAULT.replace("enqueue, allocate", "enqueue")
+WITHOUT_GANG_PLUGIN = NO_ACTIONS.replace("  - name: gang\n", "")
+
+
+def members(letters: str) -> tuple[Task, ...]:
+    return tuple(
+        task
+        for index, letter in enumerate(letters)
+        for task in tasks_of("j", 1, ONE, first=index, status=LETTERS[letter], node="n1" if letter in "DRX" else "")
+    )
+
+
+def world(letters: str, **record: object) -> World:
+    return World((a_node("n1", cpu=64),), jobs=(a_job("j", **record),), tasks=members(letters))
+
+
+@pytest.mark.parametrize(
+    ("letters", "minimum", "before", "after"),
+    [
+        pytest.param("", 2, "Inqueue", "Inqueue", id="let-in-and-without-pods"),
+        pytest.param("PP", 2, "Inqueue", "Inqueue", id="let-in-and-waiting"),
+        pytest.param("PP", 2, "Running", "Pending", id="what-ran-and-waits-again-is-pending"),
+        pytest.param("RP", 2, "Running", "Unknown", id="an-incomplete-gang-of-which-some-run"),
+        pytest.param("DD", 2, "Inqueue", "Running", id="all-bound"),
+        pytest.param("RRP", 2, "Running", "Running", id="more-may-wait"),
+        pytest.param("RS", 2, "Running", "Running", id="one-has-ended"),
+        pytest.param("SS", 2, "Running", "Completed", id="all-have-ended"),
+        pytest.param("SF", 2, "Running", "Completed", id="some-have-failed"),
+        pytest.param("SSP", 2, "Running", "Completed", id="the-minimum-has-ended"),
+        pytest.param("F", 2, "Running", "Pending", id="too-few-are-left"),
+        pytest.param("RX", 2, "Running", "Running", id="terminating-on-a-node-counts"),
+        pytest.param("", 0, "Inqueue", "Completed", id="nothing-asked-and-nothing-there"),
+        pytest.param("P", 0, "Inqueue", "Inqueue", id="nothing-asked-but-somebody-waits"),
+        pytest.param("PP", 2, "Dreaming", "Pending", id="a-phase-nobody-knows"),
+    ],
+)
+def test_the_phase_of_a_podgroup(letters: str, minimum: int, before: str, after: str) -> None:
+    found = cycle(world(letters, min_available=minimum, phase=before), NO_ACTIONS)
+    written = found.groups.get("j")
+
+    assert (written.phase if written else before) == after
+
+
+def test_without_gang_nobody_says_that_something_is_incomplete() -> None:
+    found = cycle(world("RP", min_available=2, phase="Running"), WITHOUT_GANG_PLUGIN)
+
+    assert found.groups["j"].phase == "Pending"
+    assert found.groups["j"].conditions == ()
+    assert found.events == []
+
+
+def test_counts_are_written_with_the_phase() -> None:
+    found = cycle(world("RRSF", min_available=2, phase="Running"), NO_ACTIONS)
+
+    status = found.groups["j"]
+    assert (status.job, status.uid) == (JobKey("ns", "j"), "uid-ns-j")
+    assert (status.running, status.succeeded, status.failed) == (2, 1, 1)
+
+
+def written_back(before: World, status: SetPodGroupStatus) -> World:
+    record = before.jobs[0]
+    conditions = {one.type: one for one in record.conditions} | {one.type: one for one in status.conditions}
+    record = replace(
+        record,
+        phase=status.phase,
+        running=status.running,
+        succeeded=status.succeeded,
+        failed=status.failed,
+        conditions=tuple(conditions.values()),
+    )
+    return replace(before, jobs=(record,))
+
+
+@pytest.mark.parametrize("letters", ["", "PP", "RR", "RP", "SS", "RX", "SSP"])
+def test_what_stands_written_is_not_written_again(letters: str) -> None:
+    first = cycle(world(letters, min_available=2, phase="Inqueue"), NO_ACTIONS)
+    state = (
+        written_back(world(letters, min_available=2, phase="Inqueue"), first.groups["j"])
+        if first.groups
+        else world(letters, min_available=2, phase="Inqueue")
+    )
+    again = cycle(state, NO_ACTIONS, memory=Memory(7))
+
+    assert again.groups == {}
+    assert again.events == []
+
+
+def test_the_id_of_a_session_alone_is_no_change() -> None:
+    state = world("RR", min_available=2, phase="Running")
+    ready = GroupCondition("Scheduled", True, "tasks in gang are ready to be scheduled", "", "41")
+    record = replace(state.jobs[0], running=2, conditions=(ready,))
+
+    assert cycle(replace(state, jobs=(record,)), NO_ACTIONS, memory=Memory(99)).decisions == []
+
+
+def test_a_gang_that_becomes_complete_has_an_event_and_one_that_does_not_a_warning() -> None:
+    complete = cycle(world("RR", min_available=2, phase="Inqueue"), NO_ACTIONS)
+    waiting = cycle(world("PP", min_available=2, phase="Inqueue"), NO_ACTIONS)
+
+    assert complete.events == [("j", "Normal", "Scheduled", "pod group is ready")]
+    ((name, type_, reason, message),) = waiting.events
+    assert (name, type_, reason) == ("j", "Warning", "Unschedulable")
+    assert message.startswith("2/2 tasks in gang unschedulable: pod group is not ready, 2 Pending, 2 minAvailable")
+
+
+def test_statuses_are_written_one_batch_per_job_in_order_of_names() -> None:
+    jobs = tuple(a_job(name, namespace=space) for space, name in (("b", "x"), ("a", "z"), ("a", "y")))
+    found = cycle(World(jobs=jobs))
+
+    assert [[one.job for one in batch if isinstance(one, SetPodGroupStatus)] for batch in found.batches] == [
+        [("a", "y")],
+        [("a", "z")],
+        [("b", "x")],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("task", "text"),
+    [
+        pytest.param(
+            a_task("p"), "the pod names no PodGroup: set the annotation scheduling.k8s.io/group-name", id="none"
+        ),
+        pytest.param(
+            a_task("p", job="x"), 'PodGroup "x" does not exist in the namespace of the pod: create it', id="missing"
+        ),
+        pytest.param(
+            a_task("p", a_shape(cpu=1, unsupported=("spec.volumes[d].ephemeral",)), job="j"),
+            "spec.volumes[d].ephemeral: not supported by this scheduler yet, so the pod waits; "
+            "remove it to have the pod placed",
+            id="unsupported",
+        ),
+        pytest.param(
+            a_task("p", a_shape(cpu=99), job="j"), "0/1 nodes are unavailable: 1 Insufficient cpu.", id="too-large"
+        ),
+    ],
+)
+def test_a_pod_that_waits_says_why(task: Task, text: str) -> None:
+    found = cycle(World((a_node("n1"),), jobs=(a_job("j"),), tasks=(task,)))
+
+    assert found.messages == {"p": text}
+    assert found.reasons == {"p": "Unschedulable"}
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        pytest.param(a_task("p", a_shape(cpu=1, gates=("g",)), job="j"), id="gated"),
+        pytest.param(a_task("p", job="j", foreign=True), id="of-another-scheduler"),
+        pytest.param(a_task("p", job="j", status=TaskStatus.RUNNING, node="n1"), id="running"),
+        pytest.param(a_task("p", job="j", status=TaskStatus.RELEASING), id="terminating"),
+        pytest.param(
+            a_task("p", a_shape(cpu=99), job="j", condition="0/1 nodes are unavailable: 1 Insufficient cpu."),
+            id="says-so-already",
+        ),
+    ],
+)
+def test_a_pod_that_does_not_wait_or_says_so_already_is_left_alone(task: Task) -> None:
+    assert cycle(World((a_node("n1"),), jobs=(a_job("j"),), tasks=(task,))).messages == {}
+
+
+def test_conditions_of_pods_are_one_batch_by_job_and_name() -> None:
+    big = a_shape(cpu=99)
+    tasks = (a_task("z", big, job="b"), a_task("y", big, job="b"), a_task("x", big, job="c"), a_task("loose"))
+    found = cycle(World((a_node("n1"),), jobs=(a_job("b"), a_job("c")), tasks=tasks))
+
+    assert list(found.messages) == ["loose", "y", "z", "x"]
+    assert len(found.batches[-1]) == 4
+
+
+@pytest.mark.xfail(
+    strict=True, reason="a best-effort pod waits for backfill, which is not there yet, and is not told so"
+)
+def test_a_best_effort_pod_is_told_that_it_waits_for_backfill() -> None:
+    found = cycle(World((a_node("n1"),), jobs=(a_job("j"),), tasks=(a_task("p", a_shape(), job="j"),)))
+
+    assert "backfill" in found.messages["p"]
+
+
+def test_the_report_has_every_job_that_waits() -> None:
+    state = World(
+        (a_node("n1", cpu=4),),
+        jobs=(a_job("a", min_available=1), a_job("b", min_available=3), a_job("done", min_available=1)),
+        tasks=(
+            *tasks_of("a", 5, ONE),
+            *tasks_of("b", 3, a_shape(cpu=99)),
+            *tasks_of("done", 1, ONE, status=TaskStatus.SUCCEEDED),
+        ),
+    )
+    report = cycle(state).report
+
+    assert set(report.jobs) == {JobKey("ns", "a"), JobKey("ns", "b")}
+    a, b = report.jobs[JobKey("ns", "a")], report.jobs[JobKey("ns", "b")]
+    assert (a.tasks, a.ready, a.min_available) == (5, 4, 1)
+    assert (b.tasks, b.ready, b.min_available) == (3, 0, 3)
+    assert [rejection.message for rejection in b.rejections] == ["0/1 nodes are unavailable: 1 Insufficient cpu."]
+    assert b.message.startswith("pod group is not ready")
+    assert (report.tasks_placed, report.jobs_committed, report.jobs_discarded, report.pending_tasks) == (4, 4, 0, 4)
+
+
+def test_nothing_to_do_decides_nothing() -> None:
+    assert cycle(World()).decisions == []
+    assert Counter(type(one).__name__ for one in cycle(World((a_node("n1"),))).decisions) == {}
