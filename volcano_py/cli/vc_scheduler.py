@@ -10,9 +10,11 @@ from typing import Any, Final, TypeVar
 
 import prometheus_client
 import structlog
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 
 import volcano_py
 from volcano_py.api import keys
+from volcano_py.cli.volcano_flags import add_volcano_flags, left_aside, parse_boolean, with_dashes
 from volcano_py.conf.loader import built_in_conf, load_conf
 from volcano_py.conf.schema import ConfError
 from volcano_py.daemon.daemon import SchedulerDaemon
@@ -34,8 +36,16 @@ _MISUSED: Final = 2  # as argparse exits
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the scheduler until it is told to end; return the exit code."""
-    flags = _parser().parse_args(arguments)
+    parser = scheduler_parser()
+    flags = parser.parse_args(with_dashes(sys.argv[1:] if arguments is None else arguments))
+    try:
+        warnings = left_aside(flags, os.environ)
+        _check(flags)
+    except OptionError as error:
+        parser.error(str(error))
     configure_logging(flags.log_level, flags.log_format)
+    for warning in warnings:
+        log.warning("a flag of Volcano has no meaning here", flag=warning)
     # A creation time per series is of no use and doubles the output.
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
     try:
@@ -57,7 +67,7 @@ async def _run(flags: argparse.Namespace, policy: Policy) -> tuple[int, bool]:
     with shutdown_on_signals(shutdown):
         try:
             credentials = await load_credentials(server=flags.master or None, kubeconfig=flags.kubeconfig or None)
-            code = await SchedulerDaemon(credentials, policy, _options(flags)).run(shutdown)
+            code = await SchedulerDaemon(credentials, policy, _options(flags), registry=_registry()).run(shutdown)
         except (CredentialsError, AddressInUse, OSError) as error:
             log.error("the scheduler cannot start", problem=str(error))
             return _MISUSED, False
@@ -78,14 +88,33 @@ def _policy(path: str) -> Policy:
 
 def _options(flags: argparse.Namespace) -> DaemonOptions:
     return DaemonOptions(
-        scheduler_name=flags.scheduler_name,
+        scheduler_name=flags.scheduler_name[-1].rpartition(",")[2] if flags.scheduler_name else keys.SCHEDULER_NAME,
         default_queue=flags.default_queue,
         seed=flags.seed,
         period_s=flags.schedule_period,
-        metrics_address=flags.listen_address,
-        health_address=flags.healthz_address,
+        metrics_address=flags.listen_address if flags.enable_metrics else None,
+        health_address=flags.healthz_address if flags.enable_healthz else None,
         freeze_garbage=True,
     )
+
+
+def _check(flags: argparse.Namespace) -> None:
+    """Refuse flags that do not go together."""
+    names = [name for text in flags.scheduler_name or () for name in text.split(",")]
+    if len(set(names)) > 1:
+        raise OptionError(f"--scheduler-name: one name is served, not {', '.join(names)}: run a scheduler for each")
+    if flags.disable_default_scheduler_config and not flags.scheduler_conf:
+        raise OptionError(
+            "--disable-default-scheduler-config: without the built-in configuration, --scheduler-conf is needed"
+        )
+
+
+def _registry() -> CollectorRegistry:
+    """Return a registry with what Prometheus expects of every process."""
+    registry = CollectorRegistry()
+    for collector in (ProcessCollector, PlatformCollector):
+        collector(registry=registry)
+    return registry
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -98,10 +127,15 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
-def _parser() -> argparse.ArgumentParser:
+def scheduler_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
-        prog="vc-scheduler", description="A batch scheduler for Kubernetes.", allow_abbrev=False
+        prog="vc-scheduler",
+        description="A batch scheduler for Kubernetes.",
+        epilog="Volcano's other flags are accepted with a warning, or refused with the way out: see docs/flags.md.",
+        allow_abbrev=False,
     )
+    add_volcano_flags(parser)
     add: Any = parser.add_argument
     add("--version", action="version", version=f"volcano_py {volcano_py.__version__}")
     add(
@@ -111,8 +145,20 @@ def _parser() -> argparse.ArgumentParser:
         help="how to reach the API server (default: as kubectl, or as a pod)",
     )
     add("--master", default="", metavar="URL", help="address of the API server; replaces the one of the kubeconfig")
-    add("--scheduler-name", default=keys.SCHEDULER_NAME, help="pods that name it are ours (default: %(default)s)")
+    add(
+        "--scheduler-name",
+        action="append",
+        metavar="NAME",
+        help=f"pods that name it are ours (default: {keys.SCHEDULER_NAME})",
+    )
     add("--scheduler-conf", default="", metavar="FILE", help="actions and plugins (default: Volcano's built-in ones)")
+    switch: dict[str, Any] = {"nargs": "?", "const": True, "type": _flag(parse_boolean), "metavar": "true|false"}
+    add(
+        "--disable-default-scheduler-config",
+        **switch,
+        default=False,
+        help="do not start without --scheduler-conf (default: false)",
+    )
     add(
         "--schedule-period",
         type=_flag(_period),
@@ -135,6 +181,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="HOST:PORT",
         help="where /healthz and /readyz are served (default: %(default)s)",
     )
+    add("--enable-metrics", **switch, default=True, help="serve metrics (default: true)")
+    add("--enable-healthz", **switch, default=True, help="serve /healthz and /readyz (default: true)")
     add("--seed", type=int, default=0, help="chooses among nodes of equal score (default: %(default)s)")
     add("--log-level", choices=LEVELS, default="info", help="default: %(default)s")
     add("--log-format", choices=FORMATS, default="console", help="default: %(default)s")

@@ -1,0 +1,174 @@
+"""Volcano's command line: every flag has its answer, in the code as in docs/flags.md."""
+
+import argparse
+
+import pytest
+
+from tests.packaging.pages import DOCS, rows
+from volcano_py.cli.vc_scheduler import main, scheduler_parser
+from volcano_py.cli.volcano_flags import (
+    VOLCANO_FLAGS,
+    VOLCANO_VARIABLES,
+    VolcanoFlag,
+    left_aside,
+    with_dashes,
+)
+from volcano_py.runtime.options import OptionError
+
+PAGE = DOCS / "flags.md"
+
+# Volcano's own list, by area. klog's flags are written with dashes.
+VOLCANOS = """
+    master kubeconfig ca-cert-file tls-cert-file tls-private-key-file scheduler-name scheduler-conf schedule-period
+    resync-period default-queue version listen-address healthz-address enable-healthz enable-metrics enable-pprof
+    priority-class kube-api-qps kube-api-burst minimum-feasible-nodes minimum-percentage-nodes-to-find
+    percentage-nodes-to-find plugins-dir csi-storage node-selector cache-dumper cache-dump-dir node-worker-threads
+    gate-removal-worker-num ignored-provisioners resource-sync-timeout disable-default-scheduler-config
+    scheduler-sharding-mode scheduler-sharding-name lock-object-namespace log-flush-frequency feature-gates
+    leader-elect leader-elect-lease-duration leader-elect-renew-deadline leader-elect-retry-period
+    leader-elect-resource-lock leader-elect-resource-name leader-elect-resource-namespace
+    v vmodule logtostderr alsologtostderr stderrthreshold log-dir log-file log-file-max-size log-backtrace-at
+    skip-headers skip-log-headers add-dir-header one-output
+"""
+VARIABLES = "BATCH_BIND_NUM MULTI_SCHEDULER_ENABLE SCHEDULER_POD_NAME SCHEDULER_NUM PANIC_ON_ERROR DEBUG_SOCKET_DIR"
+
+
+def judged(*arguments: str, **environment: str) -> list[str]:
+    return left_aside(scheduler_parser().parse_args(with_dashes(arguments)), environment)
+
+
+def implemented() -> set[str]:
+    """Return the flags that `--help` shows."""
+    return {
+        action.option_strings[-1]
+        for action in scheduler_parser()._actions
+        if action.help != argparse.SUPPRESS and action.option_strings
+    }
+
+
+def an_argument(flag: VolcanoFlag, value: str) -> str:
+    return f"-v={value}" if flag.name == "v" else f"--{flag.name}={value}"
+
+
+def test_every_flag_of_volcano_is_known():
+    known = {name.lstrip("-") for action in scheduler_parser()._actions for name in action.option_strings}
+
+    assert set(VOLCANOS.split()) - known == set()
+    assert {variable.name for variable in VOLCANO_VARIABLES} == set(VARIABLES.split())
+
+
+def test_no_flag_is_both_implemented_and_left_aside():
+    assert implemented() & {f"--{flag.name}" for flag in VOLCANO_FLAGS} == set()
+
+
+def test_the_page_lists_what_help_shows_and_no_more():
+    of_volcano = {cells[0].strip("`") for cells in rows(PAGE, "Implemented")}
+    ours = {cells[0].strip("`") for cells in rows(PAGE, "Not in Volcano")}
+
+    assert of_volcano | ours == implemented()
+    assert of_volcano == {name for name in implemented() if name[2:] in VOLCANOS.split()}
+
+
+@pytest.mark.parametrize(
+    ("section", "flags"),
+    [
+        ("Accepted with a warning, or refused", VOLCANO_FLAGS),
+        ("Environment variables of Volcano", VOLCANO_VARIABLES),
+    ],
+)
+def test_the_page_says_of_each_flag_what_the_program_says(section: str, flags: tuple[VolcanoFlag, ...]):
+    shown = {
+        cells[0].strip("`").lstrip("-"): (cells[1], cells[2].strip("`"), cells[3]) for cells in rows(PAGE, section)
+    }
+
+    assert shown == {
+        flag.name: (
+            "refused" if flag.refused else "warning",
+            "empty" if flag.as_here == "" else flag.as_here or "",
+            flag.meaning,
+        )
+        for flag in flags
+    }
+
+
+@pytest.mark.parametrize("flag", VOLCANO_FLAGS, ids=lambda flag: flag.name)
+def test_a_flag_of_volcano_is_warned_about_or_refused_with_its_meaning(flag: VolcanoFlag):
+    value = {"true": "false", "false": "true"}.get(flag.as_here or "", "true") if flag.boolean else "7"
+
+    if flag.refused:
+        with pytest.raises(OptionError) as refusal:
+            judged(an_argument(flag, value))
+        text = str(refusal.value)
+    else:
+        (text,) = judged(an_argument(flag, value))
+
+    assert f"{flag.name}={value}: {flag.meaning}" in text
+
+
+@pytest.mark.parametrize(
+    "flag", [flag for flag in VOLCANO_FLAGS if flag.as_here is not None], ids=lambda flag: flag.name
+)
+def test_a_value_that_asks_for_what_is_anyway_is_accepted_in_silence(flag: VolcanoFlag):
+    assert judged(an_argument(flag, flag.as_here or "")) == []
+
+
+def test_a_boolean_flag_alone_is_true():
+    assert judged("--enable-pprof") == judged("--enable-pprof=T")
+    assert "--enable-pprof=true" in judged("--enable-pprof")[0]
+
+
+def test_underscores_are_dashes_in_names_and_not_in_values():
+    flags = scheduler_parser().parse_args(with_dashes(["--scheduler_conf=/etc/my_conf", "--log_dir", "/a_b"]))
+
+    assert (flags.scheduler_conf, flags.volcano_log_dir) == ("/etc/my_conf", ["/a_b"])
+
+
+def test_the_arguments_of_volcanos_own_deployment_are_accepted():
+    arguments = [
+        "--logtostderr",
+        "--scheduler-conf=/volcano.scheduler/volcano-scheduler.conf",
+        "--enable-healthz=true",
+        "--enable-metrics=true",
+        "--leader-elect=false",
+        "--kube-api-qps=2000",
+        "--kube-api-burst=2000",
+        "--schedule-period=1s",
+        "--node-worker-threads=20",
+        "-v=3",
+    ]
+
+    warned = [warning.partition("=")[0] for warning in judged(*arguments, DEBUG_SOCKET_DIR="/tmp/klog-socks")]
+
+    assert warned == [
+        "--kube-api-qps",
+        "--kube-api-burst",
+        "--node-worker-threads",
+        "-v",
+        "environment variable DEBUG_SOCKET_DIR",
+    ]
+
+
+def test_a_division_of_pods_by_environment_is_refused():
+    assert judged(MULTI_SCHEDULER_ENABLE="false") == []
+    with pytest.raises(OptionError, match="MULTI_SCHEDULER_ENABLE"):
+        judged(MULTI_SCHEDULER_ENABLE="true")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        pytest.param(["--plugins-dir=/x"], "--plugins-dir=/x: plugins compiled for Volcano", id="volcanos"),
+        pytest.param(["--enable-pprof=maybe"], "'maybe' is neither true nor false", id="no-truth-value"),
+        pytest.param(["--scheduler-name=a", "--scheduler-name=b"], "one name is served, not a, b", id="two-names"),
+        pytest.param(["--disable-default-scheduler-config"], "--scheduler-conf is needed", id="no-conf"),
+        pytest.param(["--no-such-flag"], "unrecognized arguments: --no-such-flag", id="nobodys"),
+    ],
+)
+def test_what_is_refused_ends_the_process_with_code_2_and_says_why(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], problem: str
+):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+
+    assert end.value.code == 2
+    assert problem in capsys.readouterr().err

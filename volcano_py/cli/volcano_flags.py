@@ -1,0 +1,193 @@
+"""Flags and environment variables of Volcano's scheduler that are not implemented here: what each comes to.
+
+A command line written for Volcano either runs, with a warning for what has no meaning here, or is refused with the way
+out where leaving the flag aside would do something else than was asked for. `docs/flags.md` shows this table; a flag
+that becomes implemented leaves it.
+"""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from volcano_py.runtime.options import OptionError
+
+TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+class VolcanoFlag(NamedTuple):
+    """One flag that exists for Volcano's sake."""
+
+    name: str  # without dashes
+    meaning: str  # what it comes to here, and what to do
+    refused: bool = False  # else a warning
+    boolean: bool = False  # written --flag or --flag=true
+    as_here: str | None = None  # the value that asks for what happens here anyway: accepted in silence
+
+
+_NO_SAMPLING: Final = "every node is looked at, whatever their number: leave it out"
+_ADAPTIVE: Final = "the number of requests under way follows the API server's answers: leave it out"
+_NO_ELECTION: Final = "there is no leader election yet, so it has no effect"
+_NO_DUMP: Final = (
+    "there is no dump of the cache, and SIGUSR1 and SIGUSR2 end the process; read /metrics and the conditions"
+)
+_NO_VOLUMES: Final = "pods with volume claims are not placed yet, so it has no effect"
+_NO_TLS: Final = "health is served over plain HTTP only: leave it out and use scheme HTTP in probes"
+_PLAIN_LOGS: Final = "logs go to standard error; use --log-level and --log-format"
+
+VOLCANO_FLAGS: Final = (
+    VolcanoFlag("ca-cert-file", _NO_TLS, refused=True, as_here=""),
+    VolcanoFlag("tls-cert-file", _NO_TLS, refused=True, as_here=""),
+    VolcanoFlag("tls-private-key-file", _NO_TLS, refused=True, as_here=""),
+    VolcanoFlag("resync-period", "watches that break are listed anew; there is no resync besides", as_here="0"),
+    VolcanoFlag("enable-pprof", "there is no pprof; use py-spy on the process", boolean=True, as_here="false"),
+    VolcanoFlag(
+        "priority-class",
+        "PriorityClasses are always read: leave it out, and the plugin priority out of the configuration",
+        refused=True,
+        boolean=True,
+        as_here="true",
+    ),
+    VolcanoFlag("kube-api-qps", _ADAPTIVE),
+    VolcanoFlag("kube-api-burst", _ADAPTIVE),
+    VolcanoFlag("minimum-feasible-nodes", _NO_SAMPLING),
+    VolcanoFlag("minimum-percentage-nodes-to-find", _NO_SAMPLING),
+    VolcanoFlag("percentage-nodes-to-find", _NO_SAMPLING, as_here="100"),
+    VolcanoFlag(
+        "plugins-dir",
+        "plugins compiled for Volcano cannot be loaded: write them in Python (docs/plugins.md) and leave it out",
+        refused=True,
+        as_here="",
+    ),
+    VolcanoFlag("csi-storage", _NO_VOLUMES, boolean=True, as_here="false"),
+    VolcanoFlag("ignored-provisioners", _NO_VOLUMES, as_here=""),
+    VolcanoFlag(
+        "node-selector",
+        "all nodes of the cluster are used: leave it out, and keep pods away from the others with taints",
+        refused=True,
+        as_here="",
+    ),
+    VolcanoFlag("cache-dumper", _NO_DUMP, boolean=True, as_here="false"),
+    VolcanoFlag("cache-dump-dir", _NO_DUMP),
+    VolcanoFlag("node-worker-threads", "watch events are counted by one loop, without workers: leave it out"),
+    VolcanoFlag("gate-removal-worker-num", "scheduling gates are never lifted by this scheduler: leave it out"),
+    VolcanoFlag(
+        "resource-sync-timeout", "the start waits for its first lists as long as they take, and /readyz says so"
+    ),
+    VolcanoFlag(
+        "scheduler-sharding-mode",
+        "nodes cannot be divided among schedulers: run one scheduler and leave it out",
+        refused=True,
+        as_here="none",
+    ),
+    VolcanoFlag("scheduler-sharding-name", "nodes are not divided among schedulers, so it has no effect"),
+    VolcanoFlag(
+        "leader-elect",
+        "there is no leader election yet: run one replica, with the strategy Recreate, and --leader-elect=false",
+        refused=True,
+        boolean=True,
+        as_here="false",
+    ),
+    VolcanoFlag("leader-elect-lease-duration", _NO_ELECTION),
+    VolcanoFlag("leader-elect-renew-deadline", _NO_ELECTION),
+    VolcanoFlag("leader-elect-retry-period", _NO_ELECTION),
+    VolcanoFlag("leader-elect-resource-lock", _NO_ELECTION),
+    VolcanoFlag("leader-elect-resource-name", _NO_ELECTION),
+    VolcanoFlag("leader-elect-resource-namespace", _NO_ELECTION),
+    VolcanoFlag("lock-object-namespace", _NO_ELECTION),
+    VolcanoFlag("feature-gates", "there are no feature gates; the configuration says what runs", as_here=""),
+    VolcanoFlag("log-flush-frequency", "every log line is written at once"),
+    VolcanoFlag("v", "verbosity has names here: use --log-level=debug for more, warning for less"),
+    VolcanoFlag("vmodule", _PLAIN_LOGS),
+    VolcanoFlag("logtostderr", _PLAIN_LOGS, boolean=True, as_here="true"),
+    VolcanoFlag("alsologtostderr", _PLAIN_LOGS, boolean=True),
+    VolcanoFlag("stderrthreshold", _PLAIN_LOGS),
+    VolcanoFlag("log-dir", _PLAIN_LOGS, as_here=""),
+    VolcanoFlag("log-file", _PLAIN_LOGS, as_here=""),
+    VolcanoFlag("log-file-max-size", _PLAIN_LOGS),
+    VolcanoFlag("log-backtrace-at", _PLAIN_LOGS),
+    VolcanoFlag("skip-headers", _PLAIN_LOGS, boolean=True),
+    VolcanoFlag("skip-log-headers", _PLAIN_LOGS, boolean=True),
+    VolcanoFlag("add-dir-header", _PLAIN_LOGS, boolean=True, as_here="false"),
+    VolcanoFlag("one-output", _PLAIN_LOGS, boolean=True),
+)
+"""In the order of Volcano's own list."""
+
+VOLCANO_VARIABLES: Final = (
+    VolcanoFlag("BATCH_BIND_NUM", "binds go out as soon as they are decided, not in batches"),
+    VolcanoFlag(
+        "MULTI_SCHEDULER_ENABLE",
+        "pods cannot be divided among schedulers: run one scheduler for each scheduler name, and unset it",
+        refused=True,
+        boolean=True,
+        as_here="false",
+    ),
+    VolcanoFlag("SCHEDULER_POD_NAME", "pods are not divided among schedulers, so it has no effect"),
+    VolcanoFlag("SCHEDULER_NUM", "pods are not divided among schedulers, so it has no effect"),
+    VolcanoFlag("PANIC_ON_ERROR", "sums that do not add up never end the process", boolean=True, as_here="false"),
+    VolcanoFlag("DEBUG_SOCKET_DIR", "there is no socket that changes the log level; use --log-level", as_here=""),
+)
+"""Environment variables, read the same way."""
+
+
+def add_volcano_flags(parser: argparse.ArgumentParser) -> None:
+    """Let a parser accept Volcano's flags; `--help` leaves them to the documentation."""
+    add: Any = parser.add_argument
+    for flag in VOLCANO_FLAGS:
+        names = ("-v", "--v") if flag.name == "v" else (f"--{flag.name}",)
+        several = {"nargs": "?", "const": "true"} if flag.boolean else {}
+        add(*names, action="append", dest=_dest(flag), help=argparse.SUPPRESS, **several)
+
+
+def with_dashes(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with ``--log_dir`` written ``--log-dir``: Volcano takes both."""
+    found: list[str] = []
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        found.append(f"{name.replace('_', '-')}{equals}{value}" if name.startswith("--") else argument)
+    return found
+
+
+def left_aside(flags: argparse.Namespace, environment: Mapping[str, str]) -> list[str]:
+    """Return a warning for each of Volcano's flags that was given and has no meaning here.
+
+    Raises OptionError for one that asks for something this scheduler would not do.
+    """
+    warnings: list[str] = []
+    for flag in VOLCANO_FLAGS:
+        dashes = "-" if flag.name == "v" else "--"
+        warnings += _judge(flag, f"{dashes}{flag.name}", getattr(flags, _dest(flag)) or ())
+    for variable in VOLCANO_VARIABLES:
+        if environment.get(variable.name):
+            warnings += _judge(variable, f"environment variable {variable.name}", (environment[variable.name],))
+    return warnings
+
+
+def parse_boolean(text: str) -> bool:
+    """Read a truth value as Go's flags do."""
+    if text in TRUE | FALSE:
+        return text in TRUE
+    raise OptionError(f"{text!r} is neither true nor false")
+
+
+def _judge(flag: VolcanoFlag, shown: str, values: Iterable[str]) -> list[str]:
+    given = [_plain(flag, shown, value) for value in values]
+    if all(value == flag.as_here for value in given):
+        return []
+    text = f"{shown}={given[-1]}: {flag.meaning}"
+    if flag.refused:
+        raise OptionError(text)
+    return [text]
+
+
+def _plain(flag: VolcanoFlag, shown: str, value: str) -> str:
+    if not flag.boolean:
+        return value
+    try:
+        return "true" if parse_boolean(value) else "false"
+    except OptionError as error:
+        raise OptionError(f"{shown}: {error}") from error
+
+
+def _dest(flag: VolcanoFlag) -> str:
+    return "volcano_" + flag.name.replace("-", "_")
