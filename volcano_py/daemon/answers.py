@@ -1,12 +1,11 @@
 """What became of binds: told to the cache, to the pod, to the PodGroup and to the operators."""
 
-from typing import Final
-
 import structlog
 
 from volcano_py.api import keys
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.daemon import announcements
+from volcano_py.effects.complaints import Complaints
 from volcano_py.effects.conditions import PodConditionWriter
 from volcano_py.effects.events import EventRecorder
 from volcano_py.effects.gate import BindGate
@@ -16,8 +15,6 @@ from volcano_py.model.decisions import Bind, SetPodCondition
 from volcano_py.runtime.clock import Clock
 
 log = structlog.get_logger()
-
-_COMPLAIN_EVERY_S: Final = 1.0
 
 
 class BindAnswers:
@@ -39,8 +36,7 @@ class BindAnswers:
         self._events = events
         self._metrics = metrics
         self._clock = clock
-        self._complained_at = float("-inf")
-        self._silent = 0  # failed gangs since the last complaint
+        self._complaints = Complaints("binds failed", clock)
 
     def sending(self, bind: Bind) -> None:
         """Note that a request goes out."""
@@ -73,9 +69,4 @@ class BindAnswers:
         event = announcements.gang_failed(outcome, record.uid if record is not None else "")
         if record is not None:
             self._events.record(event)
-        now = self._clock.monotonic()
-        if now - self._complained_at < _COMPLAIN_EVERY_S:
-            self._silent += 1
-            return
-        log.warning("binds failed", job=str(outcome.job), problem=event.message, other_gangs=self._silent)
-        self._complained_at, self._silent = now, 0
+        self._complaints.tell(job=str(outcome.job), problem=event.message)

@@ -72,6 +72,7 @@ class CycleLoop:
         self._changed = asyncio.Event()
         self._running_since: float | None = None
         self._stopped = False
+        self._broken: Exception | None = None  # what went wrong with a decision on its way out
         self.cycles = 0
         """How many cycles have ended."""
         cache.on_change(self._on_change)
@@ -118,6 +119,9 @@ class CycleLoop:
     async def _next(self) -> str:
         """Wait until a cycle is due and return why."""
         while not self._stopped:
+            if self._broken is not None:
+                # Decisions are half taken in: only a restart makes the picture of the cluster right again.
+                raise self._broken
             self._changed.clear()
             now = self._clock.monotonic()
             if self._not_before > now:
@@ -136,9 +140,9 @@ class CycleLoop:
 
     async def _cycle(self, why: str) -> None:
         started = self._running_since = self._clock.monotonic()
-        token, snapshot = self._cache.token, self._cache.snapshot()
-        taken = self._clock.monotonic()
         try:
+            token, snapshot = self._cache.token, self._cache.snapshot()
+            taken = self._clock.monotonic()
             report = await self._decider.decide(snapshot, partial(self._emit, asyncio.get_running_loop(), token))
         except Exception:
             pause_s = self._failures.next()
@@ -168,5 +172,9 @@ class CycleLoop:
             if binds:
                 self._gate.leave(binds)
             return
-        if not self._deliver(batch, token):
-            self.wake("refused")
+        try:
+            if not self._deliver(batch, token):
+                self.wake("refused")
+        except Exception as error:  # noqa: BLE001 - raised by `run`: out of here it would only be logged by the loop
+            self._broken = error
+            self._changed.set()

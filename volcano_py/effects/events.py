@@ -25,6 +25,7 @@ _TIMEOUT_S: Final = 10.0
 _REMEMBERED: Final = 4096  # events whose repeats are counted on them
 _REPEATS_WITHIN_S: Final = 600.0  # later ones are events of their own, as events live for an hour
 _LONGEST: Final = 1024  # characters of a message that the API server accepts
+_LONGEST_NAME: Final = 230  # of 253, so that a number fits behind it
 _API_VERSIONS: Final[Mapping[str, str]] = {
     "PodGroup": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
     "Queue": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
@@ -127,7 +128,7 @@ class EventRecorder:
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"namespace": namespace, "name": f"{event.name}.{unique:x}"},
+            "metadata": {"namespace": namespace, "name": f"{event.name[:_LONGEST_NAME]}.{unique:x}"},
             "involvedObject": {
                 "apiVersion": _API_VERSIONS.get(event.kind, "v1"),
                 "kind": event.kind,

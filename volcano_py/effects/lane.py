@@ -12,16 +12,13 @@ from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-import structlog
-
+from volcano_py.effects.complaints import Complaints
 from volcano_py.effects.rate import TokenBucket
 from volcano_py.kube import errors
 from volcano_py.kube.backoff import Backoff
 from volcano_py.metrics.effects import LaneMetrics
 from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
-
-log = structlog.get_logger()
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -83,6 +80,7 @@ class Lane(Generic[K, V]):
         self._turn = asyncio.Lock()  # one worker at a time looks for work
         self._changed = asyncio.Event()
         self._hurry = False
+        self._complaints = Complaints("write given up", clock)
         metrics.watch(name, lambda: self.backlog)
 
     @property
@@ -185,7 +183,7 @@ class Lane(Generic[K, V]):
     def _failed(self, key: K, entry: _Entry[V], error: errors.ApiError) -> None:
         if not isinstance(error, _AGAIN):
             self._metrics.count(self.name, "failed")
-            log.warning("write refused", lane=self.name, object=str(key), error=str(error))
+            self._complaints.tell(lane=self.name, object=str(key), error=str(error))
             return
         if key in self._waiting:
             return  # something newer waits anyway
@@ -193,7 +191,7 @@ class Lane(Generic[K, V]):
             entry.backoff = Backoff(self._rng)
         if entry.backoff.failures + 1 >= self._options.attempts:
             self._metrics.count(self.name, "failed")
-            log.warning("write given up", lane=self.name, object=str(key), error=str(error))
+            self._complaints.tell(lane=self.name, object=str(key), error=str(error))
             return
         self._metrics.count(self.name, "retried")
         entry.sequence = next(self._sequence)

@@ -1,0 +1,88 @@
+import pytest
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from volcano_py.daemon.reporting import CycleReporter, Timing
+from volcano_py.framework.memory import CycleReport, JobReport
+from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.model.objects import JobKey
+
+TIMING = Timing("change", snapshot_s=0.001, total_s=0.05)
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def reporter(registry) -> CycleReporter:
+    return CycleReporter(CycleMetrics(registry), WaitingMetrics(registry))
+
+
+def told(reporter: CycleReporter, report: CycleReport) -> list[dict]:
+    with capture_logs() as lines:
+        reporter.ended(report, TIMING)
+    return lines
+
+
+def test_a_cycle_that_placed_something_is_one_line_with_its_numbers(reporter):
+    (line,) = told(reporter, CycleReport(tasks_placed=6, jobs_committed=1, pending_tasks=2))
+
+    assert line["log_level"] == "info"
+    assert (line["placed"], line["jobs"], line["pending"], line["ms"]) == (6, 1, 2, 50.0)
+
+
+def test_a_cycle_that_did_nothing_is_for_debugging_only(reporter):
+    (line,) = told(reporter, CycleReport(pending_tasks=2))
+
+    assert line["log_level"] == "debug"
+
+
+def test_durations_go_to_the_metrics_they_belong_to(reporter, registry):
+    report = CycleReport(seconds={"open": 0.002, "enqueue": 0.01, "allocate": 0.02, "close": 0.003})
+    report.plugin_seconds["gang", "OnSessionOpen"] = 0.001
+
+    reporter.ended(report, TIMING)
+
+    def total(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"volcano_{name}_sum", labels)
+
+    assert total("e2e_scheduling_latency_milliseconds") == pytest.approx(50)
+    assert total("open_session_duration_milliseconds") == pytest.approx(3)
+    assert total("action_scheduling_latency_milliseconds", action="allocate") == pytest.approx(20)
+    assert total("action_scheduling_latency_milliseconds", action="close") is None
+    plugin = {"plugin": "gang", "OnSession": "OnSessionOpen"}
+    assert total("plugin_scheduling_latency_milliseconds", **plugin) == pytest.approx(1)
+
+
+def test_jobs_below_their_minimum_are_counted(reporter, registry):
+    jobs = {
+        JobKey("a", "short"): JobReport(tasks=6, ready=2, min_available=6, message="no room"),
+        JobKey("a", "enough"): JobReport(tasks=6, ready=4, min_available=4, message="no room for more"),
+    }
+
+    reporter.ended(CycleReport(jobs=jobs, pending_tasks=6), TIMING)
+
+    assert registry.get_sample_value("volcano_unschedule_job_count") == 1
+    assert registry.get_sample_value("volcano_unschedule_task_count", {"job_id": "short"}) == 4
+    assert registry.get_sample_value("volcano_unschedule_task_count", {"job_id": "enough"}) is None
+
+
+def test_jobs_of_one_name_in_two_namespaces_are_added_up(reporter, registry):
+    jobs = {JobKey(space, "same"): JobReport(tasks=3, ready=0, min_available=3, message="no") for space in "ab"}
+
+    reporter.ended(CycleReport(jobs=jobs, pending_tasks=6), TIMING)
+
+    assert registry.get_sample_value("volcano_unschedule_task_count", {"job_id": "same"}) == 6
+    assert registry.get_sample_value("volcano_unschedule_job_count") == 2
+
+
+def test_a_failing_plugin_is_told_once_and_counted_every_time(reporter, registry):
+    failing = CycleReport(failures=["plugin binpack failed in node_order: a bug"])
+
+    first, second = told(reporter, failing), told(reporter, failing)
+
+    assert [line["event"] for line in first] == ["plugins failed", "cycle"]
+    assert [line["event"] for line in second] == ["cycle"]
+    assert registry.get_sample_value("volcano_py_plugin_failures_total") == 2

@@ -1,0 +1,235 @@
+"""What happens before the first cycle: the queues and the barrier; and the second look at overdue binds."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from tests.daemon.cluster import QUEUES, put_group, put_node, put_pod, serve_definitions, successes
+from tests.effects.waiting import until
+from volcano_py.api.types import Node, Pod, PodGroup
+from volcano_py.apiserver import ApiServer, Fault
+from volcano_py.cache.binds import Assumed
+from volcano_py.cache.cluster import ClusterCache
+from volcano_py.daemon.barrier import StartBarrier
+from volcano_py.daemon.queues import ensure_queues
+from volcano_py.daemon.recheck import recheck_overdue
+from volcano_py.effects.binding import binding_body
+from volcano_py.effects.resources import PODGROUPS
+from volcano_py.kube.backoff import Backoff
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
+from volcano_py.kube.delivery import Delivery
+from volcano_py.kube.resource import NODES, PODS
+from volcano_py.ledger.ledger import Patience
+from volcano_py.metrics.state import StateMetrics
+from volcano_py.model.decisions import Bind
+from volcano_py.model.objects import JobKey, TaskRef
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.runtime.clock import RealClock
+
+
+@pytest.fixture
+async def client(server) -> AsyncIterator[ApiClient]:
+    async with ApiClient(Credentials(server.url)) as client:
+        yield client
+
+
+async def show(cache: ClusterCache, client: ApiClient) -> None:
+    """Do once what informers do."""
+    kinds = ((NODES, Node, cache.nodes), (PODGROUPS, PodGroup, cache.groups), (PODS, Pod, cache.pods))
+    for resource, kind, handler in kinds:
+        delivery = Delivery(resource.label, handler)
+        async for page in client.list_pages(resource, kind):
+            for item in page.items:
+                delivery.put(item, 0.0)
+        delivery.flush()
+
+
+# Queues
+
+
+def queues(server: ApiServer) -> dict[str, bool]:
+    return {queue["metadata"]["name"]: queue["spec"]["reclaimable"] for queue in server.list(QUEUES)}
+
+
+async def ensure(client: ApiClient, default_queue: str = "default") -> None:
+    backoff = Backoff(random.Random(1), first_s=0.01, cap_s=0.02)
+    async with asyncio.timeout(5):
+        await ensure_queues(client, default_queue, clock=RealClock(), backoff=backoff, absent_retry_s=0.02)
+
+
+async def test_missing_queues_are_created(server, client):
+    await ensure(client, default_queue="batch")
+
+    assert queues(server) == {"root": False, "batch": True}
+
+
+async def test_queues_that_exist_stay_as_they_are(server, client):
+    await ensure(client)
+    versions = {queue["metadata"]["resourceVersion"] for queue in server.list(QUEUES)}
+
+    await ensure(client)
+
+    assert {queue["metadata"]["resourceVersion"] for queue in server.list(QUEUES)} == versions
+
+
+async def test_a_server_that_is_busy_is_asked_again(server, client):
+    server.faults.add(Fault("reply", verb="create", resource=QUEUES, code=503, times=2))
+
+    await ensure(client)
+
+    assert set(queues(server)) == {"root", "default"}
+
+
+async def test_a_refusal_is_told_and_not_repeated(server, client):
+    fault = server.faults.add(Fault("reply", verb="create", resource=QUEUES, code=403))
+
+    await ensure(client)
+
+    assert fault.hits == 2  # one for each queue
+
+
+async def test_queues_are_created_when_their_definition_arrives():
+    async with ApiServer() as server, ApiClient(Credentials(server.url)) as client:
+        waiting = asyncio.create_task(ensure(client))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+
+        serve_definitions(server)
+        await waiting
+
+        assert set(queues(server)) == {"root", "default"}
+
+
+# Barrier
+
+
+def barrier(client: ApiClient, cache: ClusterCache, patience_s: float = 5.0) -> StartBarrier:
+    return StartBarrier(client, cache, clock=RealClock(), patience_s=patience_s)
+
+
+async def test_the_barrier_opens_when_every_bound_pod_is_counted(server, client):
+    put_node(server, "n1")
+    put_pod(server, "bound", node="n1")
+    put_pod(server, "free")
+    cache = ClusterCache()
+    passing = asyncio.create_task(barrier(client, cache).passed())
+    await asyncio.sleep(0.1)
+    assert not passing.done()
+
+    await show(cache, client)
+
+    async with asyncio.timeout(2):
+        await passing
+
+
+async def test_a_bound_pod_that_vanishes_does_not_hold_the_barrier_for_ever(server, client):
+    put_node(server, "n1")
+    put_pod(server, "bound", node="n1")
+    passing = asyncio.create_task(barrier(client, ClusterCache(), patience_s=0.3).passed())
+    await asyncio.sleep(0.05)
+
+    await client.delete(PODS, "bound", namespace="default", grace_period_s=0)
+
+    async with asyncio.timeout(2):
+        await passing
+
+
+async def test_patience_with_the_watch_has_an_end(server, client):
+    put_node(server, "n1")
+    put_pod(server, "bound", node="n1")
+
+    async with asyncio.timeout(2):
+        await barrier(client, ClusterCache(), patience_s=0.15).passed()
+
+    assert server.requests.count("list", "pods") == 3
+
+
+async def test_a_list_that_fails_is_made_again(server, client):
+    server.faults.add(Fault("reply", verb="list", resource="pods", code=500, times=1))
+
+    async with asyncio.timeout(5):
+        await barrier(client, ClusterCache()).passed()
+
+
+# Overdue binds
+
+
+class NothingHeld:
+    def holds(self, uid: str) -> bool:
+        return False
+
+
+class Overdue:
+    """A cache with one assumed bind whose confirmation never comes, and the second look at it."""
+
+    def __init__(self, server: ApiServer, client: ApiClient) -> None:
+        put_node(server, "n1")
+        put_group(server, "g1", 1)
+        pod = put_pod(server, "p0", "g1")
+        self.task = TaskRef("default", "p0", pod["metadata"]["uid"])
+        self.cache = ClusterCache(patience=Patience(unsent_s=0.01, unconfirmed_s=0.01))
+        self._client = client
+        self.metrics = StateMetrics(CollectorRegistry())
+
+    async def assume(self) -> None:
+        await show(self.cache, self._client)
+        bind = Bind(self.task, "n1", JobKey("default", "g1"))
+        assert self.cache.assume((bind,), self.cache.token) == [Assumed(bind)]
+
+    async def look_until(self, condition) -> None:
+        look = recheck_overdue(self._client, self.cache, NothingHeld(), self.metrics, clock=RealClock(), every_s=0.02)
+        task = asyncio.create_task(look)
+        try:
+            await until(condition)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def status(self) -> TaskStatus | None:
+        place = self.cache.store.task(self.task.uid)
+        return None if place is None else place.status
+
+
+async def test_an_overdue_bind_that_did_not_happen_is_forgotten(server, client):
+    overdue = Overdue(server, client)
+    await overdue.assume()
+
+    await overdue.look_until(lambda: not len(overdue.cache.ledger))
+
+    assert overdue.status() is TaskStatus.PENDING
+
+
+async def test_an_overdue_bind_that_did_happen_counts(server, client):
+    overdue = Overdue(server, client)
+    await overdue.assume()
+    bind = Bind(overdue.task, "n1", JobKey("default", "g1"))
+    await client.post_bytes(PODS.item("p0", "default", "binding"), binding_body(bind))
+    assert successes(server) == 1
+
+    await overdue.look_until(lambda: not len(overdue.cache.ledger))
+
+    assert overdue.status() is TaskStatus.BOUND
+
+
+async def test_an_overdue_bind_of_a_pod_that_is_gone_ends_with_the_pod(server, client):
+    overdue = Overdue(server, client)
+    await overdue.assume()
+    await client.delete(PODS, "p0", namespace="default")
+
+    await overdue.look_until(lambda: not len(overdue.cache.ledger))
+
+    assert overdue.status() is None
+
+
+async def test_an_overdue_bind_stays_while_the_server_cannot_be_asked(server, client):
+    overdue = Overdue(server, client)
+    await overdue.assume()
+    fault = server.faults.add(Fault("reply", verb="get", resource="pods", code=503))
+
+    await overdue.look_until(lambda: fault.hits >= 2)
+
+    assert overdue.status() is TaskStatus.BINDING
