@@ -28,6 +28,7 @@ from volcano_py.framework.session import Session
 from volcano_py.model.objects import QueueRecord
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, Floats, ResourceRegistry
+from volcano_py.model.shape import Field
 from volcano_py.plugins.proportion.division import deserved, real_capability
 
 
@@ -35,6 +36,7 @@ class Proportion(Plugin, QueueOrder, Overused, Allocatable, JobEnqueueable, JobE
     """Weighted shares of queues."""
 
     name = "proportion"
+    reads = frozenset({Field.REQUEST})
 
     def on_session_open(self, ssn: Session) -> None:
         """Add up what queues ask for and hold, and divide the cluster."""
