@@ -128,7 +128,7 @@ def test_another_cluster_of_the_same_size_is_not_mistaken_for_this_one(store: Cl
 def test_shapes_that_were_not_used_for_long_go(
     store: ClusterStore, plugin: Cordoned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statics, "_MAX_SHAPES", 2)
+    monkeypatch.setattr(statics, "_MAX_ROWS", 2)
     kept = StaticVerdicts()
     third = a_shape(cpu=3)
     for shape in (SHAPE, OTHER, SHAPE, third):

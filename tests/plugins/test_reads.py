@@ -1,0 +1,139 @@
+"""Every plugin says which fields of a shape its answers depend on, and depends on no others."""
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.framework.sessions import a_session
+from tests.reference.world import World, a_job, a_node, a_shape, a_task
+from volcano_py.framework import extension
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
+from volcano_py.model.objects import TaintRecord
+from volcano_py.model.shape import Field, NodeTerm, Requirement, Shape, Tolerance
+from volcano_py.plugins import PLUGINS
+from volcano_py.snapshot.columns import NodeColumns
+
+FIELD_OF = {
+    "request": Field.REQUEST,
+    "nonzero": Field.REQUEST,
+    "best_effort": Field.REQUEST,
+    "fit": Field.REQUEST,
+    "asked": Field.REQUEST,
+}
+NOT_PART_OF_A_SHAPE = {"shape_id"}
+SHAPES = (
+    a_shape(cpu=1),
+    a_shape(cpu=2, memory="1Gi", gpu=1, node_selector={"zone": "a"}),
+    a_shape(
+        cpu=1,
+        node_affinity=(NodeTerm((Requirement("zone", "In", ("a",)),)), NodeTerm((Requirement("disk", "Exists"),))),
+        tolerations=(Tolerance("k", "Exists"),),
+    ),
+    a_shape(),
+)
+WORLD = World(
+    nodes=(
+        a_node("n1", labels={"zone": "a", "disk": "ssd"}, gpu=2),
+        a_node(
+            "n2",
+            labels={"zone": "b"},
+            taints=[TaintRecord("k", "", "NoSchedule"), TaintRecord("q", "", "PreferNoSchedule")],
+        ),
+        a_node("n3", unschedulable=True),
+    ),
+    jobs=(a_job("j"),),
+    tasks=tuple(a_task(f"p{index}", shape, job="j") for index, shape in enumerate(SHAPES)),
+)
+
+
+class Recorded:
+    """Stands for a shape or task and notes what is read of it."""
+
+    def __init__(self, original: object, seen: set[str]) -> None:
+        self._original = original
+        self._seen = seen
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "shape":
+            return Recorded(self._original.shape, self._seen)  # type: ignore[attr-defined]
+        self._seen.add(name)
+        return getattr(self._original, name)
+
+    def __hash__(self) -> int:
+        return hash(self._original)
+
+
+def answers(plugin: Plugin, ssn: Session, nodes: NodeColumns, task: Any, shape: Any) -> Iterator[Any]:
+    """Yield what a plugin answers about a task, on every point where it is shown one."""
+    if isinstance(plugin, extension.StaticPredicate):
+        yield plugin.static_predicate(shape, nodes)
+    if isinstance(plugin, extension.Predicate):
+        yield plugin.predicate(task, nodes)
+    if isinstance(plugin, extension.NodeOrder):
+        yield plugin.node_order(task, nodes)
+    if isinstance(plugin, extension.Allocatable):
+        yield plugin.allocatable(ssn.queues["default"], task, 3)
+    if isinstance(plugin, extension.NormalizedOrder):
+        for score in plugin.normalized_orders():
+            if score.part(shape) is not None:
+                yield score.raw(shape, nodes)
+
+
+@pytest.mark.parametrize("name", sorted(PLUGINS))
+def test_a_plugin_reads_only_what_it_declares(name: str) -> None:
+    plugin = PLUGINS[name](PLUGINS[name].parse({}, lambda text: None))
+    ssn = a_session(WORLD, plugin)
+    seen: set[str] = set()
+    for shape_id, shape in enumerate(ssn.shapes):
+        task = Recorded(ssn.task_of(shape_id), seen)
+        list(answers(plugin, ssn, ssn.nodes, task, Recorded(shape, seen)))
+
+    found = {FIELD_OF.get(attribute) or Field[attribute.upper()] for attribute in seen - NOT_PART_OF_A_SHAPE}
+    assert found <= plugin.reads
+
+
+OTHER = {
+    "request": (("cpu", 3000.0), ("pods", 1.0)),
+    "nonzero": (3000.0, 1.0),
+    "node_selector": (("zone", "b"),),
+    "node_affinity": (NodeTerm((Requirement("zone", "NotIn", ("a",)),)),),
+    "tolerations": (Tolerance("", "Exists"),),
+    "gates": ("g",),
+    "unsupported": ("spec.x",),
+}
+
+
+def test_every_field_of_a_shape_is_changed_somewhere() -> None:
+    assert set(OTHER) <= {field.name for field in fields(Shape)}
+    assert {FIELD_OF.get(name) or Field[name.upper()] for name in OTHER} == set(Field)
+
+
+@pytest.mark.parametrize("attribute", sorted(OTHER))
+@pytest.mark.parametrize("name", sorted(PLUGINS))
+def test_shapes_that_differ_in_what_a_plugin_does_not_read_have_equal_answers(name: str, attribute: str) -> None:
+    field = FIELD_OF.get(attribute) or Field[attribute.upper()]
+    plugin = PLUGINS[name](PLUGINS[name].parse({}, lambda text: None))
+    if field in plugin.reads:
+        return
+    for shape in SHAPES:
+        changed = replace(shape, **{attribute: OTHER[attribute]})
+        found = []
+        for one in (shape, changed):
+            ssn = a_session(replace(WORLD, tasks=(a_task("p", one, job="j"),)), plugin)
+            task = ssn.task_of(0)
+            found.append(list(answers(plugin, ssn, ssn.nodes, task, one)))
+        assert len(found[0]) == len(found[1])
+        for before, after in zip(*found, strict=True):
+            assert np.array_equal(before, after)
+
+
+@pytest.mark.parametrize("name", sorted(PLUGINS))
+def test_a_plugin_that_looks_at_nodes_says_what_it_depends_on(name: str) -> None:
+    """The safe default would cost every gang its heap without anybody noticing."""
+    plugin = PLUGINS[name]
+    if issubclass(plugin, extension.Predicate | extension.NodeOrder):
+        assert "depends_on" in vars(plugin)
