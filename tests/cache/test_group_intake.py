@@ -217,3 +217,20 @@ def test_a_queue_with_a_quantity_that_cannot_be_read_is_left_out_until_it_can(ma
     assert left_out == []
     assert "Queue q cannot be read: spec.capability[cpu]: '-1' is negative" in message
     assert (list(cache.store.queues), cache.unreadable()) == (["q"], ())
+
+
+def test_a_snapshot_says_why_a_group_that_exists_is_left_out_until_it_is_not(make_cluster: Any) -> None:
+    theirs = a_pod("theirs", group="g1", scheduler="other")
+    cache = make_cluster(a_group("g1"), a_pod("ours", group="g1"), theirs)
+    assert "asks for another scheduler" in cache.snapshot().withheld[KEY]
+
+    deleted(cache, theirs)
+    assert cache.snapshot().withheld == {}
+
+
+def test_a_snapshot_says_what_is_wrong_with_a_group_that_cannot_be_read(make_cluster: Any) -> None:
+    cache = make_cluster(a_group("g1", min_resources={"cpu": "much"}))
+    assert "much" in cache.snapshot().withheld[KEY]
+
+    modified(cache, a_group("g1"))
+    assert cache.snapshot().withheld == {}

@@ -96,9 +96,12 @@ class GroupIntake:
 
     def _leave_out(self, entry: Unreadable) -> None:
         self._book.add(entry)
-        self._drop(JobKey(entry.namespace, entry.name))
+        key = JobKey(entry.namespace, entry.name)
+        self._drop(key)
+        self._state.store.withhold(key, entry.message)
 
     def _drop(self, key: JobKey) -> None:
+        self._state.store.withhold(key, "")
         self._records.pop(key, None)
         self._classes.pop(key, None)
         self._show(key)
@@ -107,7 +110,11 @@ class GroupIntake:
         """Make the store have what it should have of one PodGroup."""
         store = self._state.store
         before = store.job(key)
-        after = self._records.get(key) if self.is_ours(key) else None
+        known = self._records.get(key)
+        after = known if self.is_ours(key) else None
+        if known is not None:
+            left = f"PodGroup {key} waits: a pod of it asks for another scheduler; give all its pods the same one"
+            store.withhold(key, left if after is None else "")
         if before == after:
             return
         if after is None:

@@ -3,10 +3,12 @@
 It holds state and hands out the parts; policy is in plugins, procedure in actions, arithmetic in the parts.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.framework import combine, extension
 from volcano_py.framework.clock import CycleClock
@@ -14,6 +16,7 @@ from volcano_py.framework.combine import Point
 from volcano_py.framework.extension import Verdicts
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.memory import CycleReport, Memory
+from volcano_py.framework.normalized import GroupScores, NormalizedScore
 from volcano_py.framework.ordering import PendingTasks
 from volcano_py.framework.placement import Placement
 from volcano_py.framework.plugin import DependsOn, Plugin
@@ -28,13 +31,15 @@ from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import PodGroupPhase, TaskStatus
 from volcano_py.snapshot import layout
-from volcano_py.snapshot.columns import Rows, Snapshot
+from volcano_py.snapshot.columns import NodeColumns, Rows, Snapshot
 from volcano_py.snapshot.journal import Journal
 
 ActivePlugin = tuple[Plugin, frozenset[type]]
 """A plugin instance and the extension points that the conf leaves switched on for it."""
 
-NODE_CLOSED = Reason("cache", "node-closed", "node(s) closed because a pod bound there cannot be read")
+NODE_CLOSED = Reason(
+    "cache", "node-closed", "node(s) closed to new pods: being deleted, or with a pod that cannot be read"
+)
 
 
 class Session:
@@ -75,11 +80,13 @@ class Session:
         self.anything_releasing = bool(self.nodes.releasing.any())
         self.nowhere = np.full(max(len(self.nodes), 1), -np.inf)  # (n_nodes,), read only
         self.placement = Placement(self)
+        self.withheld = snapshot.withheld
         self._snapshot = snapshot
         self._tiers = tiers
         self._statics = statics
         self._deltas: dict[tuple[int, TaskStatus], tuple[Floats, Floats]] = {}
         self._task_infos: dict[int, TaskInfo] = {}
+        self._raw_rows: dict[Hashable, Floats] = {}
         self._attempt_status = np.full(len(self.tasks.records), -1, dtype=np.int8)
         self._attempt_node = np.full(len(self.tasks.records), -1, dtype=np.int32)
         self._collect_points()
@@ -100,6 +107,7 @@ class Session:
         self._static_predicates = self._points(extension.StaticPredicate, "static_predicate")
         self.predicates = self._points(extension.Predicate, "predicate")
         self.node_orders = self._points(extension.NodeOrder, "node_order")
+        self._normalized_orders = self._points(extension.NormalizedOrder, "normalized_orders")
         self.node_local = all(
             point.plugin.depends_on is DependsOn.NODE_ALONE for point in (*self.predicates, *self.node_orders)
         )
@@ -191,6 +199,40 @@ class Session:
     def static_verdicts(self, task: TaskInfo) -> Verdicts:
         """Return the static predicates' verdicts on all nodes, shape (n_nodes,)."""
         return self._statics.of(task.shape, self.nodes, self._static_predicates, self._static_offsets)
+
+    def static_row(self, key: Hashable, ask: Callable[[NodeColumns], NDArray[Any]]) -> NDArray[Any]:
+        """Return answers that depend on node records only, one per node, kept over cycles (`StaticVerdicts.row`)."""
+        return self._statics.row(key, self.nodes, ask)
+
+    @cached_property
+    def _normalized(self) -> list[tuple[Point, NormalizedScore]]:
+        found = [(point, score) for point in self._normalized_orders for score in point()]
+        return [(Point(point.plugin, score.name, score.raw), score) for point, score in found if score.weight]
+
+    def group_scores(self, task: TaskInfo, allowed: Bools) -> GroupScores:
+        """Return what normalised scores add for a shape; ``allowed`` are the nodes it may ever go to (n_nodes,)."""
+        return GroupScores(
+            (
+                (score, self._raw(point, score, task.shape, part))
+                for point, score in self._normalized
+                if (part := score.part(task.shape)) is not None
+            ),
+            allowed,
+        )
+
+    def _raw(self, point: Point, score: NormalizedScore, shape: Shape, part: Hashable) -> Floats:
+        key = (point.plugin.name, score.name, part)
+
+        def ask(view: NodeColumns) -> Floats:
+            raw: Floats = point.finite(len(view), shape, view)
+            return raw
+
+        if score.kept:
+            return self.static_row(key, ask)
+        found = self._raw_rows.get(key)
+        if found is None:
+            found = self._raw_rows[key] = ask(self.nodes)
+        return found
 
     def reason(self, code: int) -> Reason:
         """Return the reason behind a verdict: above 0 a plugin's, below 0 a resource row, past those a closed node."""

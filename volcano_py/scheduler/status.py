@@ -20,7 +20,7 @@ from volcano_py.framework.info import JobInfo
 from volcano_py.framework.memory import JobReport
 from volcano_py.framework.session import Session
 from volcano_py.model.decisions import Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
-from volcano_py.model.objects import GroupCondition, JobRecord
+from volcano_py.model.objects import GroupCondition, JobKey, JobRecord
 from volcano_py.model.statuses import SCHEDULED_STATUSES, PodGroupPhase, TaskStatus, members
 
 _WAITING: Final = (keys.PHASE_UNKNOWN, keys.PHASE_PENDING, keys.PHASE_INQUEUE)
@@ -142,7 +142,7 @@ def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
         attempt = _attempt_text(ssn, row)
         if attempt is None:
             if (job_row, shape_id) not in texts:
-                texts[job_row, shape_id] = _shape_text(ssn, job_row, shape_id, record.job)
+                texts[job_row, shape_id] = _shape_text(ssn, job_row, shape_id, record.namespace, record.job)
             attempt = texts[job_row, shape_id]
         reason, message = attempt
         if message and message != record.condition:
@@ -167,12 +167,13 @@ def _attempt_text(ssn: Session, row: int) -> tuple[str, str] | None:
     return reason, f"Pod {record.ref} can possibly be assigned to {node}, once {once} is satisfied"
 
 
-def _shape_text(ssn: Session, job_row: int, shape_id: int, group: str | None) -> tuple[str, str]:
+def _shape_text(ssn: Session, job_row: int, shape_id: int, namespace: str, group: str | None) -> tuple[str, str]:
     """Return the text of tasks of one job and shape that had no node."""
     if group is None:
         text = f"the pod names no PodGroup: set the annotation {keys.GROUP_NAME}"
     elif ssn.jobs.records[job_row] is None:
-        text = f'PodGroup "{group}" does not exist in the namespace of the pod: create it'
+        missing = f'PodGroup "{group}" does not exist in the namespace of the pod: create it'
+        text = ssn.withheld.get(JobKey(namespace, group), missing)
     else:
         rejection = rejection_of(ssn, job_row, shape_id)
         text = rejection.message if rejection is not None else job_fit_error(ssn, ssn.job(job_row))

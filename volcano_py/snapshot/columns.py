@@ -1,13 +1,13 @@
 """The columns of a snapshot: nodes, tasks and jobs as arrays, with the records they describe beside them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.model.objects import JobRecord, NodeRecord, QueueRecord, TaintRecord, TaskRecord
+from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaintRecord, TaskRecord
 from volcano_py.model.resources import PODS_ROW, Bools, Floats, ResourceRegistry
 from volcano_py.model.shape import Shape
 from volcano_py.snapshot import layout
@@ -322,3 +322,4 @@ class Snapshot:
     shapes: list[Shape | None]  # by id
     requests: Floats  # (n_resources, n_shapes)
     nonzero: Floats  # (2, n_shapes)
+    withheld: dict[JobKey, str] = field(default_factory=dict)  # why a PodGroup that exists is not among the jobs

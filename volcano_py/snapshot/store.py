@@ -43,6 +43,7 @@ class ClusterStore:
         self.shapes = ShapeTable(self.resources)
         self.nodes = NodeStore(self.resources)
         self.queues: dict[str, QueueRecord] = {}
+        self._withheld: dict[JobKey, str] = {}
         self._task_table: RowTable[str] = RowTable()
         self._places: list[TaskPlace | None] = []
         self._task_records: list[TaskRecord | None] = []
@@ -117,6 +118,13 @@ class ClusterStore:
             self._job_records[row] = None
             self._job_present[row] = False
             self._drop_job_if_unused(key, row)
+
+    def withhold(self, key: JobKey, why: str) -> None:
+        """Say why a PodGroup that exists is not among the jobs; "" takes it back."""
+        if why:
+            self._withheld[key] = why
+        else:
+            self._withheld.pop(key, None)
 
     def job(self, key: JobKey) -> JobRecord | None:
         """Return the record of a PodGroup."""
@@ -275,6 +283,7 @@ class ClusterStore:
                 shapes=shapes,
                 requests=requests,
                 nonzero=nonzero,
+                withheld=dict(self._withheld),
             )
         )
 
