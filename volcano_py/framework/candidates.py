@@ -10,6 +10,7 @@ import numpy as np
 
 from volcano_py.framework import combine
 from volcano_py.framework.info import TaskInfo
+from volcano_py.framework.normalized import Highest, HighestWatch
 from volcano_py.model.rejections import Refusal, Rejection
 from volcano_py.model.resources import Bools, Floats
 from volcano_py.snapshot.columns import Ints, NodeColumns, Rows
@@ -23,24 +24,37 @@ _NOWHERE = -np.inf
 class Candidates:
     """The nodes of a session as one shape sees them."""
 
-    __slots__ = ("_position", "_rejection", "_ssn", "_static_ok", "future", "ranked", "task")
+    __slots__ = (
+        *("_added", "_highest", "_later", "_local", "_position", "_rejection", "_scores", "_ssn", "_static_ok"),
+        *("future", "ranked", "task"),
+    )
 
     def __init__(self, ssn: "Session", task: TaskInfo) -> None:
         self._ssn = ssn
         self.task = task
         verdicts = ssn.static_verdicts(task)
         self._static_ok: Bools = (verdicts == 0) & ~ssn.nodes.closed
+        self._scores = ssn.group_scores(task, self._static_ok)
+        self._added = self._scores.base  # by the normalised scores, to every node
+        self._highest: Highest = ()  # raw numbers among the candidates that `_added` is made of
         self._rejection: Rejection | None = None
         self._fill()
 
     def _fill(self) -> None:
         self._position = len(self._ssn.journal.touched)
-        self.ranked, self.future = self._evaluate(self._ssn.nodes, self._static_ok)
+        found = self._evaluate(self._ssn.nodes, self._static_ok, None)
+        if self._scores.fixed:
+            self.ranked, self.future = found
+        else:
+            self._local, self._later = found
+            self._rank(None)
 
-    def _evaluate(self, nodes: NodeColumns, allowed: Bools) -> tuple[Floats, Floats]:
+    def _evaluate(self, nodes: NodeColumns, allowed: Bools, rows: Rows | None) -> tuple[Floats, Floats]:
         """Return two rows of scores (n_nodes,), minus infinity where the task may not go.
 
         The first is for nodes where it fits what is idle, the second for those where it fits only what will be.
+        ``nodes`` are these rows of the session's (None: all of them). What depends on who the candidates are is left
+        out.
         """
         ssn, task, n = self._ssn, self.task, len(nodes)
         if ssn.predicates:
@@ -48,11 +62,26 @@ class Candidates:
             allowed = allowed & (refusals == 0)
         fits_idle = task.fit.fits(nodes.idle)
         scores = combine.total(ssn.node_orders, n, task, nodes)
+        if self._scores.fixed:
+            scores = scores + _of(self._added, rows)
         ranked = np.where(allowed & fits_idle, scores, _NOWHERE)
         if not ssn.anything_releasing:
             return ranked, ssn.nowhere[:n]
         fits_future = task.fit.fits(nodes.future_idle)
         return ranked, np.where(allowed & fits_future & ~fits_idle, scores, _NOWHERE)
+
+    def _rank(self, rows: Rows | None) -> None:
+        """Add what depends on who the candidates are, after these rows of `_local` have changed (None: all)."""
+        highest = self._scores.highest(self._local > _NOWHERE)
+        if rows is None or highest != self._highest:
+            self._highest = highest
+            self._added = self._scores.added(highest)
+            self.ranked = self._local + self._added
+        else:
+            self.ranked[rows] = self._local[rows] + _of(self._added, rows)
+        self.future = self._later
+        if self._ssn.anything_releasing:
+            self.future = self._later + self._scores.added(self._scores.highest(self._later > _NOWHERE))
 
     def refresh(self) -> None:
         """Bring the state up to date with what has been placed and taken back since."""
@@ -64,19 +93,34 @@ class Candidates:
             self._fill()
             return
         rows: Rows = np.array(list(set(touched[self._position :])), dtype=np.intp)
-        self._position = len(touched)
         if 2 * len(rows) > len(self.ranked):
-            self.ranked, self.future = self._evaluate(self._ssn.nodes, self._static_ok)
+            self._fill()
             return
+        self._position = len(touched)
         view = self._ssn.nodes.rows_view(rows)
-        self.ranked[rows], future = self._evaluate(view, self._static_ok[rows])
+        ranked, future = self._evaluate(view, self._static_ok[rows], rows)
+        if self._scores.fixed:
+            self.ranked[rows] = ranked
+            if self._ssn.anything_releasing:
+                self.future[rows] = future
+            return
+        self._local[rows] = ranked
         if self._ssn.anything_releasing:
-            self.future[rows] = future
+            self._later[rows] = future
+        self._rank(rows)
 
     def after(self, rows: Rows, copies: Ints, delta: Floats) -> Floats:
-        """Return what `ranked` would be on these nodes with so many more tasks of this shape there, shape (n_rows,)."""
+        """Return what `ranked` would be on these nodes with so many more tasks of this shape there, shape (n_rows,).
+
+        That is as long as the highest raw numbers among the candidates stay, see `watch`.
+        """
         view = self._ssn.nodes.after(rows, copies, delta)
-        return self._evaluate(view, self._static_ok[rows])[0]
+        ranked = self._evaluate(view, self._static_ok[rows], rows)[0]
+        return ranked if self._scores.fixed else ranked + _of(self._added, rows)
+
+    def watch(self, nodes: Rows) -> HighestWatch | None:
+        """Return a watch that tells when a node, being no candidate any more, changes `ranked`; None: none does."""
+        return self._scores.watch(self._local > _NOWHERE, self._highest, nodes) if not self._scores.fixed else None
 
     def rejection(self) -> Rejection:
         """Say why no node takes a task of this shape now: the first refusal of every node, counted by reason."""
@@ -97,3 +141,7 @@ class Candidates:
         kinds, counts = np.unique(codes[codes != 0], return_counts=True)
         refusals = tuple(Refusal(ssn.reason(int(kind)), int(count)) for kind, count in zip(kinds, counts, strict=True))
         return Rejection(len(nodes), tuple(sorted(refusals, key=lambda refusal: (-refusal.nodes, refusal.reason))))
+
+
+def _of(values: Floats | float, rows: Rows | None) -> Floats | float:
+    return values if rows is None or isinstance(values, float) else values[rows]

@@ -1,6 +1,6 @@
 """How the answers of several plugins become one. Each rule is written once; `framework.extension` names the rule."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,11 @@ class Point:
 
     __slots__ = ("ask", "method", "plugin")
 
-    def __init__(self, plugin: Any, method: str) -> None:
+    def __init__(self, plugin: Any, method: str, ask: Callable[..., Any] | None = None) -> None:
+        """Take the plugin and the name of its method, or of a function that stands for it."""
         self.plugin = plugin
         self.method = method
-        self.ask = getattr(plugin, method)
+        self.ask = ask or getattr(plugin, method)
 
     def __call__(self, *args: Any) -> Any:
         """Ask; whatever goes wrong inside the plugin comes out as PluginFailed."""

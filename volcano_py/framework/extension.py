@@ -5,6 +5,7 @@ A switch that is absent in a loaded conf is on.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.normalized import NormalizedScore
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import Floats
 from volcano_py.model.shape import Shape
@@ -173,6 +175,16 @@ class NodeOrder(ExtensionPoint):
         """Return one score per node of the view, shape (n_nodes,); the view may be one row, a group or all nodes."""
 
 
+class NormalizedOrder(ExtensionPoint):
+    """How good is the node among the candidates? Rule: sum, added to that of `NodeOrder`; weights are applied here."""
+
+    switch = "enableNodeOrder"
+
+    @abstractmethod
+    def normalized_orders(self) -> Sequence[NormalizedScore]:
+        """Return the scorers; asked once, when the session is open."""
+
+
 POINTS: tuple[type[ExtensionPoint], ...] = (
     JobOrder,
     TaskOrder,
@@ -187,5 +199,6 @@ POINTS: tuple[type[ExtensionPoint], ...] = (
     StaticPredicate,
     Predicate,
     NodeOrder,
+    NormalizedOrder,
 )
 """Every extension point."""

@@ -58,11 +58,7 @@ class Placement:
 
     def _place_idle(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
         if self._ssn.node_local and len(tasks) > 1:
-            state = self.candidates(shape_id)
-            nodes = self.choose_many(state, shape_id, len(tasks))
-            if len(nodes):
-                statement.allocate(job_row, shape_id, tasks[: len(nodes)], nodes)
-            return len(nodes)
+            return self._place_many(statement, job_row, shape_id, tasks)
         for done in range(len(tasks)):  # one task, or scores that every placement may change: ask again for each
             state = self.candidates(shape_id)
             node = self._best(state.ranked)
@@ -70,6 +66,17 @@ class Placement:
                 return done
             statement.allocate(job_row, shape_id, tasks[done : done + 1], np.array([node]))
         return len(tasks)
+
+    def _place_many(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
+        done = 0
+        while done < len(tasks):  # once, unless scores are normalised over candidates of whom some drop out
+            state = self.candidates(shape_id)
+            nodes = self.choose_many(state, shape_id, len(tasks) - done)
+            if not len(nodes):
+                break
+            statement.allocate(job_row, shape_id, tasks[done : done + len(nodes)], nodes)
+            done += len(nodes)
+        return done
 
     def _best(self, ranked: Floats) -> int | None:
         """Return the node of the highest score, the first in tie order; None if no node is feasible."""
@@ -80,12 +87,17 @@ class Placement:
         return None if ranked[row] == -np.inf else row
 
     def choose_many(self, state: Candidates, shape_id: int, wanted: int) -> Rows:
-        """Return the nodes that greedy would pick for ``wanted`` tasks, in order; fewer if there is no more room."""
+        """Return the nodes that greedy would pick for ``wanted`` tasks, in order.
+
+        Fewer are returned if there is no more room, or if the last one changes the scores of all others: a node that is
+        full is no candidate any more, and some scores are normalised over the candidates.
+        """
         delta, _ = self._ssn.deltas(shape_id, TaskStatus.ALLOCATED)
         nodes = self._top(state.ranked, wanted)
         if not len(nodes):
             return nodes
         table = _Levels(state, nodes, delta, wanted)
+        watch = state.watch(nodes)
         # Entries: (minus score, place in tie order, tasks placed there by this call). Ties never reach the third.
         heap = [(-score, place, 0) for place, score in enumerate(table.first)]
         heapq.heapify(heap)
@@ -97,6 +109,8 @@ class Placement:
             score = table.score(place, copies + 1)
             if score == -np.inf:
                 heapq.heappop(heap)
+                if watch is not None and watch.leaves(place):
+                    break
             else:
                 heapq.heapreplace(heap, (-score, place, copies + 1))
         picked: Rows = nodes[np.array(chosen, dtype=np.intp)]
