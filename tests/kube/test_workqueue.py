@@ -1,0 +1,220 @@
+"""One turn per name, again after errors, bounded, nothing lost."""
+
+import asyncio
+import itertools
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from volcano_py.kube import errors
+from volcano_py.kube.workqueue import WorkQueue, WorkQueueOptions
+from volcano_py.runtime.clock import FakeClock
+from volcano_py.runtime.supervisor import Supervisor, TaskFailed
+
+Reconcile = Callable[[str], Awaitable[None]]
+REFUSED = errors.ServerError("create", "/api/v1/pods", "no", status=500)
+
+
+@asynccontextmanager
+async def a_queue(
+    reconcile: Reconcile, clock: FakeClock | None = None, *, more: dict[str, Any] | None = None, **options: Any
+) -> AsyncIterator[WorkQueue[str]]:
+    queue = WorkQueue(
+        "test",
+        reconcile,
+        WorkQueueOptions(**{"workers": 2, **options}),
+        clock=clock or FakeClock(),
+        rng=random.Random(1),
+        **(more or {}),
+    )
+    async with Supervisor() as supervisor:
+        queue.start(supervisor)
+        yield queue
+
+
+async def settle() -> None:
+    """Let everything run that can run without time passing."""
+    for _ in range(30):
+        await asyncio.sleep(0)
+
+
+async def test_a_name_added_many_times_has_one_turn() -> None:
+    turns: list[str] = []
+
+    async def reconcile(key: str) -> None:
+        turns.append(key)
+
+    async with a_queue(reconcile) as queue:
+        for _ in range(5):
+            queue.add("a")
+        await settle()
+
+    assert turns == ["a"]
+
+
+async def test_a_name_added_during_its_turn_has_another_one_after_it() -> None:
+    begun, go_on = 0, asyncio.Event()
+
+    async def reconcile(key: str) -> None:
+        nonlocal begun
+        begun += 1
+        await go_on.wait()
+
+    async with a_queue(reconcile) as queue:
+        queue.add("a")
+        await settle()
+        queue.add("a")
+        queue.add("a")
+        await settle()
+        during = begun
+        go_on.set()
+        await settle()
+
+    assert (during, begun) == (1, 2)
+
+
+async def test_different_names_are_worked_on_together() -> None:
+    working: set[str] = set()
+
+    async def reconcile(key: str) -> None:
+        working.add(key)
+        await asyncio.Event().wait()
+
+    async with a_queue(reconcile) as queue:
+        queue.add("a")
+        queue.add("b")
+        await settle()
+
+    assert working == {"a", "b"}
+
+
+async def test_an_error_means_another_turn_after_a_pause_that_grows() -> None:
+    clock, turns = FakeClock(), []
+
+    async def reconcile(key: str) -> None:
+        turns.append(clock.monotonic())
+        if len(turns) < 4:
+            raise REFUSED
+
+    async with a_queue(reconcile, clock, first_retry_s=1.0) as queue:
+        queue.add("a")
+        for _ in range(200):
+            await settle()
+            clock.advance(0.1)
+        backlog = queue.backlog
+
+    pauses = [after - before for before, after in itertools.pairwise(turns)]
+    assert len(turns) == 4
+    assert backlog == 0
+    for pause, base in zip(pauses, [1, 2, 4], strict=True):
+        assert 0.5 * base <= pause <= 1.5 * base + 0.2
+
+
+async def test_a_change_ends_the_pause() -> None:
+    turns = 0
+
+    async def reconcile(key: str) -> None:
+        nonlocal turns
+        turns += 1
+        if turns == 1:
+            raise REFUSED
+
+    async with a_queue(reconcile) as queue:
+        queue.add("a")
+        await settle()
+        queue.add("a")
+        await settle()
+        backlog = queue.backlog
+
+    assert (turns, backlog) == (2, 0)
+
+
+async def test_after_so_many_errors_a_name_is_given_up_and_said_so() -> None:
+    clock, turns, told = FakeClock(), 0, []
+
+    async def reconcile(key: str) -> None:
+        nonlocal turns
+        turns += 1
+        raise REFUSED
+
+    more = {"on_given_up": lambda key, error: told.append((key, error))}
+    async with a_queue(reconcile, clock, more=more, attempts=3, first_retry_s=1.0) as queue:
+        queue.add("a")
+        for _ in range(100):
+            await settle()
+            clock.advance(0.5)
+        backlog = queue.backlog
+
+    assert (turns, backlog) == (3, 0)
+    assert told == [("a", REFUSED)]
+
+
+async def test_what_did_not_fit_is_asked_for_when_there_is_room() -> None:
+    needed = {f"k{number}" for number in range(10)}
+    go_on = asyncio.Event()
+
+    async def reconcile(key: str) -> None:
+        await go_on.wait()
+        needed.discard(key)
+
+    async with a_queue(reconcile, capacity=4, more={"refill": lambda: sorted(needed)}) as queue:
+        fitted = [queue.add(key) for key in sorted(needed)]
+        go_on.set()
+        for _ in range(5):
+            await settle()
+
+    assert fitted.count(False) == 6
+    assert needed == set()
+
+
+async def test_names_that_need_work_are_asked_for_now_and_then() -> None:
+    clock, turns = FakeClock(), []
+
+    async def reconcile(key: str) -> None:
+        turns.append(key)
+
+    async with a_queue(reconcile, clock, more={"refill": lambda: ["forgotten"]}, refill_every_s=60):
+        await settle()
+        before = list(turns)
+        clock.advance(61)
+        await settle()
+
+    assert (before, turns) == ([], ["forgotten"])
+
+
+async def test_a_bug_in_the_work_ends_its_owner() -> None:
+    async def reconcile(key: str) -> None:
+        raise ZeroDivisionError
+
+    async def owner() -> None:
+        async with a_queue(reconcile) as queue:
+            queue.add("a")
+            await asyncio.sleep(5)
+
+    with pytest.raises(TaskFailed, match="ZeroDivisionError"):
+        await owner()
+
+
+async def test_drained_says_whether_all_work_is_done_in_time() -> None:
+    clock, go_on = FakeClock(), asyncio.Event()
+
+    async def reconcile(key: str) -> None:
+        await go_on.wait()
+
+    async def advance() -> None:
+        while True:
+            await settle()
+            clock.advance(0.05)
+
+    async with a_queue(reconcile, clock) as queue:
+        queue.add("a")
+        time_passes = asyncio.create_task(advance())
+        early = await queue.drained(1.0)
+        go_on.set()
+        late = await queue.drained(1.0)
+        time_passes.cancel()
+
+    assert (early, late) == (False, True)
