@@ -1,0 +1,72 @@
+"""What is built in stands in a table, and says what it is."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+
+import volcano_py.actions
+import volcano_py.plugins
+from volcano_py.actions import ACTIONS
+from volcano_py.conf.schema import FLAGS
+from volcano_py.framework import extension
+from volcano_py.framework.extension import POINTS, ExtensionPoint
+from volcano_py.framework.plugin import Plugin
+from volcano_py.plugins import PLUGINS
+
+
+def modules(package: ModuleType) -> Iterator[ModuleType]:
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        yield importlib.import_module(found.name)
+
+
+def defined(module: ModuleType, kind: type) -> list[type]:
+    return [
+        one
+        for one in vars(module).values()
+        if inspect.isclass(one) and issubclass(one, kind) and one.__module__ == module.__name__
+    ]
+
+
+def test_every_plugin_that_exists_is_in_the_table() -> None:
+    found = {plugin for module in modules(volcano_py.plugins) for plugin in defined(module, Plugin)}
+
+    assert found == set(PLUGINS.values())
+
+
+@pytest.mark.parametrize("name", sorted(PLUGINS))
+def test_a_plugin_is_found_by_its_name_and_says_what_it_does(name: str) -> None:
+    plugin = PLUGINS[name]
+
+    assert plugin.name == name
+    assert inspect.getdoc(plugin)
+    assert "\n" in (inspect.getmodule(plugin).__doc__ or ""), "the module states the rule or formula"  # type: ignore[union-attr]
+
+
+def test_every_action_that_exists_is_in_the_table_under_its_own_name() -> None:
+    found = {module.__name__.rpartition(".")[2]: module for module in modules(volcano_py.actions)}
+
+    assert {name for name, module in found.items() if callable(getattr(module, name, None))} == set(ACTIONS)
+    for name, action in ACTIONS.items():
+        assert action is getattr(found[name], name)
+        assert inspect.getdoc(action)
+        assert found[name].__doc__
+
+
+def test_every_extension_point_is_in_the_table() -> None:
+    assert set(POINTS) == set(defined(extension, ExtensionPoint)) - {ExtensionPoint}
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.__name__)
+def test_an_extension_point_states_its_question_its_rule_and_its_switch(point: type[ExtensionPoint]) -> None:
+    text = inspect.getdoc(point) or ""
+
+    assert "?" in text or "Rule" in text
+    assert "Rule" in text
+    assert point.switch in {"", *FLAGS}
+    assert point.__abstractmethods__  # type: ignore[attr-defined]
+    for method in point.__abstractmethods__:  # type: ignore[attr-defined]
+        assert inspect.getdoc(getattr(point, method))
