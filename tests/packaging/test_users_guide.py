@@ -1,0 +1,122 @@
+"""The users' guide: its manifests do what it says, and its texts are those that users get."""
+
+import copy
+import functools
+import re
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from tests.packaging.pages import DOCS, REPOSITORY, rows
+from volcano_py.api.types import Pod, PodGroup, Queue
+from volcano_py.testing import Result, Scenario, a_group, a_node, a_pod, a_queue
+
+PAGE = DOCS / "users.md"
+CONF = (REPOSITORY / "conf" / "helm-default.yaml").read_text()
+KINDS: dict[str, type[Pod | PodGroup | Queue]] = {"Pod": Pod, "PodGroup": PodGroup, "Queue": Queue}
+EXAMPLES: dict[str, dict[str, Any]] = {
+    example["metadata"]["name"]: example
+    for block in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    for example in yaml.safe_load_all(block)
+}
+
+
+def an_example(name: str, called: str = "", **spec: Any) -> Any:
+    """Return an object of the guide as the API server would have it, perhaps under another name."""
+    document = copy.deepcopy(EXAMPLES[name])
+    meta = document["metadata"]
+    meta |= {"name": called or name, "uid": called or name, "creationTimestamp": "2025-01-01T00:00:00Z"}
+    if document["kind"] != "Queue":
+        meta["namespace"] = "default"
+    if document["kind"] == "Pod":
+        document["status"] = {"phase": "Pending"}
+    document["spec"] |= spec
+    return msgspec.convert(document, KINDS[document["kind"]])
+
+
+def the_gang(pods: int = 3, **spec: Any) -> list[Any]:
+    return [an_example("train"), *(an_example("train-0", f"train-{number}", **spec) for number in range(pods))]
+
+
+def run(*objects: Any, cpus: tuple[int, ...] = (4, 4, 4), **options: Any) -> Result:
+    nodes = [a_node(f"n{number}", cpu=cpu) for number, cpu in enumerate(cpus)]
+    return Scenario(*nodes, *objects, conf=CONF, **options).run()
+
+
+def a_small_gang(cpu: int = 1, **group: Any) -> list[Any]:
+    return [a_group("small", **group), a_pod("small-0", group="small", cpu=cpu)]
+
+
+CASES = {
+    "no-room": lambda: run(*the_gang(), cpus=(4, 4, 2)),
+    "labels": lambda: run(
+        a_group("small"), a_pod("s", group="small", cpu=1, spec={"nodeSelector": {"a": "b"}}), cpus=(4, 4)
+    ),
+    "pods-missing": lambda: run(*the_gang(pods=2)),
+    "no-group": lambda: run(an_example("train-0")),
+    "no-annotation": lambda: run(a_pod("alone", cpu=1)),
+    "no-queue": lambda: run(an_example("study"), a_pod("study-0", group="study", cpu=1)),
+    "closed": lambda: run(*a_small_gang(), queues=[a_queue(state="Closed")]),
+    "share": lambda: run(*the_gang(), queues=[a_queue(capability={"cpu": 8})]),
+    "overcommit": lambda: run(*a_small_gang(min_resources={"cpu": 15})),
+    "quota": lambda: run(*a_small_gang(min_resources={"cpu": 9}), queues=[a_queue(capability={"cpu": 8})]),
+    "unsupported": lambda: run(*the_gang(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])),
+}
+
+
+def explained() -> set[str]:
+    """Return the texts that the guide explains."""
+    return {cells[0].strip("`") for cells in rows(PAGE, "Why does my pod wait?")}
+
+
+@functools.cache
+def said_in(case: str) -> set[str]:
+    """Return what the pods of a case say, the second and third pod as the first one says it."""
+    return {
+        re.sub(r"train-\d can possibly be assigned to n\d", "train-0 can possibly be assigned to n0", text)
+        for text in CASES[case]().conditions.values()
+    }
+
+
+def test_the_gang_is_placed_together_where_there_is_room():
+    result = run(*the_gang())
+
+    assert sorted(result.batches[0]) == ["train-0", "train-1", "train-2"]
+    assert result.phases == {"train": "Running"}
+
+
+def test_nothing_of_the_gang_is_placed_where_there_is_not():
+    assert run(*the_gang(), cpus=(4, 4, 2)).placements == {}
+
+
+def test_the_kinds_of_pods_of_the_example_make_up_its_minimum():
+    spec = an_example("training").spec
+
+    assert sum(spec.min_task_member.values()) == spec.min_member
+
+
+def test_the_queue_of_the_example_takes_the_job_that_names_it():
+    result = run(an_example("research"), an_example("study"), a_pod("study-0", group="study", cpu=1))
+
+    assert result.phases == {"study": "Running"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_pod_that_waits_says_what_the_guide_explains(case: str):
+    said = said_in(case)
+
+    assert said
+    assert said <= explained()
+
+
+def test_every_text_that_the_guide_explains_is_one_that_pods_say():
+    assert explained() <= {text for case in CASES for text in said_in(case)}
+
+
+def test_the_message_of_the_podgroup_is_the_one_that_is_taken_apart():
+    said = run(*the_gang(), cpus=(4, 4, 2)).why_not("train").message
+    quoted = " ".join(line[2:] for line in PAGE.read_text().splitlines() if line.startswith("> "))
+
+    assert quoted == f"1/3 tasks in gang unschedulable: {said}"
