@@ -84,12 +84,3 @@ async def test_a_json_patch_that_copies_nothing_is_accepted(api: Api) -> None:
     operation = {"op": "copy", "from": "/data/none", "path": "/data/x"}
     answer = await api.patch(api.path("configmaps", "a"), [operation], JSON_PATCH)
     assert answer.status == 200
-
-
-async def test_responses_can_be_tables(api: Api, things: Custom) -> None:
-    answer = await api.get_as(things.v1, "application/json;as=Table;v=v1;g=meta.k8s.io")
-    assert (answer.status, answer.body["kind"]) == (200, "Table")
-
-
-async def test_the_schema_of_every_kind_is_published(api: Api) -> None:
-    assert (await api.get("/openapi/v3")).status == 200

@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl
 
 from aiohttp import web
 
-from volcano_py.apiserver import discovery
+from volcano_py.apiserver import documents
 from volcano_py.apiserver.counters import RequestCounters
 from volcano_py.apiserver.faults import Fault, Faults
-from volcano_py.apiserver.objects import Obj, encode
+from volcano_py.apiserver.objects import encode
 from volcano_py.apiserver.options import ApiServerOptions
 from volcano_py.apiserver.registry import Registry
 from volcano_py.apiserver.routing import Target, UnknownGroup, route
@@ -58,10 +58,12 @@ class Frontend:
             try:
                 target = route(self._registry.resources, request.method, path, query)
             except (UnknownGroup, StatusError):
-                document = self._discovery(request.method, path, request.host)
+                document = documents.answer(
+                    self._registry.resources, request.method, path, request.host, request.headers.get("Accept", "")
+                )
                 if document is None:
                     raise
-                return _respond(Reply(200, encode(document)))
+                return _respond(document)
         except UnknownGroup:
             return _respond(_PAGE_NOT_FOUND)
         except StatusError as error:
@@ -71,7 +73,16 @@ class Frontend:
                 body = await request.read() if request.body_exists else b""
         except TimeoutError:
             return _respond(_failure(StatusError(408, "Timeout", "the body of the request did not arrive in time")))
-        return await self._serve(request, Call(target, query, body, request.content_type if body else ""))
+        headers = request.headers
+        call = Call(
+            target,
+            query,
+            body,
+            request.content_type if body else "",
+            headers.get("Accept", ""),
+            headers.get("User-Agent", ""),
+        )
+        return await self._serve(request, call)
 
     def _authorized(self, request: web.BaseRequest) -> bool:
         given = request.headers.get("Authorization", "").encode()
@@ -143,25 +154,6 @@ class Frontend:
             if watcher is not None:
                 watcher.close()
         return response
-
-    def _discovery(self, method: str, path: str, host: str) -> Obj | None:
-        if method != "GET":
-            return None
-        table = self._registry.resources
-        match path.strip("/").split("/"):
-            case ["version"]:
-                return discovery.VERSION
-            case ["api"]:
-                return discovery.api_versions(host)
-            case ["apis"]:
-                return discovery.group_list(table)
-            case ["api", version]:
-                return discovery.resource_list(table, "", version)
-            case ["apis", group]:
-                return discovery.group(table, group)
-            case ["apis", group, version]:
-                return discovery.resource_list(table, group, version)
-        return None
 
 
 async def _write(response: web.StreamResponse, chunk: bytes) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from volcano_py.apiserver.resources import Resource, ResourceTable
-from volcano_py.apiserver.status import method_not_allowed, no_such_resource
+from volcano_py.apiserver.status import method_not_allowed, no_such_resource, not_implemented
 
 _OBJECT_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
@@ -16,7 +16,22 @@ _SUBRESOURCE_VERBS = {
     "finalize": {"PUT": "update"},
     "binding": {"POST": "create"},
     "eviction": {"POST": "create"},
+    "scale": {"GET": "get", "PUT": "update", "PATCH": "patch"},
 }
+_NO_CONTAINERS = "no container runs behind the embedded API server, so there is nothing to"
+_ELSEWHERE = "use a cluster with real nodes"
+_NOT_SERVED = {
+    ("pods", "log"): f"{_NO_CONTAINERS} read logs from; see the pod's status and events, or {_ELSEWHERE}",
+    ("pods", "exec"): f"{_NO_CONTAINERS} run a command in; {_ELSEWHERE}",
+    ("pods", "attach"): f"{_NO_CONTAINERS} attach to; {_ELSEWHERE}",
+    ("pods", "portforward"): f"{_NO_CONTAINERS} forward a port to; {_ELSEWHERE}",
+    ("pods", "ephemeralcontainers"): f"{_NO_CONTAINERS} debug; {_ELSEWHERE}",
+    ("pods", "resize"): f"{_NO_CONTAINERS} resize; {_ELSEWHERE}",
+    ("serviceaccounts", "token"): "the embedded API server issues no tokens: it lets every request in "
+    "(or those with the one token it was started with)",
+    **{(plural, "proxy"): f"{_NO_CONTAINERS} proxy to; {_ELSEWHERE}" for plural in ("pods", "services", "nodes")},
+}
+"""Subresources of Kubernetes that are answered with 501, and why."""
 BINDINGS = "bindings"
 """The older path of a Binding: POST to the namespace's `bindings` instead of the pod's `binding`."""
 
@@ -78,6 +93,8 @@ def _target(
     method: str,
     query: Mapping[str, str],
 ) -> Target:
+    if len(rest) > 1 and not resource.group and (why := _NOT_SERVED.get((resource.plural, rest[1]))):
+        raise not_implemented(why)
     if len(rest) > 2:
         raise no_such_resource()
     if not rest:

@@ -128,6 +128,11 @@ def no_such_resource() -> StatusError:
     return StatusError(404, "NotFound", "the server could not find the requested resource")
 
 
+def not_implemented(message: str) -> StatusError:
+    """501: Kubernetes has it, this server does not."""
+    return StatusError(501, "NotImplemented", message)
+
+
 def method_not_allowed() -> StatusError:
     """405: the resource exists, the verb does not apply to it."""
     message = "the server does not allow this method on the requested resource"

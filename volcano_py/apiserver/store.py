@@ -63,7 +63,7 @@ class Event:
         self._lines: dict[tuple[EventType, bytes], bytes] = {}
 
     def line(self, event_type: EventType, prefix: bytes) -> bytes:
-        """The watch line of this event for one form of the object.
+        """The watch line of this event for one version of the object.
 
         A watcher whose selector stops matching is told DELETED, with the last revision it knew and the
         resourceVersion of the change.
@@ -71,12 +71,14 @@ class Event:
         key = (event_type, prefix)
         line = self._lines.get(key)
         if line is None:
-            stored = self.stored
-            if event_type == "DELETED" and self.type != "DELETED" and self.prev is not None:
-                stored = _at_version(self.prev, self.rv)
-            line = watch_line(event_type, stored.json(prefix))
-            self._lines[key] = line
+            line = self._lines[key] = watch_line(event_type, self.seen_as(event_type).json(prefix))
         return line
+
+    def seen_as(self, event_type: EventType) -> Stored:
+        """The revision that a watcher to whom this event is `event_type` is shown."""
+        if event_type == "DELETED" and self.type != "DELETED" and self.prev is not None:
+            return _at_version(self.prev, self.rv)
+        return self.stored
 
 
 def watch_line(event_type: str, body: bytes) -> bytes:

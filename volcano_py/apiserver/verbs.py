@@ -28,6 +28,7 @@ from volcano_py.apiserver.status import (
 )
 from volcano_py.apiserver.store import Event, Stored
 from volcano_py.apiserver.strategic import strategic_merge
+from volcano_py.apiserver.tables.forms import Form, form_for
 from volcano_py.apiserver.watching import Watcher, bookmark, initial_lines
 
 _JSON = "application/json"
@@ -66,6 +67,8 @@ class Call:
     query: Mapping[str, str]
     body: bytes
     content_type: str
+    accept: str = _JSON
+    user_agent: str = ""
 
 
 class Verbs:
@@ -83,7 +86,8 @@ class Verbs:
         match target.verb:
             case "get":
                 stored = self._registry.get(target.resource, target.namespace, target.name)
-                return Reply(200, stored.json(_served(target).prefix))
+                form = _form(call)
+                return Reply(200, stored.json(_served(target).prefix) if form is None else form.one(stored))
             case "list":
                 return self._list(call)
             case "watch":
@@ -140,12 +144,17 @@ class Verbs:
     def _list(self, call: Call) -> Reply:
         target = call.target
         collection = self._registry.collection(target.resource)
+        form = _form(call)
         page = list_page(collection, self._registry.store.rv, _prefix(target), _list_options(call))
+        if form is not None:
+            return Reply(200, form.many(page.items, _list_meta(page)))
         return Reply(200, _list_body(target, page))
 
     def _watch(self, call: Call) -> WatchReply:
         target, options = call.target, _list_options(call)
         check_options(options, watch=True)
+        form = _form(call, watch=True)
+        render = None if form is None else form.one
         collection = self._registry.collection(target.resource)
         served, prefix = _served(target), _prefix(target)
         store = self._registry.store
@@ -155,7 +164,7 @@ class Verbs:
         events: list[Event] = []
         if starts_now:
             items = list_page(collection, store.rv, prefix, ListOptions(matcher=options.matcher)).items
-            first = initial_lines(items, served.prefix)
+            first = initial_lines(items, served.prefix, render)
             if options.bookmarks and (options.send_initial_events or not options.version):
                 end = bookmark(served.api_version, target.resource.kind, store.rv, end_of_initial=True)
                 first = [*first, end]
@@ -167,7 +176,7 @@ class Verbs:
                     raise StatusError(500, "", error.message) from error  # what a real API server answers
                 raise
         limit = max(self._options.watch_queue_limit, 2 * len(events))
-        watcher = Watcher(collection, prefix, options.matcher, limit, served.prefix)
+        watcher = Watcher(collection, prefix, options.matcher, limit, served.prefix, render)
         for event in events:
             watcher.offer(event)
         return WatchReply(first, watcher, timeout_s, options.bookmarks)
@@ -181,6 +190,11 @@ class Verbs:
         else:
             subresources.evict(self._registry, target.resource, namespace, target.name, _object(call))
         return Reply(201, _BOUND)
+
+
+def _form(call: Call, watch: bool = False) -> Form | None:
+    target = call.target
+    return form_for(call.accept, target.resource, _served(target), call.query, watch)
 
 
 def _served(target: Target) -> ServedVersion:
@@ -280,14 +294,18 @@ def _deleted(target: Target, deletion: Deletion) -> bytes:
 
 def _list_body(target: Target, page: Page) -> bytes:
     resource, served = target.resource, _served(target)
+    head = encode({"kind": resource.list_kind, "apiVersion": served.api_version, "metadata": _list_meta(page)})
+    items = _item_bodies(page.items, served.prefix if resource.custom else None)
+    return b'%s,"items":[%s]}' % (head[:-1], b",".join(items))
+
+
+def _list_meta(page: Page) -> Obj:
     meta: Obj = {"resourceVersion": str(page.rv)}
     if page.token:
         meta["continue"] = page.token
         if page.remaining is not None:
             meta["remainingItemCount"] = page.remaining
-    head = encode({"kind": resource.list_kind, "apiVersion": served.api_version, "metadata": meta})
-    items = _item_bodies(page.items, served.prefix if resource.custom else None)
-    return b'%s,"items":[%s]}' % (head[:-1], b",".join(items))
+    return meta
 
 
 def _item_bodies(items: list[Stored], prefix: bytes | None) -> list[bytes]:

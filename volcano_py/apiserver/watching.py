@@ -16,13 +16,23 @@ from volcano_py.apiserver.status import StatusError, expired
 from volcano_py.apiserver.store import Collection, Event, EventType, Store, Stored, watch_line
 
 _BATCH_BYTES = 256 * 1024
+Render = Callable[[Stored], bytes]
+"""How an object is written where the client asked for something else than the object itself."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 class Watcher:
     """One watch of one collection, optionally narrowed to a key prefix and a matcher."""
 
-    def __init__(self, collection: Collection, prefix: str, matcher: Matcher | None, limit: int, form: bytes) -> None:
+    def __init__(
+        self,
+        collection: Collection,
+        prefix: str,
+        matcher: Matcher | None,
+        limit: int,
+        form: bytes,
+        render: Render | None = None,
+    ) -> None:
         self.aborted = False
         self.on_abort: Callable[[], None] | None = None
         self._duplicates = 0
@@ -32,6 +42,7 @@ class Watcher:
         self._matcher = matcher
         self._limit = limit
         self._form = form
+        self._render = render
         self._queue: deque[tuple[EventType, Event]] = deque()
         self._wake: asyncio.Future[None] | None = None
         self._closed = False
@@ -97,12 +108,15 @@ class Watcher:
 
     def drain(self) -> bytes:
         """The queued lines, up to a batch; empty when nothing is queued."""
-        queue, form = self._queue, self._form
+        queue, form, render = self._queue, self._form, self._render
         lines: list[bytes] = []
         size = 0
         while queue and size < _BATCH_BYTES:
             event_type, event = queue.popleft()
-            line = event.line(event_type, form)
+            if render is None:
+                line = event.line(event_type, form)
+            else:
+                line = watch_line(event_type, render(event.seen_as(event_type)))
             size += len(line)
             lines.append(line)
         if not queue and self._closed and self._last_line:
@@ -124,12 +138,12 @@ class Watcher:
             self._wake = None
 
 
-def initial_lines(items: Iterable[Stored], form: bytes) -> Iterable[bytes]:
+def initial_lines(items: Iterable[Stored], form: bytes, render: Render | None = None) -> Iterable[bytes]:
     """ADDED lines for objects that exist already, in batches."""
     batch: list[bytes] = []
     size = 0
     for stored in items:
-        line = watch_line("ADDED", stored.json(form))
+        line = watch_line("ADDED", stored.json(form) if render is None else render(stored))
         batch.append(line)
         size += len(line)
         if size >= _BATCH_BYTES:
