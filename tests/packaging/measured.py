@@ -1,0 +1,66 @@
+"""What the scheduler measures: the names and labels of every metric that the code registers."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry
+
+import volcano_py.metrics
+
+_SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("_total",), "gauge": ("",)}
+_ADDED = {"histogram": {"le"}}
+_NAME = re.compile(r"\bvolcano_[a-z0-9_]+\b(?!:)")
+_SELECTED = re.compile(r"\b(volcano_[a-z0-9_]+)\{([^}]*)\}")
+_BY = re.compile(r"\bby \(([^)]*)\)")
+
+
+class Metric(NamedTuple):
+    """One metric as Prometheus knows it."""
+
+    family: str  # the name in `# TYPE`
+    kind: str
+    labels: frozenset[str]
+
+
+def registered() -> CollectorRegistry:
+    """Return a registry with every metric class of the package."""
+    registry = CollectorRegistry()
+    for module in pkgutil.iter_modules(volcano_py.metrics.__path__):
+        loaded = importlib.import_module(f"volcano_py.metrics.{module.name}")
+        for _, family in inspect.getmembers(loaded, inspect.isclass):
+            if family.__module__ == loaded.__name__ and list(inspect.signature(family).parameters) == ["registry"]:
+                family(registry)
+    return registry
+
+
+def series() -> dict[str, Metric]:
+    """Return every name that can stand in an expression."""
+    found: dict[str, Metric] = {}
+    for collector in registered()._collector_to_names:
+        labels = frozenset(getattr(collector, "_labelnames", ()))
+        for family in collector.collect() or collector.describe():
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            metric = Metric(name, family.type, labels | _ADDED.get(family.type, set()))
+            for suffix in _SUFFIXES[family.type]:
+                found[f"{family.name}{suffix}"] = metric
+    return found
+
+
+def names(expression: str) -> set[str]:
+    """Return the metrics that an expression reads."""
+    return set(_NAME.findall(re.sub(r'"[^"]*"', '""', expression)))
+
+
+def labels(expression: str) -> Iterator[tuple[str, str]]:
+    """Yield (metric, label) for every label that an expression selects or groups by."""
+    for name, selector in _SELECTED.findall(expression):
+        for label in re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector):
+            yield name, label
+    for listed in _BY.findall(expression):
+        for label in listed.split(","):
+            for name in names(expression):
+                yield name, label.strip()
