@@ -154,17 +154,7 @@ class JobInfo:
 
     def role_counts(self, statuses: tuple[TaskStatus, ...], best_effort: bool = False) -> dict[str, int]:
         """Return the number of tasks by role in these statuses, and pending best-effort ones if asked for."""
-        tasks, mask = self._ssn.tasks, members(statuses)
-        counted: dict[str, int] = {}
-        # A Python loop over the job's tasks: only jobs with a rule per role come here.
-        for row in self._ssn.rows_of_job(self.row):
-            status = tasks.status[row]
-            if mask[status] or (
-                best_effort and status == TaskStatus.PENDING and self._ssn.shape_of(int(tasks.shape[row])).best_effort
-            ):
-                role = tasks.record(int(row)).role
-                counted[role] = counted.get(role, 0) + 1
-        return counted
+        return self._ssn.roles_of(self.row).counts(statuses, best_effort)
 
     def worth_continuing(self, failed_roles: frozenset[str]) -> bool:
         """Say whether other tasks are worth trying after these roles failed (Volcano: NeedContinueAllocating).

@@ -21,6 +21,7 @@ from volcano_py.framework.ordering import PendingTasks
 from volcano_py.framework.placement import Placement
 from volcano_py.framework.plugin import DependsOn, Plugin
 from volcano_py.framework.queues import QueueColumns
+from volcano_py.framework.roles import Roles
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.statics import StaticVerdicts
 from volcano_py.framework.tie_order import tie_order
@@ -86,6 +87,7 @@ class Session:
         self._statics = statics
         self._deltas: dict[tuple[int, TaskStatus], tuple[Floats, Floats]] = {}
         self._task_infos: dict[int, TaskInfo] = {}
+        self._roles: dict[int, Roles] = {}
         self._raw_rows: dict[Hashable, Floats] = {}
         self._attempt_status = np.full(len(self.tasks.records), -1, dtype=np.int8)
         self._attempt_node = np.full(len(self.tasks.records), -1, dtype=np.int32)
@@ -179,7 +181,20 @@ class Session:
 
     def rows_of_job(self, job_row: int) -> Rows:
         """Return the task rows of a job, whatever their status, shape (n_tasks,)."""
-        return np.flatnonzero(self.tasks.job == job_row)
+        order, bounds = self._tasks_by_job
+        return order[bounds[job_row] : bounds[job_row + 1]]
+
+    @cached_property
+    def _tasks_by_job(self) -> tuple[Rows, Rows]:
+        order = np.argsort(self.tasks.job, kind="stable")
+        return order, np.searchsorted(self.tasks.job[order], np.arange(len(self.jobs) + 1))
+
+    def roles_of(self, job_row: int) -> Roles:
+        """Return the tasks of a job by role."""
+        found = self._roles.get(job_row)
+        if found is None:
+            found = self._roles[job_row] = Roles(self, job_row)
+        return found
 
     @cached_property
     def pending(self) -> PendingTasks:
