@@ -1,9 +1,12 @@
+from collections import Counter
+
 import pytest
 
 from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_of
 from tests.scheduler.running import DEFAULT, WITHOUT_GANG, cycle
-from volcano_py.model.objects import QueueRecord
+from volcano_py.model.objects import QueueRecord, TaskRecord
 from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot.columns import TaskColumns
 
 ONE = a_shape(cpu=1)
 RUNNING = TaskStatus.RUNNING
@@ -180,3 +183,23 @@ def test_the_first_queue_takes_all_it_can() -> None:
     )
 
     assert [name for name, _ in cycle(world).binds] == ["b-0", "b-1", "a-0"]
+
+
+def test_members_of_a_job_with_roles_are_not_gone_through_for_every_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,000 executors beyond the minimum would otherwise cost 2,000 times 2,000 look-ups."""
+    read: Counter[int] = Counter()
+    record = TaskColumns.record
+
+    def counting(columns: TaskColumns, row: int) -> TaskRecord:
+        read[row] += 1
+        return record(columns, row)
+
+    monkeypatch.setattr(TaskColumns, "record", counting)
+    world = World(
+        (a_node("n1", cpu=400, pods=400),),
+        jobs=(a_job("s", min_available=2, task_min_available={"driver": 1, "executor": 1}),),
+        tasks=(*tasks_of("s", 1, ONE, role="driver"), *tasks_of("s", 200, ONE, role="executor")),
+    )
+
+    assert len(cycle(world).binds) == 201
+    assert max(read.values()) < 10

@@ -19,7 +19,7 @@ from volcano_py.model.resources import Floats
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins.binpack import Binpack
-from volcano_py.plugins.nodeorder import NodeOrdering
+from volcano_py.plugins.nodeorder import NodeOrderArgs, NodeOrdering
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.snapshot.columns import NodeColumns
 
@@ -44,7 +44,8 @@ def test_nodes_are_ranked_by_the_sum_of_scores_and_others_are_nowhere() -> None:
         ),
         tasks=(a_task("p", shape),),
     )
-    state = candidates(world, shape, Predicates(), NodeOrdering(), Binpack())
+    spread = NodeOrdering(NodeOrderArgs.only(least_allocated=1))
+    state = candidates(world, shape, Predicates(), spread, Binpack())
 
     assert state.ranked.tolist() == [50 + 50, NOWHERE, NOWHERE, NOWHERE, NOWHERE, NOWHERE]
     assert state.future.tolist() == [NOWHERE] * 6

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.framework.sessions import a_session, job_row
-from tests.reference.world import Task, World, a_job, a_shape, a_task
+from tests.reference.world import Task, World, a_job, a_node, a_shape, a_task
 from volcano_py.framework.info import JobInfo
 from volcano_py.model.statuses import READY_STATUSES, VALID_STATUSES, PodGroupPhase, TaskStatus
 
@@ -36,7 +36,7 @@ def job(tasks: str, min_available: int = 0, **roles: int) -> JobInfo:
             for index, letter in enumerate(letters)
         ]
     record = a_job("j", min_available=min_available, task_min_available=roles)
-    ssn = a_session(World(jobs=(record,), tasks=tuple(members)))
+    ssn = a_session(World((a_node("n1"),), jobs=(record,), tasks=tuple(members)))
     return ssn.job(job_row(ssn, "j"))
 
 
@@ -124,3 +124,39 @@ def test_a_job_reads_its_phase_from_the_session() -> None:
 
     assert found.phase is PodGroupPhase.INQUEUE
     assert not found.is_pending
+
+
+def test_role_counts_follow_what_is_placed_and_taken_back() -> None:
+    found = job("a:PPb b:P", 2)
+    ssn = found._ssn
+    before = found.role_counts((TaskStatus.PENDING,))
+    statement = ssn.statement()
+    rows = ssn.rows_of_job(found.row)[:2]
+    statement.pipeline(found.row, int(ssn.tasks.shape[rows[0]]), rows, rows * 0)
+
+    assert before == {"a": 3, "b": 1}
+    assert found.role_counts((TaskStatus.PENDING,)) == {"a": 1, "b": 1}
+    assert found.role_counts((TaskStatus.PIPELINED,)) == {"a": 2}
+    assert found.role_counts((), best_effort=True) == {"a": 1}
+    statement.discard()
+    assert found.role_counts((TaskStatus.PENDING,)) == before
+
+
+def test_the_tasks_of_every_job_are_listed_whatever_their_status() -> None:
+    world = World(
+        jobs=(a_job("j"), a_job("k"), a_job("none")),
+        tasks=(
+            a_task("a", job="k"),
+            a_task("b", job="j", status=TaskStatus.FAILED),
+            a_task("c"),
+            a_task("d", job="k", status=TaskStatus.RUNNING),
+            a_task("e", job="orphan"),
+        ),
+    )
+    ssn = a_session(world)
+
+    found = {
+        name: [ssn.tasks.record(row).name for row in ssn.rows_of_job(job_row(ssn, name)).tolist()]
+        for name in ("j", "k", "none")
+    }
+    assert found == {"j": ["b"], "k": ["a", "d"], "none": []}

@@ -1,6 +1,6 @@
 """Placement is always what greedy would do, however many tasks are placed at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.framework.sessions import a_session, job_row, shape_id
-from tests.reference import scoring
+from tests.reference import ranking, scoring
 from tests.reference.accounts import NodeAccount, node_accounts
-from tests.reference.greedy import greedy
+from tests.reference.greedy import GroupScore, alone, greedy
 from tests.reference.strategies import sized_nodes, sized_shapes
 from tests.reference.world import GPU, World, a_job, a_node, a_shape, a_task, tasks_of
 from volcano_py.framework import placement
@@ -102,11 +102,19 @@ def nothing(shape: Shape, node: NodeAccount) -> int:
     return 0
 
 
-POLICIES: dict[str, tuple[Callable[[], list[Plugin]], Callable[[Shape, NodeAccount], Fraction | int]]] = {
-    "spread": (lambda: [NodeOrdering()], spread),
-    "pack": (lambda: [Binpack(BinpackArgs(weight=2))], pack),
-    "both": (lambda: [NodeOrdering(), Binpack(BinpackArgs(weight=2))], both),
-    "neither": (list, nothing),
+def in_full(shape: Shape, group: Sequence[NodeAccount], everybody: Sequence[NodeAccount]) -> list[Fraction | int]:
+    """All of nodeorder, and binpack."""
+    scores = ranking.nodeorder(shape, group, everybody, ranking.ALL)
+    return [score + pack(shape, node) for score, node in zip(scores, group, strict=True)]
+
+
+SPREAD = NodeOrderArgs.only(least_allocated=1)
+POLICIES: dict[str, tuple[Callable[[], list[Plugin]], GroupScore]] = {
+    "spread": (lambda: [NodeOrdering(SPREAD)], alone(spread)),
+    "pack": (lambda: [Binpack(BinpackArgs(weight=2))], alone(pack)),
+    "both": (lambda: [NodeOrdering(SPREAD), Binpack(BinpackArgs(weight=2))], alone(both)),
+    "in-full": (lambda: [NodeOrdering(), Binpack(BinpackArgs(weight=2))], in_full),
+    "neither": (list, alone(nothing)),
 }
 
 
