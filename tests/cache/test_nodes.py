@@ -1,7 +1,9 @@
 from typing import Any
 
+import msgspec
 import pytest
 
+from volcano_py.api.types import Node
 from volcano_py.cache.nodes import answers_changed, could_take_more, node_record
 from volcano_py.model.objects import NodeRecord, TaintRecord
 from volcano_py.testing import a_node
@@ -72,3 +74,10 @@ def test_what_a_change_of_a_node_means(before: dict[str, Any], after: dict[str, 
 def test_a_new_node_can_take_something_unless_it_is_closed() -> None:
     assert could_take_more(None, node_record(a_node()))
     assert not could_take_more(None, node_record(a_node(terminating=True)))
+
+
+def test_images_are_known_under_all_their_names() -> None:
+    images = [{"names": ["web:1", "web@sha256:0123"], "sizeBytes": 5}, {"names": [], "sizeBytes": 7}]
+    node = msgspec.convert({"metadata": {"name": "n1"}, "status": {"images": images}}, Node)
+
+    assert node_record(node).images == {"web:1": 5, "web@sha256:0123": 5}

@@ -7,7 +7,7 @@ import pytest
 from volcano_py.api.types import Condition, ContainerStatus, Pod, PodStatus, ResourceRequirements
 from volcano_py.cache.fields import seconds
 from volcano_py.cache.pods import ShapeReader, shape_of, task_record, task_status, unsupported
-from volcano_py.model.shape import NodeTerm, Requirement, Shape, Tolerance
+from volcano_py.model.shape import NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.testing import a_pod
 
@@ -135,8 +135,10 @@ def test_a_shape_holds_what_an_answer_may_depend_on() -> None:
             NodeTerm((Requirement("arch", "In", ("arm64", "amd64")),)),
             NodeTerm((), (Requirement("metadata.name", "In", ("n1",)),)),
         ),
+        preferred=(PreferredTerm(1, NodeTerm((Requirement("x", "Exists"),))),),
         tolerations=(Tolerance("dedicated", "Equal", "ml", "NoSchedule"),),
         gates=("example.com/wait",),
+        n_containers=1,
     )
 
 
@@ -145,6 +147,42 @@ def test_required_affinity_without_terms_is_not_no_affinity() -> None:
 
     assert shape_of(a_pod(spec={"affinity": none}).spec).node_affinity == ()
     assert shape_of(a_pod(spec={"affinity": {}}).spec).node_affinity is None
+
+
+def test_preferred_terms_that_say_nothing_are_left_out_however_they_are_written() -> None:
+    terms = [
+        {"weight": 0, "preference": {"matchExpressions": [{"key": "disk", "operator": "Gt", "values": ["abc"]}]}},
+        {"weight": 10, "preference": {}},
+        {"weight": 5, "preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}},
+    ]
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
+
+    preferred = shape_of(a_pod(spec={"affinity": affinity}).spec).preferred
+
+    assert preferred == (PreferredTerm(5, NodeTerm((Requirement("disk", "Exists"),))),)
+
+
+def test_images_of_all_containers_and_image_volumes_with_the_tags_they_leave_out() -> None:
+    spec = {
+        "containers": [{"image": "r:5000/a/web"}, {"image": "web:1.2"}, {"image": ""}],
+        "initContainers": [{"image": "web:1.2"}],
+        "volumes": [{"name": "v", "image": {"reference": "data@sha256:0123"}}, {"name": "w", "emptyDir": {}}],
+    }
+
+    shape = shape_of(a_pod(spec=spec).spec)
+
+    assert shape.images == ("data@sha256:0123", "r:5000/a/web:latest", "web:1.2", "web:1.2")
+    assert shape.n_containers == 4
+
+
+def test_pods_that_differ_in_an_image_volume_have_different_shapes() -> None:
+    reader = ShapeReader()
+    one, other = (
+        reader.shape(a_pod(spec={"volumes": [{"name": name, "image": {"reference": image}}]}))
+        for name, image in (("v", "a:1"), ("w", "b:1"))
+    )
+
+    assert (one.images, other.images) == (("a:1",), ("b:1",))
 
 
 TERM = {"labelSelector": {}, "topologyKey": "zone"}

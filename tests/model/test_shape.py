@@ -3,14 +3,18 @@ from dataclasses import fields, replace
 import pytest
 
 from tests.reference.world import a_shape
-from volcano_py.model.shape import Field, NodeTerm, Requirement, Shape, Tolerance
+from volcano_py.model.shape import Field, HostPort, NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 
 FIELD_OF = {  # attribute of Shape: the Field that plugins declare for it
     "request": Field.REQUEST,
     "nonzero": Field.REQUEST,
     "node_selector": Field.NODE_SELECTOR,
     "node_affinity": Field.NODE_AFFINITY,
+    "preferred": Field.PREFERRED_NODE_AFFINITY,
     "tolerations": Field.TOLERATIONS,
+    "host_ports": Field.HOST_PORTS,
+    "images": Field.IMAGES,
+    "n_containers": Field.IMAGES,
     "gates": Field.GATES,
     "unsupported": Field.UNSUPPORTED,
 }
@@ -19,7 +23,11 @@ OTHER = {
     "nonzero": (1.0, 1.0),
     "node_selector": (("zone", "a"),),
     "node_affinity": (NodeTerm((Requirement("zone", "Exists"),)),),
+    "preferred": (PreferredTerm(1, NodeTerm((Requirement("zone", "Exists"),))),),
     "tolerations": (Tolerance("k"),),
+    "host_ports": (HostPort("0.0.0.0", "TCP", 80),),
+    "images": ("nginx:latest",),
+    "n_containers": 2,
     "gates": ("g",),
     "unsupported": ("spec.x",),
 }

@@ -17,11 +17,12 @@ from volcano_py.plugins.nodeorder import NodeOrderArgs, NodeOrdering, least_allo
 P = a_shape(cpu=1, memory="2Gi")
 B = a_shape()
 RUNNING = TaskStatus.RUNNING
+LEAST = NodeOrderArgs.only(least_allocated=1)
 
 
 def scores(world: World, shape: Shape, plugin: NodeOrdering | None = None) -> list[float]:
     world = replace(world, tasks=(*world.tasks, a_task("incoming", shape)))
-    plugin = plugin or NodeOrdering()
+    plugin = plugin or NodeOrdering(LEAST)
     ssn = a_session(world, plugin)
     found: list[float] = plugin.node_order(info(ssn, shape), ssn.nodes).tolist()
     return found
@@ -64,11 +65,11 @@ def test_least_allocated_has_kube_schedulers_numbers(world: World, shape: Shape,
 
 
 def test_the_weight_multiplies_the_score() -> None:
-    assert scores(fixture_f(), P, NodeOrdering(NodeOrderArgs(least_allocated=3))) == [168, 258, 93]
+    assert scores(fixture_f(), P, NodeOrdering(NodeOrderArgs.only(least_allocated=3))) == [168, 258, 93]
 
 
 def test_weight_zero_switches_the_scorer_off() -> None:
-    assert scores(fixture_f(), P, NodeOrdering(NodeOrderArgs(least_allocated=0))) == [0, 0, 0]
+    assert scores(fixture_f(), P, NodeOrdering(NodeOrderArgs.only(least_allocated=0))) == [0, 0, 0]
 
 
 def test_terminating_and_promised_pods_count() -> None:
@@ -80,7 +81,7 @@ def test_terminating_and_promised_pods_count() -> None:
 
 
 def test_a_view_of_one_node_is_scored_as_in_the_whole() -> None:
-    plugin = NodeOrdering()
+    plugin = NodeOrdering(LEAST)
     ssn = a_session(with_task(fixture_f(), "p", P, "n2"), plugin)
     task = info(ssn, P)
 
@@ -99,7 +100,7 @@ def test_a_quotient_just_below_a_whole_number_is_not_rounded_up() -> None:
 @settings(max_examples=80, deadline=None, derandomize=True)
 @given(worlds())
 def test_scores_equal_a_plain_loop_over_the_nodes(world: World) -> None:
-    plugin = NodeOrdering()
+    plugin = NodeOrdering(LEAST)
     ssn = a_session(world, plugin)
     accounts = node_accounts(world)
     for shape in {task.shape for task in world.tasks}:

@@ -13,7 +13,7 @@ from volcano_py.framework import extension
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import TaintRecord
-from volcano_py.model.shape import Field, NodeTerm, Requirement, Shape, Tolerance
+from volcano_py.model.shape import Field, HostPort, NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 from volcano_py.plugins import PLUGINS
 from volcano_py.snapshot.columns import NodeColumns
 
@@ -23,6 +23,8 @@ FIELD_OF = {
     "best_effort": Field.REQUEST,
     "fit": Field.REQUEST,
     "asked": Field.REQUEST,
+    "preferred": Field.PREFERRED_NODE_AFFINITY,
+    "n_containers": Field.IMAGES,
 }
 NOT_PART_OF_A_SHAPE = {"shape_id"}
 SHAPES = (
@@ -101,7 +103,11 @@ OTHER = {
     "nonzero": (3000.0, 1.0),
     "node_selector": (("zone", "b"),),
     "node_affinity": (NodeTerm((Requirement("zone", "NotIn", ("a",)),)),),
+    "preferred": (PreferredTerm(7, NodeTerm((Requirement("disk", "Exists"),))),),
     "tolerations": (Tolerance("", "Exists"),),
+    "host_ports": (HostPort("0.0.0.0", "TCP", 80),),
+    "images": ("nginx:latest", "redis:7"),
+    "n_containers": 3,
     "gates": ("g",),
     "unsupported": ("spec.x",),
 }

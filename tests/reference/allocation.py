@@ -13,6 +13,7 @@ from functools import cmp_to_key
 
 from tests.reference import scoring
 from tests.reference.accounts import READY, NodeAccount, best_effort, fits, node_accounts, tasks_by_job
+from tests.reference.ranking import ALL, Weights, nodeorder
 from tests.reference.selection import static_reason
 from tests.reference.world import Task, World
 from volcano_py.model.objects import JobRecord
@@ -28,7 +29,7 @@ class Rules:
 
     gang: bool = True
     predicates: bool = True
-    least_allocated: int = 1
+    nodeorder: Weights = ALL
     binpack: int = 0
     weights: Mapping[str, int] = field(default_factory=lambda: {"cpu": 1, "memory": 1})
 
@@ -165,7 +166,8 @@ class _Cycle:
         for status, future in ((ALLOCATED, False), (PIPELINED, True)):
             group = [node for node in open_nodes if fits(shape, node, future=future)]
             if group:
-                best = max(group, key=lambda node: self._score(shape, node))  # the first of equals, by name
+                scores = self._scores(shape, group)
+                best = group[scores.index(max(scores))]  # the first of equals, by name
                 member.status, member.node = status, best.record.name
                 best.put(shape, status)
                 return True
@@ -178,12 +180,13 @@ class _Cycle:
             return True
         return not static_reason(shape, node.record) and node.pods < node.allocatable["pods"]
 
-    def _score(self, shape: Shape, node: NodeAccount) -> Fraction:
-        rules = self.rules
-        score = Fraction(scoring.least_allocated(shape, node) * rules.least_allocated)
-        if rules.binpack:
-            score += scoring.binpack(shape, node, rules.weights, rules.binpack)
-        return score
+    def _scores(self, shape: Shape, group: list[NodeAccount]) -> list[Fraction]:
+        rules, everybody = self.rules, list(self.nodes.values())
+        scores = [Fraction(score) for score in nodeorder(shape, group, everybody, rules.nodeorder)]
+        if not rules.binpack:
+            return scores
+        packed = (scoring.binpack(shape, node, rules.weights, rules.binpack) for node in group)
+        return [score + more for score, more in zip(scores, packed, strict=True)]
 
     def _take_back(self, member: _Member) -> None:
         node, shape, status = self.nodes[member.node], member.task.shape, member.status

@@ -9,9 +9,16 @@ from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
 
 Score = Callable[[Shape, NodeAccount], Fraction | int]
+GroupScore = Callable[[Shape, Sequence[NodeAccount], Sequence[NodeAccount]], Sequence[Fraction | int]]
+"""The scores of all candidates, given the shape, the candidates and all nodes."""
 
 
-def greedy(shape: Shape, count: int, nodes: Sequence[NodeAccount], score: Score) -> list[tuple[str, TaskStatus]]:
+def alone(score: Score) -> GroupScore:
+    """Return the scores of candidates that do not depend on each other."""
+    return lambda shape, group, everybody: [score(shape, node) for node in group]
+
+
+def greedy(shape: Shape, count: int, nodes: Sequence[NodeAccount], score: GroupScore) -> list[tuple[str, TaskStatus]]:
     """Return node and status of each task in turn; the first of equals in the order of ``nodes``, which are changed."""
     chosen: list[tuple[str, TaskStatus]] = []
     for _ in range(count):
@@ -20,7 +27,8 @@ def greedy(shape: Shape, count: int, nodes: Sequence[NodeAccount], score: Score)
         for status, future in ((TaskStatus.ALLOCATED, False), (TaskStatus.PIPELINED, True)):
             group = [node for node in able if fits(shape, node, future=future)]
             if group:
-                best = max(group, key=lambda node: score(shape, node))
+                scores = score(shape, group, nodes)
+                best = group[scores.index(max(scores))]
                 best.put(shape, status)
                 chosen.append((best.record.name, status))
                 break

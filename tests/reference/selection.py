@@ -38,10 +38,10 @@ def selected(shape: Shape, node: NodeRecord) -> bool:
             return False
     if shape.node_affinity is None:
         return True
-    return any(_term(term, node) for term in shape.node_affinity)
+    return any(matches(term, node) for term in shape.node_affinity)
 
 
-def _term(term: NodeTerm, node: NodeRecord) -> bool:
+def matches(term: NodeTerm, node: NodeRecord) -> bool:
     if not term.expressions and not term.fields:
         return False
     if not all(_valid_expression(one) for one in term.expressions) or not all(_valid_field(one) for one in term.fields):

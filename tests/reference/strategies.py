@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.reference.world import GPU, Task, World, a_job, a_node, a_shape, a_task
 from volcano_py.model.objects import JobRecord, NodeRecord, QueueRecord, TaintRecord
-from volcano_py.model.shape import NodeTerm, Requirement, Shape, Tolerance
+from volcano_py.model.shape import NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
 
 KEYS = ("zone", "disk", "gen", "bad key", "example.com/x", "Example.com/x")
@@ -20,6 +20,10 @@ CORDON = "node.kubernetes.io/unschedulable"
 MILLI = ("128m", "512m", "700m", "1024m", "2048m")
 ODD_SHAPES = ("gates", "unsupported", "selector", "tolerant", "best effort")
 MEMORY = ("128Mi", "300Mi", "512Mi", "1Gi")
+SOFT = tuple(TaintRecord(key, "", "PreferNoSchedule") for key in ("a", "b", "c"))
+SOFT_TAINTS = ((), (), (), SOFT[:1], SOFT[:2], SOFT)
+IN_A, IN_B = (NodeTerm((Requirement("zone", "In", (value,)),)) for value in "ab")
+PREFERENCES = ((), (), (PreferredTerm(30, IN_A),), (PreferredTerm(30, IN_A), PreferredTerm(20, IN_B)))
 
 _seldom = st.integers(0, 6).map(lambda number: number == 6)
 taints = st.builds(
@@ -83,7 +87,8 @@ def sized_nodes(draw: st.DrawFn, name: str) -> NodeRecord:
         memory=draw(st.sampled_from(("1Gi", "2Gi", "4Gi"))),
         pods=draw(st.sampled_from((2, 8, 110))),
         labels=draw(st.sampled_from(({}, {"zone": "a"}, {"zone": "b"}))),
-        taints=(TaintRecord("k", "v", "NoSchedule"),) if draw(_seldom) else (),
+        taints=(TaintRecord("k", "v", "NoSchedule"),) if draw(_seldom) else draw(st.sampled_from(SOFT_TAINTS)),
+        images={"big": 900 * 2**20, "small": 60 * 2**20} if draw(_seldom) else {},
         unschedulable=draw(_seldom),
         closed="a pod on it cannot be read" if draw(_seldom) else "",
         **others,
@@ -100,10 +105,14 @@ def sized_shapes(draw: st.DrawFn) -> Shape:
     return a_shape(
         cpu=draw(st.sampled_from(MILLI)),
         memory=draw(st.none() | st.sampled_from(MEMORY)),
+        preferred=draw(st.sampled_from(PREFERENCES)),
+        images=draw(st.sampled_from(((), (), ("big",), ("big", "small")))),
         gates=("g",) if odd == "gates" else (),
         unsupported=("spec.volumes[data].persistentVolumeClaim",) if odd == "unsupported" else (),
         node_selector={"zone": "a"} if odd == "selector" else {},
-        tolerations=(Tolerance(operator="Exists"),) if odd == "tolerant" else (),
+        tolerations=(Tolerance(operator="Exists"),)
+        if odd == "tolerant"
+        else draw(st.sampled_from(((), (), (Tolerance("a", "Exists"),)))),
         **others,
     )
 

@@ -7,7 +7,7 @@ from random import Random
 from volcano_py.api.quantity import WireQuantity
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaintRecord, TaskRecord
 from volcano_py.model.resources import amounts_of
-from volcano_py.model.shape import NodeTerm, Shape, Tolerance
+from volcano_py.model.shape import HostPort, NodeTerm, PreferredTerm, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.store import ClusterStore
 
@@ -62,6 +62,7 @@ def a_node(
     taints: Sequence[TaintRecord] = (),
     unschedulable: bool = False,
     closed: str = "",
+    images: Mapping[str, int] | None = None,
     **others: WireQuantity,
 ) -> NodeRecord:
     return NodeRecord(
@@ -71,6 +72,7 @@ def a_node(
         taints=tuple(taints),
         unschedulable=unschedulable,
         closed=closed,
+        images=dict(images or {}),
     )
 
 
@@ -80,7 +82,10 @@ def a_shape(
     memory: WireQuantity | None = None,
     node_selector: Mapping[str, str] | None = None,
     node_affinity: tuple[NodeTerm, ...] | None = None,
+    preferred: Sequence[PreferredTerm] = (),
     tolerations: Sequence[Tolerance] = (),
+    host_ports: Sequence[HostPort] = (),
+    images: Sequence[str] = (),
     gates: Sequence[str] = (),
     unsupported: Sequence[str] = (),
     **others: WireQuantity,
@@ -92,7 +97,11 @@ def a_shape(
         nonzero=(asked.get("cpu", 100.0), asked.get("memory", 200 * MIB)),
         node_selector=tuple(sorted((node_selector or {}).items())),
         node_affinity=node_affinity,
+        preferred=tuple(preferred),
         tolerations=tuple(tolerations),
+        host_ports=tuple(sorted(host_ports)),
+        images=tuple(sorted(images)),
+        n_containers=1,
         gates=tuple(gates),
         unsupported=tuple(unsupported),
     )

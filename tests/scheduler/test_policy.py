@@ -14,6 +14,7 @@ from volcano_py.framework.extension import (
     JobReady,
     JobValid,
     NodeOrder,
+    NormalizedOrder,
     Predicate,
     StaticPredicate,
 )
@@ -82,7 +83,7 @@ def test_a_plugin_answers_on_the_points_it_inherits() -> None:
         ("gang", "enableJobOrder", {JobOrder}),
         ("gang", "enableJobPipelined", {JobPipelined}),
         ("predicates", "enablePredicate", {Predicate, StaticPredicate}),
-        ("nodeorder", "enableNodeOrder", {NodeOrder}),
+        ("nodeorder", "enableNodeOrder", {NodeOrder, NormalizedOrder}),
         ("gang", "enableNodeOrder", set()),
     ],
 )

@@ -171,10 +171,17 @@ class PersistentVolumeClaimSource(Wire, frozen=True):
     claim_name: str = ""
 
 
+class ImageVolumeSource(Wire, frozen=True):
+    """A volume that is an image."""
+
+    reference: str = ""
+
+
 class Volume(Wire, frozen=True):
     """A volume of a pod; only what ties it to a node is read."""
 
     name: str = ""
+    image: ImageVolumeSource | None = None
     persistent_volume_claim: PersistentVolumeClaimSource | None = None
     ephemeral: dict[str, Any] | None = None
 
@@ -267,12 +274,20 @@ class NodeSpec(Wire, frozen=True):
     taints: list[Taint] = []
 
 
+class ContainerImage(Wire, frozen=True):
+    """An image that a node has, under all names it goes by."""
+
+    names: list[str] = []
+    size_bytes: int = 0
+
+
 class NodeStatus(Wire, frozen=True):
     """What a node has."""
 
     allocatable: ResourceList = {}
     capacity: ResourceList = {}
     conditions: list[Condition] = []
+    images: list[ContainerImage] = []
 
 
 class Node(Wire, frozen=True):

@@ -1,5 +1,7 @@
 """Nodes as the core sees them."""
 
+from sys import intern
+
 from volcano_py.api.types import Node
 from volcano_py.cache.requests import amounts, read_resource_list
 from volcano_py.model.objects import NodeRecord, TaintRecord
@@ -22,6 +24,7 @@ def node_record(node: Node, closed: str = "") -> NodeRecord:
         taints=tuple(sorted(TaintRecord(taint.key, taint.value, taint.effect) for taint in node.spec.taints)),
         unschedulable=node.spec.unschedulable,
         closed=closed,
+        images={intern(name): image.size_bytes for image in node.status.images for name in image.names},
     )
 
 

@@ -1,17 +1,17 @@
 """Pods as the core sees them: where one stands, what it is, and the shape it shares with its like."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from sys import intern
 from typing import Final
 
 import msgspec
 
 from volcano_py.api import keys
-from volcano_py.api.types import NodeSelector, NodeSelectorTerm, Pod, PodSpec
+from volcano_py.api.types import NodeSelector, NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm
 from volcano_py.cache.fields import int32, integer_or_none, seconds
 from volcano_py.cache.requests import SIDECAR, in_force, pod_request
 from volcano_py.model.objects import TaskRecord
-from volcano_py.model.shape import NodeTerm, Requirement, Shape, Tolerance
+from volcano_py.model.shape import NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
 
 _DO_NOT_SCHEDULE: Final = "DoNotSchedule"
@@ -111,7 +111,7 @@ class ShapeReader:
                 spec.affinity,
                 spec.tolerations,
                 spec.topology_spread_constraints,
-                _volumes(spec) if spec.volumes else (),  # others have names made up for each pod
+                (_volumes(spec), _image_volumes(spec)) if spec.volumes else (),  # others have names made up per pod
                 spec.resource_claims,
                 spec.scheduling_gates,
             )
@@ -128,6 +128,9 @@ def shape_of(spec: PodSpec) -> Shape:
         nonzero=request.nonzero,
         node_selector=tuple(sorted(spec.node_selector.items())),
         node_affinity=None if required is None else _terms(required),
+        preferred=() if node_affinity is None else _preferred(node_affinity.preferred),
+        images=_images(spec),
+        n_containers=len(spec.init_containers) + len(spec.containers),
         tolerations=tuple(Tolerance(t.key, t.operator, t.value, t.effect) for t in spec.tolerations),
         gates=tuple(gate.name for gate in spec.scheduling_gates),
         unsupported=tuple(unsupported(spec)),
@@ -166,6 +169,26 @@ def _volumes(spec: PodSpec) -> list[str]:
         if volume.ephemeral is not None:
             paths.append(f"spec.volumes[{volume.name}].ephemeral")
     return paths
+
+
+def _image_volumes(spec: PodSpec) -> list[str]:
+    return [volume.image.reference for volume in spec.volumes if volume.image is not None]
+
+
+def _images(spec: PodSpec) -> tuple[str, ...]:
+    containers = (container.image for container in (*spec.init_containers, *spec.containers))
+    return tuple(sorted(intern(image_name(image)) for image in (*containers, *_image_volumes(spec)) if image))
+
+
+def image_name(written: str) -> str:
+    """Return the name under which nodes list an image: a name without a tag means the latest (kube-scheduler)."""
+    return written if written.rfind(":") > written.rfind("/") else f"{written}:latest"
+
+
+def _preferred(terms: Iterable[PreferredSchedulingTerm]) -> tuple[PreferredTerm, ...]:
+    """Return the terms that say something; one of weight 0 and an empty one do not, however they are written."""
+    found = (PreferredTerm(term.weight, _term(term.preference)) for term in terms)
+    return tuple(term for term in found if term.weight and not term.term.empty)
 
 
 def _terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:

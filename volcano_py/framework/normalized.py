@@ -6,9 +6,9 @@
 
 (kube-scheduler: DefaultNormalizeScore, plain and reversed.) Raw numbers are whole and not negative.
 
-A placement can change such a score only by taking the last node of the highest raw number out of the candidates. As long
-as that does not happen, what is added to each node is fixed, and so many tasks can still be placed with a heap; if it is
-the same for all nodes that a shape may ever go to (nothing tainted, nothing preferred), it never changes at all.
+A placement can change such a score only by taking the last node of the highest raw number out of the candidates. Until
+then what is added to each node is fixed, and many tasks can be placed with a heap; if it is the same for all nodes that
+a shape may ever go to (nothing tainted, nothing preferred), it never changes at all.
 """
 
 from collections.abc import Callable, Hashable, Iterable

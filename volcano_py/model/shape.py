@@ -18,7 +18,10 @@ class Field(Enum):
     REQUEST = auto()  # what it asks for, pods included
     NODE_SELECTOR = auto()
     NODE_AFFINITY = auto()  # required terms
+    PREFERRED_NODE_AFFINITY = auto()
     TOLERATIONS = auto()
+    HOST_PORTS = auto()
+    IMAGES = auto()  # and the number of containers
     GATES = auto()
     UNSUPPORTED = auto()  # constraints that are recognised but not implemented yet
 
@@ -37,6 +40,18 @@ class NodeTerm(NamedTuple):
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
 
+    @property
+    def empty(self) -> bool:
+        """Whether it requires nothing."""
+        return not self.expressions and not self.fields
+
+
+class PreferredTerm(NamedTuple):
+    """A term that adds its weight to the nodes it matches."""
+
+    weight: int
+    term: NodeTerm
+
 
 class Tolerance(NamedTuple):
     """A toleration."""
@@ -47,6 +62,14 @@ class Tolerance(NamedTuple):
     effect: str = ""
 
 
+class HostPort(NamedTuple):
+    """A port of the node that a pod takes for itself."""
+
+    ip: str  # 0.0.0.0: all addresses of the node
+    protocol: str
+    port: int
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """The scheduling-relevant part of a pod's spec, hashable."""
@@ -55,7 +78,11 @@ class Shape:
     nonzero: tuple[float, float] = (0.0, 0.0)  # cpu and memory with kube-scheduler's defaults for missing requests
     node_selector: tuple[tuple[str, str], ...] = ()  # sorted by key
     node_affinity: tuple[NodeTerm, ...] | None = None  # any of the terms; None: no required affinity
+    preferred: tuple[PreferredTerm, ...] = ()  # preferred node affinity, without terms that say nothing
     tolerations: tuple[Tolerance, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()  # distinct and sorted
+    images: tuple[str, ...] = ()  # of containers and image volumes, sorted; the same image may stand there twice
+    n_containers: int = 0  # init containers included
     gates: tuple[str, ...] = ()
     unsupported: tuple[str, ...] = ()  # field paths, for instance spec.volumes[data].persistentVolumeClaim
 

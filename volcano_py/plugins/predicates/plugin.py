@@ -17,7 +17,7 @@ from volcano_py.framework.plugin import DependsOn, Plugin
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import PODS_ROW
 from volcano_py.model.shape import Field, Shape
-from volcano_py.plugins.predicates import node_affinity, taints
+from volcano_py.snapshot import node_terms, taints
 from volcano_py.snapshot.columns import NodeColumns
 
 UNSCHEDULABLE, NODE_AFFINITY, TAINT = 1, 2, 3
@@ -63,7 +63,7 @@ class Predicates(Plugin, StaticPredicate, Predicate):
         if self._args.taint_toleration:
             verdicts[~taints.tolerated(shape.tolerations, nodes)] = TAINT
         if self._args.node_affinity:
-            verdicts[~node_affinity.matches(shape, nodes)] = NODE_AFFINITY
+            verdicts[~node_terms.matches(shape, nodes)] = NODE_AFFINITY
         if not taints.tolerates_cordon(shape.tolerations):
             verdicts[nodes.unschedulable] = UNSCHEDULABLE
         return verdicts

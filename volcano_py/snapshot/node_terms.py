@@ -1,4 +1,4 @@
-"""Node selectors and required node affinity over int-coded label columns (kube-policies 7.3).
+"""Node selectors and required node affinity over int-coded label columns (kube-scheduler v1.36, nodeaffinity).
 
 A requirement is answered once per distinct value of its label and then looked up per node. A term with an error in it
 matches nothing, silently, as in kube-scheduler; other terms still can.
@@ -29,22 +29,26 @@ def matches(shape: Shape, nodes: NodeColumns) -> Bools:
     if shape.node_affinity is not None:
         any_term = np.zeros(len(nodes), dtype=bool)
         for term in shape.node_affinity:
-            any_term |= _term(term, nodes)
+            any_term |= term_matches(term, nodes)
         result &= any_term
     return result
 
 
-def _term(term: NodeTerm, nodes: NodeColumns) -> Bools:
+def term_matches(term: NodeTerm, nodes: NodeColumns) -> Bools:
+    """Say for each node whether a term matches it, shape (n_nodes,); an empty term and one with an error never does."""
     result = np.ones(len(nodes), dtype=bool)
-    if not term.expressions and not term.fields:
-        return ~result
-    if not all(map(valid_expression, term.expressions)) or not all(map(valid_field, term.fields)):
+    if term.empty or not valid_term(term):
         return ~result
     for requirement in term.expressions:
         result &= _labels(requirement, nodes)
     for requirement in term.fields:
         result &= _field(requirement, nodes)
     return result
+
+
+def valid_term(term: NodeTerm) -> bool:
+    """Say whether every requirement of a term can be parsed."""
+    return all(map(valid_expression, term.expressions)) and all(map(valid_field, term.fields))
 
 
 def valid_expression(requirement: Requirement) -> bool:

@@ -1,4 +1,4 @@
-"""Taints and tolerations, once per distinct set of taints instead of once per node (kube-policies 7.1, 7.4)."""
+"""Taints and tolerations, once per distinct set of taints instead of once per node (kube-scheduler, tainttoleration)."""
 
 from typing import Final
 
@@ -6,11 +6,12 @@ import numpy as np
 
 from volcano_py.api import keys
 from volcano_py.model.objects import TaintRecord
-from volcano_py.model.resources import Bools
+from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Tolerance
 from volcano_py.snapshot.columns import NodeColumns
 
 _KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
+_DISCOURAGING: Final = "PreferNoSchedule"
 _CORDON: Final = TaintRecord(keys.TAINT_UNSCHEDULABLE, "", "NoSchedule")
 
 
@@ -18,6 +19,13 @@ def tolerated(tolerations: tuple[Tolerance, ...], nodes: NodeColumns) -> Bools:
     """Say for each node whether every taint that keeps pods away is tolerated, shape (n_nodes,)."""
     by_set = np.array([_all_tolerated(taints, tolerations) for taints in nodes.statics.taint_sets], dtype=bool)
     result: Bools = by_set[nodes.taint_ids]
+    return result
+
+
+def not_preferred(tolerations: tuple[Tolerance, ...], nodes: NodeColumns) -> Floats:
+    """Return how many taints of effect PreferNoSchedule are not tolerated on each node, shape (n_nodes,)."""
+    by_set = np.array([_count_not_preferred(taints, tolerations) for taints in nodes.statics.taint_sets], dtype=float)
+    result: Floats = by_set[nodes.taint_ids]
     return result
 
 
@@ -46,4 +54,12 @@ def _all_tolerated(taints: tuple[TaintRecord, ...], tolerations: tuple[Tolerance
         any(tolerates(tolerance, taint) for tolerance in tolerations)
         for taint in taints
         if taint.effect in _KEEPING_AWAY
+    )
+
+
+def _count_not_preferred(taints: tuple[TaintRecord, ...], tolerations: tuple[Tolerance, ...]) -> int:
+    return sum(
+        not any(tolerates(tolerance, taint) for tolerance in tolerations)
+        for taint in taints
+        if taint.effect == _DISCOURAGING
     )

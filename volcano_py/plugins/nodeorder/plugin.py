@@ -1,0 +1,178 @@
+"""Nodeorder: kube-scheduler's scorers, each 0..100, under Volcano's weights; the sum of what they say.
+
+    LeastAllocated, MostAllocated, BalancedAllocation   how full and how even a node would be: `resources`
+    ImageLocality                                       images that are there already: `images`
+    NodeAffinity      raw = sum of weights of the preferred terms that match; the highest among the candidates is 100
+    TaintToleration   raw = number of PreferNoSchedule taints that are not tolerated; none of them is 100
+
+The last two are scaled by the highest raw number among the candidates (`framework.normalized`). A weight of 0 switches
+a scorer off, a negative one turns it round. (Volcano: plugins/nodeorder with kube-scheduler v1.36.)
+
+A preferred term that cannot be parsed makes kube-scheduler's scorer fail, and Volcano then leaves the task where it is
+without a word. Here the task waits too, and says why.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from volcano_py.conf.arguments import Warn, get_int
+from volcano_py.framework.extension import NodeOrder, NormalizedOrder, StaticPredicate, Verdicts
+from volcano_py.framework.info import TaskInfo
+from volcano_py.framework.normalized import NormalizedScore, Normalizer
+from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.session import Session
+from volcano_py.model.rejections import Reason
+from volcano_py.model.resources import CPU_ROW, MEMORY_ROW, Floats
+from volcano_py.model.shape import Field, Shape
+from volcano_py.plugins.nodeorder import images
+from volcano_py.plugins.nodeorder.resources import balanced_allocation, least_allocated, most_allocated
+from volcano_py.snapshot import taints
+from volcano_py.snapshot.columns import NodeColumns, Rows
+from volcano_py.snapshot.node_terms import term_matches, valid_term
+
+_CPU_AND_MEMORY: Final = slice(CPU_ROW, MEMORY_ROW + 1)
+_GPU: Final = "nvidia.com/gpu"
+_INVALID_PREFERENCE: Final = 1
+_TO_COME: Final = ("podaffinity.weight", "podtopologyspread.weight")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOrderArgs:
+    """Weights of the scorers; 0 switches one off."""
+
+    least_allocated: int = 1
+    most_allocated: int = 0
+    balanced_allocation: int = 1
+    node_affinity: int = 2
+    taint_toleration: int = 3
+    image_locality: int = 1
+
+    @classmethod
+    def only(cls, **weights: int) -> "NodeOrderArgs":
+        """Return these weights and 0 for every other scorer."""
+        return cls(**{**{field.name: 0 for field in fields(cls)}, **weights})
+
+
+_KEYS: Final = {
+    "least_allocated": "leastrequested.weight",
+    "most_allocated": "mostrequested.weight",
+    "balanced_allocation": "balancedresource.weight",
+    "node_affinity": "nodeaffinity.weight",
+    "taint_toleration": "tainttoleration.weight",
+    "image_locality": "imagelocality.weight",
+}
+
+
+class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, StaticPredicate):
+    """Weighted sum of kube-scheduler's scores."""
+
+    name = "nodeorder"
+    depends_on = DependsOn.NODE_ALONE
+    reads = frozenset({Field.REQUEST, Field.PREFERRED_NODE_AFFINITY, Field.TOLERATIONS, Field.IMAGES})
+    arguments = frozenset({*_KEYS.values(), *_TO_COME})
+    static_reasons = (
+        Reason(
+            "nodeorder", "preferred-node-affinity", "pod's preferred node affinity cannot be read: correct its terms"
+        ),
+    )
+
+    def __init__(self, arguments: NodeOrderArgs | None = None) -> None:
+        self._args = arguments or NodeOrderArgs()
+
+    @classmethod
+    def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> NodeOrderArgs:
+        """Read the weights: ``leastrequested`` 1, ``mostrequested`` 0, ``balancedresource`` 1, ``nodeaffinity`` 2,
+        ``tainttoleration`` 3 and ``imagelocality`` 1, each with ``.weight``.
+        """
+        for key in _TO_COME:
+            if get_int(arguments, key, 0, warn):
+                warn(f"argument {key}: scores that depend on other pods do not exist here yet: it is left out")
+        defaults = NodeOrderArgs()
+        return NodeOrderArgs(
+            **{name: get_int(arguments, key, getattr(defaults, name), warn) for name, key in _KEYS.items()}
+        )
+
+    def on_session_open(self, ssn: Session) -> None:
+        """Note which rows balance is about."""
+        self._ssn = ssn
+        gpu = ssn.resources.find(_GPU)
+        rows = (CPU_ROW, MEMORY_ROW) if gpu is None else (CPU_ROW, MEMORY_ROW, gpu)
+        self._balanced: dict[int, slice | Rows | None] = {}  # shape id -> rows that count; None: nothing to balance
+        self._rows: Rows = np.array(rows, dtype=np.intp)
+
+    def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
+        """Return what depends on the node alone: the weighted resource scores, shape (n_nodes,)."""
+        args, scores = self._args, []
+        if args.least_allocated or args.most_allocated:
+            asked, allocatable = nodes.nonzero + task.nonzero[:, None], nodes.allocatable[_CPU_AND_MEMORY]
+            if args.least_allocated:
+                scores.append(_weighted(least_allocated(asked, allocatable), args.least_allocated))
+            if args.most_allocated:
+                scores.append(_weighted(most_allocated(asked, allocatable), args.most_allocated))
+        rows = self._rows_to_balance(task) if args.balanced_allocation else None
+        if rows is not None:
+            balance = balanced_allocation(nodes.requested[rows], task.request[rows], nodes.allocatable[rows])
+            scores.append(_weighted(balance, args.balanced_allocation))
+        if not scores:
+            return np.zeros(len(nodes))
+        return scores[0] if len(scores) == 1 else sum(scores[1:], scores[0])
+
+    def _rows_to_balance(self, task: TaskInfo) -> slice | Rows | None:
+        """Return cpu and memory, and GPUs if the task asks for any; None if it asks for none of all these."""
+        if task.shape_id not in self._balanced:
+            asked = task.request[self._rows] > 0
+            rows = self._rows if asked[2:].any() else _CPU_AND_MEMORY
+            self._balanced[task.shape_id] = rows if asked.any() else None
+        return self._balanced[task.shape_id]
+
+    def normalized_orders(self) -> Sequence[NormalizedScore]:
+        """Return the scorers that depend on labels, taints and images."""
+        highest, lowest, as_is = Normalizer.HIGHEST_IS_BEST, Normalizer.LOWEST_IS_BEST, Normalizer.AS_IS
+        weights = self._args
+        return (
+            NormalizedScore("node-affinity", highest, weights.node_affinity, _preference, preference),
+            NormalizedScore("taint-toleration", lowest, weights.taint_toleration, _tolerations, intolerable),
+            NormalizedScore("image-locality", as_is, weights.image_locality, _images, self._image_locality, kept=False),
+        )
+
+    def _image_locality(self, shape: Shape, nodes: NodeColumns) -> Floats:
+        found = (self._ssn.static_row(("image", image), partial(images.sizes, image)) for image in shape.images)
+        return images.image_locality(found, shape.n_containers, len(nodes))
+
+    def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
+        """Refuse every node to a pod whose preference cannot be read, shape (n_nodes,)."""
+        unreadable = self._args.node_affinity and not all(valid_term(term) for _, term in shape.preferred)
+        return np.full(len(nodes), _INVALID_PREFERENCE if unreadable else 0, dtype=np.int16)
+
+
+def preference(shape: Shape, nodes: NodeColumns) -> Floats:
+    """Return the sum of the weights of the preferred terms that match each node, shape (n_nodes,)."""
+    raw = np.zeros(len(nodes))
+    for weight, term in shape.preferred:
+        raw += weight * term_matches(term, nodes)
+    return raw
+
+
+def intolerable(shape: Shape, nodes: NodeColumns) -> Floats:
+    """Return how many PreferNoSchedule taints of each node are not tolerated, shape (n_nodes,)."""
+    return taints.not_preferred(shape.tolerations, nodes)
+
+
+def _preference(shape: Shape) -> Hashable:
+    return shape.preferred or None
+
+
+def _tolerations(shape: Shape) -> Hashable:
+    return shape.tolerations
+
+
+def _images(shape: Shape) -> Hashable:
+    return (shape.images, shape.n_containers) if shape.images else None
+
+
+def _weighted(scores: Floats, weight: int) -> Floats:
+    return scores if weight == 1 else scores * weight

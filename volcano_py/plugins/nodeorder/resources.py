@@ -1,0 +1,83 @@
+"""Scores of how full a node would be, 0..100, with kube-scheduler's whole numbers (v1.36, plugins/noderesources).
+
+Everything here is exact: requests and capacities are whole numbers below 2^53, and a quotient of two of them, times no
+more than 100, is never rounded up to a whole number that it does not reach.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from volcano_py.model.resources import Bools, Floats
+
+_BEST: Final = 100.0
+
+
+def least_allocated(asked: Floats, allocatable: Floats) -> Floats:
+    """Return LeastAllocated, shape (n_nodes,): the emptier the better.
+
+        floor((s_cpu + s_memory) / 2),   s_r = floor((allocatable_r - asked_r) * 100 / allocatable_r)
+
+    with cpu and memory of nodes, each (2, n_nodes), ``asked`` with the task and with defaults for missing requests. s_r
+    is 0 where more is asked for than there is; a resource that a node does not have is left out of sum and divisor
+    (least_allocated.go).
+    """
+    left = np.maximum(allocatable - asked, 0.0) * _BEST
+    return _mean(np.floor(left / np.maximum(allocatable, 1.0)), allocatable)
+
+
+def most_allocated(asked: Floats, allocatable: Floats) -> Floats:
+    """Return MostAllocated, shape (n_nodes,): the fuller the better.
+
+    As LeastAllocated with s_r = floor(min(asked_r, allocatable_r) * 100 / allocatable_r) (most_allocated.go).
+    """
+    filled = np.minimum(asked, allocatable) * _BEST
+    return _mean(np.floor(filled / np.maximum(allocatable, 1.0)), allocatable)
+
+
+def _mean(scores: Floats, allocatable: Floats) -> Floats:
+    """Return the mean of scores (2, n_nodes) over the resources that a node has, cut to a whole number."""
+    total = scores[0] + scores[1]  # what a node does not have has scored 0
+    divisor = 2 if allocatable.all() else np.maximum(np.count_nonzero(allocatable, axis=0), 1)
+    return np.asarray(np.floor(total / divisor))
+
+
+def balanced_allocation(used: Floats, request: Floats, allocatable: Floats) -> Floats:
+    """Return BalancedAllocation, shape (n_nodes,): how much more evenly a node's resources would be used.
+
+        50 + floor((50 + b(used + request) - b(used)) / 2),   b(q) = floor((1 - sigma) * 100)
+
+    sigma is the standard deviation of min(q_r / allocatable_r, 1) over the resources that the node has, each (n_rows,
+    n_nodes): cpu, memory and, if the task asks for it, GPUs. Of two fractions it is |f0 - f1| / 2, of one 0
+    (balanced_allocation.go; requests without defaults).
+    """
+    has = allocatable > 0
+    whole = bool(has.all())
+    capacity = allocatable if whole else np.where(has, allocatable, 1.0)
+    fractions = np.empty((2, *used.shape))  # (with and without, n_rows, n_nodes)
+    np.add(used, request[:, None], out=fractions[0])
+    fractions[1] = used
+    fractions /= capacity
+    np.minimum(fractions, 1.0, out=fractions)
+    if whole and len(used) == 2:
+        sigma = np.abs(fractions[:, 0] - fractions[:, 1]) * 0.5
+    else:
+        sigma = _deviation(fractions, has)
+    balance = np.floor((1.0 - sigma) * _BEST)
+    return np.asarray(50.0 + np.floor((50.0 + balance[0] - balance[1]) * 0.5))
+
+
+def _deviation(fractions: Floats, has: Bools) -> Floats:
+    """Return the standard deviation over the resources that each node has, shape (2, n_nodes)."""
+    count = np.count_nonzero(has, axis=0)
+    present = np.where(has, fractions, 0.0)
+    # Of exactly two present fractions the lower one is the smallest of those present.
+    lowest = np.where(has, fractions, np.inf).min(axis=1)
+    two = np.abs(present.max(axis=1) - lowest) * 0.5
+    sigma = np.where(count == 2, two, 0.0)
+    if len(has) > 2:
+        first, second, third = fractions[:, 0], fractions[:, 1], fractions[:, 2]
+        mean = (first + second + third) / 3.0
+        squares = (first - mean) ** 2 + (second - mean) ** 2 + (third - mean) ** 2
+        sigma = np.where(count == 3, np.sqrt(squares / 3.0), sigma)
+    return sigma
