@@ -18,6 +18,7 @@ from volcano_py.daemon.reporting import CycleReporter
 from volcano_py.effects.gate import BindGate
 from volcano_py.framework.memory import CycleReport
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.metrics.queues import QueueMetrics
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.decisions import Bind
 from volcano_py.model.objects import JobKey, TaskRef
@@ -45,7 +46,9 @@ class Stage:
         self.emits_late: list[tuple[Bind, ...]] = []  # after the hold
         self.hold: threading.Event | None = None
         metrics = StateMetrics(self.registry)
-        reporter = CycleReporter(CycleMetrics(self.registry), WaitingMetrics(self.registry))
+        reporter = CycleReporter(
+            CycleMetrics(self.registry), WaitingMetrics(self.registry), QueueMetrics(self.registry)
+        )
         policy = resolve(parse_conf("actions: allocate", "test.conf"))
         self.decider = Decider(policy, seed=0, clock=self.clock, cycle=self._cycle)
         self.loop = CycleLoop(

@@ -3,8 +3,9 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from volcano_py.daemon.reporting import CycleReporter, Timing
-from volcano_py.framework.memory import CycleReport, JobReport
+from volcano_py.framework.memory import CycleReport, JobReport, QueueReport
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.metrics.queues import QueueMetrics
 from volcano_py.model.objects import JobKey
 
 TIMING = Timing("change", snapshot_s=0.001, total_s=0.05)
@@ -17,7 +18,7 @@ def registry() -> CollectorRegistry:
 
 @pytest.fixture
 def reporter(registry) -> CycleReporter:
-    return CycleReporter(CycleMetrics(registry), WaitingMetrics(registry))
+    return CycleReporter(CycleMetrics(registry), WaitingMetrics(registry), QueueMetrics(registry))
 
 
 def told(reporter: CycleReporter, report: CycleReport) -> list[dict]:
@@ -86,3 +87,38 @@ def test_a_failing_plugin_is_told_once_and_counted_every_time(reporter, registry
     assert [line["event"] for line in first] == ["plugins failed", "cycle"]
     assert [line["event"] for line in second] == ["cycle"]
     assert registry.get_sample_value("volcano_py_plugin_failures_total") == 2
+
+
+def test_queues_are_shown_until_they_are_not_reported_any_more(reporter, registry):
+    has = {"cpu": 1500.0, "memory": 2048.0, "nvidia.com/gpu": 2000.0}
+    queue = QueueReport(
+        weight=3, share=0.5, overused=True, allocated=has, request=has, deserved={"cpu": 3000.0}, inqueue={}
+    )
+    labels = {"queue_name": "ml"}
+
+    def shown(name: str, **more: str) -> float | None:
+        return registry.get_sample_value(f"volcano_queue_{name}", {**labels, **more})
+
+    reporter.ended(CycleReport(queues={"ml": queue}), TIMING)
+
+    assert (shown("allocated_milli_cpu"), shown("request_memory_bytes")) == (1500, 2048)
+    assert (shown("deserved_milli_cpu"), shown("deserved_memory_bytes")) == (3000, 0)
+    assert shown("allocated_scalar_resources", resource="nvidia.com/gpu") == 2000
+    assert (shown("share"), shown("weight"), shown("overused")) == (0.5, 3, 1)
+
+    reporter.ended(CycleReport(), TIMING)
+
+    assert shown("share") is None
+    assert shown("allocated_scalar_resources", resource="nvidia.com/gpu") is None
+
+
+def test_a_resource_that_a_queue_has_no_more_is_zero(reporter, registry):
+    def queue(**amounts: float) -> CycleReport:
+        report = QueueReport(1, 0.0, False, allocated=amounts, request={}, deserved={}, inqueue={})
+        return CycleReport(queues={"ml": report})
+
+    reporter.ended(queue(pods=2.0), TIMING)
+    reporter.ended(queue(cpu=100.0), TIMING)
+
+    labels = {"queue_name": "ml", "resource": "pods"}
+    assert registry.get_sample_value("volcano_queue_allocated_scalar_resources", labels) == 0

@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from volcano_py.metrics.buckets import exponential
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
 from volcano_py.metrics.effects import BindMetrics, LaneMetrics, RequestMetrics
+from volcano_py.metrics.queues import QueueMetrics
 from volcano_py.metrics.state import StateMetrics
 
 VOLCANOS = [
@@ -20,6 +21,14 @@ VOLCANOS = [
     "volcano_unschedule_task_count",
     "volcano_unschedule_job_count",
     "volcano_job_retry_counts",
+    *(
+        f"volcano_queue_{what}_{unit}"
+        for what in ("allocated", "request", "deserved", "inqueue")
+        for unit in ("milli_cpu", "memory_bytes", "scalar_resources")
+    ),
+    "volcano_queue_share",
+    "volcano_queue_weight",
+    "volcano_queue_overused",
 ]
 
 
@@ -29,7 +38,7 @@ def registry() -> CollectorRegistry:
 
 
 def test_names_are_volcanos_or_begin_with_ours(registry):
-    for family in (CycleMetrics, WaitingMetrics, BindMetrics, LaneMetrics, RequestMetrics, StateMetrics):
+    for family in (CycleMetrics, WaitingMetrics, QueueMetrics, BindMetrics, LaneMetrics, RequestMetrics, StateMetrics):
         family(registry)
 
     text = generate_latest(registry).decode()

@@ -38,6 +38,7 @@ from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.informer import SyncTimeout
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
 from volcano_py.metrics.effects import BindMetrics, LaneMetrics, RequestMetrics
+from volcano_py.metrics.queues import QueueMetrics
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.runtime.clock import Clock, RealClock
 from volcano_py.runtime.http import OperatorServer
@@ -93,7 +94,7 @@ class SchedulerDaemon:
             self._decider,
             self._dispatcher.deliver,
             self._gate,
-            CycleReporter(CycleMetrics(self.registry), WaitingMetrics(self.registry)),
+            CycleReporter(CycleMetrics(self.registry), WaitingMetrics(self.registry), QueueMetrics(self.registry)),
             self._state_metrics,
             clock=self._clock,
             rng=self._rng,

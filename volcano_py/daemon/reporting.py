@@ -6,6 +6,7 @@ import structlog
 
 from volcano_py.framework.memory import CycleReport
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.metrics.queues import QueueMetrics
 
 log = structlog.get_logger()
 
@@ -23,9 +24,10 @@ class Timing(NamedTuple):
 class CycleReporter:
     """Tells operators what cycles did."""
 
-    def __init__(self, cycles: CycleMetrics, waiting: WaitingMetrics) -> None:
+    def __init__(self, cycles: CycleMetrics, waiting: WaitingMetrics, queues: QueueMetrics) -> None:
         self._cycles = cycles
         self._waiting = waiting
+        self._queues = queues
         self._failures: tuple[str, ...] = ()
 
     def failed(self) -> None:
@@ -42,6 +44,7 @@ class CycleReporter:
                 jobs += 1
                 lacking[key.name] = lacking.get(key.name, 0) + job.min_available - job.ready
         self._waiting.update(lacking, jobs)
+        self._show_queues(report)
         self._tell_failures(report)
         did_something = report.tasks_placed or report.jobs_enqueued
         (log.info if did_something else log.debug)(
@@ -55,6 +58,17 @@ class CycleReporter:
             snapshot_ms=round(timing.snapshot_s * 1000, 2),
             ms=round(timing.total_s * 1000, 2),
         )
+
+    def _show_queues(self, report: CycleReport) -> None:
+        self._queues.keep_only(frozenset(report.queues))
+        for name, queue in report.queues.items():
+            amounts = {
+                "allocated": queue.allocated,
+                "request": queue.request,
+                "deserved": queue.deserved,
+                "inqueue": queue.inqueue,
+            }
+            self._queues.show(name, queue.share, queue.weight, queue.overused, amounts)
 
     def _measure(self, report: CycleReport, timing: Timing) -> None:
         cycles = self._cycles

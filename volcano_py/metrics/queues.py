@@ -1,0 +1,58 @@
+"""What queues have, ask for and should have, under Volcano's names."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Gauge
+
+_QUANTITIES: Final = ("allocated", "request", "deserved", "inqueue")
+
+
+class QueueMetrics:
+    """Gauges of queues; a queue that is not reported any more loses its series.
+
+    Scalar resources stand in the scheduler's own unit, thousandths (pods: pods), as Volcano shows them.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, text: str, *more: str) -> Gauge:
+            return Gauge(f"volcano_queue_{name}", text, ["queue_name", *more], registry=registry)
+
+        self._cpu = {what: gauge(f"{what}_milli_cpu", f"CPU {what}, thousandths of a core.") for what in _QUANTITIES}
+        self._memory = {what: gauge(f"{what}_memory_bytes", f"Memory {what}.") for what in _QUANTITIES}
+        self._scalar = {
+            what: gauge(f"{what}_scalar_resources", f"Other resources {what}.", "resource") for what in _QUANTITIES
+        }
+        self._share = gauge("share", "Allocated as a part of what is deserved.")
+        self._weight = gauge("weight", "Weight among its siblings.")
+        self._overused = gauge("overused", "1 while it has what it deserves, or more.")
+        self._plain = (*self._cpu.values(), *self._memory.values(), self._share, self._weight, self._overused)
+        self._shown: dict[str, frozenset[tuple[str, str]]] = {}  # queue -> (quantity, resource) of its scalars
+
+    def show(
+        self, queue: str, share: float, weight: int, overused: bool, amounts: Mapping[str, Mapping[str, float]]
+    ) -> None:
+        """Show a queue; ``amounts`` has for allocated, request, deserved and inqueue an amount by resource."""
+        self._share.labels(queue).set(share)
+        self._weight.labels(queue).set(weight)
+        self._overused.labels(queue).set(overused)
+        scalars: set[tuple[str, str]] = set()
+        for what in _QUANTITIES:
+            by_resource = amounts.get(what, {})
+            self._cpu[what].labels(queue).set(by_resource.get("cpu", 0.0))
+            self._memory[what].labels(queue).set(by_resource.get("memory", 0.0))
+            for resource, amount in by_resource.items():
+                if resource not in ("cpu", "memory"):
+                    self._scalar[what].labels(queue, resource).set(amount)
+                    scalars.add((what, resource))
+        for what, resource in self._shown.get(queue, frozenset()) - scalars:
+            self._scalar[what].labels(queue, resource).set(0)
+        self._shown[queue] = frozenset(scalars) | self._shown.get(queue, frozenset())
+
+    def keep_only(self, queues: frozenset[str]) -> None:
+        """Drop the series of every other queue."""
+        for queue in self._shown.keys() - queues:
+            for gauge in self._plain:
+                gauge.remove(queue)
+            for what, resource in self._shown.pop(queue):
+                self._scalar[what].remove(queue, resource)
