@@ -114,6 +114,18 @@ class WorkQueue(Generic[K]):
         self._changed.set()
         return True
 
+    def add_later(self, key: K, seconds: float) -> None:
+        """Ask for a turn after a while, so that what changes meanwhile costs no turn of its own.
+
+        A name that waits already is left as it is.
+        """
+        if key not in self._ready and key not in self._later:
+            if len(self._ready) + len(self._later) >= self._options.capacity:
+                self._overflowed = True
+                self._observe(self.name, "refused")
+                return
+            self._plan(key, seconds)
+
     async def drained(self, timeout_s: float) -> bool:
         """Wait until nothing is left to do; say whether that was so in time."""
         deadline = self._clock.monotonic() + timeout_s
@@ -170,7 +182,10 @@ class WorkQueue(Generic[K]):
         pause_s = backoff.next(error.retry_after_s)
         level = log.debug if isinstance(error, errors.Conflict) else log.info
         level("trying again", queue=self.name, object=str(key), error=str(error), pause_s=round(pause_s, 2))
-        due = self._clock.monotonic() + pause_s
+        self._plan(key, pause_s)
+
+    def _plan(self, key: K, seconds: float) -> None:
+        due = self._clock.monotonic() + seconds
         self._later[key] = due
         heapq.heappush(self._due, (due, next(self._sequence), key))
         self._rescheduled.set()

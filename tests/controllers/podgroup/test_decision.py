@@ -1,0 +1,239 @@
+"""Which pods get a PodGroup, and what it looks like."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from volcano_py.api import keys
+from volcano_py.api.types import Pod, PodGroup
+from volcano_py.controllers.podgroup import decision
+from volcano_py.controllers.podgroup.decision import GroupKey, ReplicaSet, StatefulSet, Workload
+from volcano_py.controllers.writes import Create, Delete, Patch
+from volcano_py.testing import a_pod
+
+OURS = frozenset({"volcano"})
+MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
+
+
+def owned(pod: Pod, kind: str = "ReplicaSet", uid: str = "uid-rs", *, controller: bool = True) -> Pod:
+    """Return a pod with an owner."""
+    owner = {"apiVersion": "apps/v1", "kind": kind, "name": "web", "uid": uid, "controller": controller}
+    wire = msgspec.to_builtins(pod)
+    wire["metadata"]["ownerReferences"] = [owner]
+    return msgspec.convert(wire, Pod)
+
+
+def a_workload(
+    replicas: int = 2, annotations: dict[str, str] | None = None, kind: type[Workload] = ReplicaSet, **spec: Any
+) -> Workload:
+    container = {"name": "main", "resources": {"requests": {"cpu": "500m"}}}
+    template = {"metadata": {}, "spec": {"schedulerName": "volcano", "containers": [container], **spec}}
+    meta = {"name": "web", "namespace": "default", "uid": "uid-rs", "annotations": annotations or {}}
+    return msgspec.convert({"metadata": meta, "spec": {"replicas": replicas, "template": template}}, kind)
+
+
+def a_group(minimum: int = 1, owner: str = "uid-rs", **resources: str) -> PodGroup:
+    meta = {
+        "name": "podgroup-uid-rs",
+        "namespace": "default",
+        "uid": "uid-pg",
+        "resourceVersion": "7",
+        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": owner}],
+    }
+    return msgspec.convert({"metadata": meta, "spec": {"minMember": minimum, "minResources": resources}}, PodGroup)
+
+
+def made(pod: Pod, annotations: dict[str, str] | None = None) -> dict[str, Any]:
+    """Return the PodGroup that a pod gets."""
+    plan = decision.plan(decision.group_key(pod), None, [pod], None, annotations or {})
+    assert isinstance(plan.group, Create)
+    return dict(plan.group.body)
+
+
+@pytest.mark.parametrize(
+    ("pod", "needs"),
+    [
+        pytest.param(a_pod(), True, id="bare-pod"),
+        pytest.param(a_pod(scheduler="default-scheduler"), False, id="another-scheduler"),
+        pytest.param(a_pod(group="g1"), False, id="names-a-group"),
+        pytest.param(a_pod(terminating=True), False, id="terminating"),
+        pytest.param(a_pod(phase="Succeeded"), False, id="ended"),
+        pytest.param(a_pod(node="n1"), True, id="runs-already"),
+    ],
+)
+def test_pods_of_ours_that_are_to_run_and_name_no_group_need_one(pod: Pod, needs: bool) -> None:
+    assert decision.needs_group(pod, OURS) is needs
+
+
+def test_a_bare_pod_owns_its_group() -> None:
+    group = made(a_pod("p1", uid="u1"))
+
+    assert group["metadata"]["name"] == "podgroup-u1"
+    assert group["metadata"]["ownerReferences"] == [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": "p1",
+            "uid": "u1",
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+    ]
+    assert group["spec"]["minMember"] == 1
+    assert group["status"] == {"phase": "Pending"}
+
+
+def test_pods_of_one_controller_share_a_group_that_it_owns() -> None:
+    first, second = owned(a_pod("p1")), owned(a_pod("p2"))
+
+    group = made(first)
+
+    assert decision.group_key(first) == decision.group_key(second) == GroupKey("default", "uid-rs")
+    assert group["metadata"]["ownerReferences"] == [
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "uid-rs", "controller": True}
+    ]
+
+
+def test_an_owner_that_does_not_control_a_pod_does_not_count() -> None:
+    pod = owned(a_pod("p1", uid="u1"), controller=False)
+
+    assert decision.group_key(pod).name == "podgroup-u1"
+    assert made(pod)["metadata"]["ownerReferences"][0]["kind"] == "Pod"
+
+
+@pytest.mark.parametrize(
+    ("written", "minimum"),
+    [
+        pytest.param(None, 1, id="absent"),
+        pytest.param("3", 3, id="number"),
+        pytest.param("0", 0, id="zero-is-accepted"),
+        pytest.param("-2", 1, id="negative"),
+        pytest.param("many", 1, id="no-number"),
+        pytest.param("2.5", 1, id="no-integer"),
+        pytest.param("9999999999", 1, id="too-large"),
+    ],
+)
+def test_the_minimum_is_what_the_owner_says_else_one(written: str | None, minimum: int) -> None:
+    annotations = {} if written is None else {MIN_MEMBER: written}
+
+    assert made(owned(a_pod()), annotations)["spec"]["minMember"] == minimum
+
+
+def test_the_group_asks_for_room_for_its_minimum() -> None:
+    group = made(owned(a_pod(gpu=1, cpu="500m")), {MIN_MEMBER: "3"})
+
+    room = group["spec"]["minResources"]
+    assert (room["nvidia.com/gpu"], room["cpu"], room["pods"]) == ("3", "1500m", "3")
+
+
+def test_queue_and_priority_come_from_the_pod() -> None:
+    pod = a_pod(annotations={"scheduling.volcano.sh/queue-name": "ml"}, spec={"priorityClassName": "high"})
+
+    spec = made(pod)["spec"]
+
+    assert (spec["queue"], spec["priorityClassName"]) == ("ml", "high")
+
+
+def test_without_a_queue_annotation_the_default_of_the_definition_counts() -> None:
+    assert "queue" not in made(a_pod())["spec"]
+
+
+def test_annotations_come_from_the_owner_and_those_of_the_pod_win() -> None:
+    pod = owned(
+        a_pod(
+            annotations={"volcano.sh/preemptable": "true", "volcano.sh/other": "of the pod"},
+            labels={"volcano.sh/cooldown-time": "5m", "app": "web"},
+        )
+    )
+    from_owner = {"volcano.sh/preemptable": "false", "volcano.sh/sla-waiting-time": "1h", "else.sh/x": "y"}
+
+    meta = made(pod, from_owner)["metadata"]
+
+    assert meta["annotations"] == {"volcano.sh/preemptable": "true", "volcano.sh/sla-waiting-time": "1h"}
+    assert meta["labels"] == {"volcano.sh/cooldown-time": "5m"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "tier", "expected"),
+    [
+        pytest.param("hard", "2", {"mode": "hard", "highestTierAllowed": 2}, id="both"),
+        pytest.param("Soft", None, {"mode": "soft"}, id="mode-in-any-case"),
+        pytest.param(None, "1", {"mode": "hard", "highestTierAllowed": 1}, id="hard-by-default"),
+        pytest.param(None, None, None, id="none"),
+        pytest.param("invalid", "3", {"mode": "hard", "highestTierAllowed": 3}, id="unknown-mode-is-hard"),
+        pytest.param("soft", "top", {"mode": "soft"}, id="tier-is-no-number"),
+        pytest.param("soft", "-1", {"mode": "soft"}, id="tier-below-zero"),
+    ],
+)
+def test_the_topology_comes_from_the_pod(mode: str | None, tier: str | None, expected: object) -> None:
+    written = {
+        "volcano.sh/network-topology-mode": mode,
+        "volcano.sh/network-topology-highest-tier": tier,
+    }
+
+    topology = decision.network_topology({key: text for key, text in written.items() if text is not None})
+
+    assert topology == expected
+
+
+def test_every_waiting_pod_gets_the_annotation_guarded_by_uid_and_version() -> None:
+    pods = [owned(a_pod("p1", uid="u1")), owned(a_pod("p2", uid="u2"))]
+
+    plan = decision.plan(GroupKey("default", "uid-rs"), a_group(), pods, None, {})
+
+    assert plan.group is None
+    assert [(patch.name, patch.body["metadata"]["uid"]) for patch in plan.pods] == [("p1", "u1"), ("p2", "u2")]
+    assert plan.pods[0].body["metadata"]["annotations"] == {keys.GROUP_NAME: "podgroup-uid-rs"}
+    assert "resourceVersion" in plan.pods[0].body["metadata"]
+
+
+def test_a_group_that_is_there_is_not_made_again() -> None:
+    assert decision.plan(GroupKey("default", "uid-rs"), a_group(), [], a_workload(), {}) == decision.Plan(None)
+
+
+def test_a_workload_without_pods_has_its_group_before_they_come() -> None:
+    plan = decision.plan(GroupKey("default", "uid-rs"), None, [], a_workload(kind=StatefulSet), {MIN_MEMBER: "2"})
+
+    assert isinstance(plan.group, Create)
+    assert plan.group.body["metadata"]["ownerReferences"][0]["kind"] == "StatefulSet"
+    assert plan.group.body["spec"]["minResources"]["cpu"] == "1"
+
+
+def test_the_group_of_a_workload_scaled_to_zero_is_deleted() -> None:
+    plan = decision.plan(GroupKey("default", "uid-rs"), a_group(), [], a_workload(replicas=0), {})
+
+    assert plan.group == Delete(plan.group.resource, "default", "podgroup-uid-rs", "uid-pg")
+
+
+@pytest.mark.parametrize(
+    ("group", "replicas"), [pytest.param(None, 0, id="no-group"), pytest.param(a_group(owner="other"), 0, id="foreign")]
+)
+def test_nothing_is_deleted_that_is_not_the_workloads(group: PodGroup | None, replicas: int) -> None:
+    assert decision.plan(GroupKey("default", "uid-rs"), group, [], a_workload(replicas), {}) == decision.Plan(None)
+
+
+def test_a_new_minimum_of_the_workload_reaches_its_group() -> None:
+    group = a_group(1, **{"cpu": "500m", "old.example/x": "1"})
+
+    plan = decision.plan(GroupKey("default", "uid-rs"), group, [], a_workload(), {MIN_MEMBER: "2"})
+
+    assert isinstance(plan.group, Patch)
+    assert plan.group.body["metadata"] == {"uid": "uid-pg", "resourceVersion": "7"}
+    spec = plan.group.body["spec"]
+    assert (spec["minMember"], spec["minResources"]["cpu"], spec["minResources"]["old.example/x"]) == (2, "1", None)
+
+
+def test_pods_whose_requests_cannot_be_read_get_a_group_all_the_same() -> None:
+    assert "minResources" not in made(a_pod(cpu="a lot"))["spec"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "ours"),
+    [
+        pytest.param({}, True, id="ours"),
+        pytest.param({"schedulerName": "default-scheduler"}, False, id="another-scheduler"),
+    ],
+)
+def test_workloads_are_known_by_their_template(spec: dict[str, str], ours: bool) -> None:
+    assert decision.makes_our_pods(a_workload(**spec), OURS) is ours

@@ -1,0 +1,163 @@
+"""The controller manager put together: what it is made of, how it starts, how it ends.
+
+start   listen for probes, open watches, wait for the first lists, then let the controllers work
+end     on request: no further turns, events flushed; on demand: at once
+"""
+
+import asyncio
+import random
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from typing import Final
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+import volcano_py
+from volcano_py.api.types import PodGroup
+from volcano_py.controllers.metrics import ControllerMetrics
+from volcano_py.controllers.options import ManagerOptions
+from volcano_py.controllers.podgroup import controller as podgroup
+from volcano_py.controllers.podgroup.controller import PodGroupController, PodGroupOptions
+from volcano_py.controllers.queue import controller as queue
+from volcano_py.controllers.queue.controller import QueueController, QueueOptions
+from volcano_py.controllers.view import View
+from volcano_py.controllers.writes import Writer
+from volcano_py.effects.events import EventRecorder
+from volcano_py.effects.resources import PODGROUPS, QUEUES
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
+from volcano_py.kube.informer import Informers, SyncTimeout
+from volcano_py.kube.workqueue import WorkQueueOptions
+from volcano_py.metrics.effects import LaneMetrics, RequestMetrics
+from volcano_py.runtime.clock import Clock, RealClock
+from volcano_py.runtime.http import OperatorServer
+from volcano_py.runtime.signals import Shutdown
+from volcano_py.runtime.supervisor import Supervisor
+
+log = structlog.get_logger()
+
+COMPONENT: Final = "vc-controller-manager"
+_SYNC_REPORT_S: Final = 15.0
+_REFILL_EVERY_S: Final = 60.0
+
+
+class ControllerManager:
+    """The controllers of one process; run it once."""
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        options: ManagerOptions | None = None,
+        *,
+        clock: Clock | None = None,
+        registry: CollectorRegistry | None = None,
+    ) -> None:
+        self.options = options = options or ManagerOptions()
+        self.registry = registry or CollectorRegistry()
+        self.ready = asyncio.Event()
+        """Set when the controllers work."""
+        self._clock: Clock = clock or RealClock()
+        self._rng = random.Random()  # for the spread of delays only
+        self._metrics = ControllerMetrics(self.registry)
+        self._metrics.watch_readiness(self.ready.is_set)
+        self.client = ApiClient(
+            credentials,
+            user_agent=f"{COMPONENT}/{volcano_py.__version__}",
+            observer=RequestMetrics(self.registry).observe,
+        )
+        self._informers = Informers(self.client, options=options.reflectors, clock=self._clock)
+        self._writer = Writer(self.client, rate_per_s=options.rate_per_s, burst=options.burst, clock=self._clock)
+        self._events = EventRecorder(
+            self.client,
+            LaneMetrics(self.registry),
+            component=COMPONENT,
+            clock=self._clock,
+            rng=self._rng,
+            options=options.events,
+        )
+        self._controllers = tuple(self._build())
+
+    def _build(self) -> Iterator[PodGroupController | QueueController]:
+        options, clock, rng = self.options, self._clock, self._rng
+        groups: View[PodGroup] = View()
+        self._informers.add(PODGROUPS, PodGroup, groups, optional=True)
+        if queue.NAME in options.controllers:
+            chosen = QueueOptions(options.default_queue, options.count_after_s, self._pace(options.queue_workers))
+            queues = QueueController(self._writer, groups, self._metrics, chosen, clock=clock, rng=rng)
+            queues.watch(self._informers)
+            queues.served = lambda: not self._informers.status()[QUEUES.label].absent
+            self._metrics.watch_backlog(queue.NAME, lambda: queues.queue.backlog)
+            yield queues
+        if podgroup.NAME in options.controllers:
+            settings = PodGroupOptions(
+                options.scheduler_names, options.inherit_owner_annotations, self._pace(options.podgroup_workers)
+            )
+            observe = self._metrics.turn
+            pods = PodGroupController(
+                self.client, self._writer, groups, self._events, settings, clock=clock, rng=rng, observe=observe
+            )
+            pods.watch(self._informers)
+            pods.served = lambda: not self._informers.status()[PODGROUPS.label].absent
+            self._metrics.watch_backlog(podgroup.NAME, lambda: pods.queue.backlog)
+            yield pods
+
+    def _pace(self, workers: int) -> WorkQueueOptions:
+        return WorkQueueOptions(workers=workers, attempts=self.options.attempts, refill_every_s=_REFILL_EVERY_S)
+
+    # Life
+
+    async def run(self, shutdown: Shutdown) -> int:
+        """Work until asked to end; return the exit code: 0 after an orderly end, 1 after a forced one.
+
+        Raises AddressInUse before anything has begun, and TaskFailed if a part of the process dies of a bug.
+        """
+        async with AsyncExitStack() as stack:
+            for server in self._operator_servers():
+                await stack.enter_async_context(server)
+            await stack.enter_async_context(self.client)
+            async with Supervisor() as writers:
+                self._events.start(writers)
+                async with Supervisor() as workers:
+                    self._informers.start(workers)
+                    workers.start("controllers", self._work(workers))
+                    await shutdown.graceful.wait()
+                return await self._end(shutdown)
+
+    def not_ready(self) -> list[str]:
+        """Return what the start still waits for; empty when the controllers work."""
+        return [] if self.ready.is_set() else self._informers.not_ready() or ["controllers have not started yet"]
+
+    def _operator_servers(self) -> Iterator[OperatorServer]:
+        metrics, health = self.options.metrics_address, self.options.health_address
+        for address, flag in {metrics: "--listen-address", health: "--healthz-address"}.items():
+            if address is not None:
+                registry = self.registry if address == metrics else None
+                yield OperatorServer(address, flag=flag, not_ready=self.not_ready, registry=registry)
+
+    async def _work(self, supervisor: Supervisor) -> None:
+        names = sorted(self.options.controllers)
+        log.info("controllers start", server=self.client.server, version=volcano_py.__version__, controllers=names)
+        while True:
+            try:
+                await self._informers.synced(_SYNC_REPORT_S)
+                break
+            except SyncTimeout as problem:
+                log.warning("still waiting for the first lists", problem=str(problem))
+        for controller in self._controllers:
+            controller.start(supervisor)
+        self.ready.set()
+        log.info("controllers are ready")
+
+    async def _end(self, shutdown: Shutdown) -> int:
+        """Write the events that are left, unless the end is forced."""
+        flushing = asyncio.create_task(self._events.drained(self.options.stop_patience_s), name="flush")
+        forced = asyncio.create_task(shutdown.force.wait(), name="force")
+        try:
+            await asyncio.wait([flushing, forced], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (flushing, forced):
+                task.cancel()
+            await asyncio.gather(flushing, forced, return_exceptions=True)
+        log.info("controllers end")
+        return 1 if shutdown.force.is_set() else 0

@@ -1,0 +1,59 @@
+"""What the controllers did, in numbers."""
+
+from collections.abc import Callable, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from volcano_py.api import keys
+
+_PHASES = (keys.PHASE_INQUEUE, keys.PHASE_PENDING, keys.PHASE_RUNNING, keys.PHASE_UNKNOWN, keys.PHASE_COMPLETED)
+
+
+class ControllerMetrics:
+    """Turns of work queues, and PodGroups by queue and phase under Volcano's names."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._turns = Counter(
+            "volcano_py_controller_turns_total",
+            "Turns of a controller's work queue by result.",
+            ["controller", "result"],
+            registry=registry,
+        )
+        self._backlog = Gauge(
+            "volcano_py_controller_backlog",
+            "Names that wait in a controller's work queue or are worked on.",
+            ["controller"],
+            registry=registry,
+        )
+        self._ready = Gauge("volcano_py_ready", "1 when the controllers are ready.", registry=registry)
+        self._groups = {
+            phase: Gauge(
+                f"volcano_queue_pod_group_{phase.lower()}_count",
+                f"PodGroups of a queue in phase {phase}.",
+                ["queue_name"],
+                registry=registry,
+            )
+            for phase in _PHASES
+        }
+
+    def turn(self, controller: str, result: str) -> None:
+        """Count a turn: done, retried, given_up; or a name that was refused because the queue is full."""
+        self._turns.labels(controller, result).inc()
+
+    def watch_backlog(self, controller: str, backlog: Callable[[], float]) -> None:
+        """Read the backlog of a controller whenever metrics are asked for."""
+        self._backlog.labels(controller).set_function(backlog)
+
+    def watch_readiness(self, ready: Callable[[], float]) -> None:
+        """Read readiness whenever metrics are asked for."""
+        self._ready.set_function(ready)
+
+    def queue(self, name: str, counts: Mapping[str, int]) -> None:
+        """Set how many PodGroups a queue has, by phase."""
+        for phase, gauge in self._groups.items():
+            gauge.labels(name).set(counts.get(phase, 0))
+
+    def queue_gone(self, name: str) -> None:
+        """Forget a queue."""
+        for gauge in self._groups.values():
+            gauge.remove(name)

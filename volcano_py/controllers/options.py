@@ -1,0 +1,60 @@
+"""What can be chosen about a controller manager."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from volcano_py.api import keys
+from volcano_py.controllers.podgroup import controller as podgroup
+from volcano_py.controllers.queue import controller as queue
+from volcano_py.effects import events
+from volcano_py.effects.lane import LaneOptions
+from volcano_py.kube.reflector import ReflectorOptions
+from volcano_py.runtime.options import ListenAddress, OptionError
+
+DEFAULT_METRICS_ADDRESS: Final = ListenAddress("", 8081)
+DEFAULT_HEALTH_ADDRESS: Final = ListenAddress("", 11251)
+
+CONTROLLERS: Final = (podgroup.NAME, queue.NAME)
+EVERY: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerOptions:
+    """Settings of one controller manager. The defaults are those of the command line."""
+
+    controllers: frozenset[str] = frozenset(CONTROLLERS)
+    scheduler_names: tuple[str, ...] = (keys.SCHEDULER_NAME,)
+    default_queue: str = keys.DEFAULT_QUEUE
+    inherit_owner_annotations: bool = True
+    rate_per_s: float = 50.0
+    """Writes per second altogether, in the long run."""
+    burst: int = 100
+    podgroup_workers: int = 5
+    queue_workers: int = 5
+    attempts: int = 15
+    """Turns in a row that may fail before an object is left to its next change."""
+    count_after_s: float = 0.5
+    """PodGroups that change within this time cost their queue one write."""
+    metrics_address: ListenAddress | None = DEFAULT_METRICS_ADDRESS
+    health_address: ListenAddress | None = DEFAULT_HEALTH_ADDRESS
+    stop_patience_s: float = 2.0
+    """How long events may take to be written when the process is asked to end."""
+    reflectors: ReflectorOptions = field(default_factory=ReflectorOptions)
+    events: LaneOptions = events.DEFAULT_OPTIONS
+
+
+def chosen_controllers(text: str) -> frozenset[str]:
+    """Read a list of controllers such as ``*,-queue-controller``: the first mention decides, ``*`` adds all others."""
+    wanted: dict[str, bool] = {}
+    rest = False
+    for entry in (part.strip() for part in text.split(",")):
+        if entry == EVERY:
+            rest = True
+            continue
+        name, switch = entry.lstrip("+-"), not entry.startswith("-")
+        if name not in CONTROLLERS:
+            known = ", ".join(CONTROLLERS)
+            raise OptionError(f"{entry!r} is no controller: write *, or some of {known}, each with - to leave it out")
+        if wanted.setdefault(name, switch) != switch:
+            raise OptionError(f"controller {name} is both asked for and left out: mention it once")
+    return frozenset(name for name in CONTROLLERS if wanted.get(name, rest))

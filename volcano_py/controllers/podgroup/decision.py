@@ -1,0 +1,269 @@
+"""Which pods need a PodGroup, what it looks like, and what has to be written: objects in, writes out.
+
+pod of ours without a group annotation    podgroup-<uid of its controller, else its own>; then the annotation
+workload scaled to zero                   its PodGroup is deleted
+workload scaled up, group-min-member      its PodGroup is created again, its minimum follows
+changed, PodGroup deleted
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple
+
+import msgspec
+import structlog
+
+from volcano_py.api import keys
+from volcano_py.api.quantity import QuantityError
+from volcano_py.api.types import ObjectMeta, OwnerReference, Pod, PodGroup, PodSpec, Wire
+from volcano_py.controllers.podgroup import names
+from volcano_py.controllers.podgroup.min_resources import min_resources
+from volcano_py.controllers.writes import Create, Delete, Patch, Write
+from volcano_py.effects.resources import PODGROUPS
+from volcano_py.kube.client import PatchType
+from volcano_py.kube.resource import PODS
+
+log = structlog.get_logger()
+
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
+_INT32_MAX: Final = 2**31 - 1
+_DEFAULT_MIN_MEMBER: Final = 1
+_TOPOLOGY_MODES: Final = ("hard", "soft")
+
+
+class GroupKey(NamedTuple):
+    """The PodGroup of the pods of one owner, or of one bare pod."""
+
+    namespace: str
+    uid: str
+
+    @property
+    def name(self) -> str:
+        """The name of the PodGroup."""
+        return f"{names.GROUP_PREFIX}{self.uid}"
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class PodTemplate(Wire, frozen=True):
+    """What the pods of a workload are made from."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+
+
+class WorkloadSpec(Wire, frozen=True):
+    """How many pods a workload has, and which."""
+
+    replicas: int = 1
+    template: PodTemplate = PodTemplate()
+
+
+class Workload(Wire, frozen=True):
+    """A ReplicaSet or a StatefulSet."""
+
+    kind: ClassVar[str] = ""
+    metadata: ObjectMeta
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class ReplicaSet(Workload, frozen=True):
+    """Pods that are all alike."""
+
+    kind: ClassVar[str] = names.REPLICA_SETS.kind
+
+
+class StatefulSet(Workload, frozen=True):
+    """Pods with names that last."""
+
+    kind: ClassVar[str] = names.STATEFUL_SETS.kind
+
+
+class Plan(NamedTuple):
+    """What has to be written: first the PodGroup, then the pods."""
+
+    group: Write | None
+    pods: tuple[Patch, ...] = ()
+
+
+def needs_group(pod: Pod, scheduler_names: Collection[str]) -> bool:
+    """Say whether a pod is ours, is to run, and names no PodGroup."""
+    return (
+        pod.spec.scheduler_name in scheduler_names
+        and not pod.metadata.annotations.get(keys.GROUP_NAME)
+        and pod.metadata.deletion_timestamp is None
+        and pod.status.phase not in _ENDED
+    )
+
+
+def makes_our_pods(workload: Workload, scheduler_names: Collection[str]) -> bool:
+    """Say whether the pods of a workload will be ours and name no PodGroup."""
+    template = workload.spec.template
+    return template.spec.scheduler_name in scheduler_names and not template.metadata.annotations.get(keys.GROUP_NAME)
+
+
+def controller_of(meta: ObjectMeta) -> OwnerReference | None:
+    """Return the owner that controls an object."""
+    return next((owner for owner in meta.owner_references if owner.controller), None)
+
+
+def group_key(pod: Pod) -> GroupKey:
+    """Return which PodGroup a pod should have."""
+    owner = controller_of(pod.metadata)
+    return GroupKey(pod.metadata.namespace, owner.uid if owner is not None else pod.metadata.uid)
+
+
+def min_member(owner_annotations: Mapping[str, str]) -> int:
+    """Return the minimum that the owner of pods asks for; what is no integer from 0 counts as none: 1."""
+    written = owner_annotations.get(names.GROUP_MIN_MEMBER)
+    wanted = None if written is None else _integer(written)
+    return _DEFAULT_MIN_MEMBER if wanted is None or not 0 <= wanted <= _INT32_MAX else wanted
+
+
+def plan(
+    key: GroupKey,
+    group: PodGroup | None,
+    pods: Sequence[Pod],
+    workload: Workload | None,
+    owner_annotations: Mapping[str, str],
+) -> Plan:
+    """Return what has to be written about one PodGroup and the pods that wait for it."""
+    annotations = tuple(_annotate(pod, key.name) for pod in pods)
+    if group is None:
+        if pods:
+            pod = pods[0]
+            return Plan(_create(key, pod.metadata, pod.spec, _owners_of(pod), owner_annotations), annotations)
+        if workload is not None and workload.spec.replicas > 0:
+            template = workload.spec.template
+            return Plan(_create(key, template.metadata, template.spec, [_reference(workload)], owner_annotations))
+    elif workload is not None and _is_owned_by(group, workload):
+        if workload.spec.replicas == 0 and not pods:
+            return Plan(Delete(PODGROUPS, key.namespace, key.name, group.metadata.uid))
+        return Plan(_follow(key, group, workload, owner_annotations), annotations)
+    return Plan(None, annotations)
+
+
+def pod_group(
+    key: GroupKey,
+    meta: ObjectMeta,
+    spec: PodSpec,
+    owners: Sequence[Mapping[str, Any]],
+    owner_annotations: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return the PodGroup of pods with this metadata and spec."""
+    minimum = min_member(owner_annotations)
+    queue = meta.annotations.get(names.QUEUE_NAME)
+    topology = network_topology(meta.annotations)
+    room = _min_resources(key, spec, minimum)
+    annotations = {
+        **{name: text for name, text in owner_annotations.items() if name.startswith(names.INHERITED_PREFIX)},
+        **_chosen(meta.annotations, names.POD_ANNOTATIONS),
+    }
+    labels = _chosen(meta.labels, names.POD_LABELS)
+    return {
+        "apiVersion": PODGROUPS.api_version,
+        "kind": PODGROUPS.kind,
+        "metadata": {
+            "name": key.name,
+            "namespace": key.namespace,
+            "ownerReferences": [dict(owner) for owner in owners],
+            **({"annotations": annotations} if annotations else {}),
+            **({"labels": labels} if labels else {}),
+        },
+        "spec": {
+            "minMember": minimum,
+            **({"queue": queue} if queue else {}),
+            **({"priorityClassName": spec.priority_class_name} if spec.priority_class_name else {}),
+            **({"minResources": room} if room else {}),
+            **({"networkTopology": topology} if topology is not None else {}),
+        },
+        "status": {"phase": keys.PHASE_PENDING},
+    }
+
+
+def network_topology(annotations: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the topology limit that a pod's annotations ask for; a mode that does not exist counts as hard."""
+    mode, tier = annotations.get(names.TOPOLOGY_MODE), annotations.get(names.TOPOLOGY_TIER)
+    if mode is None and tier is None:
+        return None
+    chosen = (mode or "").lower()
+    topology: dict[str, Any] = {"mode": chosen if chosen in _TOPOLOGY_MODES else _TOPOLOGY_MODES[0]}
+    highest = None if tier is None else _integer(tier)
+    if highest is not None and highest >= 0:
+        topology["highestTierAllowed"] = highest
+    return topology
+
+
+def _create(
+    key: GroupKey,
+    meta: ObjectMeta,
+    spec: PodSpec,
+    owners: Sequence[Mapping[str, Any]],
+    owner_annotations: Mapping[str, str],
+) -> Create:
+    return Create(PODGROUPS, key.namespace, pod_group(key, meta, spec, owners, owner_annotations))
+
+
+def _follow(key: GroupKey, group: PodGroup, workload: Workload, owner_annotations: Mapping[str, str]) -> Patch | None:
+    """Return the patch that makes the minimum what the workload says now; other edits of a PodGroup are left alone."""
+    minimum = min_member(owner_annotations)
+    if group.spec.min_member == minimum:
+        return None
+    room = _min_resources(key, workload.spec.template.spec, minimum)
+    stale = dict.fromkeys(group.spec.min_resources or {})  # a merge patch takes away what is null
+    meta = {"uid": group.metadata.uid, "resourceVersion": group.metadata.resource_version}
+    body = {"metadata": meta, "spec": {"minMember": minimum, "minResources": {**stale, **room}}}
+    return Patch(PODGROUPS, key.namespace, key.name, body)
+
+
+def _annotate(pod: Pod, group: str) -> Patch:
+    meta = pod.metadata
+    body = {
+        "metadata": {
+            "uid": meta.uid,
+            "resourceVersion": meta.resource_version,
+            "annotations": {keys.GROUP_NAME: group},
+        }
+    }
+    return Patch(PODS, meta.namespace, meta.name, body, PatchType.STRATEGIC)
+
+
+def _owners_of(pod: Pod) -> list[dict[str, Any]]:
+    """Return the pod's owners if one of them controls it, else the pod itself."""
+    meta = pod.metadata
+    if controller_of(meta) is not None:
+        owners: list[dict[str, Any]] = [msgspec.to_builtins(owner) for owner in meta.owner_references]
+        return owners
+    return [{**_controller("v1", "Pod", meta), "blockOwnerDeletion": True}]
+
+
+def _reference(workload: Workload) -> dict[str, Any]:
+    return _controller(names.OWNERS[workload.kind].api_version, workload.kind, workload.metadata)
+
+
+def _controller(api_version: str, kind: str, meta: ObjectMeta) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "name": meta.name, "uid": meta.uid, "controller": True}
+
+
+def _is_owned_by(group: PodGroup, workload: Workload) -> bool:
+    return any(owner.uid == workload.metadata.uid for owner in group.metadata.owner_references)
+
+
+def _min_resources(key: GroupKey, spec: PodSpec, minimum: int) -> dict[str, str]:
+    try:
+        return min_resources(spec, minimum)
+    except QuantityError as error:
+        log.warning(
+            "PodGroup without minResources: the pods' requests cannot be read", group=str(key), error=str(error)
+        )
+        return {}
+
+
+def _chosen(found: Mapping[str, str], wanted: Collection[str]) -> dict[str, str]:
+    return {name: found[name] for name in wanted if name in found}
+
+
+def _integer(text: str) -> int | None:
+    return int(text) if _INTEGER.fullmatch(text) else None

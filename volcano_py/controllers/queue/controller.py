@@ -1,0 +1,153 @@
+"""The queue controller: watches queues and PodGroups, and carries out what `decision.judge` says."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+
+from volcano_py.api import keys
+from volcano_py.api.types import PodGroup
+from volcano_py.controllers.metrics import ControllerMetrics
+from volcano_py.controllers.queue import decision
+from volcano_py.controllers.queue.decision import CountedQueue
+from volcano_py.controllers.view import View
+from volcano_py.controllers.writes import Writer
+from volcano_py.effects.resources import QUEUES
+from volcano_py.kube.informer import Informers
+from volcano_py.kube.workqueue import WorkQueue, WorkQueueOptions
+from volcano_py.runtime.clock import Clock
+from volcano_py.runtime.supervisor import Supervisor
+
+log = structlog.get_logger()
+
+NAME: Final = "queue-controller"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOptions:
+    """What can be chosen."""
+
+    default_queue: str = keys.DEFAULT_QUEUE
+    count_after_s: float = 0.5
+    """PodGroups that change within this time cost their queue one write."""
+    queue: WorkQueueOptions = field(default_factory=lambda: WorkQueueOptions(workers=5, refill_every_s=60.0))
+
+
+class QueueController:
+    """Keeps queues in existence, in their state and counted."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        groups: View[PodGroup],
+        metrics: ControllerMetrics,
+        options: QueueOptions | None = None,
+        *,
+        clock: Clock,
+        rng: random.Random,
+    ) -> None:
+        self._writer = writer
+        self._metrics = metrics
+        self._options = options = options or QueueOptions()
+        self._queues: View[CountedQueue] = View()
+        self._counts: dict[str, Counter[str]] = {}  # queue -> phase -> PodGroups
+        self._children: dict[str, set[str]] = {}  # queue -> those that name it as their parent
+        self._states: dict[str, tuple[str, str]] = {}  # queue -> uid, and the state it was found to be in last
+        self._required = tuple(dict.fromkeys((keys.ROOT_QUEUE, options.default_queue)))
+        self.served: Callable[[], bool] = lambda: True
+        """Whether the API server knows queues; without them there is nothing to do."""
+        self.queue: WorkQueue[str] = WorkQueue(
+            NAME,
+            self._reconcile,
+            options.queue,
+            clock=clock,
+            rng=rng,
+            refill=self._all,
+            observe=metrics.turn,
+        )
+        self._queues.subscribe(self._queue_changed)
+        groups.subscribe(self._group_changed)
+
+    def watch(self, informers: Informers) -> None:
+        """Ask for what this controller needs beside PodGroups."""
+        informers.add(QUEUES, CountedQueue, self._queues, optional=True)
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Start to work; before, changes are only gathered."""
+        self.queue.start(supervisor)
+        for name in self._required:
+            self.queue.add(name)
+
+    # What changed
+
+    def _queue_changed(self, name: str, before: CountedQueue | None, after: CountedQueue | None) -> None:
+        if before is not None:
+            self._children.get(before.spec.parent, set()).discard(name)
+        if after is not None:
+            self._children.setdefault(after.spec.parent, set()).add(name)
+        elif name in self._states:
+            del self._states[name]
+            self._metrics.queue_gone(name)
+        self.queue.add(name)
+        if before is None or after is None or before.status.state != after.status.state:
+            for child in sorted(self._children.get(name, ())):
+                self.queue.add(child)
+
+    def _group_changed(self, _: str, before: PodGroup | None, after: PodGroup | None) -> None:
+        was, now = self._place(before), self._place(after)
+        if was == now:
+            return
+        for place, step in ((was, -1), (now, 1)):
+            if place is not None:
+                queue, phase = place
+                counts = self._counts.setdefault(queue, Counter())
+                counts[phase] += step
+                if not counts[phase]:
+                    del counts[phase]
+                    if not counts:
+                        del self._counts[queue]
+                self.queue.add_later(queue, self._options.count_after_s)
+
+    def _place(self, group: PodGroup | None) -> tuple[str, str] | None:
+        """Return the queue and the phase under which a PodGroup counts."""
+        if group is None:
+            return None
+        phase = group.status.phase or keys.PHASE_PENDING
+        return (
+            group.spec.queue or self._options.default_queue,
+            phase if phase in decision.PHASES else keys.PHASE_UNKNOWN,
+        )
+
+    def _all(self) -> Iterable[str]:
+        return [*self._required, *self._queues.keys()]
+
+    # What is done about it
+
+    async def _reconcile(self, name: str) -> None:
+        if not self.served():
+            return
+        queue = self._queues.get(name)
+        if queue is None:
+            if name in self._required and await self._writer.write(decision.missing(name)):
+                log.info("queue created", queue=name)
+            return
+        counts = self._counts.get(name, Counter())
+        uid, was = self._states.get(name, ("", None))
+        parent = self._queues.get(queue.spec.parent) if queue.spec.parent else None
+        if queue.spec.parent and parent is None and name != keys.ROOT_QUEUE:
+            log.warning(
+                "the parent of a queue does not exist: create it or change spec.parent",
+                queue=name,
+                parent=queue.spec.parent,
+            )
+        verdict = decision.judge(queue, was if uid == queue.metadata.uid else None, parent, counts)
+        for write in verdict.writes:
+            await self._writer.write(write)
+        if self._queues.get(name) is not None:
+            self._states[name] = (queue.metadata.uid, verdict.state)
+            self._metrics.queue(name, counts)
+        if verdict.state != queue.status.state:
+            log.info("queue changes its state", queue=name, before=queue.status.state, state=verdict.state)

@@ -1,0 +1,113 @@
+"""What has to be written about a queue: objects in, writes out.
+
+A queue without a parent gets ``root``. A queue under a closed parent is closed with it, which an annotation remembers,
+and opened with it. ``root`` is always open.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from volcano_py.api import keys
+from volcano_py.api.types import Queue, QueueStatus
+from volcano_py.controllers.queue import states
+from volcano_py.controllers.writes import Create, Patch, Write
+from volcano_py.effects.resources import QUEUES
+
+CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"  # annotation: "true" while a queue is closed with its parent
+_TRUE, _FALSE = "true", "false"
+
+PHASES: Final = (
+    keys.PHASE_PENDING,
+    keys.PHASE_INQUEUE,
+    keys.PHASE_RUNNING,
+    keys.PHASE_UNKNOWN,
+    keys.PHASE_COMPLETED,
+)
+"""The phases that are counted; each is a field of the status, in lower case."""
+
+
+class CountedStatus(QueueStatus, frozen=True):
+    """The status of a queue with the numbers of its PodGroups."""
+
+    pending: int = 0
+    inqueue: int = 0
+    running: int = 0
+    unknown: int = 0
+    completed: int = 0
+
+
+class CountedQueue(Queue, frozen=True):
+    """A queue with the numbers of its PodGroups."""
+
+    status: CountedStatus = CountedStatus()
+
+
+class Verdict(NamedTuple):
+    """What a queue is found to be, and what has to be written so that it says so."""
+
+    state: str
+    writes: tuple[Write, ...]
+
+
+def missing(name: str) -> Create:
+    """Return what makes a queue that must exist."""
+    spec = {"weight": 1, "reclaimable": name != keys.ROOT_QUEUE}
+    body = {"apiVersion": QUEUES.api_version, "kind": QUEUES.kind, "metadata": {"name": name}, "spec": spec}
+    return Create(QUEUES, "", body)
+
+
+def judge(queue: CountedQueue, was: str | None, parent: CountedQueue | None, counts: Mapping[str, int]) -> Verdict:
+    """Return the state of a queue that was in state ``was`` (None: not known before), and the writes it takes."""
+    has_groups = any(counts.values())
+    stored = queue.status.state
+    by_parent = queue.metadata.annotations.get(CLOSED_BY_PARENT)
+    mark = by_parent
+    if queue.metadata.name == keys.ROOT_QUEUE:
+        state = states.open_()
+    else:
+        state = states.sync(stored if was is None else was, stored, has_groups)
+        if parent is not None and parent.status.state in states.SHUT and state == keys.QUEUE_OPEN:
+            state, mark = states.close(state, has_groups), _TRUE
+        elif by_parent == _TRUE and state in states.SHUT and _is_open(parent):
+            state, mark = states.open_(), _FALSE
+        elif by_parent == _TRUE and state == keys.QUEUE_OPEN:
+            mark = _FALSE  # opened by hand, its parent being open
+    spec = _spec(queue, by_parent, mark)
+    # If we end between two writes, the mark of a closing and the state of an opening can be made up for.
+    if mark == _FALSE:
+        return Verdict(state, (*_status(queue, state, counts, guarded=True), *spec))
+    return Verdict(state, (*spec, *_status(queue, state, counts, guarded=not spec)))
+
+
+def _is_open(parent: CountedQueue | None) -> bool:
+    return parent is not None and parent.status.state in ("", keys.QUEUE_OPEN)
+
+
+def _spec(queue: CountedQueue, by_parent: str | None, mark: str | None) -> list[Write]:
+    body: dict[str, Any] = {}
+    meta: dict[str, Any] = {"uid": queue.metadata.uid}
+    if not queue.spec.parent and queue.metadata.name != keys.ROOT_QUEUE:
+        body["spec"] = {"parent": keys.ROOT_QUEUE}
+    if mark != by_parent:
+        meta["annotations"] = {CLOSED_BY_PARENT: mark}
+    elif not body:
+        return []
+    return [Patch(QUEUES, "", queue.metadata.name, {"metadata": meta, **body})]
+
+
+def _status(queue: CountedQueue, state: str, counts: Mapping[str, int], *, guarded: bool) -> list[Write]:
+    changed: dict[str, Any] = {}
+    if state != queue.status.state:
+        changed["state"] = state
+    for phase in PHASES:
+        name = phase.lower()
+        if getattr(queue.status, name) != counts.get(phase, 0):
+            changed[name] = counts.get(phase, 0)
+    if not changed:
+        return []
+    # The version guards a state that somebody else is changing, unless a write of ours has just raised it; numbers
+    # alone are right whatever else is written.
+    meta = {"uid": queue.metadata.uid}
+    if "state" in changed and guarded:
+        meta["resourceVersion"] = queue.metadata.resource_version
+    return [Patch(QUEUES, "", queue.metadata.name, {"metadata": meta, "status": changed}, subresource="status")]
