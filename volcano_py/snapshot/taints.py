@@ -1,4 +1,4 @@
-"""Taints and tolerations, once per distinct set of taints instead of once per node (kube-scheduler: tainttoleration)."""
+"""Taints and tolerations, once per distinct set of taints instead of once per node (kube-scheduler)."""
 
 from typing import Final
 
