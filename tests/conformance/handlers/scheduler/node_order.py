@@ -1,4 +1,7 @@
-"""Operation nodeOrder: the score of each pod on each node, running pods and pods with a node included."""
+"""Operation nodeOrder: the score of each pod on each node, running pods and pods with a node included.
+
+Asked are the scores that a node has by itself; those that are normalised over a group of nodes are not among them.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final
