@@ -46,6 +46,20 @@ def test_a_plugin_is_found_by_its_name_and_says_what_it_does(name: str) -> None:
     assert "\n" in (inspect.getmodule(plugin).__doc__ or ""), "the module states the rule or formula"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("name", sorted(PLUGINS))
+def test_every_argument_of_a_plugin_is_named_in_its_documentation(name: str) -> None:
+    plugin = PLUGINS[name]
+    text = f"{inspect.getmodule(plugin).__doc__} {inspect.getdoc(plugin)} {inspect.getdoc(plugin.parse)}"  # type: ignore[union-attr]
+
+    for argument in plugin.arguments:
+        warnings: list[str] = []
+        plugin.parse({argument: 1}, warnings.append)
+        if any("not exist here yet" in warning for warning in warnings):
+            continue  # whoever sets it is told
+        word = argument.removeprefix(f"{name}.").removesuffix(".*").removesuffix(".weight")
+        assert word in text, argument
+
+
 def test_every_action_that_exists_is_in_the_table_under_its_own_name() -> None:
     found = {module.__name__.rpartition(".")[2]: module for module in modules(volcano_py.actions)}
 
