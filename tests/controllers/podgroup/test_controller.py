@@ -1,0 +1,176 @@
+"""Pods get their PodGroups: the podgroup controller on an embedded API server."""
+
+import pytest
+
+from tests.controllers.managing import (
+    GROUPS,
+    controllers,
+    group,
+    group_of,
+    pod_spec,
+    put_pod,
+    put_workload,
+)
+from tests.daemon.cluster import event_reasons, stays
+from tests.effects.waiting import until
+from volcano_py.apiserver import ApiServer, Fault
+from volcano_py.controllers.manager import ControllerManager
+from volcano_py.controllers.podgroup.names import REPLICA_SETS as REPLICA_SET_RESOURCE
+from volcano_py.kube.resource import PODS
+
+
+async def scale(manager: ControllerManager, name: str, replicas: int) -> None:
+    body = {"spec": {"replicas": replicas}}
+    await manager.client.patch(REPLICA_SET_RESOURCE, name, body, dict, namespace="default")
+
+
+def writes(server: ApiServer) -> int:
+    return sum(count for (_, resource), count in server.requests.writes().items() if not resource.startswith("queues"))
+
+
+async def test_a_bare_pod_gets_a_group_of_its_own(server: ApiServer) -> None:
+    async with controllers(server.url):
+        pod = put_pod(server, "p1")
+
+        await until(lambda: group_of(server, "p1"))
+
+        made = group(server, pod)
+        assert made is not None
+        assert group_of(server, "p1") == made["metadata"]["name"]
+        assert made["spec"]["minMember"] == 1
+        assert made["spec"]["queue"] == "default"
+        assert made["spec"]["minResources"]["cpu"] == "500m"
+        assert made["status"]["phase"] == "Pending"
+
+
+async def test_pods_that_were_there_before_get_theirs(server: ApiServer) -> None:
+    put_pod(server, "p1")
+
+    async with controllers(server.url):
+        await until(lambda: group_of(server, "p1"))
+
+
+async def test_pods_of_one_workload_share_a_group_with_its_minimum(server: ApiServer) -> None:
+    async with controllers(server.url):
+        web = put_workload(server, "ReplicaSet", "web", 3, **{"scheduling.volcano.sh/group-min-member": "3"})
+        for number in range(3):
+            put_pod(server, f"web-{number}", web)
+
+        await until(lambda: all(group_of(server, f"web-{number}") for number in range(3)))
+
+        made = group(server, web)
+        assert made is not None
+        assert made["spec"]["minMember"] == 3
+        assert len(server.list(GROUPS)) == 1
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "Job"])
+async def test_the_minimum_of_owners_that_are_not_watched_is_read(server: ApiServer, kind: str) -> None:
+    async with controllers(server.url):
+        owner = put_workload(server, kind, "own", **{"scheduling.volcano.sh/group-min-member": "2"})
+        put_pod(server, "own-0", owner)
+
+        await until(lambda: group_of(server, "own-0"))
+
+        assert (group(server, owner) or {})["spec"]["minMember"] == 2
+
+
+async def test_annotations_of_owners_can_be_left_aside(server: ApiServer) -> None:
+    async with controllers(server.url, inherit_owner_annotations=False):
+        web = put_workload(server, "ReplicaSet", "web", 3, **{"scheduling.volcano.sh/group-min-member": "3"})
+        put_pod(server, "web-0", web)
+
+        await until(lambda: group_of(server, "web-0"))
+
+        assert (group(server, web) or {})["spec"]["minMember"] == 1
+
+
+async def test_each_pod_costs_one_write_and_each_group_one(server: ApiServer) -> None:
+    web = put_workload(server, "ReplicaSet", "web", 20)
+    async with controllers(server.url) as manager:
+        await until(lambda: group(server, web))
+        for number in range(20):
+            put_pod(server, f"web-{number}", web)
+        await until(lambda: all(group_of(server, f"web-{number}") for number in range(20)))
+
+        assert manager.registry.get_sample_value("volcano_py_controller_backlog", {"controller": "pg-controller"}) == 0
+        assert writes(server) == 21
+
+
+async def test_pods_that_name_a_group_or_another_scheduler_are_left_alone(server: ApiServer) -> None:
+    async with controllers(server.url):
+        put_pod(server, "member", annotations={"scheduling.k8s.io/group-name": "mine"})
+        spec = {**pod_spec(), "schedulerName": "default-scheduler"}
+        meta = {"name": "theirs", "namespace": "default"}
+        server.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+        put_pod(server, "last")
+        await until(lambda: group_of(server, "last"))
+
+        assert (group_of(server, "member"), group_of(server, "theirs")) == ("mine", "")
+        assert len(server.list(GROUPS)) == 1
+
+
+async def test_a_pod_that_changes_meanwhile_is_tried_again(server: ApiServer) -> None:
+    async with controllers(server.url):
+        server.faults.add(Fault("reply", verb="patch", resource="pods", times=2, code=409))
+        put_pod(server, "p1")
+
+        await until(lambda: group_of(server, "p1"))
+
+
+async def test_an_api_server_in_trouble_only_delays(server: ApiServer) -> None:
+    async with controllers(server.url):
+        server.faults.add(Fault("reply", verb="create", resource=GROUPS, times=2, code=500))
+        pods = [put_pod(server, f"p{number}") for number in range(5)]
+
+        await until(lambda: all(group_of(server, pod["metadata"]["name"]) for pod in pods))
+
+
+async def test_a_group_that_cannot_be_written_is_told_on_its_pods(server: ApiServer) -> None:
+    async with controllers(server.url, attempts=1):
+        put_pod(server, "p1", annotations={"scheduling.volcano.sh/queue-name": "No Queue"})
+
+        await until(lambda: "FailedPodGroup" in event_reasons(server, "Pod", "p1"))
+
+        assert group_of(server, "p1") == ""
+
+
+async def test_the_group_of_a_workload_goes_and_comes_with_its_pods(server: ApiServer) -> None:
+    async with controllers(server.url) as manager:
+        web = put_workload(server, "ReplicaSet", "web", 2)
+        await until(lambda: group(server, web))
+
+        await scale(manager, "web", 0)
+        await until(lambda: group(server, web) is None)
+        await scale(manager, "web", 1)
+
+        await until(lambda: group(server, web))
+
+
+async def test_a_group_that_somebody_deletes_is_made_again_while_it_is_needed(server: ApiServer) -> None:
+    async with controllers(server.url) as manager:
+        web = put_workload(server, "ReplicaSet", "web", 2)
+        await until(lambda: group(server, web))
+        before = (group(server, web) or {})["metadata"]
+        server.registry.delete(server.resources.named(GROUPS), "default", before["name"])
+
+        await until(lambda: (group(server, web) or {"metadata": before})["metadata"]["uid"] != before["uid"])
+        assert manager.ready.is_set()
+
+
+async def test_without_pod_groups_nothing_is_tried_until_they_are_served() -> None:
+    async with ApiServer() as bare, controllers(bare.url) as manager:
+        put_pod(bare, "p1")
+        await stays(lambda: not bare.requests.writes(), seconds=0.2)
+        assert manager.not_ready() == []
+
+
+async def test_one_who_was_deleted_meanwhile_holds_up_nobody(server: ApiServer) -> None:
+    web = put_workload(server, "ReplicaSet", "web", 2)
+    async with controllers(server.url) as manager:
+        server.faults.add(Fault("delay", verb="create", resource=GROUPS, times=1, delay_s=0.2))
+        put_pod(server, "web-0", web)
+        put_pod(server, "web-1", web)
+        await manager.client.delete(PODS, "web-0", namespace="default", grace_period_s=0)
+
+        await until(lambda: group_of(server, "web-1"))

@@ -1,0 +1,131 @@
+"""Queues on an embedded API server: they exist, have a state and numbers."""
+
+from tests.controllers.managing import (
+    GROUPS,
+    QUEUES,
+    controllers,
+    put_group,
+    put_queue,
+    state,
+    status,
+)
+from tests.effects.waiting import until
+from volcano_py.apiserver import ApiServer, Fault
+from volcano_py.controllers.manager import ControllerManager
+from volcano_py.effects.resources import QUEUES as QUEUE_RESOURCE
+
+
+async def set_state(manager: ControllerManager, queue: str, text: str) -> None:
+    body = {"status": {"state": text}}
+    await manager.client.patch(QUEUE_RESOURCE, queue, body, dict, subresource="status")
+
+
+def delete(server: ApiServer, resource: str, name: str, namespace: str | None = None) -> None:
+    server.registry.delete(server.resources.named(resource), namespace, name)
+
+
+def status_writes(server: ApiServer) -> int:
+    return server.requests.writes().get(("patch", f"{QUEUES}/status"), 0)
+
+
+async def test_root_and_default_are_made_and_opened(server: ApiServer) -> None:
+    async with controllers(server.url):
+        await until(lambda: state(server, "root") == state(server, "default") == "Open")
+
+        parents = {name: (server.get(QUEUES, name) or {})["spec"].get("parent") for name in ("root", "default")}
+        assert parents == {"root": None, "default": "root"}
+
+
+async def test_a_queue_that_must_exist_is_made_again(server: ApiServer) -> None:
+    async with controllers(server.url):
+        await until(lambda: state(server, "default") == "Open")
+        delete(server, QUEUES, "default")
+
+        await until(lambda: state(server, "default") == "Open")
+
+
+async def test_new_queues_are_opened(server: ApiServer) -> None:
+    async with controllers(server.url):
+        put_queue(server, "ml", weight=3)
+
+        await until(lambda: state(server, "ml") == "Open")
+
+
+async def test_groups_are_counted_and_the_counts_follow(server: ApiServer) -> None:
+    put_group(server, "a", phase="Running")
+    put_group(server, "b")
+    async with controllers(server.url) as manager:
+        await until(
+            lambda: (status(server, "default").get("running"), status(server, "default").get("pending")) == (1, 1)
+        )
+        delete(server, GROUPS, "a", "default")
+
+        await until(lambda: status(server, "default").get("running") == 0)
+
+        name = "volcano_queue_pod_group_pending_count"
+        assert manager.registry.get_sample_value(name, {"queue_name": "default"}) == 1
+
+
+async def test_many_groups_that_change_together_cost_few_writes(server: ApiServer) -> None:
+    async with controllers(server.url, count_after_s=0.2):
+        await until(lambda: state(server, "default") == "Open")
+        before = status_writes(server)
+        for number in range(50):
+            put_group(server, f"g{number}")
+
+        await until(lambda: status(server, "default").get("pending") == 50)
+
+        assert status_writes(server) - before <= 2
+
+
+async def test_nothing_is_written_when_nothing_changes(server: ApiServer) -> None:
+    put_group(server, "a")
+    async with controllers(server.url):
+        await until(lambda: status(server, "default").get("pending") == 1 and state(server, "root") == "Open")
+        before = server.requests.writes()
+    async with controllers(server.url):
+        put_queue(server, "last", parent="root")
+        await until(lambda: state(server, "last") == "Open")
+
+    after = server.requests.writes()
+    assert sum(after.values()) - sum(before.values()) == 1
+
+
+async def test_a_queue_with_groups_that_is_closed_is_closing_until_they_are_gone(server: ApiServer) -> None:
+    put_queue(server, "ml")
+    put_group(server, "a", "ml", "Running")
+    async with controllers(server.url) as manager:
+        await until(lambda: state(server, "ml") == "Open" and status(server, "ml").get("running") == 1)
+        await set_state(manager, "ml", "Closed")
+        await until(lambda: state(server, "ml") == "Closing")
+        delete(server, GROUPS, "a", "default")
+
+        await until(lambda: state(server, "ml") == "Closed")
+
+
+async def test_children_are_closed_and_opened_with_their_parent(server: ApiServer) -> None:
+    for name, parent in (("team", "root"), ("a", "team"), ("aa", "a")):
+        put_queue(server, name, parent=parent)
+    async with controllers(server.url) as manager:
+        await until(lambda: {state(server, name) for name in ("team", "a", "aa")} == {"Open"})
+        await set_state(manager, "team", "Closed")
+        await until(lambda: {state(server, name) for name in ("team", "a", "aa")} == {"Closed"})
+        await set_state(manager, "team", "Open")
+
+        await until(lambda: {state(server, name) for name in ("team", "a", "aa")} == {"Open"})
+
+
+async def test_conflicts_and_errors_only_delay(server: ApiServer) -> None:
+    server.faults.add(Fault("reply", verb="patch", resource=f"{QUEUES}/status", times=2, code=409))
+    server.faults.add(Fault("reply", verb="create", resource=QUEUES, times=2, code=503))
+    async with controllers(server.url):
+        await until(lambda: state(server, "root") == state(server, "default") == "Open")
+
+
+async def test_only_the_controllers_that_were_chosen_work(server: ApiServer) -> None:
+    async with controllers(server.url, controllers=frozenset({"pg-controller"})) as manager:
+        assert (
+            manager.registry.get_sample_value("volcano_py_controller_backlog", {"controller": "queue-controller"})
+            is None
+        )
+    assert server.get(QUEUES, "root") is None

@@ -1,0 +1,32 @@
+"""Choosing controllers."""
+
+import pytest
+
+from volcano_py.controllers.options import chosen_controllers
+from volcano_py.runtime.options import OptionError
+
+PG, QUEUE = "pg-controller", "queue-controller"
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen"),
+    [
+        ("*", {PG, QUEUE}),
+        ("*,-queue-controller", {PG}),
+        ("-queue-controller,*", {PG}),
+        ("pg-controller", {PG}),
+        ("+queue-controller", {QUEUE}),
+        ("-pg-controller", set()),
+    ],
+)
+def test_controllers_are_chosen_by_name(text: str, chosen: set[str]) -> None:
+    assert chosen_controllers(text) == chosen
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("nobody", "'nobody' is no controller"), ("pg-controller,-pg-controller", "both asked for and left out")],
+)
+def test_what_cannot_be_meant_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(OptionError, match=problem):
+        chosen_controllers(text)

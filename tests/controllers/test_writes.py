@@ -1,0 +1,64 @@
+"""Writes are carried out once, at a bounded rate."""
+
+import asyncio
+import time
+
+import pytest
+
+from tests.controllers.managing import API, GROUPS, put_group
+from volcano_py.apiserver import ApiServer
+from volcano_py.controllers.writes import Create, Delete, Patch, Writer
+from volcano_py.effects.resources import PODGROUPS
+from volcano_py.kube import errors
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
+from volcano_py.runtime.clock import RealClock
+
+
+def a_create(name: str = "g", namespace: str = "default") -> Create:
+    body = {"apiVersion": API, "kind": "PodGroup", "metadata": {"name": name}, "spec": {"minMember": 1}}
+    return Create(PODGROUPS, namespace, body)
+
+
+def a_writer(client: ApiClient, rate_per_s: float = 1000.0, burst: int = 100) -> Writer:
+    return Writer(client, rate_per_s=rate_per_s, burst=burst, clock=RealClock())
+
+
+async def test_what_is_there_already_need_not_be_created(server: ApiServer) -> None:
+    async with ApiClient(Credentials(server.url)) as client:
+        writer = a_writer(client)
+
+        assert [await writer.write(a_create()), await writer.write(a_create())] == [True, False]
+
+
+async def test_what_is_gone_need_not_be_changed_or_deleted(server: ApiServer) -> None:
+    async with ApiClient(Credentials(server.url)) as client:
+        writer = a_writer(client)
+
+        assert not await writer.write(Patch(PODGROUPS, "default", "gone", {}))
+        assert not await writer.write(Delete(PODGROUPS, "default", "gone", "uid"))
+
+
+async def test_another_object_of_the_same_name_is_not_deleted(server: ApiServer) -> None:
+    put_group(server, "g")
+    async with ApiClient(Credentials(server.url)) as client:
+        with pytest.raises(errors.Conflict):
+            await a_writer(client).write(Delete(PODGROUPS, "default", "g", "an earlier one"))
+
+    assert server.get(GROUPS, "g", "default")
+
+
+async def test_an_object_whose_namespace_is_missing_cannot_be_created(server: ApiServer) -> None:
+    async with ApiClient(Credentials(server.url)) as client:
+        with pytest.raises(errors.NotFound):
+            await a_writer(client).write(a_create(namespace="nowhere"))
+
+
+async def test_the_rate_holds_for_all_writers_together(server: ApiServer) -> None:
+    async with ApiClient(Credentials(server.url)) as client:
+        writer = a_writer(client, rate_per_s=20, burst=2)
+        started = time.monotonic()
+
+        await asyncio.gather(*(writer.write(a_create(f"g{number}")) for number in range(6)))
+
+    assert time.monotonic() - started >= 0.18
