@@ -8,6 +8,7 @@ from volcano_py.framework import combine
 from volcano_py.framework.combine import Point
 from volcano_py.framework.extension import Vote
 from volcano_py.framework.plugin import PluginFailed
+from volcano_py.model.rejections import Reason
 
 PERMIT, ABSTAIN, REJECT = Vote.PERMIT, Vote.ABSTAIN, Vote.REJECT
 
@@ -52,6 +53,32 @@ def test_a_vote_that_is_decided_asks_nobody_else() -> None:
 
     assert combine.vote([[point(PERMIT)], [Point(later, "ask")]])
     assert later.asked == 0
+
+
+LATER = Reason("quota", "later", "the quota is used up")
+
+
+@pytest.mark.parametrize(
+    ("tiers", "answer"),
+    [
+        pytest.param([[ABSTAIN]], None, id="a-yes-has-no-reason"),
+        pytest.param([[PERMIT, LATER]], LATER, id="a-reason-is-a-reject"),
+        pytest.param([[REJECT, LATER]], REJECT, id="the-first-reject-is-the-answer"),
+        pytest.param([[PERMIT], [LATER]], None, id="a-tier-with-a-permit-ends-it"),
+    ],
+)
+def test_a_vote_that_is_lost_has_the_answer_that_ended_it(tiers: list[list[object]], answer: object) -> None:
+    points = [[point(one) for one in tier] for tier in tiers]
+
+    assert combine.rejection(points) == answer
+    assert combine.vote(points) is (answer is None)
+
+
+def test_everybody_is_told() -> None:
+    told = [Answers(None), Answers(None)]
+    combine.notify([Point(one, "ask") for one in told], "news")
+
+    assert [one.asked for one in told] == [1, 1]
 
 
 @pytest.mark.parametrize(
