@@ -1,4 +1,4 @@
-"""What the scheduler measures: the names and labels of every metric that the code registers."""
+"""What the programs measure: the names and labels of every metric that the code registers."""
 
 import importlib
 import inspect
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry
 
 import volcano_py.metrics
+from volcano_py.controllers.metrics import ControllerMetrics
 
 _SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("_total",), "gauge": ("",)}
 _ADDED = {"histogram": {"le"}}
@@ -26,8 +27,8 @@ class Metric(NamedTuple):
     labels: frozenset[str]
 
 
-def registered() -> CollectorRegistry:
-    """Return a registry with every metric class of the package."""
+def of_scheduler() -> CollectorRegistry:
+    """Return a registry with every metric of the scheduler."""
     registry = CollectorRegistry()
     for module in pkgutil.iter_modules(volcano_py.metrics.__path__):
         loaded = importlib.import_module(f"volcano_py.metrics.{module.name}")
@@ -37,10 +38,17 @@ def registered() -> CollectorRegistry:
     return registry
 
 
-def series() -> dict[str, Metric]:
+def of_controllers() -> CollectorRegistry:
+    """Return a registry with every metric of the controllers that is theirs alone."""
+    registry = CollectorRegistry()
+    ControllerMetrics(registry)
+    return registry
+
+
+def series(registry: CollectorRegistry) -> dict[str, Metric]:
     """Return every name that can stand in an expression."""
     found: dict[str, Metric] = {}
-    for collector in registered()._collector_to_names:
+    for collector in registry._collector_to_names:
         labels = frozenset(getattr(collector, "_labelnames", ()))
         for family in collector.collect() or collector.describe():
             name = f"{family.name}_total" if family.type == "counter" else family.name

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.packaging.measured import labels, names, series
+from tests.packaging.measured import Metric, labels, names, of_controllers, of_scheduler, series
 from tests.packaging.pages import DOCS, REPOSITORY, rows
 
 FOLDER = REPOSITORY / "manifests" / "dashboards"
 OPERATORS = DOCS / "operators.md"
-SERIES = series()
+SCHEDULERS, CONTROLLERS = series(of_scheduler()), series(of_controllers())
+SERIES = CONTROLLERS | SCHEDULERS
 DASHBOARD: dict[str, Any] = json.loads((FOLDER / "scheduler.json").read_text())
 GROUPS: list[dict[str, Any]] = yaml.safe_load((FOLDER / "prometheus-rules.yaml").read_text())["groups"]
 RULES: list[dict[str, Any]] = [rule for group in GROUPS for rule in group["rules"]]
@@ -23,7 +24,7 @@ PANELS: list[dict[str, Any]] = [panel for panel in DASHBOARD["panels"] if panel[
 # What a panel needs to be drawn by Grafana 8 and later.
 PANEL_FIELDS = {"id", "type", "title", "description", "datasource", "gridPos", "fieldConfig", "targets", "options"}
 KINDS = {"timeseries", "stat", "bargauge"}
-UNITS = {"short", "ops", "ms", "s"}
+UNITS = {"short", "ops", "ms", "s", "bytes", "percentunit"}
 WIDTH = 24
 
 
@@ -94,12 +95,15 @@ def test_every_alert_is_in_the_runbook_and_nothing_else_is():
     assert all(all(cells) for cells in runbook.values())
 
 
-def test_every_metric_has_its_line_in_the_table_and_nothing_else_has():
-    listed = {cells[0].strip("`"): (cells[1], cells[2]) for cells in rows(OPERATORS, "Metrics")}
+@pytest.mark.parametrize(
+    ("section", "measured"), [("Metrics", SCHEDULERS), ("Metrics of the controllers", CONTROLLERS)]
+)
+def test_every_metric_has_its_line_in_the_table_and_nothing_else_has(section: str, measured: dict[str, Metric]):
+    listed = {cells[0].strip("`"): (cells[1], cells[2]) for cells in rows(OPERATORS, section)}
 
     assert listed == {
         metric.family: (metric.kind, ", ".join(f"`{label}`" for label in sorted(metric.labels - {"le"})))
-        for metric in SERIES.values()
+        for metric in measured.values()
     }
 
 
@@ -108,7 +112,7 @@ def test_panels_have_what_grafana_draws_from():
         assert panel.keys() == PANEL_FIELDS, panel["title"]
         assert panel["type"] in KINDS, panel["title"]
         assert panel["fieldConfig"]["defaults"]["unit"] in UNITS, panel["title"]
-        assert [target["refId"] for target in panel["targets"]] == ["A", "B", "C"][: len(panel["targets"])]
+        assert [target["refId"] for target in panel["targets"]] == ["A", "B", "C", "D"][: len(panel["targets"])]
         assert all(target["datasource"] == panel["datasource"] for target in panel["targets"])
 
 

@@ -10,7 +10,9 @@ import pytest
 import yaml
 
 from tests.packaging.pages import DOCS, REPOSITORY, rows
-from volcano_py.api.types import Pod, PodGroup, Queue
+from volcano_py.actions import ACTIONS
+from volcano_py.api.types import Pod, PodGroup, PodSpec, Queue
+from volcano_py.cache.pods import unsupported
 from volcano_py.testing import Result, Scenario, a_group, a_node, a_pod, a_queue
 
 PAGE = DOCS / "users.md"
@@ -64,6 +66,22 @@ CASES = {
     "quota": lambda: run(*a_small_gang(min_resources={"cpu": 9}), queues=[a_queue(capability={"cpu": 8})]),
     "unsupported": lambda: run(*the_gang(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])),
 }
+
+
+EVERYTHING = {
+    "volumes": [
+        {"name": "a", "persistentVolumeClaim": {"claimName": "a"}},
+        {"name": "b", "ephemeral": {"volumeClaimTemplate": {}}},
+    ],
+    "resourceClaims": [{"name": "gpu"}],
+    "affinity": {
+        kind: {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
+        for kind in ("podAffinity", "podAntiAffinity")
+    },
+    "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
+    "containers": [{"name": "main", "ports": [{"containerPort": 80, "hostPort": 80}]}],
+}
+"""A pod's spec with every constraint there is that could keep it from being placed."""
 
 
 def explained() -> set[str]:
@@ -120,3 +138,16 @@ def test_the_message_of_the_podgroup_is_the_one_that_is_taken_apart():
     quoted = " ".join(line[2:] for line in PAGE.read_text().splitlines() if line.startswith("> "))
 
     assert quoted == f"1/3 tasks in gang unschedulable: {said}"
+
+
+def test_the_fields_that_are_not_understood_yet_are_listed():
+    listed = {cells[0].strip("`") for cells in rows(PAGE, "What is not placed yet")}
+    refused = unsupported(msgspec.convert(EVERYTHING, PodSpec))
+
+    assert listed == {re.sub(r"\[[^]]*\]", "[]", path.removeprefix("spec.")) for path in refused}
+
+
+def test_pods_without_requests_wait_while_there_is_no_backfill():
+    without_requests_waits = "A pod without requests waits" in PAGE.read_text()
+
+    assert without_requests_waits == ("backfill" not in ACTIONS)
