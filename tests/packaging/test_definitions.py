@@ -1,17 +1,32 @@
-"""An installation has the definitions of PodGroup and Queue, where the programs look for them."""
+"""What the project file must name, so that an installation is complete."""
 
 import tomllib
+from typing import Any
 
 import pytest
+import yaml
 
 from tests.packaging.pages import REPOSITORY
 
+DEPLOYMENTS = REPOSITORY / "manifests" / "deployment"
+
+
+def project_file() -> dict[str, Any]:
+    return tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+
 
 @pytest.mark.xfail(strict=True, reason="pyproject.toml does not name the definitions as data files yet")
-def test_the_definitions_are_installed_with_the_project():
-    data_files = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
+def test_the_definitions_are_installed_where_the_programs_look_for_them():
+    data_files = project_file()["tool"]["setuptools"]["data-files"]["share/volcano-py/manifests/crds"]
 
-    installed = {
-        file.name for pattern in data_files["share/volcano-py/manifests/crds"] for file in REPOSITORY.glob(pattern)
-    }
+    installed = {file.name for pattern in data_files for file in REPOSITORY.glob(pattern)}
     assert installed == {file.name for file in (REPOSITORY / "manifests" / "crds").iterdir()}
+
+
+@pytest.mark.xfail(strict=True, reason="pyproject.toml does not name vc-controller-manager as a script yet")
+def test_every_program_of_the_deployments_is_a_command_of_the_project():
+    documents = [one for file in DEPLOYMENTS.glob("*.yaml") for one in yaml.safe_load_all(file.read_text())]
+    pods = [one["spec"]["template"]["spec"] for one in documents if one["kind"] == "Deployment"]
+    commands = {container["command"][0] for pod in pods for container in pod["containers"]}
+
+    assert commands <= project_file()["project"]["scripts"].keys()

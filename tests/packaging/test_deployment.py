@@ -1,19 +1,29 @@
-"""The Deployment: its probes, ports, account and flags fit the program and the other manifests."""
+"""The Deployments: probes, ports, accounts and flags fit the programs and the other manifests."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.packaging.dockerfile import read_dockerfile
 from tests.packaging.pages import REPOSITORY
 from volcano_py import __version__
+from volcano_py.cli import vc_controller_manager
 from volcano_py.cli.vc_scheduler import scheduler_parser
 from volcano_py.cli.volcano_flags import left_aside
+from volcano_py.controllers.options import ManagerOptions
 from volcano_py.daemon.options import DaemonOptions
 
 MANIFESTS = REPOSITORY / "manifests"
+OPTIONS: dict[str, DaemonOptions | ManagerOptions] = {
+    "volcano-scheduler": DaemonOptions(),
+    "volcano-controllers": ManagerOptions(),
+}
+KILLED_AFTER_S = 30  # what Kubernetes waits unless the manifest says otherwise
+
+each = pytest.mark.parametrize("name", OPTIONS)
 
 
 def objects(folder: Path = MANIFESTS) -> Iterator[dict[str, Any]]:
@@ -25,22 +35,22 @@ def objects(folder: Path = MANIFESTS) -> Iterator[dict[str, Any]]:
             yield from yaml.safe_load_all((folder / name).read_text())
 
 
-def the(kind: str, name: str = "") -> dict[str, Any]:
-    (found,) = [one for one in objects() if one["kind"] == kind and name in one["metadata"]["name"]]
+def the(kind: str, name: str) -> dict[str, Any]:
+    (found,) = [one for one in objects() if (one["kind"], one["metadata"]["name"]) == (kind, name)]
     return found
 
 
-def pod() -> dict[str, Any]:
-    return dict(the("Deployment", "scheduler")["spec"]["template"]["spec"])
+def pod(name: str) -> dict[str, Any]:
+    return dict(the("Deployment", name)["spec"]["template"]["spec"])
 
 
-def container() -> dict[str, Any]:
-    (only,) = pod()["containers"]
+def container(name: str) -> dict[str, Any]:
+    (only,) = pod(name)["containers"]
     return dict(only)
 
 
-def port(name: str) -> int:
-    return int({port["name"]: port["containerPort"] for port in container()["ports"]}[name])
+def port(name: str, port_name: str) -> int:
+    return int({port["name"]: port["containerPort"] for port in container(name)["ports"]}[port_name])
 
 
 def test_everything_in_the_folder_is_applied():
@@ -52,22 +62,33 @@ def test_everything_in_the_folder_is_applied():
     assert present <= listed
 
 
-def test_its_flags_are_accepted_without_a_warning():
-    flags = scheduler_parser().parse_args(container()["args"])
+def test_everything_is_in_the_one_namespace_or_in_none():
+    assert {one["metadata"].get("namespace", "volcano-system") for one in objects()} == {"volcano-system"}
+
+
+def test_the_flags_of_the_scheduler_are_accepted_without_a_warning():
+    flags = scheduler_parser().parse_args(container("volcano-scheduler")["args"])
 
     assert left_aside(flags, {}) == []
 
 
-def test_ports_are_those_that_the_program_listens_on():
-    options = DaemonOptions()
+def test_the_flags_of_the_controllers_are_accepted():
+    vc_controller_manager._parser().parse_args(container("volcano-controllers")["args"])
+
+
+@each
+def test_ports_are_those_that_the_program_listens_on(name: str):
+    options = OPTIONS[name]
 
     assert options.metrics_address is not None
     assert options.health_address is not None
-    assert (port("metrics"), port("health")) == (options.metrics_address.port, options.health_address.port)
+    assert port(name, "metrics") == options.metrics_address.port
+    assert port(name, "health") == options.health_address.port
 
 
-def test_probes_ask_for_health_and_readiness():
-    asked = {kind: container()[kind]["httpGet"] for kind in ("livenessProbe", "readinessProbe")}
+@each
+def test_probes_ask_for_health_and_readiness(name: str):
+    asked = {kind: container(name)[kind]["httpGet"] for kind in ("livenessProbe", "readinessProbe")}
 
     assert asked == {
         "livenessProbe": {"path": "/healthz", "port": "health"},
@@ -75,65 +96,73 @@ def test_probes_ask_for_health_and_readiness():
     }
 
 
-def test_it_may_do_nothing_that_it_does_not_need():
-    assert pod()["securityContext"]["runAsNonRoot"] is True
-    assert pod()["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    assert container()["securityContext"] == {
+@each
+def test_it_may_do_nothing_that_it_does_not_need(name: str):
+    assert pod(name)["securityContext"]["runAsNonRoot"] is True
+    assert pod(name)["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container(name)["securityContext"] == {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
 
 
-def test_it_runs_as_the_user_of_the_image():
+@each
+def test_it_runs_as_the_user_of_the_image(name: str):
     _, stages = read_dockerfile(REPOSITORY / "Dockerfile")
     (user,) = stages[-1].all("USER")
-    context = pod()["securityContext"]
+    context = pod(name)["securityContext"]
 
     assert user.text == f"{context['runAsUser']}:{context['runAsGroup']}"
 
 
-def test_it_runs_the_image_of_this_version():
-    assert container()["image"] == f"volcano-py:{__version__}"
+@each
+def test_it_runs_the_image_of_this_version(name: str):
+    assert container(name)["image"] == f"volcano-py:{__version__}"
 
 
-def test_its_account_has_the_rights_of_the_scheduler():
-    (subject,) = the("ClusterRoleBinding", "scheduler")["subjects"]
+@each
+def test_its_account_exists_and_is_given_the_rights_of_its_name(name: str):
+    account = the("ServiceAccount", pod(name)["serviceAccountName"])["metadata"]
+    binding = the("ClusterRoleBinding", name)
 
-    assert subject["name"] == pod()["serviceAccountName"]
-    assert subject["namespace"] == the("Deployment", "scheduler")["metadata"]["namespace"]
+    assert binding["roleRef"]["name"] == the("ClusterRole", name)["metadata"]["name"]
+    assert {"kind": "ServiceAccount", "name": account["name"], "namespace": account["namespace"]} in binding["subjects"]
 
 
 def test_its_configuration_is_a_folder_that_the_kubelet_can_update():
-    (volume,) = pod()["volumes"]
-    (mount,) = container()["volumeMounts"]
-    (conf,) = [argument for argument in container()["args"] if argument.startswith("--scheduler-conf=")]
+    (volume,) = pod("volcano-scheduler")["volumes"]
+    (mount,) = container("volcano-scheduler")["volumeMounts"]
+    (conf,) = [flag for flag in container("volcano-scheduler")["args"] if flag.startswith("--scheduler-conf=")]
 
-    assert volume["configMap"]["name"] == the("ConfigMap", "scheduler")["metadata"]["name"]
     assert "subPath" not in mount
     folder, _, file = conf.partition("=")[2].rpartition("/")
     assert folder == mount["mountPath"]
-    assert file in the("ConfigMap", "scheduler")["data"]
+    assert file in the("ConfigMap", volume["configMap"]["name"])["data"]
 
 
-def test_two_schedulers_never_run_side_by_side():
-    spec = the("Deployment", "scheduler")["spec"]
+@each
+def test_two_of_a_kind_never_run_side_by_side(name: str):
+    spec = the("Deployment", name)["spec"]
 
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
 
 
 def test_there_is_time_to_end_in_order():
-    options = DaemonOptions()
+    daemon, manager = DaemonOptions(), ManagerOptions()
 
-    assert pod()["terminationGracePeriodSeconds"] > options.stop_patience_s + options.flush_patience_s
+    patience_s = pod("volcano-scheduler")["terminationGracePeriodSeconds"]
+    assert patience_s > daemon.stop_patience_s + daemon.flush_patience_s
+    assert pod("volcano-controllers").get("terminationGracePeriodSeconds", KILLED_AFTER_S) > manager.stop_patience_s
 
 
-def test_prometheus_finds_the_metrics():
-    service = the("Service", "scheduler")
+@each
+def test_prometheus_finds_the_metrics(name: str):
+    service = the("Service", f"{name}-service")
     (ports,) = service["spec"]["ports"]
 
     assert service["metadata"]["annotations"]["prometheus.io/scrape"] == "true"
-    assert service["metadata"]["annotations"]["prometheus.io/port"] == str(port("metrics"))
+    assert service["metadata"]["annotations"]["prometheus.io/port"] == str(port(name, "metrics"))
     assert ports["targetPort"] == "metrics"
-    labels = the("Deployment", "scheduler")["spec"]["template"]["metadata"]["labels"]
+    labels = the("Deployment", name)["spec"]["template"]["metadata"]["labels"]
     assert service["spec"]["selector"].items() <= labels.items()
