@@ -76,7 +76,7 @@ async def test_nothing_pending_means_no_cycles(server):
     async with scheduler(server.url, period_s=0.05) as running:
         put_job(server, "gang", 2)
         await until(lambda: len(placed(server)) == 2 and not len(running.daemon.cache.ledger))
-        await until(lambda: group(server, "gang")["status"].get("phase") == "Running")
+        await until(lambda: group(server, "gang").get("status", {}).get("phase") == "Running")
         # Six periods without a cycle, once what the binds have changed is written.
         await comes_to_rest(lambda: running.daemon.cycles.cycles, seconds=0.3)
 
@@ -114,10 +114,10 @@ async def test_the_phase_follows_the_pods(server):
         await until(lambda: len(placed(server)) == 2)
 
         await set_phase(running, ["gang-0", "gang-1"], "Running")
-        await until(lambda: group(server, "gang")["status"].get("running") == 2)
+        await until(lambda: group(server, "gang").get("status", {}).get("running") == 2)
         await set_phase(running, ["gang-0", "gang-1"], "Succeeded")
 
-        await until(lambda: group(server, "gang")["status"]["phase"] == "Completed")
+        await until(lambda: group(server, "gang").get("status", {}).get("phase") == "Completed")
 
 
 async def test_an_unreadable_pod_stops_nobody_and_its_owner_learns_of_it(server):
@@ -145,3 +145,15 @@ async def test_an_unreadable_pod_stops_nobody_and_its_owner_learns_of_it(server)
 
         await until(lambda: len(placed(server, "good")) == 2)
         await until(lambda: "Unreadable" in event_reasons(server, "Pod", "bad-0"))
+
+
+async def test_what_cannot_be_read_is_counted(server):
+    put_node(server, "n1")
+    async with scheduler(server.url) as running:
+        put_node(server, "bad", cpu=1)
+        node = server.get("nodes", "bad")
+        assert node is not None
+        status = {"allocatable": {"cpu": "many"}}
+        server.faults.inject({**node, "metadata": {**node["metadata"]}, "status": status})
+
+        await until(lambda: running.metric("volcano_py_quarantined_objects", {"resource": "nodes"}) == 1)

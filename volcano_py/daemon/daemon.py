@@ -223,6 +223,8 @@ class SchedulerDaemon:
             gc.collect()
             gc.freeze()
         self.ready.set()
+        if absent := self._intake.absent():
+            log.warning("the API server does not serve these; gangs need them: apply manifests/crds", missing=absent)
         log.info("scheduler is ready", nodes=len(self.cache.store.nodes), bound_pods=self.cache.bound_pods())
         await self.cycles.run()
 

@@ -1,6 +1,5 @@
 """The way from the watches into the cache, with a look at how long it takes."""
 
-from functools import partial
 from typing import Any, Generic
 
 from volcano_py.api.types import Node, Pod, PodGroup, PriorityClass, Queue
@@ -11,7 +10,7 @@ from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import Event, EventHandler, Quarantined, T
 from volcano_py.kube.informer import Informers
 from volcano_py.kube.reflector import Reflector, ReflectorOptions
-from volcano_py.kube.resource import NODES, PODS, PRIORITY_CLASSES
+from volcano_py.kube.resource import NODES, PODS, PRIORITY_CLASSES, Resource
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.statuses import TaskStatus
@@ -51,23 +50,26 @@ class Intake:
         self.informers = Informers(client, options=options, clock=clock)
         self._cache = cache
 
-        def measured(resource: str, handler: EventHandler[T]) -> Measured[T]:
-            return Measured(resource, handler, metrics, clock)
+        def add(resource: Resource, into: type[T], handler: EventHandler[T], *, optional: bool = False) -> Reflector[T]:
+            name = resource.label
+            handler = Measured(name, handler, metrics, clock)
+            reflector = self.informers.add(resource, into, handler, optional=optional)
+            metrics.watch_resource(name, lambda: reflector.status().lists, lambda: self._unreadable(resource.kind))
+            return reflector
 
-        add = self.informers.add
         # Priorities, queues and groups first, so that most pods find their job in place.
-        add(PRIORITY_CLASSES, PriorityClass, measured("priorityclasses", cache.priority_classes))
-        add(QUEUES, Queue, measured("queues", cache.queues), optional=True)
-        self._groups: Reflector[PodGroup] = add(PODGROUPS, PodGroup, measured("podgroups", cache.groups), optional=True)
-        add(NODES, Node, measured("nodes", cache.nodes))
-        self._pods: Reflector[Pod] = add(PODS, Pod, measured("pods", cache.pods))
-        for name in self.informers.status():
-            metrics.watch_resource(
-                name, partial(self._number, name, "lists"), partial(self._number, name, "quarantined")
-            )
+        add(PRIORITY_CLASSES, PriorityClass, cache.priority_classes)
+        add(QUEUES, Queue, cache.queues, optional=True)
+        self._groups = add(PODGROUPS, PodGroup, cache.groups, optional=True)
+        add(NODES, Node, cache.nodes)
+        self._pods = add(PODS, Pod, cache.pods)
 
-    def _number(self, resource: str, name: str) -> float:
-        return float(getattr(self.informers.status()[resource], name))
+    def _unreadable(self, kind: str) -> int:
+        return sum(entry.kind == kind for entry in self._cache.unreadable())
+
+    def absent(self) -> list[str]:
+        """Return the resources that the API server does not serve."""
+        return [name for name, status in self.informers.status().items() if status.absent]
 
     def pod_version(self, name: str) -> str:
         """Return the resourceVersion of a pod that the watch has shown last."""
