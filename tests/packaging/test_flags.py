@@ -5,6 +5,7 @@ import argparse
 import pytest
 
 from tests.packaging.pages import DOCS, rows
+from volcano_py.cli import vc_controller_manager
 from volcano_py.cli.vc_scheduler import main, scheduler_parser
 from volcano_py.cli.volcano_flags import (
     VOLCANO_FLAGS,
@@ -37,11 +38,11 @@ def judged(*arguments: str, **environment: str) -> list[str]:
     return left_aside(scheduler_parser().parse_args(with_dashes(arguments)), environment)
 
 
-def implemented() -> set[str]:
-    """Return the flags that `--help` shows."""
+def implemented(parser: argparse.ArgumentParser | None = None) -> set[str]:
+    """Return the flags that `--help` shows, by default the scheduler's."""
     return {
         action.option_strings[-1]
-        for action in scheduler_parser()._actions
+        for action in (parser or scheduler_parser())._actions
         if action.help != argparse.SUPPRESS and action.option_strings
     }
 
@@ -67,6 +68,12 @@ def test_the_page_lists_what_help_shows_and_no_more():
 
     assert of_volcano | ours == implemented()
     assert of_volcano == {name for name in implemented() if name[2:] in VOLCANOS.split()}
+
+
+def test_the_page_lists_the_flags_of_the_controllers():
+    listed = {cells[0].strip("`") for cells in rows(PAGE, "Flags of vc-controller-manager")}
+
+    assert listed == implemented(vc_controller_manager._parser())
 
 
 @pytest.mark.parametrize(
