@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -82,12 +83,13 @@ def test_a_gang_of_six_with_room_for_five_waits_says_why_and_is_bound_when_a_nod
     wait_until("the complaint is taken back", lambda: gangs.condition("six", "Unschedulable")["status"] == "False", 5.0)
 
 
-def _submit_at_once(gangs: Gangs) -> None:
+def _submit(gangs: Gangs, between: Callable[[int], None] = lambda created: None) -> None:
     """Create five jobs as five controllers would: groups first, then the pods of all jobs in turn."""
     gangs.create_groups(dict.fromkeys(JOBS, 6))
     members = [gangs.make_pods(name, PS, WORKER) for name in JOBS]
-    for together in zip(*members, strict=True):
+    for number, together in enumerate(zip(*members, strict=True), 1):
         gangs.create_pods(together)
+        between(number * len(JOBS))
 
 
 def _play(gangs: Gangs, run_time_s: float, limit_s: float) -> list[str]:
@@ -117,7 +119,7 @@ def test_five_jobs_with_room_for_one_and_a_part_all_end_and_none_holds_a_part(
     make_nodes(4, cpu=4, labels={POOL: pool})
     start_daemon()
     started = time.monotonic()
-    _submit_at_once(gangs)
+    _submit(gangs)
 
     ended = _play(gangs, run_time_s=1.0, limit_s=60.0)
 
@@ -131,7 +133,13 @@ def test_without_the_gang_plugin_the_same_jobs_block_each_other(
 ) -> None:
     make_nodes(4, cpu=4, labels={POOL: pool})
     start_daemon(NO_GANG_CONF)
-    _submit_at_once(gangs)
+
+    def until_bound(created: int) -> None:
+        """Controllers are slower than the scheduler: what has been created and fits is bound before the next pods."""
+        with contextlib.suppress(NotInTime):
+            wait_until("they are bound", lambda: len(gangs.bound()) == created, 2.0)
+
+    _submit(gangs, until_bound)
 
     ended = _play(gangs, run_time_s=1.0, limit_s=12.0)
 

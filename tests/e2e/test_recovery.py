@@ -146,6 +146,7 @@ def gangs(plane: ControlPlane) -> Iterator[Gangs]:
     """The gangs of one test; its pods are deleted afterwards, so that the nodes are empty again."""
     namespace = create_namespace(plane.cluster, wait_for_account=True)
     yield Gangs(plane.cluster, namespace, POOL)
+    plane.request("DELETE", f"/api/v1/namespaces/{namespace}/pods?gracePeriodSeconds=0")
     plane.kubectl("delete", "namespace", namespace, "--wait=false")
     wait_until("the nodes are empty", lambda: not plane.request("GET", "/api/v1/pods")["items"], 60.0)
 
