@@ -16,7 +16,7 @@ from volcano_py.cache.pod_intake import PodIntake
 from volcano_py.cache.state import ClusterState, SnapshotToken
 from volcano_py.cache.unreadable import Unreadable, UnreadableBook, UnreadableCallback
 from volcano_py.ledger.ledger import Entry, Ledger, Patience
-from volcano_py.model.decisions import Bind
+from volcano_py.model.decisions import Bind, Decision
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.runtime.clock import Clock, RealClock
@@ -45,7 +45,7 @@ class ClusterCache:
         priorities = PriorityTable()
         self.nodes = NodeIntake(self._state, self._book)
         self.groups = GroupIntake(self._state, self._book, priorities, default_queue)
-        self.queues = QueueIntake(self._state, self._book)
+        self.queues = QueueIntake(self._state, self._book, self.groups)
         self.priority_classes = PriorityIntake(self._state, self._book, priorities, self.groups)
         self.pods = PodIntake(self._state, self._book, self.ledger, self.nodes, self.groups, scheduler_names)
         self._binds = Binds(self._state, self.ledger, self.pods, self._clock)
@@ -91,6 +91,14 @@ class ClusterCache:
     def on_unreadable(self, callback: UnreadableCallback) -> None:
         """Tell a callback of every object that cannot be read, once per reason."""
         self._book.subscribe(callback)
+
+    def to_write(self, decision: Decision) -> Decision | None:
+        """Return a decision as it is to be written to the API server, None if there is nothing to write.
+
+        A gang by annotations has no object: its status is kept here. Its pods are told what is wrong with their
+        numbers. Every other decision is returned as it is.
+        """
+        return self.groups.to_write(decision)
 
     # Binds
 

@@ -2,18 +2,24 @@
 
 A PodGroup names no scheduler. It is ours unless a pod of it asks for another one; then it stays out of the store, so
 that it is neither scheduled nor written, until no such pod is left.
+
+Where there is no PodGroup, pods may form a gang by annotations. A PodGroup of the same name takes its place, even one
+that cannot be read.
 """
 
 from dataclasses import replace
 
 import structlog
 
-from volcano_py.api.types import PodGroup, PriorityClass, Queue
+from volcano_py.api.types import Pod, PodGroup, PriorityClass, Queue
+from volcano_py.cache.annotation_gangs import AnnotationGangs, is_annotation_gang
+from volcano_py.cache.assumed_queue import AssumedQueue
 from volcano_py.cache.changes import Change
 from volcano_py.cache.groups import PriorityTable, job_record, queue_record, same_gang
 from volcano_py.cache.state import ClusterState
 from volcano_py.cache.unreadable import Unreadable, UnreadableBook
 from volcano_py.kube.delivery import Event, EventType, Quarantined
+from volcano_py.model.decisions import Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import JobKey, JobRecord
 
 log = structlog.get_logger()
@@ -25,10 +31,13 @@ class GroupIntake:
     def __init__(
         self, state: ClusterState, book: UnreadableBook, priorities: PriorityTable, default_queue: str
     ) -> None:
+        self.assumed_queue = AssumedQueue(state, default_queue)
         self._state = state
         self._book = book
         self._priorities = priorities
         self._default_queue = default_queue
+        self._gangs = AnnotationGangs(default_queue)
+        self._unreadable: dict[JobKey, str] = {}  # PodGroups that are there, and why they cannot be read
         self._records: dict[JobKey, JobRecord] = {}  # every PodGroup that can be read, ours or not
         self._classes: dict[JobKey, str] = {}  # name of its PriorityClass
         self._foreign: dict[JobKey, set[str]] = {}  # uids of its pods that ask for another scheduler
@@ -38,7 +47,7 @@ class GroupIntake:
         for event in events:
             if event.type is EventType.DELETED or event.object is None:
                 self._book.discard("PodGroup", event.uid)
-                self._drop(JobKey(event.namespace, event.name))
+                self._gone(JobKey(event.namespace, event.name))
             else:
                 self._apply(event.object)
         self._state.notify()
@@ -51,6 +60,45 @@ class GroupIntake:
     def on_release(self, entry: Quarantined) -> None:
         """Forget why a PodGroup was left out; its event follows, unless it is gone."""
         self._book.discard("PodGroup", entry.uid)
+        self._gone(JobKey(entry.namespace, entry.name))
+        self._state.notify()
+
+    def join(self, key: JobKey, pod: Pod) -> None:
+        """Take what a pod of ours says of the gang that it names."""
+        for gang in self._gangs.join(key, pod, has_group=key in self._records):
+            self._show(gang)
+
+    def leave(self, uid: str) -> None:
+        """Note that a pod has no part in a gang any more: it ended, is gone, is not ours, or cannot be read."""
+        for gang in self._gangs.leave(uid):
+            self._show(gang)
+
+    def assume_queue(self) -> None:
+        """Take the default queue to exist if there is none and there are gangs by annotations."""
+        self.assumed_queue.settle(bool(self._gangs))
+
+    def to_write(self, decision: Decision) -> Decision | None:
+        """Return what of a decision goes to the API server; see `ClusterCache.to_write`."""
+        match decision:
+            case SetPodGroupStatus() if is_annotation_gang(decision.uid):
+                self._gangs.keep(decision)
+                self._show(decision.job)
+                self._state.notify()
+                return None
+            case RecordEvent() if is_annotation_gang(decision.uid):
+                return None
+            case SetPodCondition() if len(self._gangs):
+                return self._noted(decision)
+        return decision
+
+    def _noted(self, decision: SetPodCondition) -> SetPodCondition | None:
+        """Add to a pod's reason what is odd about its gang's numbers; None if the pod says so already."""
+        place = self._state.store.task(decision.task.uid)
+        job = None if place is None or place.record.key is None else self._state.store.job(place.record.key)
+        if place is None or job is None or not is_annotation_gang(job.uid):
+            return decision
+        message = decision.message + self._gangs.note(job.key)
+        return None if message == place.record.condition else replace(decision, message=message)
 
     def claim(self, key: JobKey, uid: str) -> None:
         """Note that a pod of this group asks for another scheduler."""
@@ -90,6 +138,7 @@ class GroupIntake:
             self._leave_out(Unreadable("PodGroup", meta.namespace, meta.name, meta.uid, message))
             return
         self._book.discard("PodGroup", meta.uid)
+        self._unreadable.pop(record.key, None)
         self._records[record.key] = record
         self._classes[record.key] = group.spec.priority_class_name
         self._show(record.key)
@@ -97,24 +146,35 @@ class GroupIntake:
     def _leave_out(self, entry: Unreadable) -> None:
         self._book.add(entry)
         key = JobKey(entry.namespace, entry.name)
+        self._unreadable[key] = entry.message
         self._drop(key)
-        self._state.store.withhold(key, entry.message)
+
+    def _gone(self, key: JobKey) -> None:
+        self._unreadable.pop(key, None)
+        self._drop(key)
 
     def _drop(self, key: JobKey) -> None:
-        self._state.store.withhold(key, "")
         self._records.pop(key, None)
         self._classes.pop(key, None)
         self._show(key)
 
+    def _wanted(self, key: JobKey) -> tuple[JobRecord | None, str]:
+        """Return what the store should have of a job, and why it has nothing; without PodGroup, what its pods say."""
+        known = self._records.get(key)
+        if known is not None and self.is_ours(key):
+            return known, ""
+        if known is not None:
+            return None, f"PodGroup {key} waits: a pod of it asks for another scheduler; give all its pods the same one"
+        if key in self._unreadable:
+            return None, self._unreadable[key]
+        return self._gangs.record(key), self._gangs.problem(key)
+
     def _show(self, key: JobKey) -> None:
-        """Make the store have what it should have of one PodGroup."""
+        """Make the store have what it should have of one job."""
         store = self._state.store
         before = store.job(key)
-        known = self._records.get(key)
-        after = known if self.is_ours(key) else None
-        if known is not None:
-            left = f"PodGroup {key} waits: a pod of it asks for another scheduler; give all its pods the same one"
-            store.withhold(key, left if after is None else "")
+        after, withheld = self._wanted(key)
+        store.withhold(key, withheld)
         if before == after:
             return
         if after is None:
@@ -123,6 +183,7 @@ class GroupIntake:
                 log.info("PodGroup left to another scheduler: a pod of it asks for one", pod_group=str(key))
         else:
             store.set_job(after)
+            self.assume_queue()
         if not same_gang(before, after):
             self._state.touch_group(key, present=after is not None)
             self._state.note(Change.GROUP)
@@ -135,9 +196,10 @@ class GroupIntake:
 class QueueIntake:
     """Keeps the store's queues equal to the API server's."""
 
-    def __init__(self, state: ClusterState, book: UnreadableBook) -> None:
+    def __init__(self, state: ClusterState, book: UnreadableBook, groups: GroupIntake) -> None:
         self._state = state
         self._book = book
+        self._groups = groups
 
     def on_events(self, events: list[Event[Queue]]) -> None:
         """Apply changes in order."""
@@ -166,6 +228,7 @@ class QueueIntake:
             self._leave_out(Unreadable("Queue", "", name, uid, f"Queue {name} cannot be read: {error}"))
             return
         self._book.discard("Queue", uid)
+        self._groups.assumed_queue.end()
         if self._state.store.queues.get(name) != record:
             self._state.store.set_queue(record)
             self._state.note(Change.QUEUE)
@@ -177,6 +240,7 @@ class QueueIntake:
     def _drop(self, name: str) -> None:
         if name in self._state.store.queues:
             self._state.store.remove_queue(name)
+            self._groups.assume_queue()
             self._state.note(Change.QUEUE)
 
 

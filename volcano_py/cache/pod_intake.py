@@ -107,6 +107,10 @@ class PodIntake:
         if len(self._book):
             self._readable(uid)
         self._put(place, record, shape, task_status(pod), node)
+        if record.key is None or is_terminal(pod):
+            self._groups.leave(uid)
+        else:
+            self._groups.join(record.key, pod)
 
     def remove(self, uid: str) -> None:
         """Forget a pod that is gone."""
@@ -182,6 +186,7 @@ class PodIntake:
         if place is None:
             return
         self._waiting.pop(uid, None)
+        self._groups.leave(uid)
         self._state.drop_task(place)
         self._state.note(Change.POD if place.status in _ENDED else Change.POD_GONE)
 

@@ -11,11 +11,12 @@ from volcano_py.api.types import NodeSelector, NodeSelectorTerm, Pod, PodSpec, P
 from volcano_py.cache.fields import int32, integer_or_none, seconds
 from volcano_py.cache.requests import SIDECAR, in_force, pod_request
 from volcano_py.model.objects import TaskRecord
-from volcano_py.model.shape import NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
+from volcano_py.model.shape import ALL_ADDRESSES, HostPort, NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
 
 _DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 _CONDITION_FALSE: Final = "False"
+_TCP: Final = "TCP"
 _DEFAULT_PRIORITY: Final = 1
 _TERMINAL: Final = frozenset({"Succeeded", "Failed"})
 
@@ -129,6 +130,7 @@ def shape_of(spec: PodSpec) -> Shape:
         node_selector=tuple(sorted(spec.node_selector.items())),
         node_affinity=None if required is None else _terms(required),
         preferred=() if node_affinity is None else _preferred(node_affinity.preferred),
+        host_ports=_host_ports(spec),
         images=_images(spec),
         n_containers=len(spec.init_containers) + len(spec.containers),
         tolerations=tuple(Tolerance(t.key, t.operator, t.value, t.effect) for t in spec.tolerations),
@@ -152,13 +154,19 @@ def unsupported(spec: PodSpec) -> list[str]:
     for index, constraint in enumerate(spec.topology_spread_constraints):
         if constraint.when_unsatisfiable == _DO_NOT_SCHEDULE:
             paths.append(f"spec.topologySpreadConstraints[{index}]")
-    sidecars = [container for container in spec.init_containers if container.restart_policy == SIDECAR]
-    for where, containers in (("containers", spec.containers), ("initContainers", sidecars)):
-        for container in containers:
-            for index, port in enumerate(container.ports):
-                if port.host_port:
-                    paths.append(f"spec.{where}[{container.name}].ports[{index}].hostPort")
     return paths
+
+
+def _host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
+    """Return the ports of its node that a pod takes: those of containers and sidecars, each once."""
+    sidecars = (container for container in spec.init_containers if container.restart_policy == SIDECAR)
+    ports = {
+        HostPort(port.host_ip or ALL_ADDRESSES, port.protocol or _TCP, port.host_port)
+        for container in (*spec.containers, *sidecars)
+        for port in container.ports
+        if port.host_port > 0
+    }
+    return tuple(sorted(ports))
 
 
 def _volumes(spec: PodSpec) -> list[str]:

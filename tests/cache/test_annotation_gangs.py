@@ -1,0 +1,294 @@
+"""Gangs that pods form by annotations, without a PodGroup."""
+
+from typing import Any
+
+import pytest
+
+from volcano_py.api.types import Pod
+from volcano_py.cache.binds import Assumed, Refused
+from volcano_py.cache.changes import Change
+from volcano_py.cache.cluster import ClusterCache
+from volcano_py.model.decisions import Bind, RecordEvent, SetPodCondition, SetPodGroupStatus
+from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, TaskRef
+from volcano_py.testing import a_group, a_node, a_pod, a_queue, added, deleted, modified, quarantined
+
+KEY = JobKey("default", "qj")
+NUMBER = "scheduling.k8s.io/group-pod-num"
+
+
+def member(name: str, number: str | None = "3", **pod: Any) -> Pod:
+    notes = {} if number is None else {NUMBER: number}
+    return a_pod(name, group="qj", annotations=notes, cpu=1, **pod)
+
+
+def gang(cache: ClusterCache) -> JobRecord | None:
+    return cache.store.job(KEY)
+
+
+def minimum(cache: ClusterCache) -> int | None:
+    job = gang(cache)
+    return None if job is None else job.min_available
+
+
+def why(cache: ClusterCache) -> str:
+    """Return why the pods of the gang wait whatever room there is."""
+    return cache.snapshot().withheld.get(KEY, "")
+
+
+def status(uid: str, **fields: Any) -> SetPodGroupStatus:
+    chosen = {"phase": "Inqueue", "running": 0, "succeeded": 0, "failed": 0, "conditions": (), **fields}
+    return SetPodGroupStatus(KEY, uid, **chosen)
+
+
+def test_pods_that_name_a_gang_and_its_number_are_a_job_of_the_default_queue(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1", created=7), member("p2", created=5))
+
+    job = gang(cache)
+
+    assert job is not None
+    assert (job.min_available, job.queue, job.phase, job.creation % 100) == (3, "default", "", 5)
+    assert len(cache.store.tasks_of(KEY)) == 2
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        pytest.param(["2", "3", "2"], 3, id="the-largest-counts"),
+        pytest.param(["1", "1", "1"], 1, id="more-pods-than-the-number"),
+        pytest.param(["03"], 3, id="leading-zero"),
+    ],
+)
+def test_the_minimum_is_the_largest_number(make_cluster: Any, numbers: list[str], expected: int) -> None:
+    cache = make_cluster(*(member(f"p{index}", number) for index, number in enumerate(numbers)))
+
+    assert minimum(cache) == expected
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        pytest.param(None, "pod p2 has none", id="missing"),
+        pytest.param("three", 'pod p2 has "three", which is not a number', id="no-number"),
+        pytest.param("0", 'pod p2 has "0", which is not a number from 1', id="zero"),
+        pytest.param("-1", 'has "-1"', id="negative"),
+        pytest.param("2.5", 'has "2.5"', id="no-integer"),
+        pytest.param("", 'has ""', id="empty"),
+        pytest.param("3000000000", 'has "3000000000"', id="too-large"),
+    ],
+)
+def test_a_gang_one_of_whose_pods_has_no_number_waits_and_says_why(
+    make_cluster: Any, number: str | None, said: str
+) -> None:
+    cache = make_cluster(member("p1"), member("p2", number))
+
+    assert gang(cache) is None
+    assert said in why(cache)
+    assert NUMBER in why(cache)
+
+
+def test_a_gang_whose_numbers_are_put_right_waits_no_longer(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1"), member("p2", "x"))
+
+    modified(cache, member("p2", "3"))
+
+    assert (minimum(cache), why(cache)) == (3, "")
+
+
+def test_a_pod_without_a_number_that_is_deleted_holds_nobody_up(make_cluster: Any) -> None:
+    wrong = member("p2", None)
+    cache = make_cluster(member("p1"), wrong)
+
+    deleted(cache, wrong)
+
+    assert (minimum(cache), why(cache)) == (3, "")
+
+
+def test_pods_that_have_ended_have_no_say(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1", "2"), member("p2", None, node="n1", phase="Succeeded"))
+
+    assert minimum(cache) == 2
+
+
+def test_a_gang_is_gone_with_its_last_pod(make_cluster: Any) -> None:
+    pods = [member("p1"), member("p2")]
+    cache = make_cluster(*pods)
+
+    deleted(cache, *pods)
+
+    assert gang(cache) is None
+    assert cache.generation(KEY) == 0
+
+
+def test_pods_of_another_scheduler_are_no_part_of_a_gang(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1", "2"), member("p2", "9", scheduler="default-scheduler"))
+
+    assert minimum(cache) == 2
+
+
+def test_gangs_of_one_name_in_two_namespaces_are_two(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1", "2"), member("p2", "4", namespace="other"))
+
+    assert (minimum(cache), cache.store.job(JobKey("other", "qj")).min_available) == (2, 4)
+
+
+def test_a_pod_group_of_the_name_wins(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1"), member("p2", "wrong"), a_group("qj", min_available=2))
+
+    assert (minimum(cache), gang(cache).uid, why(cache)) == (2, "uid-default-qj", "")
+
+
+def test_a_pod_group_that_cannot_be_read_wins_too(make_cluster: Any) -> None:
+    group = a_group("qj")
+    cache = make_cluster(member("p1", "1"))
+
+    cache.groups.on_quarantine(quarantined(group, "Expected `int`"))
+    during = gang(cache)
+    cache.groups.on_release(quarantined(group, "Expected `int`"))
+
+    assert during is None
+    assert minimum(cache) == 1
+
+
+def test_when_the_pod_group_is_deleted_the_annotations_count_again(make_cluster: Any) -> None:
+    group = a_group("qj", min_available=2)
+    cache = make_cluster(group, member("p1"), member("p2"))
+
+    deleted(cache, group)
+
+    assert minimum(cache) == 3
+
+
+def test_pods_of_a_pod_group_without_numbers_are_no_gang_without_it(make_cluster: Any) -> None:
+    group = a_group("qj")
+    cache = make_cluster(group, member("p1", None))
+
+    deleted(cache, group)
+
+    assert gang(cache) is None
+
+
+def test_a_new_gang_is_helpful_news(make_cluster: Any, changes_of: Any) -> None:
+    cache = make_cluster()
+    told = changes_of(cache)
+
+    added(cache, member("p1"))
+
+    assert Change.GROUP in told[0]
+
+
+def test_a_status_of_such_a_gang_is_kept_and_not_written(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1"))
+    condition = GroupCondition("Unschedulable", True, "NotEnoughResources", "no room")
+
+    written = cache.to_write(status(gang(cache).uid, phase="Inqueue", running=1, conditions=(condition,)))
+
+    assert written is None
+    assert (gang(cache).phase, gang(cache).running, gang(cache).conditions) == ("Inqueue", 1, (condition,))
+
+
+def test_a_later_condition_takes_the_place_of_an_earlier_one_of_its_type(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1"))
+    for truth in (True, False):
+        cache.to_write(status(gang(cache).uid, conditions=(GroupCondition("Unschedulable", truth, "", ""),)))
+
+    assert [one.status for one in gang(cache).conditions] == [False]
+
+
+def test_a_kept_status_does_not_refuse_binds_that_were_decided_before_it(make_cluster: Any) -> None:
+    cache = make_cluster(a_node("n1"), member("p1", "1"))
+    token = cache.token
+    cache.to_write(status(gang(cache).uid, phase="Running"))
+
+    (answer,) = cache.assume((Bind(TaskRef("default", "p1", "uid-default-p1"), "n1", KEY),), token)
+
+    assert isinstance(answer, Assumed)
+    cache.bind_failed(answer.bind.task, "end of test")
+
+
+def test_a_gang_one_of_whose_pods_was_deleted_after_the_decision_is_refused_whole(make_cluster: Any) -> None:
+    pods = [member("p1", "2"), member("p2", "2")]
+    cache = make_cluster(a_node("n1"), *pods)
+    token = cache.token
+    deleted(cache, pods[1])
+
+    binds = tuple(Bind(TaskRef("default", name, f"uid-default-{name}"), "n1", KEY) for name in ("p1", "p2"))
+    answers = cache.assume(binds, token)
+
+    assert [type(answer) for answer in answers] == [Refused, Refused]
+
+
+def test_events_about_a_group_that_does_not_exist_are_not_written(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1"))
+
+    assert cache.to_write(RecordEvent("PodGroup", *KEY, gang(cache).uid, "Warning", "Unschedulable", "no")) is None
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        status("uid-of-an-object"),
+        RecordEvent("PodGroup", *KEY, "uid-of-an-object", "Warning", "Unschedulable", "no"),
+        SetPodCondition(TaskRef("default", "p1", "uid-default-p1"), "Unschedulable", "no room"),
+        Bind(TaskRef("default", "p1", "uid-default-p1"), "n1", KEY),
+    ],
+    ids=["status", "event", "condition", "bind"],
+)
+def test_every_other_decision_is_written_as_it_is(make_cluster: Any, decision: Any) -> None:
+    cache = make_cluster(member("p1"))
+
+    assert cache.to_write(decision) == decision
+
+
+def test_pods_whose_gang_differs_in_its_numbers_say_so(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1", "2"), member("p2", "3"))
+
+    written = cache.to_write(SetPodCondition(TaskRef("default", "p1", "uid-default-p1"), "Unschedulable", "no room"))
+
+    assert isinstance(written, SetPodCondition)
+    assert written.message.startswith("no room; the pods of the gang differ")
+    assert "(2, 3): the largest number counts" in written.message
+
+
+def test_what_a_pod_says_already_is_not_written_again(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1", "2"), member("p2", "3"))
+    decision = SetPodCondition(TaskRef("default", "p1", "uid-default-p1"), "Unschedulable", "no room")
+    written = cache.to_write(decision)
+
+    modified(cache, member("p1", "2", why_pending=written.message))
+
+    assert cache.to_write(decision) is None
+
+
+def test_without_any_queue_the_default_one_is_assumed_for_gangs(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1"), queues=[])
+
+    assert list(cache.store.queues) == ["default"]
+
+
+def test_a_real_queue_ends_the_assumption(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1"), queues=[])
+
+    added(cache, a_queue("root"))
+
+    assert list(cache.store.queues) == ["root"]
+
+
+def test_when_the_last_queue_goes_the_default_one_is_assumed_again(make_cluster: Any) -> None:
+    queue = a_queue("default", weight=5)
+    cache = make_cluster(member("p1"), queues=[queue])
+
+    deleted(cache, queue)
+
+    assert cache.store.queues["default"].weight == 1
+
+
+def test_a_queue_is_not_assumed_for_pod_groups(make_cluster: Any) -> None:
+    cache = make_cluster(a_group("g1"), queues=[])
+
+    assert cache.store.queues == {}
+
+
+def test_a_gang_has_the_highest_priority_of_its_pods(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1", priority=5), member("p2", priority=9), member("p3"))
+
+    assert gang(cache).priority == 9

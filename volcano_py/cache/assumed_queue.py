@@ -1,0 +1,31 @@
+"""A queue for gangs by annotations where the API server knows no queues."""
+
+from volcano_py.cache.changes import Change
+from volcano_py.cache.state import ClusterState
+from volcano_py.model.objects import QueueRecord
+
+
+class AssumedQueue:
+    """The default queue, taken to exist for gangs by annotations where there is no queue at all.
+
+    So it is where the API server does not know queues; any queue that is shown ends the assumption.
+    """
+
+    def __init__(self, state: ClusterState, name: str) -> None:
+        self._state = state
+        self._name = name
+        self._assumed = False
+
+    def settle(self, needed: bool) -> None:
+        """Assume it if it is needed and there is no other."""
+        store = self._state.store
+        if needed and not store.queues:
+            store.set_queue(QueueRecord(self._name))
+            self._assumed = True
+            self._state.note(Change.QUEUE)
+
+    def end(self) -> None:
+        """Assume it no longer."""
+        if self._assumed:
+            self._assumed = False
+            self._state.store.remove_queue(self._name)
