@@ -1,0 +1,85 @@
+"""The Lease by which processes agree on who leads: what of it counts, and how it goes over the wire."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from volcano_py.kube.resource import Resource
+
+LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+JITTER: Final = 1.2  # of the retry period, at the most, while waiting
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseOptions:
+    """Which lease, and how long things may take; the defaults are Volcano's."""
+
+    name: str = "volcano"
+    namespace: str = "volcano-system"
+    duration_s: float = 15.0
+    """How long others wait after the last renewal that they saw. Whole seconds are written, fractions cut off."""
+    renew_deadline_s: float = 10.0
+    """How long the leader tries to renew before it gives up."""
+    retry_period_s: float = 2.0
+
+    def __str__(self) -> str:
+        """Return namespace and name."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def seconds(self) -> int:
+        """The duration as it is written."""
+        return int(self.duration_s)
+
+    def problem(self) -> str:
+        """Return what is wrong, "" if nothing is; the rules for the times are client-go's."""
+        if not self.name or not self.namespace:
+            return "the lease needs a name and a namespace"
+        if self.duration_s < 1:
+            return "the lease duration must be at least 1s"
+        if self.seconds <= self.renew_deadline_s:
+            return "the lease duration, in whole seconds, must be longer than the renew deadline"
+        if self.retry_period_s <= 0:
+            return "the retry period must be longer than 0"
+        if self.renew_deadline_s <= JITTER * self.retry_period_s:
+            return f"the renew deadline must be longer than {JITTER} retry periods"
+        return ""
+
+
+class LeaseRecord(NamedTuple):
+    """What of a Lease counts for the election; another renewal makes another record."""
+
+    holder: str = ""
+    duration_s: int = 0
+    acquired: str = ""
+    renewed: str = ""
+    transitions: int = 0
+
+    @classmethod
+    def of(cls, lease: Mapping[str, Any]) -> "LeaseRecord":
+        """Read a Lease."""
+        spec: Mapping[str, Any] = lease.get("spec") or {}
+        return cls(
+            holder=str(spec.get("holderIdentity") or ""),
+            duration_s=int(spec.get("leaseDurationSeconds") or 0),
+            acquired=str(spec.get("acquireTime") or ""),
+            renewed=str(spec.get("renewTime") or ""),
+            transitions=int(spec.get("leaseTransitions") or 0),
+        )
+
+    def into(self, lease: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a Lease with this record; whatever else it has stays."""
+        mine = {
+            "holderIdentity": self.holder,
+            "leaseDurationSeconds": self.duration_s,
+            "acquireTime": self.acquired,
+            "renewTime": self.renewed,
+            "leaseTransitions": self.transitions,
+        }
+        return {**lease, "spec": {**(lease.get("spec") or {}), **mine}}
+
+
+def micro_time(moment: datetime) -> str:
+    """Write a moment in UTC as a MicroTime."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
