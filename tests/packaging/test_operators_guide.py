@@ -1,0 +1,38 @@
+"""The operators' guide: what it says of logs, reasons and files is what the programs have."""
+
+import re
+
+from tests.packaging.pages import DOCS, REPOSITORY, rows
+from volcano_py.api import keys
+
+PAGE = DOCS / "operators.md"
+SOURCES = "\n".join(file.read_text() for file in (REPOSITORY / "volcano_py").rglob("*.py"))
+
+
+def test_every_line_of_the_log_that_is_explained_is_written_somewhere():
+    events = [cells[0].strip("`") for cells in rows(PAGE, "In the log")]
+
+    assert [event for event in events if f'"{event}"' not in SOURCES] == []
+
+
+def test_reasons_are_those_of_conditions_and_events():
+    reasons = {cells[2].strip("`") for cells in rows(PAGE, "What users are told")}
+    known = {value for name, value in vars(keys).items() if name.startswith(("REASON_", "EVENT_"))}
+
+    assert reasons - known == {"Unreadable"}
+    assert '"Unreadable"' in SOURCES
+
+
+def test_every_sample_configuration_is_listed():
+    listed = {cells[0].strip("`") for cells in rows(PAGE, "Configure")}
+
+    assert listed == {file.name for file in (REPOSITORY / "conf").glob("*.yaml")}
+
+
+def test_pages_and_files_that_guides_name_exist():
+    for page in DOCS.glob("*.md"):
+        text = page.read_text()
+        for link in re.findall(r"\]\(([^)#]+\.md)\)", text):
+            assert (DOCS / link).exists(), f"{page.name}: {link}"
+        for path in re.findall(r"`((?:manifests|conf|docs|volcano_py)/[\w./-]*)`", text):
+            assert (REPOSITORY / path).exists(), f"{page.name}: {path}"
