@@ -130,9 +130,15 @@ class Api:
     @asynccontextmanager
     async def watch(self, path: str, **query: str) -> AsyncIterator[Watch]:
         """Open a watch; returns when the server has begun to answer."""
+        async with self.watch_as(path, JSON, **query) as watch:
+            yield watch
+
+    @asynccontextmanager
+    async def watch_as(self, path: str, accept: str, **query: str) -> AsyncIterator[Watch]:
+        """Open a watch of another form of the objects."""
         params = {"watch": "true", "timeoutSeconds": "30", **query}
-        timeout = aiohttp.ClientTimeout(total=60)
-        async with self._session.get(self.url + path, params=params, timeout=timeout) as response:
+        timeout, headers = aiohttp.ClientTimeout(total=60), {"Accept": accept}
+        async with self._session.get(self.url + path, params=params, timeout=timeout, headers=headers) as response:
             yield Watch(response)
 
     def path(self, resource: str, name: str = "", subresource: str = "", group_version: str = "v1") -> str:

@@ -136,3 +136,19 @@ async def test_a_lease_may_be_created_by_put(api: Api) -> None:
     path = api.path("leases", "l", group_version="coordination.k8s.io/v1")
     answer = await api.put(path, {"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}})
     assert (answer.status, answer.body["spec"]["holderIdentity"]) == (201, "me")
+
+
+async def test_secrets_written_as_text_are_stored_as_data(api: Api) -> None:
+    answer = await api.made(api.path("secrets"), {"metadata": {"name": "s"}, "stringData": {"k": "v"}})
+    assert (answer.body["data"], answer.body["type"], "stringData" in answer.body) == ({"k": "dg=="}, "Opaque", False)
+
+
+async def test_keys_of_config_maps_are_checked(api: Api) -> None:
+    answer = await api.post(api.path("configmaps"), a_config(data={"a/b": "1"}))
+    assert (answer.status, answer.fields) == (422, ["data[a/b]"])
+
+
+async def test_an_immutable_config_map_keeps_its_data(api: Api) -> None:
+    await api.made(api.path("configmaps"), {**a_config(), "immutable": True})
+    answer = await api.patch(api.path("configmaps", "a"), {"data": {"key": "other"}})
+    assert (answer.status, answer.fields) == (422, ["data"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tests.contract.api import CRDS, JSON_PATCH, Api, a_config, a_definition, a_pod, unique
-from tests.contract.conftest import Custom
 
 
 async def test_unknown_fields_of_built_in_kinds_are_dropped_with_a_warning(api: Api) -> None:
@@ -19,20 +18,9 @@ async def test_types_of_every_field_of_built_in_kinds_are_checked(api: Api) -> N
     assert (answer.status, answer.reason) == (400, "BadRequest")
 
 
-async def test_keys_of_config_maps_are_checked(api: Api) -> None:
-    answer = await api.post(api.path("configmaps"), a_config(data={"a/b": "1"}))
-    assert (answer.status, answer.fields) == (422, ["data[a/b]"])
-
-
 async def test_field_managers_are_recorded(api: Api) -> None:
     answer = await api.made(api.path("configmaps"), a_config())
     assert [entry["operation"] for entry in answer.meta["managedFields"]] == ["Update"]
-
-
-async def test_server_side_apply_creates_and_changes(api: Api) -> None:
-    path = api.path("configmaps", "a")
-    answer = await api.patch(path, a_config(), "application/apply-patch+yaml", fieldManager="contract")
-    assert (answer.status, answer.body["data"]) == (201, {"key": "value"})
 
 
 async def test_rules_in_cel_are_enforced(api: Api) -> None:
@@ -72,11 +60,6 @@ async def test_an_eviction_respects_a_disruption_budget(api: Api) -> None:
 async def test_a_service_account_token_is_mounted_into_pods(api: Api) -> None:
     answer = await api.made(api.path("pods"), a_pod(automountServiceAccountToken=True))
     assert any("projected" in volume for volume in answer.body["spec"].get("volumes", []))
-
-
-async def test_secrets_written_as_text_are_stored_as_data(api: Api) -> None:
-    answer = await api.made(api.path("secrets"), {"metadata": {"name": "s"}, "stringData": {"k": "v"}})
-    assert answer.body["data"] == {"k": "dg=="}
 
 
 async def test_a_json_patch_that_copies_nothing_is_accepted(api: Api) -> None:

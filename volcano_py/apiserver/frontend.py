@@ -16,10 +16,12 @@ from volcano_py.apiserver.faults import Fault, Faults
 from volcano_py.apiserver.objects import encode
 from volcano_py.apiserver.options import ApiServerOptions
 from volcano_py.apiserver.registry import Registry
+from volcano_py.apiserver.requests import Call
 from volcano_py.apiserver.routing import Target, UnknownGroup, route
 from volcano_py.apiserver.status import StatusError, unauthorized
-from volcano_py.apiserver.verbs import Call, Reply, Verbs, WatchReply
+from volcano_py.apiserver.verbs import Reply, Verbs, WatchReply
 from volcano_py.apiserver.watching import error_line, stream
+from volcano_py.apiserver.webhooks.chain import WebhookChain
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +30,7 @@ _JSON = "application/json"
 _PAGE_NOT_FOUND = Reply(404, b"404 page not found\n", content_type=_TEXT)
 _HEALTHY = Reply(200, b"ok", content_type=_TEXT)
 _HEALTH_PATHS = frozenset({"/healthz", "/readyz", "/livez"})
+_FAILED = "request failed: %s %s %s"
 _READ_STALL_S = 30.0
 _WRITE_STALL_S = 60.0  # a client that takes no byte for this long is gone
 _EMPTY: Mapping[str, str] = {}
@@ -44,6 +47,7 @@ class Frontend:
         self._counters = counters
         self._options = options
         self._verbs = Verbs(registry, options)
+        self._webhooks = WebhookChain(registry)
         self._token = f"Bearer {options.token}".encode() if options.token else None
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -96,7 +100,7 @@ class Frontend:
                 await asyncio.sleep(fault.delay_s)
             elif fault.action == "drop_before":
                 return _drop(request)
-        reply = self._perform(call, fault)
+        reply = await self._admitted(call, fault) if self._webhooks.concerns(call) else self._perform(call, fault)
         if isinstance(reply, WatchReply):
             self._counters.add(target.verb, target.counted_as, 200)
             return await self._stream(request, target, reply, fault)
@@ -104,6 +108,22 @@ class Frontend:
         if fault is not None and fault.action == "drop_after":
             return _drop(request)
         return _respond(reply)
+
+    async def _admitted(self, call: Call, fault: Fault | None) -> Reply | WatchReply:
+        """Carry out a write after the webhooks have been asked about it."""
+        try:
+            if fault is not None and fault.action == "reply":
+                raise fault.error()
+            return await self._verbs.perform_admitted(call, self._webhooks)
+        except StatusError as error:
+            return _failure(error)
+        except Exception as error:
+            log.exception(_FAILED, call.target.verb, call.target.counted_as, call.target.name)
+            return _crash(error)
+
+    async def close(self) -> None:
+        """Close connections to webhooks."""
+        await self._webhooks.close()
 
     def _perform(self, call: Call, fault: Fault | None) -> Reply | WatchReply:
         try:
@@ -115,9 +135,8 @@ class Frontend:
                 return WatchReply((error_line(error),), None, 0.0, False)
             return _failure(error)
         except Exception as error:
-            target = call.target
-            log.exception("request failed: %s %s %s", target.verb, target.counted_as, target.name)
-            return _failure(StatusError(500, "InternalError", f"Internal error occurred: {error!r}"))
+            log.exception(_FAILED, call.target.verb, call.target.counted_as, call.target.name)
+            return _crash(error)
 
     async def _stream(
         self, request: web.BaseRequest, target: Target, reply: WatchReply, fault: Fault | None
@@ -174,6 +193,10 @@ def _drop(request: web.BaseRequest) -> web.Response:
 
 def _failure(error: StatusError) -> Reply:
     return Reply(error.code, encode(error.to_status()), retry_after_s=error.retry_after_s)
+
+
+def _crash(error: Exception) -> Reply:
+    return _failure(StatusError(500, "InternalError", f"Internal error occurred: {error!r}"))
 
 
 def _respond(reply: Reply) -> web.Response:

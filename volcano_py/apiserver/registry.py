@@ -7,8 +7,11 @@ object, validate, store. All of it is synchronous: two writes never interleave, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from volcano_py.apiserver import metadata
+from volcano_py.apiserver.apply.server_side import Applier, apply, track
+from volcano_py.apiserver.apply.structure import structure_of
 from volcano_py.apiserver.deletion import DeleteOptions, Deletion, begin_deletion, may_vanish
 from volcano_py.apiserver.kinds.generic import WriteContext
 from volcano_py.apiserver.objects import Obj, copy_value, describe, object_key
@@ -28,10 +31,29 @@ from volcano_py.apiserver.status import (
 from volcano_py.apiserver.store import Collection, Store, Stored
 
 _NAME_ATTEMPTS = 8
+UNKNOWN_MANAGER = "unknown"
+_NO_OWNERS: tuple[list[Obj], ...] = ([], [{}])
 _WRONG_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
 PatchFunction = Callable[[Obj], Obj]
 """Makes the new object of a copy of the current one, which it may change."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A write that is prepared and not yet stored: the object with its defaults, and what it replaces."""
+
+    resource: Resource
+    namespace: str | None
+    name: str
+    obj: Obj
+    old: Stored | None
+    context: WriteContext
+
+    @property
+    def key(self) -> str:
+        """Key of the object in its collection."""
+        return object_key(self.namespace, self.name)
 
 
 class Registry:
@@ -67,6 +89,12 @@ class Registry:
         self, resource: Resource, namespace: str | None, obj: Obj, context: WriteContext | None = None
     ) -> Stored:
         """Store a new object; the dictionary belongs to the server from here on."""
+        return self.commit(self.draft_create(resource, namespace, obj, context))
+
+    def draft_create(
+        self, resource: Resource, namespace: str | None, obj: Obj, context: WriteContext | None = None
+    ) -> Draft:
+        """Prepare a new object: check its names, fill in metadata and defaults."""
         context = self._context(resource, context)
         self._check_type(resource, obj, context)
         meta = metadata.metadata_of(obj)
@@ -79,13 +107,45 @@ class Registry:
         if generated:
             meta["name"] = self._free_name(resource, namespace, meta["generateName"])
         obj["metadata"] = metadata.for_create(meta, resource.strategy.has_generation)
+        if context.managed_fields:
+            obj["metadata"]["managedFields"] = context.managed_fields
         resource.strategy.prepare_create(obj, context)
-        self._validate(resource, obj, None, context)
-        name = obj["metadata"]["name"]
-        key = object_key(namespace, name)
-        if self.collection(resource).get(key) is not None:
-            raise already_exists(resource.group, resource.plural, name)
-        return self._put(resource, key, obj, context)
+        return Draft(resource, namespace, obj["metadata"].get("name", ""), obj, None, context)
+
+    def check(self, draft: Draft) -> None:
+        """Validate a draft; StatusError lists what is wrong with it."""
+        self._validate(draft.resource, draft.obj, draft.old.obj if draft.old is not None else None, draft.context)
+
+    def commit(self, draft: Draft) -> Stored:
+        """Validate a draft and store it; what is equal to what is there is not written."""
+        self.check(draft)
+        resource, old, obj = draft.resource, draft.old, draft.obj
+        if old is None:
+            if self.collection(resource).get(draft.key) is not None:
+                raise already_exists(resource.group, resource.plural, draft.name)
+            return self._put(resource, draft.key, obj, draft.context)
+        self._take_over(draft)
+        if obj == old.obj:
+            return old
+        strategy = resource.strategy
+        if strategy.has_generation and strategy.bumps_generation(obj, old.obj):
+            obj["metadata"]["generation"] = old.obj["metadata"].get("generation", 0) + 1
+        return self.replace(resource, old, obj, draft.context)
+
+    def _take_over(self, draft: Draft) -> None:
+        """Record who owns what, on objects that have owners recorded."""
+        old, obj, context = draft.old, draft.obj, draft.context
+        managed = old.obj["metadata"].get("managedFields") if old is not None else None
+        if context.managed_fields is not None:
+            if context.managed_fields:
+                obj["metadata"]["managedFields"] = context.managed_fields
+        elif managed and old is not None:
+            obj["metadata"]["managedFields"] = managed
+            if obj != old.obj:
+                structure = structure_of(draft.resource, context.version)
+                api_version = draft.resource.versions[context.version].api_version
+                updater = Applier(context.manager or UNKNOWN_MANAGER, api_version, context.subresource)
+                obj["metadata"]["managedFields"] = track(old.obj, obj, structure, updater)
 
     def _free_name(self, resource: Resource, namespace: str | None, prefix: str) -> str:
         name = metadata.new_name(prefix)
@@ -104,6 +164,18 @@ class Registry:
         context: WriteContext | None = None,
     ) -> tuple[Stored, bool]:
         """Replace an object (PUT); returns the revision, and whether it was created."""
+        draft = self.draft_update(resource, namespace, name, obj, context)
+        return self.commit(draft), draft.old is None
+
+    def draft_update(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        obj: Obj,
+        context: WriteContext | None = None,
+    ) -> Draft:
+        """Prepare the replacement of an object; of kinds that a PUT may create, also a new one."""
         context = self._context(resource, context)
         self._check_type(resource, obj, context)
         meta = metadata.metadata_of(obj)
@@ -112,7 +184,7 @@ class Registry:
         old = self.collection(resource).get(object_key(namespace, name))
         if old is None:
             if resource.strategy.create_on_update and not context.subresource:
-                return self.create(resource, namespace, obj, context), True
+                return self.draft_create(resource, namespace, obj, context)
             raise not_found(resource.group, resource.plural, name)
         uid, old_uid = meta.get("uid"), old.obj["metadata"]["uid"]
         if uid and uid != old_uid:
@@ -125,7 +197,7 @@ class Registry:
         if not meta.get("resourceVersion") and not resource.strategy.unconditional_update:
             errors = [invalid_value("metadata.resourceVersion", 0, "must be specified for an update")]
             raise invalid(resource.group, resource.plural, name, errors)
-        return self._revise(resource, old, obj, context), False
+        return self._draft_revision(resource, old, obj, context)
 
     def patch(
         self,
@@ -136,6 +208,17 @@ class Registry:
         context: WriteContext | None = None,
     ) -> Stored:
         """Change an object by a function of its current state."""
+        return self.commit(self.draft_patch(resource, namespace, name, change, context))
+
+    def draft_patch(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        change: PatchFunction,
+        context: WriteContext | None = None,
+    ) -> Draft:
+        """Prepare a change of an object."""
         context = self._context(resource, context)
         old = self.get(resource, namespace, name)
         current = copy_value(old.obj)
@@ -151,24 +234,46 @@ class Registry:
         if meta.get("uid") and meta["uid"] != old.obj["metadata"]["uid"]:
             errors = [invalid_value("metadata.uid", meta["uid"], "field is immutable")]
             raise invalid(resource.group, resource.kind, name, errors)
-        return self._revise(resource, old, obj, context)
+        return self._draft_revision(resource, old, obj, context)
 
-    def _revise(self, resource: Resource, old: Stored, obj: Obj, context: WriteContext) -> Stored:
-        """The common end of PUT and PATCH: check the version, prepare, validate, store if anything changed."""
+    def draft_apply(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        config: Obj,
+        applier: Applier,
+        context: WriteContext | None = None,
+    ) -> Draft:
+        """Prepare a server-side apply, of an object that exists or of a new one."""
+        context = self._context(resource, context)
+        structure = structure_of(resource, context.version)
+        old = self.collection(resource).get(object_key(namespace, name))
+        if old is None:
+            if context.subresource:
+                raise not_found(resource.group, resource.plural, name)
+            made, context.managed_fields = apply(None, config, structure, applier)
+            return self.draft_create(resource, namespace, made, context)
+
+        def change(current: Obj) -> Obj:
+            made, context.managed_fields = apply(current, config, structure, applier)
+            return made
+
+        return self.draft_patch(resource, namespace, name, change, context)
+
+    def _draft_revision(self, resource: Resource, old: Stored, obj: Obj, context: WriteContext) -> Draft:
+        """The common end of PUT and PATCH: check the version, prepare."""
         meta = obj["metadata"]
         asked = meta.get("resourceVersion")
         if asked and asked != str(old.rv):
             raise conflict(resource.group, resource.plural, meta["name"], MODIFIED)
+        if meta.get("managedFields") in _NO_OWNERS and "managedFields" in meta:
+            context.managed_fields = []  # the way to have them forgotten
         obj["metadata"] = metadata.for_update(meta, old.obj["metadata"])
-        strategy = resource.strategy
-        obj = strategy.prepare_update(obj, old.obj, context)
+        obj = resource.strategy.prepare_update(obj, old.obj, context)
         obj["kind"], obj["apiVersion"] = resource.kind, resource.storage.api_version
-        self._validate(resource, obj, old.obj, context)
-        if obj == old.obj:
-            return old
-        if strategy.has_generation and strategy.bumps_generation(obj, old.obj):
-            obj["metadata"]["generation"] = old.obj["metadata"].get("generation", 0) + 1
-        return self.replace(resource, old, obj, context)
+        own = obj["metadata"]
+        return Draft(resource, own.get("namespace"), own["name"], obj, old, context)
 
     def replace(self, resource: Resource, old: Stored, obj: Obj, context: WriteContext | None = None) -> Stored:
         """Store a finished revision; an object that was only waiting for this goes away at once."""

@@ -22,6 +22,15 @@ META_FIELDS: Mapping[str, FieldGetter] = {
 
 
 @dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where a kind keeps how many replicas are wanted, how many there are, and its selector."""
+
+    wanted: str = ".spec.replicas"
+    current: str = ".status.replicas"
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ServedVersion:
     """One version of a resource as it is served."""
 
@@ -30,6 +39,7 @@ class ServedVersion:
     prefix: bytes
     subresources: frozenset[str] = frozenset()
     printer_columns: tuple[Obj, ...] = ()
+    scale: ScalePaths | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,11 +68,16 @@ class Resource:
 
 
 def served_version(
-    group: str, version: str, kind: str, subresources: frozenset[str], printer_columns: tuple[Obj, ...] = ()
+    group: str,
+    version: str,
+    kind: str,
+    subresources: frozenset[str],
+    printer_columns: tuple[Obj, ...] = (),
+    scale: ScalePaths | None = None,
 ) -> ServedVersion:
     """Describe one served version."""
     api_version = f"{group}/{version}" if group else version
-    return ServedVersion(version, api_version, type_prefix(api_version, kind), subresources, printer_columns)
+    return ServedVersion(version, api_version, type_prefix(api_version, kind), subresources, printer_columns, scale)
 
 
 def built_in(
@@ -79,7 +94,8 @@ def built_in(
 ) -> Resource:
     """Describe a resource of Kubernetes itself, served in one version."""
     group, _, version = group_version.rpartition("/")
-    served = served_version(group, version, kind, frozenset(subresources))
+    scale = ScalePaths(selector=".spec.selector") if "scale" in subresources else None
+    served = served_version(group, version, kind, frozenset(subresources), scale=scale)
     return Resource(
         group=group,
         plural=plural,

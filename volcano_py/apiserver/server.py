@@ -139,6 +139,7 @@ class ApiServer:
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+        await self._frontend.close()
 
     async def __aenter__(self) -> Self:
         await self.start()

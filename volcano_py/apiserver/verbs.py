@@ -6,17 +6,15 @@ import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import msgspec
-
-from volcano_py.apiserver import subresources
+from volcano_py.apiserver import scale, subresources
 from volcano_py.apiserver.deletion import DeleteOptions, Deletion, parse_options
 from volcano_py.apiserver.kinds.generic import WriteContext
-from volcano_py.apiserver.objects import Obj, decode, encode
+from volcano_py.apiserver.objects import Obj, encode
 from volcano_py.apiserver.options import ApiServerOptions
 from volcano_py.apiserver.paging import ListOptions, Page, check_options, list_page, parse_version
-from volcano_py.apiserver.patches import json_patch, merge_patch
-from volcano_py.apiserver.registry import PatchFunction, Registry
-from volcano_py.apiserver.resources import Resource, ServedVersion
+from volcano_py.apiserver.registry import Draft, Registry
+from volcano_py.apiserver.requests import APPLY_PATCH, Call, applied, decoded, object_of, patch_function
+from volcano_py.apiserver.resources import ServedVersion
 from volcano_py.apiserver.routing import Target
 from volcano_py.apiserver.selectors import both, field_matcher, label_matcher
 from volcano_py.apiserver.status import (
@@ -27,13 +25,11 @@ from volcano_py.apiserver.status import (
     unsupported_media_type,
 )
 from volcano_py.apiserver.store import Event, Stored
-from volcano_py.apiserver.strategic import strategic_merge
 from volcano_py.apiserver.tables.forms import Form, form_for
 from volcano_py.apiserver.watching import Watcher, bookmark, initial_lines
+from volcano_py.apiserver.webhooks.chain import WebhookChain
 
 _JSON = "application/json"
-_MERGE, _JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
-_STRATEGIC = "application/strategic-merge-patch+json"
 _BOUND = encode(success(code=201))
 _TRUE = ("true", "1")
 
@@ -59,18 +55,6 @@ class WatchReply:
     bookmarks: bool
 
 
-@dataclass(slots=True)
-class Call:
-    """One request, decoded as far as every verb needs it."""
-
-    target: Target
-    query: Mapping[str, str]
-    body: bytes
-    content_type: str
-    accept: str = _JSON
-    user_agent: str = ""
-
-
 class Verbs:
     """Carries out requests. Every method is synchronous."""
 
@@ -83,6 +67,8 @@ class Verbs:
         target = call.target
         if target.subresource in ("binding", "eviction"):
             return self._pod_action(call)
+        if target.subresource == "scale":
+            return self._scale(call)
         match target.verb:
             case "get":
                 stored = self._registry.get(target.resource, target.namespace, target.name)
@@ -92,43 +78,61 @@ class Verbs:
                 return self._list(call)
             case "watch":
                 return self._watch(call)
-            case "create":
-                return self._create(call)
-            case "update":
-                return self._update(call)
-            case "patch":
-                return self._patch(call)
+            case "create" | "update" | "patch":
+                return self.written(self.draft(call))
             case "delete":
                 return self._delete(call)
             case "deletecollection":
                 return self._delete_collection(call)
         raise AssertionError(f"routing let verb {target.verb} through")
 
+    async def perform_admitted(self, call: Call, webhooks: WebhookChain) -> Reply | WatchReply:
+        """Carry out a write that webhooks are asked about first."""
+        target = call.target
+        if target.verb in ("create", "update", "patch"):
+            return self.written(await webhooks.admit(lambda: self.draft(call), call))
+        if target.verb == "delete":
+            found = [self._registry.get(target.resource, target.namespace, target.name)]
+        else:
+            matcher = _list_options(call).matcher
+            scanned = self._registry.collection(target.resource).scan(_prefix(target))
+            found = [stored for stored in scanned if matcher is None or matcher(stored.obj)]
+        warnings = await webhooks.admit_deletion(found, call, _delete_options(call).dry_run)
+        reply = self.perform(call)
+        if isinstance(reply, Reply):
+            reply.warnings = warnings
+        return reply
+
     def _context(self, call: Call) -> WriteContext:
         target, query = call.target, call.query
+        manager = query.get("fieldManager") or call.user_agent.partition("/")[0][:128]
         return WriteContext(
             self._registry,
             version=target.version,
             subresource=target.subresource,
             dry_run=query.get("dryRun") == "All",
             strict_fields=query.get("fieldValidation") == "Strict",
+            manager=manager,
         )
 
-    def _create(self, call: Call) -> Reply:
+    def draft(self, call: Call) -> Draft:
+        """Prepare the write of a create, update or patch."""
         target, context = call.target, self._context(call)
-        stored = self._registry.create(target.resource, target.namespace, _object(call), context)
-        return Reply(201, stored.json(_served(target).prefix), context.warnings)
+        resource, namespace, name = target.resource, target.namespace, target.name
+        if target.verb == "create":
+            return self._registry.draft_create(resource, namespace, object_of(call), context)
+        if target.verb == "update":
+            return self._registry.draft_update(resource, namespace, name, object_of(call), context)
+        if call.content_type == APPLY_PATCH:
+            config, applier = applied(call)
+            return self._registry.draft_apply(resource, namespace, name, config, applier, context)
+        return self._registry.draft_patch(resource, namespace, name, patch_function(call), context)
 
-    def _update(self, call: Call) -> Reply:
-        target, context = call.target, self._context(call)
-        stored, created = self._registry.update(target.resource, target.namespace, target.name, _object(call), context)
-        return Reply(201 if created else 200, stored.json(_served(target).prefix), context.warnings)
-
-    def _patch(self, call: Call) -> Reply:
-        target, context = call.target, self._context(call)
-        change = _patch_function(target.resource, call)
-        stored = self._registry.patch(target.resource, target.namespace, target.name, change, context)
-        return Reply(200, stored.json(_served(target).prefix), context.warnings)
+    def written(self, draft: Draft) -> Reply:
+        """Store a draft and answer with what it became."""
+        target_version = draft.resource.versions[draft.context.version]
+        stored = self._registry.commit(draft)
+        return Reply(201 if draft.old is None else 200, stored.json(target_version.prefix), draft.context.warnings)
 
     def _delete(self, call: Call) -> Reply:
         target = call.target
@@ -186,10 +190,23 @@ class Verbs:
         namespace = target.namespace or ""
         if target.subresource == "binding":
             dry_run = call.query.get("dryRun") == "All"
-            subresources.bind(self._registry, target.resource, namespace, target.name, _object(call), dry_run)
+            subresources.bind(self._registry, target.resource, namespace, target.name, object_of(call), dry_run)
         else:
-            subresources.evict(self._registry, target.resource, namespace, target.name, _object(call))
+            subresources.evict(self._registry, target.resource, namespace, target.name, object_of(call))
         return Reply(201, _BOUND)
+
+    def _scale(self, call: Call) -> Reply:
+        target = call.target
+        stored = self._registry.get(target.resource, target.namespace, target.name)
+        paths = _served(target).scale
+        assert paths is not None, f"{target.counted_as} is served without paths"
+        if target.verb != "get":
+            current = scale.read(stored.obj, paths)
+            asked = object_of(call) if target.verb == "update" else patch_function(call)(current)
+            stored = self._registry.patch(
+                target.resource, target.namespace, target.name, scale.change(asked, paths), self._context(call)
+            )
+        return Reply(200, encode(scale.read(stored.obj, paths)))
 
 
 def _form(call: Call, watch: bool = False) -> Form | None:
@@ -205,29 +222,12 @@ def _prefix(target: Target) -> str:
     return f"{target.namespace}/" if target.namespace else ""
 
 
-def _object(call: Call) -> Obj:
-    if call.content_type not in (_JSON, ""):
-        raise unsupported_media_type((_JSON,))
-    body = _decoded(call.body, f"the object provided is unrecognized (must be of type {call.target.resource.kind})")
-    if not isinstance(body, dict):
-        kind = call.target.resource.kind
-        raise bad_request(f"the object provided is unrecognized (must be of type {kind}): it is no JSON object")
-    return body
-
-
-def _decoded(body: bytes, what: str) -> object:
-    try:
-        return decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise bad_request(f"{what}: couldn't get version/kind; json parse error: {error}") from error
-
-
 def _delete_options(call: Call) -> DeleteOptions:
     body: object = {}
     if call.body:
         if call.content_type not in (_JSON, ""):
             raise unsupported_media_type((_JSON,))
-        body = _decoded(call.body, "DeleteOptions")
+        body = decoded(call.body, "DeleteOptions")
     if not isinstance(body, dict):
         raise bad_request("DeleteOptions: it must be an object")
     return parse_options(body, dict(call.query))
@@ -259,27 +259,6 @@ def _number(query: Mapping[str, str], name: str) -> int:
         return int(text)
     except ValueError:
         raise bad_request(f"{name}={text} is not a whole number") from None
-
-
-def _patch_function(resource: Resource, call: Call) -> PatchFunction:
-    accepted = (_JSON_PATCH, _MERGE) if resource.custom else (_JSON_PATCH, _MERGE, _STRATEGIC)
-    if call.content_type not in accepted:
-        raise unsupported_media_type(accepted)
-    try:
-        patch = decode(call.body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise bad_request(f"error decoding patch: {error}") from error
-    if call.content_type == _JSON_PATCH:
-        if not isinstance(patch, list):
-            raise bad_request("error decoding patch: a JSON patch is a list of operations")
-        operations: list[object] = patch
-        return lambda current: json_patch(current, operations)
-    if not isinstance(patch, dict):
-        raise bad_request("error decoding patch: a merge patch is an object")
-    document: Obj = patch
-    if call.content_type == _MERGE:
-        return lambda current: merge_patch(current, document)
-    return lambda current: strategic_merge(current, document)
 
 
 def _deleted(target: Target, deletion: Deletion) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from volcano_py.apiserver.crds import schema as schemas
 from volcano_py.apiserver.kinds.generic import Strategy, WriteContext
 from volcano_py.apiserver.objects import Obj
-from volcano_py.apiserver.resources import META_FIELDS, Resource, ServedVersion, served_version
+from volcano_py.apiserver.resources import META_FIELDS, Resource, ScalePaths, ServedVersion, served_version
 from volcano_py.apiserver.selectors import path_getter
 from volcano_py.apiserver.status import FieldError, bad_request
 
@@ -72,6 +72,14 @@ class CustomStrategy(Strategy):
         return any(obj.get(key) != old.get(key) for key in (obj.keys() | old.keys()) - skipped)
 
 
+def _scale(paths: Obj | None) -> ScalePaths | None:
+    if not paths:
+        return None
+    return ScalePaths(
+        paths.get("specReplicasPath", ""), paths.get("statusReplicasPath", ""), paths.get("labelSelectorPath", "")
+    )
+
+
 def custom_resource(definition: Obj) -> Resource:
     """The resource that a definition describes."""
     spec = definition["spec"]
@@ -87,6 +95,7 @@ def custom_resource(definition: Obj) -> Resource:
             names["kind"],
             subresources,
             tuple(version.get("additionalPrinterColumns") or ()),
+            _scale((version.get("subresources") or {}).get("scale")),
         )
         schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
         rules[version["name"]] = VersionRules(schema, "status" in subresources)

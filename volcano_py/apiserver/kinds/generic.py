@@ -31,6 +31,10 @@ class WriteContext:
     subresource: str = ""
     dry_run: bool = False
     strict_fields: bool = False
+    manager: str = ""
+    """Who writes, as `metadata.managedFields` names it."""
+    managed_fields: list[Obj] | None = None
+    """The owners after this write, where the writer has worked them out (server-side apply)."""
     warnings: list[str] = field(default_factory=list)
 
 

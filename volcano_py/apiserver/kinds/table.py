@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from volcano_py.apiserver.kinds.data import DataStrategy, SecretStrategy
 from volcano_py.apiserver.kinds.definitions import DefinitionStrategy
 from volcano_py.apiserver.kinds.generic import Strategy
 from volcano_py.apiserver.kinds.nodes import NodeStrategy
@@ -16,6 +17,7 @@ from volcano_py.apiserver.kinds.simple import (
     PriorityClassStrategy,
     WorkloadStrategy,
 )
+from volcano_py.apiserver.kinds.webhooks import WebhookStrategy
 from volcano_py.apiserver.metadata import path_segment_rule, service_rule
 from volcano_py.apiserver.resources import Resource, built_in
 from volcano_py.apiserver.selectors import FieldGetter, flag_getter, path_getter
@@ -57,11 +59,11 @@ _EVENT_FIELDS: Mapping[str, FieldGetter] = {
 
 def built_ins(taint_new_nodes: bool = False) -> tuple[Resource, ...]:
     """All resources of Kubernetes itself that are served."""
-    return (*_core(taint_new_nodes), *_workloads(), *_policies(), *_rbac())
+    return (*_core(taint_new_nodes), *_workloads(), *_policies(), *_rbac(), *_admission())
 
 
 def _core(taint_new_nodes: bool) -> tuple[Resource, ...]:
-    plain, returned = Strategy(), Strategy(returns_deleted=True)
+    returned = Strategy(returns_deleted=True)
     return (
         built_in(
             "v1",
@@ -94,8 +96,8 @@ def _core(taint_new_nodes: bool) -> tuple[Resource, ...]:
             fields={"status.phase": path_getter("status.phase"), "name": path_getter("metadata.name")},
         ),
         built_in("v1", "events", "Event", EventStrategy(), short_names=("ev",), fields=_EVENT_FIELDS),
-        built_in("v1", "configmaps", "ConfigMap", plain, short_names=("cm",)),
-        built_in("v1", "secrets", "Secret", plain, fields={"type": path_getter("type")}),
+        built_in("v1", "configmaps", "ConfigMap", DataStrategy(), short_names=("cm",)),
+        built_in("v1", "secrets", "Secret", SecretStrategy(), fields={"type": path_getter("type")}),
         built_in("v1", "serviceaccounts", "ServiceAccount", returned, short_names=("sa",)),
         built_in(
             "v1",
@@ -155,9 +157,10 @@ def _core(taint_new_nodes: bool) -> tuple[Resource, ...]:
 def _workloads() -> tuple[Resource, ...]:
     owner = WorkloadStrategy()
     apps, status, everything = "apps/v1", ("status",), ("all",)
+    scaled = ("scale", "status")
     return (
         built_in(
-            apps, "replicasets", "ReplicaSet", owner, short_names=("rs",), subresources=status, categories=everything
+            apps, "replicasets", "ReplicaSet", owner, short_names=("rs",), subresources=scaled, categories=everything
         ),
         built_in(
             apps,
@@ -165,11 +168,11 @@ def _workloads() -> tuple[Resource, ...]:
             "Deployment",
             owner,
             short_names=("deploy",),
-            subresources=status,
+            subresources=scaled,
             categories=everything,
         ),
         built_in(
-            apps, "statefulsets", "StatefulSet", owner, short_names=("sts",), subresources=status, categories=everything
+            apps, "statefulsets", "StatefulSet", owner, short_names=("sts",), subresources=scaled, categories=everything
         ),
         built_in(
             apps, "daemonsets", "DaemonSet", owner, short_names=("ds",), subresources=status, categories=everything
@@ -214,4 +217,15 @@ def _rbac() -> tuple[Resource, ...]:
         built_in(group, "rolebindings", "RoleBinding", rule),
         built_in(group, "clusterroles", "ClusterRole", rule, namespaced=False),
         built_in(group, "clusterrolebindings", "ClusterRoleBinding", rule, namespaced=False),
+    )
+
+
+def _admission() -> tuple[Resource, ...]:
+    group = "admissionregistration.k8s.io/v1"
+    mutating, validating = WebhookStrategy(mutating=True), WebhookStrategy()
+    return (
+        built_in(group, "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", mutating, namespaced=False),
+        built_in(
+            group, "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", validating, namespaced=False
+        ),
     )
