@@ -7,7 +7,7 @@ import pytest
 from volcano_py.api.types import Condition, ContainerStatus, Pod, PodStatus, ResourceRequirements
 from volcano_py.cache.fields import seconds
 from volcano_py.cache.pods import ShapeReader, shape_of, task_record, task_status, unsupported
-from volcano_py.model.shape import NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
+from volcano_py.model.shape import HostPort, NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.testing import a_pod
 
@@ -185,6 +185,25 @@ def test_pods_that_differ_in_an_image_volume_have_different_shapes() -> None:
     assert (one.images, other.images) == (("a:1",), ("b:1",))
 
 
+def test_ports_of_the_node_that_containers_and_sidecars_take() -> None:
+    spec = {
+        "containers": [
+            {"name": "web", "ports": [{"containerPort": 80}, {"containerPort": 81, "hostPort": 81}]},
+            {"name": "dns", "ports": [{"hostPort": 53, "protocol": "UDP", "hostIP": "127.0.0.1"}, {"hostPort": 81}]},
+        ],
+        "initContainers": [
+            {"name": "setup", "ports": [{"containerPort": 1, "hostPort": 1}]},
+            {"name": "log", "restartPolicy": "Always", "ports": [{"containerPort": 9, "hostPort": 9}]},
+        ],
+    }
+
+    assert shape_of(a_pod(spec=spec).spec).host_ports == (
+        HostPort("0.0.0.0", "TCP", 9),
+        HostPort("0.0.0.0", "TCP", 81),
+        HostPort("127.0.0.1", "UDP", 53),
+    )
+
+
 TERM = {"labelSelector": {}, "topologyKey": "zone"}
 
 
@@ -236,19 +255,6 @@ TERM = {"labelSelector": {}, "topologyKey": "zone"}
             },
             ["spec.topologySpreadConstraints[1]"],
             id="hard-spread",
-        ),
-        pytest.param(
-            {
-                "containers": [
-                    {"name": "web", "ports": [{"containerPort": 80}, {"containerPort": 81, "hostPort": 81}]}
-                ],
-                "initContainers": [
-                    {"name": "setup", "ports": [{"containerPort": 1, "hostPort": 1}]},
-                    {"name": "log", "restartPolicy": "Always", "ports": [{"containerPort": 9, "hostPort": 9}]},
-                ],
-            },
-            ["spec.containers[web].ports[1].hostPort", "spec.initContainers[log].ports[0].hostPort"],
-            id="host-ports-of-containers-and-sidecars",
         ),
     ],
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from tests.reference.world import Task, World
 from volcano_py.model.objects import JobKey, NodeRecord
-from volcano_py.model.shape import Shape
+from volcano_py.model.shape import HostPort, Shape
 from volcano_py.model.statuses import TaskStatus
 
 HOLDING = {
@@ -31,6 +31,7 @@ class NodeAccount:
     nonzero_cpu: int = 0
     nonzero_memory: int = 0
     pods: int = 0
+    ports: list[HostPort] = field(default_factory=list)
 
     def idle(self, name: str) -> int:
         return self.allocatable[name] - self.used[name]
@@ -51,6 +52,7 @@ class NodeAccount:
         self.nonzero_cpu += int(shape.nonzero[0])
         self.nonzero_memory += int(shape.nonzero[1])
         self.pods += 1
+        self.ports += shape.host_ports
 
 
 def asked(shape: Shape) -> dict[str, int]:
@@ -86,3 +88,14 @@ def fits(shape: Shape, account: NodeAccount, *, future: bool = False) -> bool:
     has = account.future_idle if future else account.idle
     request = asked(shape)
     return all(request.get(name, 0) <= has(name) for name in {"cpu", "memory", *request})
+
+
+def ports_free(shape: Shape, account: NodeAccount) -> bool:
+    """Say whether none of the ports wanted is taken: same port and protocol, and addresses that overlap."""
+    anywhere = "0.0.0.0"
+    for want in shape.host_ports:
+        for used in account.ports:
+            overlap = want.ip == used.ip or anywhere in (want.ip, used.ip)
+            if (want.protocol, want.port) == (used.protocol, used.port) and overlap:
+                return False
+    return True

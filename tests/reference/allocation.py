@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cmp_to_key
 
 from tests.reference import scoring
-from tests.reference.accounts import READY, NodeAccount, best_effort, fits, node_accounts, tasks_by_job
+from tests.reference.accounts import READY, NodeAccount, best_effort, fits, node_accounts, ports_free, tasks_by_job
 from tests.reference.ranking import ALL, Weights, nodeorder
 from tests.reference.selection import static_reason
 from tests.reference.world import Task, World
@@ -178,7 +178,9 @@ class _Cycle:
             return False
         if not self.rules.predicates:
             return True
-        return not static_reason(shape, node.record) and node.pods < node.allocatable["pods"]
+        if static_reason(shape, node.record) or not ports_free(shape, node):
+            return False
+        return node.pods < node.allocatable["pods"]
 
     def _scores(self, shape: Shape, group: list[NodeAccount]) -> list[Fraction]:
         rules, everybody = self.rules, list(self.nodes.values())
@@ -195,6 +197,8 @@ class _Cycle:
         node.nonzero_cpu -= int(shape.nonzero[0])
         node.nonzero_memory -= int(shape.nonzero[1])
         node.pods -= 1
+        for port in shape.host_ports:
+            node.ports.remove(port)
         member.status, member.node = PENDING, ""
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.reference.world import GPU, Task, World, a_job, a_node, a_shape, a_task
 from volcano_py.model.objects import JobRecord, NodeRecord, QueueRecord, TaintRecord
-from volcano_py.model.shape import NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
+from volcano_py.model.shape import HostPort, NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
 
 KEYS = ("zone", "disk", "gen", "bad key", "example.com/x", "Example.com/x")
@@ -20,6 +20,8 @@ CORDON = "node.kubernetes.io/unschedulable"
 MILLI = ("128m", "512m", "700m", "1024m", "2048m")
 ODD_SHAPES = ("gates", "unsupported", "selector", "tolerant", "best effort")
 MEMORY = ("128Mi", "300Mi", "512Mi", "1Gi")
+WEB, LOCAL, UDP = HostPort("0.0.0.0", "TCP", 80), HostPort("127.0.0.1", "TCP", 80), HostPort("127.0.0.1", "UDP", 80)
+PORTS = ((WEB,), (LOCAL,), (UDP,), (LOCAL, UDP))
 SOFT = tuple(TaintRecord(key, "", "PreferNoSchedule") for key in ("a", "b", "c"))
 SOFT_TAINTS = ((), (), (), SOFT[:1], SOFT[:2], SOFT)
 IN_A, IN_B = (NodeTerm((Requirement("zone", "In", (value,)),)) for value in "ab")
@@ -106,6 +108,7 @@ def sized_shapes(draw: st.DrawFn) -> Shape:
         cpu=draw(st.sampled_from(MILLI)),
         memory=draw(st.none() | st.sampled_from(MEMORY)),
         preferred=draw(st.sampled_from(PREFERENCES)),
+        host_ports=draw(st.sampled_from(PORTS)) if draw(_seldom) else (),
         images=draw(st.sampled_from(((), (), ("big",), ("big", "small")))),
         gates=("g",) if odd == "gates" else (),
         unsupported=("spec.volumes[data].persistentVolumeClaim",) if odd == "unsupported" else (),

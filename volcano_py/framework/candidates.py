@@ -11,7 +11,8 @@ import numpy as np
 from volcano_py.framework import combine
 from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.normalized import Highest, HighestWatch
-from volcano_py.model.rejections import Refusal, Rejection
+from volcano_py.framework.refusals import explain
+from volcano_py.model.rejections import Rejection
 from volcano_py.model.resources import Bools, Floats
 from volcano_py.snapshot.columns import Ints, NodeColumns, Rows
 
@@ -37,7 +38,7 @@ class Candidates:
         self._scores = ssn.group_scores(task, self._static_ok)
         self._added = self._scores.base  # by the normalised scores, to every node
         self._highest: Highest = ()  # raw numbers among the candidates that `_added` is made of
-        self._rejection: Rejection | None = None
+        self._rejection: tuple[bool, Rejection] | None = None
         self._fill()
 
     def _fill(self) -> None:
@@ -122,25 +123,11 @@ class Candidates:
         """Return a watch that tells when a node, being no candidate any more, changes `ranked`; None: none does."""
         return self._scores.watch(self._local > _NOWHERE, self._highest, nodes) if not self._scores.fixed else None
 
-    def rejection(self) -> Rejection:
-        """Say why no node takes a task of this shape now: the first refusal of every node, counted by reason."""
-        if self._rejection is None:
-            self._rejection = self._explain()
-        return self._rejection
-
-    def _explain(self) -> Rejection:
-        ssn, task, nodes = self._ssn, self.task, self._ssn.nodes
-        lacking = task.fit.first_lacking(nodes.future_idle)
-        verdicts = ssn.static_verdicts(task).astype(np.int64)
-        if ssn.predicates:
-            dynamic = combine.first_refusals(ssn.predicates, ssn.reason_offsets, len(nodes), task, nodes)
-            verdicts = np.where(verdicts == 0, dynamic, verdicts)
-        # Resources come first, as in Volcano's node check; a closed node says so before anything else.
-        codes = np.where(lacking >= 0, -1 - lacking, verdicts)
-        codes = np.where(nodes.closed, -1 - len(task.request), codes)
-        kinds, counts = np.unique(codes[codes != 0], return_counts=True)
-        refusals = tuple(Refusal(ssn.reason(int(kind)), int(count)) for kind, count in zip(kinds, counts, strict=True))
-        return Rejection(len(nodes), tuple(sorted(refusals, key=lambda refusal: (-refusal.nodes, refusal.reason))))
+    def rejection(self, *, promises: bool = True) -> Rejection:
+        """Say why no node takes a task of this shape now; without ``promises`` only what is idle counts."""
+        if self._rejection is None or self._rejection[0] != promises:
+            self._rejection = (promises, explain(self._ssn, self.task, promises=promises))
+        return self._rejection[1]
 
 
 def _of(values: Floats | float, rows: Rows | None) -> Floats | float:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.normalized import NormalizedScore
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import Floats
+from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Shape
 from volcano_py.snapshot.columns import JobColumns, NodeColumns, TaskColumns
 
@@ -159,10 +159,20 @@ class Predicate(ExtensionPoint):
 
     switch = "enablePredicate"
     reasons: ClassVar[tuple[Reason, ...]]
+    early: ClassVar[int] = 0
+    """How many of the reasons stand before the plugin's static ones: users are told of them beside a static one."""
 
     @abstractmethod
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
         """Return one verdict per node of the view, shape (n_nodes,), out of ``reasons``."""
+
+    def refusals(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
+        """Return for each reason and node whether it refuses, shape (n_reasons, n_nodes): what users are told.
+
+        Override it where several reasons may hold for one node.
+        """
+        verdicts = self.predicate(task, nodes)
+        return np.asarray(verdicts == np.arange(1, len(self.reasons) + 1)[:, None])
 
 
 class NodeOrder(ExtensionPoint):

@@ -21,6 +21,7 @@ from volcano_py.framework.ordering import PendingTasks
 from volcano_py.framework.placement import Placement
 from volcano_py.framework.plugin import DependsOn, Plugin
 from volcano_py.framework.queues import QueueColumns
+from volcano_py.framework.refusals import filters
 from volcano_py.framework.roles import Roles
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.statics import StaticVerdicts
@@ -116,6 +117,11 @@ class Session:
         self._reasons: list[Reason] = []
         self._static_offsets = self._number(point.plugin.static_reasons for point in self._static_predicates)
         self.reason_offsets = self._number(point.plugin.reasons for point in self.predicates)
+        self.filters = filters(
+            self.plugins(),
+            zip(self._static_predicates, self._static_offsets, strict=True),
+            zip(self.predicates, self.reason_offsets, strict=True),
+        )
 
     def _number(self, groups: Iterable[tuple[Reason, ...]]) -> tuple[int, ...]:
         offsets = []

@@ -58,6 +58,10 @@ class Statement:
             journal.add(ssn.jobs.block, job_row, (job_after - job_before) * len(tasks))
             journal.replace(ssn.tasks.status, tasks, status)
             journal.replace(ssn.tasks.node, tasks, nodes)
+        ports = ssn.shape_of(shape_id).host_ports
+        # A Python loop over the placed tasks, only of shapes that take ports of their nodes.
+        for node in nodes.tolist() if ports else ():
+            journal.replace(ssn.nodes.ports.codes, node, ssn.nodes.ports.with_more(node, ports))
         queues = ssn.queue_columns
         if queues is not None and (queue_row := queues.row_of_job[job_row]) >= 0:
             journal.add(queues.taken, queue_row, ssn.task_of(shape_id).request * len(tasks))

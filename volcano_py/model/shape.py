@@ -7,7 +7,7 @@ declares which of these fields it reads.
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from volcano_py.api import keys
 
@@ -62,10 +62,13 @@ class Tolerance(NamedTuple):
     effect: str = ""
 
 
+ALL_ADDRESSES: Final = "0.0.0.0"
+
+
 class HostPort(NamedTuple):
     """A port of the node that a pod takes for itself."""
 
-    ip: str  # 0.0.0.0: all addresses of the node
+    ip: str  # ALL_ADDRESSES, or one of them
     protocol: str
     port: int
 

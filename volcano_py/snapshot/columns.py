@@ -11,6 +11,7 @@ from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord,
 from volcano_py.model.resources import PODS_ROW, Bools, Floats, ResourceRegistry
 from volcano_py.model.shape import Shape
 from volcano_py.snapshot import layout
+from volcano_py.snapshot.ports import NodePorts
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.intp]
@@ -56,12 +57,16 @@ class NodeColumns:
     policy written for all nodes serves one node, a group, or nodes as they would be after some placements.
     """
 
-    __slots__ = ("_n", "block", "rows", "statics")
+    __slots__ = ("_n", "block", "copies", "ports", "rows", "statics")
 
-    def __init__(self, statics: NodeStatics, block: Floats, n_resources: int, rows: Rows | None = None) -> None:
+    def __init__(
+        self, statics: NodeStatics, block: Floats, n_resources: int, ports: NodePorts, rows: Rows | None = None
+    ) -> None:
         self.statics = statics
         self.block = block  # (layout.node_rows(n_resources), n_nodes)
+        self.ports = ports  # of all nodes, also in a view
         self.rows = rows  # which rows of the statics these are; None means all of them
+        self.copies: Ints | None = None  # (n_nodes,), how many more tasks of the shape in question a view assumes
         self._n = n_resources
 
     def __len__(self) -> int:
@@ -133,6 +138,11 @@ class NodeColumns:
         return self.statics.taint_ids if self.rows is None else self.statics.taint_ids[self.rows]
 
     @property
+    def port_codes(self) -> Codes:
+        """The set of ports taken on each node, by its index in ``ports``, shape (n_nodes,)."""
+        return self.ports.codes if self.rows is None else self.ports.codes[self.rows]
+
+    @property
     def unschedulable(self) -> Bools:
         """Cordoned nodes, shape (n_nodes,)."""
         return self.statics.unschedulable if self.rows is None else self.statics.unschedulable[self.rows]
@@ -145,12 +155,16 @@ class NodeColumns:
     def rows_view(self, rows: Rows) -> "NodeColumns":
         """Return these nodes, copied, in the order given; rows may repeat."""
         base = rows if self.rows is None else self.rows[rows]
-        return NodeColumns(self.statics, self.block[:, rows], self._n, base)
+        return NodeColumns(self.statics, self.block[:, rows], self._n, self.ports, base)
 
     def after(self, rows: Rows, copies: Ints, delta: Floats) -> "NodeColumns":
-        """Return these nodes as they would be with ``copies[i]`` more times ``delta`` on node ``rows[i]``."""
+        """Return these nodes as they would be with ``copies[i]`` more tasks, ``delta`` each, on node ``rows[i]``.
+
+        What such tasks take besides amounts is told by ``copies`` of the view.
+        """
         view = self.rows_view(rows)
         view.block += delta[:, None] * copies
+        view.copies = copies
         return view
 
 

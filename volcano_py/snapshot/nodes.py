@@ -6,6 +6,7 @@ from volcano_py.model.objects import NodeRecord, TaintRecord
 from volcano_py.model.resources import Floats, ResourceRegistry
 from volcano_py.snapshot import layout
 from volcano_py.snapshot.columns import Codes, LabelColumn, NodeColumns, NodeStatics
+from volcano_py.snapshot.ports import NodePorts, PortSet
 from volcano_py.snapshot.rows import RowTable, grown
 
 
@@ -39,6 +40,8 @@ class NodeStore:
         self._table: RowTable[str] = RowTable()
         self._records: list[NodeRecord | None] = []
         self._tasks: list[int] = []  # tasks standing on the row
+        self._ports: dict[int, PortSet] = {}  # by row, of nodes on which any port is taken
+        self._port_sets: tuple[Codes, list[PortSet]] | None = None  # as of the last snapshot
         self.block = np.zeros((layout.node_rows(self._n_resources), 0))
         self._versions = np.zeros(0, dtype=np.int64)
         self._version = 0
@@ -121,6 +124,22 @@ class NodeStore:
         self.block[:, row] -= delta
         self._drop_if_unused(name, row)
 
+    def take_ports(self, name: str, ports: PortSet) -> None:
+        """Note that a task on a node has taken these ports of it."""
+        row = self.row(name)
+        self._ports[row] = tuple(sorted((*self._ports.get(row, ()), *ports)))
+        self._port_sets = None
+
+    def give_ports(self, name: str, ports: PortSet) -> None:
+        """Note that a task on a node gives these ports back."""
+        row = self.row(name)
+        left = list(self._ports.pop(row))
+        for port in ports:
+            left.remove(port)
+        if left:
+            self._ports[row] = tuple(left)
+        self._port_sets = None
+
     def _drop_if_unused(self, name: str, row: int) -> None:
         if self._tasks[row] == 0 and self._records[row] is None:
             self._table.remove(name)
@@ -138,7 +157,19 @@ class NodeStore:
         statics = self._statics
         if statics is None:
             statics = self._statics = self._arrange()
-        return NodeColumns(statics, self.block[:, self._order], self._n_resources)
+            self._port_sets = None
+        return NodeColumns(statics, self.block[:, self._order], self._n_resources, ports=self._taken_ports())
+
+    def _taken_ports(self) -> NodePorts:
+        if self._port_sets is None:
+            known: dict[PortSet, int] = {(): 0}
+            codes = np.zeros(max(len(self._records), 1), dtype=np.int32)
+            # A Python loop over nodes on which a port is taken, after one has been taken or given back.
+            for row, ports in self._ports.items():
+                codes[row] = known.setdefault(ports, len(known))
+            self._port_sets = codes[self._order], list(known)
+        codes, sets = self._port_sets
+        return NodePorts(codes.copy(), sets)
 
     def rank(self, rows: Codes) -> Codes:
         """Return the rows of the last `columns` for rows of the store; -1 for none and for a place without a node."""

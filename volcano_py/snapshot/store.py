@@ -11,10 +11,11 @@ import numpy as np
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaskRecord
 from volcano_py.model.resources import ResourceRegistry
 from volcano_py.model.shape import Shape
-from volcano_py.model.statuses import PodGroupPhase, TaskStatus
+from volcano_py.model.statuses import OCCUPYING_STATUSES, PodGroupPhase, TaskStatus
 from volcano_py.snapshot import layout, resource_order
 from volcano_py.snapshot.columns import Codes, JobColumns, JobRules, Snapshot, TaskColumns
 from volcano_py.snapshot.nodes import NodeStore
+from volcano_py.snapshot.ports import PortSet
 from volcano_py.snapshot.rows import RowTable, grown
 from volcano_py.snapshot.shapes import ShapeTable
 
@@ -229,6 +230,8 @@ class ClusterStore:
         self._task_records[row] = place.record
         self._status[row] = place.status
         self._node[row] = self.nodes.add_task(place.node, node_delta) if place.node else -1
+        if ports := self._ports_taken(row, place):
+            self.nodes.take_ports(place.node, ports)
         key = place.record.key
         if key is None:
             self._job[row] = -1
@@ -243,6 +246,8 @@ class ClusterStore:
         if place is None:
             raise LookupError(f"task row {row} is free")
         node_delta, job_delta = self.shapes.deltas(int(self._shape[row]), place.status)
+        if ports := self._ports_taken(row, place):
+            self.nodes.give_ports(place.node, ports)
         if place.node:
             self.nodes.remove_task(place.node, node_delta)
         key = place.record.key
@@ -256,6 +261,11 @@ class ClusterStore:
         self._status[row] = TaskStatus.UNKNOWN
         self._node[row] = self._job[row] = -1
         return place
+
+    def _ports_taken(self, row: int, place: TaskPlace) -> PortSet:
+        """Return the ports of its node that a task takes: as long as it takes room there."""
+        standing = place.node and place.status in OCCUPYING_STATUSES
+        return self.shapes.shape(int(self._shape[row])).host_ports if standing else ()
 
     def _grow(self) -> None:
         """Make room for every resource that has been registered since."""

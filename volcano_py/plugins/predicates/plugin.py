@@ -1,12 +1,14 @@
 """Predicates: kube-scheduler's filters, over columns.
 
 Per node record (static): NodeUnschedulable, NodeAffinity (nodeSelector and required terms), TaintToleration.
-Per moment: the number of pods. Texts are kube-scheduler's. Whether the request fits is the framework's own check.
+Per moment: the number of pods, and NodePorts: the ports of the node that the pod wants for itself are free, also of
+other pods of its like (`snapshot.ports`). Texts are kube-scheduler's; as in Volcano a node says all that an eviction
+could change, up to the first reason that it could not. Whether the request fits is the framework's own check.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,13 +17,26 @@ from volcano_py.framework.extension import Predicate, StaticPredicate, Verdicts
 from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.plugin import DependsOn, Plugin
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import PODS_ROW
+from volcano_py.model.resources import PODS_ROW, Bools
 from volcano_py.model.shape import Field, Shape
 from volcano_py.snapshot import node_terms, taints
 from volcano_py.snapshot.columns import NodeColumns
 
 UNSCHEDULABLE, NODE_AFFINITY, TAINT = 1, 2, 3
-TOO_MANY_PODS = 1
+_KEYS: Final = {
+    "node_affinity": "predicate.NodeAffinityEnable",
+    "taint_toleration": "predicate.TaintTolerationEnable",
+    "node_ports": "predicate.NodePortsEnable",
+}
+_TO_COME: Final = {
+    "predicate.PodAffinityEnable": "required pod affinity or anti-affinity",
+    "predicate.NodeVolumeLimitsEnable": "volume claims",
+    "predicate.VolumeZoneEnable": "volume claims",
+    "predicate.PodTopologySpreadEnable": "a hard topology spread constraint",
+    "predicate.VolumeBindingEnable": "volume claims",
+}
+_CACHE: Final = "predicate.CacheEnable"  # what it asks for is always done here, and never changes an answer
+TOO_MANY_PODS, PORTS_TAKEN = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +45,7 @@ class PredicatesArgs:
 
     node_affinity: bool = True
     taint_toleration: bool = True
+    node_ports: bool = True
 
 
 class Predicates(Plugin, StaticPredicate, Predicate):
@@ -37,25 +53,40 @@ class Predicates(Plugin, StaticPredicate, Predicate):
 
     name = "predicates"
     depends_on = DependsOn.NODE_ALONE
-    reads = frozenset({Field.NODE_SELECTOR, Field.NODE_AFFINITY, Field.TOLERATIONS})
-    arguments = frozenset({"predicate.NodeAffinityEnable", "predicate.TaintTolerationEnable"})
+    reads = frozenset({Field.NODE_SELECTOR, Field.NODE_AFFINITY, Field.TOLERATIONS, Field.HOST_PORTS})
+    arguments = frozenset({*_KEYS.values(), *_TO_COME, _CACHE})
     static_reasons = (
         Reason("predicates", "node-unschedulable", "node(s) were unschedulable"),
         Reason("predicates", "node-affinity", "node(s) didn't match Pod's node affinity/selector"),
         Reason("predicates", "taint-toleration", "node(s) had untolerated taint(s)"),
     )
-    reasons = (Reason("predicates", "pod-number", "node(s) pod number exceeded", resolvable=True),)
+    reasons = (
+        Reason("predicates", "pod-number", "node(s) pod number exceeded", resolvable=True),
+        Reason(
+            "predicates",
+            "node-ports",
+            "node(s) didn't have free ports for the requested pod ports",
+            resolvable=True,
+        ),
+    )
+    early = TOO_MANY_PODS
 
     def __init__(self, arguments: PredicatesArgs | None = None) -> None:
         self._args = arguments or PredicatesArgs()
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> PredicatesArgs:
-        """Read the switches ``predicate.NodeAffinityEnable`` and ``predicate.TaintTolerationEnable`` (true)."""
-        return PredicatesArgs(
-            node_affinity=get_bool(arguments, "predicate.NodeAffinityEnable", True, warn),
-            taint_toleration=get_bool(arguments, "predicate.TaintTolerationEnable", True, warn),
-        )
+        """Read the switches, all true: ``predicate.NodeAffinityEnable``, ``predicate.TaintTolerationEnable`` and
+        ``predicate.NodePortsEnable``.
+
+        Warned about, if false: ``predicate.PodAffinityEnable``, ``predicate.PodTopologySpreadEnable``,
+        ``predicate.NodeVolumeLimitsEnable``, ``predicate.VolumeZoneEnable`` and ``predicate.VolumeBindingEnable``: pods
+        that need these filters wait here in any case. ``predicate.CacheEnable`` changes nothing: what can be kept is.
+        """
+        for key, field in _TO_COME.items():
+            if not get_bool(arguments, key, True, warn):
+                warn(f"argument {key}: this filter does not exist here yet: pods with {field} wait all the same")
+        return PredicatesArgs(**{name: get_bool(arguments, key, True, warn) for name, key in _KEYS.items()})
 
     def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
         """Return the first of cordon, affinity, taints that keeps the shape away, shape (n_nodes,)."""
@@ -69,6 +100,22 @@ class Predicates(Plugin, StaticPredicate, Predicate):
         return verdicts
 
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
-        """Refuse nodes that already have as many pods as they may have, shape (n_nodes,)."""
+        """Refuse nodes that have all the pods they may have, or not the ports that are wanted, shape (n_nodes,)."""
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
-        return np.asarray(full * np.int16(TOO_MANY_PODS), dtype=np.int16)
+        verdicts = np.asarray(full * np.int16(TOO_MANY_PODS), dtype=np.int16)
+        if self._wants_ports(task):
+            verdicts[self._ports_taken(task, nodes) & ~full] = PORTS_TAKEN
+        return verdicts
+
+    def refusals(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
+        """Return whether a node has too many pods and whether ports are taken, shape (2, n_nodes)."""
+        full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
+        taken = self._ports_taken(task, nodes) if self._wants_ports(task) else np.zeros(len(nodes), dtype=bool)
+        return np.stack((full, taken))
+
+    def _wants_ports(self, task: TaskInfo) -> bool:
+        return self._args.node_ports and bool(task.shape.host_ports)
+
+    def _ports_taken(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
+        taken: Bools = nodes.ports.conflicts(task.shape.host_ports)[nodes.port_codes]
+        return taken if nodes.copies is None else taken | (nodes.copies > 0)  # a pod of its like wants the same ports

@@ -1,0 +1,106 @@
+"""Why no node takes a task: what every node answers, counted by reason, as Volcano counts it.
+
+A node that lacks a resource says only that. Otherwise plugins speak in their order until one refuses; what that one has
+to say counts whole: its dynamic reasons before its static ones, then the static one, or, without one, all other dynamic
+reasons. (Volcano collects statuses that an eviction could change until one comes that it could not, see
+`Predicate.early`.) So the counts of a message may add up to more than the number of nodes.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from volcano_py.framework.combine import Point
+from volcano_py.framework.info import TaskInfo
+from volcano_py.framework.plugin import Plugin, PluginFailed
+from volcano_py.model.rejections import Refusal, Rejection
+from volcano_py.model.resources import Bools, Floats
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+class Filter(NamedTuple):
+    """What a plugin may refuse nodes for: codes of its static reasons, then of its dynamic ones."""
+
+    static: range
+    dynamic: range
+    early: int  # so many of the dynamic reasons stand before the static ones
+    point: Point | None  # answers with `Predicate.refusals`
+
+
+def filters(
+    plugins: Iterable[Plugin],
+    statics: Iterable[tuple[Point, int]],
+    dynamics: Iterable[tuple[Point, int]],
+) -> list[Filter]:
+    """Return the filters in the order of plugins, from the points that are on and the code before each one's first."""
+    fixed = {point.plugin.name: _codes(offset, point.plugin.static_reasons) for point, offset in statics}
+    moving = {point.plugin.name: (point.plugin, _codes(offset, point.plugin.reasons)) for point, offset in dynamics}
+    found: list[Filter] = []
+    for plugin in plugins:
+        static = fixed.get(plugin.name, range(0))
+        if plugin.name in moving:
+            other, codes = moving[plugin.name]
+            found.append(Filter(static, codes, other.early, Point(other, "refusals")))
+        elif static:
+            found.append(Filter(static, range(0), 0, None))
+    return found
+
+
+def _codes(offset: int, reasons: Sequence[object]) -> range:
+    return range(offset + 1, offset + 1 + len(reasons))
+
+
+def explain(ssn: "Session", task: TaskInfo, *, promises: bool) -> Rejection:
+    """Return what all nodes say to a task of this shape now.
+
+    With ``promises`` a resource is lacking if it will still be after what is being released. Without them plugins speak
+    first, and a resource is lacking that is not idle (Volcano's backfill looks at no resources at all).
+    """
+    nodes, request = ssn.nodes, task.request
+    closed_code, counts = -1 - len(request), Counter[int]()
+    silent = ~nodes.closed  # nodes that have said nothing yet
+    counts[closed_code] += int(np.count_nonzero(nodes.closed))
+    if promises:
+        silent = _lacking(task, nodes.future_idle, silent, counts)
+    verdicts = ssn.static_verdicts(task)
+    for plugin in ssn.filters:
+        said = np.zeros(len(nodes), dtype=bool)
+        for code, refused in _statements(ssn, task, plugin, verdicts):
+            refused = refused & silent
+            counts[code] += int(np.count_nonzero(refused))
+            said |= refused
+        silent = silent & ~said
+    if not promises:
+        _lacking(task, nodes.idle, silent, counts)
+    refusals = (Refusal(ssn.reason(code), count) for code, count in counts.items() if count)
+    return Rejection(len(nodes), tuple(sorted(refusals, key=lambda refusal: (-refusal.nodes, refusal.reason))))
+
+
+def _lacking(task: TaskInfo, available: Floats, silent: Bools, counts: Counter[int]) -> Bools:
+    """Count the first resource that each node lacks; return the nodes that have still said nothing."""
+    rows = np.where(silent, task.fit.first_lacking(available), -1)
+    for row, count in zip(*np.unique(rows[rows >= 0], return_counts=True), strict=True):
+        counts[-1 - int(row)] += int(count)
+    return silent & (rows < 0)
+
+
+def _statements(
+    ssn: "Session", task: TaskInfo, plugin: Filter, verdicts: "np.ndarray[tuple[int], np.dtype[np.int16]]"
+) -> Iterator[tuple[int, Bools]]:
+    """Yield code and nodes (n_nodes,) of every reason that a plugin has to give."""
+    n = len(ssn.nodes)
+    static = (verdicts >= plugin.static.start) & (verdicts < plugin.static.stop)
+    for code in plugin.static:
+        yield code, verdicts == code
+    if plugin.point is None:
+        return
+    refused = plugin.point(task, ssn.nodes)
+    if not isinstance(refused, np.ndarray) or refused.shape != (len(plugin.dynamic), n):
+        expected = f"expected an array of shape ({len(plugin.dynamic)}, {n})"
+        raise PluginFailed(plugin.point.plugin.name, plugin.point.method, expected)
+    for number, code in enumerate(plugin.dynamic):
+        yield code, refused[number] if number < plugin.early else refused[number] & ~static
