@@ -12,11 +12,18 @@ import yaml
 from tests.packaging.pages import DOCS, REPOSITORY, rows
 from volcano_py.actions import ACTIONS
 from volcano_py.api.types import Pod, PodGroup, PodSpec, Queue
+from volcano_py.cache.annotation_gangs import GROUP_POD_NUM
 from volcano_py.cache.pods import unsupported
-from volcano_py.testing import Result, Scenario, a_group, a_node, a_pod, a_queue
+from volcano_py.conf.loader import parse_conf
+from volcano_py.framework.clock import CycleClock
+from volcano_py.framework.memory import Memory
+from volcano_py.model.decisions import Bind, Decision
+from volcano_py.scheduler import resolve, run_cycle
+from volcano_py.testing import Result, Scenario, a_cluster, a_group, a_node, a_pod, a_queue
 
 PAGE = DOCS / "users.md"
 CONF = (REPOSITORY / "conf" / "helm-default.yaml").read_text()
+EPOCH = 1_750_000_000.0
 KINDS: dict[str, type[Pod | PodGroup | Queue]] = {"Pod": Pod, "PodGroup": PodGroup, "Queue": Queue}
 EXAMPLES: dict[str, dict[str, Any]] = {
     example["metadata"]["name"]: example
@@ -107,6 +114,42 @@ def test_the_gang_is_placed_together_where_there_is_room():
 
 def test_nothing_of_the_gang_is_placed_where_there_is_not():
     assert run(*the_gang(), cpus=(4, 4, 2)).placements == {}
+
+
+def an_annotation_gang(*numbers: str | None) -> list[Any]:
+    """Return pods of the gang without a PodGroup, one for each number they state."""
+    pods = [an_example("qj-0", f"qj-{index}") for index in range(len(numbers))]
+    for pod, number in zip(pods, numbers, strict=True):
+        if number is None:
+            del pod.metadata.annotations[GROUP_POD_NUM]
+        else:
+            pod.metadata.annotations[GROUP_POD_NUM] = number
+    return pods
+
+
+def batches(*pods: Any) -> list[list[str]]:
+    """Return what one cycle places together."""
+    cache = a_cluster(a_node("n0", cpu=8), *pods)
+    emitted: list[tuple[Decision, ...]] = []
+    run_cycle(cache.snapshot(), resolve(parse_conf(CONF, "conf")), CycleClock(EPOCH), 0, Memory(), emitted.append)
+    binds = [[decision.task.name for decision in batch if isinstance(decision, Bind)] for batch in emitted]
+    return [names for names in binds if names]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "placed"),
+    [
+        pytest.param(("3", "3", "3"), ["qj-0", "qj-1", "qj-2"], id="complete"),
+        pytest.param(("3", "3"), [], id="one-missing"),
+        pytest.param(("2", "3"), [], id="the-largest-number-counts"),
+        pytest.param(("2", "2", None), [], id="a-pod-without-number"),
+        pytest.param(("2", "two"), [], id="not-a-number"),
+    ],
+)
+def test_a_gang_without_a_podgroup_is_placed_as_the_guide_says(numbers: tuple[str | None, ...], placed: list[str]):
+    together = batches(*an_annotation_gang(*numbers))
+
+    assert together[:1] == ([placed] if placed else [])
 
 
 def test_the_kinds_of_pods_of_the_example_make_up_its_minimum():
