@@ -26,14 +26,18 @@ def built_in_conf() -> SchedulerConf:
 
 def load_conf(path: Path) -> SchedulerConf:
     """Read a configuration file; raise ConfError with file, line and key if it cannot be used."""
+    return parse_conf(read_conf(path), str(path))
+
+
+def read_conf(path: Path) -> str:
+    """Return the text of a configuration file; raise ConfError if there is none."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         problem = f"cannot be read: {error.strerror or error}; check --scheduler-conf"
         raise ConfError(Where(str(path), 1), problem) from error
     except UnicodeDecodeError as error:
         raise ConfError(Where(str(path), 1), f"is not UTF-8 text: {error.reason} at byte {error.start}") from error
-    return parse_conf(text, str(path))
 
 
 def parse_conf(text: str, file: str) -> SchedulerConf:

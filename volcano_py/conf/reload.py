@@ -1,0 +1,74 @@
+"""A configuration file that may change while the process runs.
+
+A change is noticed by looking at the file again and again: what its name leads to now (a ConfigMap is switched by a
+symbolic link above the file), its size and its times. It is taken only when two looks in a row have found the same, so
+that a file that is being written is not read half.
+"""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from volcano_py.conf.defaults import BUILT_IN_CONF, BUILT_IN_FILE
+from volcano_py.conf.loader import parse_conf, read_conf
+from volcano_py.conf.schema import SchedulerConf
+
+_HASH_LENGTH: Final = 16  # hexadecimal digits: enough to tell the configurations of one cluster apart
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConf:
+    """A configuration with the text that it was read from."""
+
+    conf: SchedulerConf
+    text: str
+
+    @property
+    def hash(self) -> str:
+        """The beginning of the text's SHA-256."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:_HASH_LENGTH]
+
+
+class _State(NamedTuple):
+    """What a look at the file finds; another configuration makes another state."""
+
+    path: str = ""
+    inode: int = 0
+    size: int = 0
+    modified_ns: int = 0
+    changed_ns: int = 0
+
+
+class ConfFile:
+    """A configuration file and what it was like when it was read last."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._read = _State()
+        self._last = _State()
+
+    def load(self) -> LoadedConf:
+        """Read the file; raise ConfError with file, line and key if it cannot be used."""
+        self._read = self._last = self._look()  # before the text: a change in between shows at the next look
+        text = read_conf(self.path)
+        return LoadedConf(parse_conf(text, str(self.path)), text)
+
+    def changed(self) -> bool:
+        """Look at the file; say whether it is another one than was read, and at rest since the last look."""
+        before, self._last = self._last, self._look()
+        return self._last == before and self._last != self._read
+
+    def _look(self) -> _State:
+        try:
+            resolved = os.path.realpath(self.path)
+            found = os.stat(resolved)
+        except OSError:
+            return _State()  # it is gone, which is a state too
+        return _State(resolved, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def built_in() -> LoadedConf:
+    """Return the configuration that counts when no file is given."""
+    return LoadedConf(parse_conf(BUILT_IN_CONF, BUILT_IN_FILE), BUILT_IN_CONF)
