@@ -239,22 +239,42 @@ def test_every_other_decision_is_written_as_it_is(make_cluster: Any, decision: A
     assert cache.to_write(decision) == decision
 
 
-def test_pods_whose_gang_differs_in_its_numbers_say_so(make_cluster: Any) -> None:
+def test_a_gang_whose_numbers_differ_waits_for_the_largest_and_says_so(make_cluster: Any) -> None:
     cache = make_cluster(member("p1", "2"), member("p2", "3"))
+    said = why(cache)
+
+    added(cache, member("p3", "3"))
+
+    assert said.startswith("gang default/qj waits for its pods, 2 are there; the pods of the gang differ")
+    assert (minimum(cache), why(cache)) == (3, "")
+
+
+def test_a_gang_whose_numbers_differ_waits_again_when_a_pod_is_deleted(make_cluster: Any) -> None:
+    pods = [member("p1", "2"), member("p2", "3"), member("p3", "3")]
+    cache = make_cluster(*pods)
+
+    deleted(cache, pods[2])
+
+    assert gang(cache) is None
+    assert "2 are there" in why(cache)
+
+
+def test_pods_whose_gang_differs_in_its_numbers_say_so(make_cluster: Any) -> None:
+    cache = make_cluster(member("p1", "1"), member("p2", "2"))
 
     written = cache.to_write(SetPodCondition(TaskRef("default", "p1", "uid-default-p1"), "Unschedulable", "no room"))
 
     assert isinstance(written, SetPodCondition)
     assert written.message.startswith("no room; the pods of the gang differ")
-    assert "(2, 3): the largest number counts" in written.message
+    assert "(1, 2): the largest number counts" in written.message
 
 
 def test_what_a_pod_says_already_is_not_written_again(make_cluster: Any) -> None:
-    cache = make_cluster(member("p1", "2"), member("p2", "3"))
+    cache = make_cluster(member("p1", "1"), member("p2", "2"))
     decision = SetPodCondition(TaskRef("default", "p1", "uid-default-p1"), "Unschedulable", "no room")
     written = cache.to_write(decision)
 
-    modified(cache, member("p1", "2", why_pending=written.message))
+    modified(cache, member("p1", "1", why_pending=written.message))
 
     assert cache.to_write(decision) is None
 

@@ -3,12 +3,14 @@
     scheduling.k8s.io/group-name: train      the gang, in the pod's namespace
     scheduling.k8s.io/group-pod-num: "3"     its minimum; if its pods differ, the largest number counts
 
-A gang of which a pod has no number, or one that cannot be read, waits as a whole. Such a gang is a job of the default
-queue that exists only here: its status is kept here and never written. Pods that have ended have no say.
+A gang of which a pod has no number, or one that cannot be read, waits as a whole; one whose numbers differ says so
+while it waits for pods. Such a gang is a job of the default queue that exists only here: its status is kept here and
+never written. Pods that have ended have no say.
 """
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from sys import intern
 from typing import Final, NamedTuple
@@ -42,10 +44,6 @@ class _Gang:
         self.numbers: Counter[int] = Counter()  # number -> pods that say so
         self.wrong: dict[str, tuple[str, str | None]] = {}  # uid -> name of the pod and what it says instead
 
-    def usable(self) -> bool:
-        """Whether all pods have a number."""
-        return bool(self.numbers) and not self.wrong
-
 
 def is_annotation_gang(uid: str) -> bool:
     """Say whether a job of this uid is a gang by annotations, without an object."""
@@ -55,8 +53,9 @@ def is_annotation_gang(uid: str) -> bool:
 class AnnotationGangs:
     """All gangs that pods form by annotations, whether or not a PodGroup of their name takes their place."""
 
-    def __init__(self, default_queue: str) -> None:
+    def __init__(self, default_queue: str, count: Callable[[JobKey], int]) -> None:
         self._default_queue = default_queue
+        self._count = count  # of the pods of a job, ended ones included
         self._members: dict[str, _Member] = {}
         self._gangs: dict[JobKey, _Gang] = {}
 
@@ -110,9 +109,9 @@ class AnnotationGangs:
         return [member.gang]
 
     def record(self, key: JobKey) -> JobRecord | None:
-        """Return a gang as a job; None if there is none of this name or if it has to wait for its pods' numbers."""
+        """Return a gang as a job; None if there is none of this name or if it has to wait, see `problem`."""
         gang = self._gangs.get(key)
-        if gang is None or not gang.usable():
+        if gang is None or self.problem(key):
             return None
         minimum = max(gang.numbers)
         if gang.record.min_available != minimum:
@@ -136,14 +135,13 @@ class AnnotationGangs:
     def problem(self, key: JobKey) -> str:
         """Return why the pods of a gang wait whatever room there is, "" if nothing is wrong with their numbers."""
         gang = self._gangs.get(key)
-        if gang is None or not gang.wrong:
+        if gang is None:
             return ""
-        pod, written = next(iter(gang.wrong.values()))
-        found = "has none" if written is None else f'has "{written}", which is not a number from 1 to {_INT32_MAX}'
-        return (
-            f'PodGroup "{key.name}" does not exist in the namespace of the pod: create it; or say in the annotation '
-            f"{GROUP_POD_NUM} of all pods of the gang how many they are: pod {pod} {found}"
-        )
+        if gang.wrong:
+            return _wrong_number(key, gang)
+        if len(gang.numbers) > 1 and (there := self._count(key)) < max(gang.numbers):
+            return f"gang {key} waits for its pods, {there} are there{self.note(key)}"
+        return ""
 
     def note(self, key: JobKey) -> str:
         """Return what to add to the reason why a pod waits: that the pods of its gang differ, "" if they do not."""
@@ -160,3 +158,12 @@ def _read(written: str | None) -> int:
     if _NUMBER.fullmatch(written) is None or int(written) > _INT32_MAX:
         return _UNREADABLE
     return int(written)
+
+
+def _wrong_number(key: JobKey, gang: _Gang) -> str:
+    pod, written = next(iter(gang.wrong.values()))
+    found = "has none" if written is None else f'has "{written}", which is not a number from 1 to {_INT32_MAX}'
+    return (
+        f'PodGroup "{key.name}" does not exist in the namespace of the pod: create it; or say in the annotation '
+        f"{GROUP_POD_NUM} of all pods of the gang how many they are: pod {pod} {found}"
+    )

@@ -36,7 +36,7 @@ class GroupIntake:
         self._book = book
         self._priorities = priorities
         self._default_queue = default_queue
-        self._gangs = AnnotationGangs(default_queue)
+        self._gangs = AnnotationGangs(default_queue, lambda key: len(state.store.tasks_of(key)))
         self._unreadable: dict[JobKey, str] = {}  # PodGroups that are there, and why they cannot be read
         self._records: dict[JobKey, JobRecord] = {}  # every PodGroup that can be read, ours or not
         self._classes: dict[JobKey, str] = {}  # name of its PriorityClass

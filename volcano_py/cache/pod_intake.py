@@ -186,8 +186,8 @@ class PodIntake:
         if place is None:
             return
         self._waiting.pop(uid, None)
-        self._groups.leave(uid)
         self._state.drop_task(place)
+        self._groups.leave(uid)
         self._state.note(Change.POD if place.status in _ENDED else Change.POD_GONE)
 
     def _name_foreign_group(self, pod: Pod) -> None:
