@@ -146,9 +146,10 @@ def gangs(plane: ControlPlane) -> Iterator[Gangs]:
     """The gangs of one test; its pods are deleted afterwards, so that the nodes are empty again."""
     namespace = create_namespace(plane.cluster, wait_for_account=True)
     yield Gangs(plane.cluster, namespace, POOL)
-    plane.request("DELETE", f"/api/v1/namespaces/{namespace}/pods?gracePeriodSeconds=0")
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    plane.request("DELETE", f"{pods}?gracePeriodSeconds=0")
     plane.kubectl("delete", "namespace", namespace, "--wait=false")
-    wait_until("the nodes are empty", lambda: not plane.request("GET", "/api/v1/pods")["items"], 60.0)
+    wait_until("the pods are gone", lambda: not plane.request("GET", pods)["items"], 60.0)
 
 
 def test_a_scheduler_killed_amid_500_binds_binds_none_twice_and_completes_every_gang(
