@@ -46,7 +46,7 @@ class Placement:
         Nodes where a task fits what is idle come first; if there are none, nodes where it fits what is being released
         are promised to it (Volcano's order of candidate groups).
         """
-        done = self._place_idle(statement, job_row, shape_id, tasks)
+        done = self.place_idle(statement, job_row, shape_id, tasks)
         while done < len(tasks) and self._ssn.anything_releasing:
             state = self.candidates(shape_id)
             node = self._best(state.future)
@@ -56,7 +56,8 @@ class Placement:
             done += 1
         return done
 
-    def _place_idle(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
+    def place_idle(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
+        """Place as many of these pending tasks as fit what is idle now, in order; return how many found a node."""
         if self._ssn.node_local and len(tasks) > 1:
             return self._place_many(statement, job_row, shape_id, tasks)
         for done in range(len(tasks)):  # one task, or scores that every placement may change: ask again for each

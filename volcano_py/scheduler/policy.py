@@ -13,7 +13,7 @@ from volcano_py.framework.session import ActivePlugin, Session
 from volcano_py.framework.statics import StaticVerdicts
 from volcano_py.plugins import PLUGINS
 
-ACTIONS_TO_COME: Final = frozenset({"backfill", "preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
+ACTIONS_TO_COME: Final = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
 PLUGINS_TO_COME: Final = frozenset(
     {
         *("capacity", "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numa-aware"),

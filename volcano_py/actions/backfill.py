@@ -1,0 +1,70 @@
+"""Place tasks that ask for nothing but their own place, on what allocate has left.
+
+For every job that has been let in, in order of queues and jobs as they stand when the action begins: place its
+best-effort tasks in task order, each on the best node that takes it now; commit them if the job is ready, take them
+back otherwise. Shares of queues are not asked. (Volcano: actions/backfill.)
+
+Volcano looks at no resources here and lets a bind fail on a node that has no place left for a pod; here such a node is
+not chosen. It also leaves the tasks of a job that is not ready on their nodes until the session ends, in the way of
+others; here they are taken back at once.
+"""
+
+import numpy as np
+
+from volcano_py.framework.fit_error import not_placeable
+from volcano_py.framework.info import JobInfo
+from volcano_py.framework.plugin import PluginFailed
+from volcano_py.framework.session import Session
+from volcano_py.framework.turns import QueueTurns
+from volcano_py.model.statuses import PodGroupPhase
+from volcano_py.snapshot.columns import Rows
+
+
+def backfill(ssn: Session) -> None:
+    """Run the action."""
+    worksheet = _worksheet(ssn)
+    turns = QueueTurns(ssn, np.array(sorted(worksheet), dtype=np.intp), skip_overused=False)
+    for _, row in list(turns):  # the whole order first: what is placed here does not change it
+        job = ssn.job(row)
+        try:
+            _place(ssn, job, worksheet[row])
+        except PluginFailed as failure:
+            ssn.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
+
+
+def _worksheet(ssn: Session) -> dict[int, Rows]:
+    """Return the best-effort tasks that wait, in task order, by row of the jobs that may be scheduled now."""
+    kinds = (shape is not None and shape.best_effort and not_placeable(shape) is None for shape in ssn.shapes)
+    best_effort = np.fromiter(kinds, dtype=bool, count=len(ssn.shapes))
+    present = ssn.jobs.present()
+    found = ssn.pending.only(best_effort, present[ssn.jobs.phase[present] != PodGroupPhase.PENDING])
+    return {row: tasks for row, tasks in found.items() if row not in ssn.blocked and _valid(ssn, row)}
+
+
+def _valid(ssn: Session, row: int) -> bool:
+    refusal = ssn.job_valid(ssn.job(row))
+    if refusal is not None:
+        ssn.blocked[row] = refusal
+    return refusal is None
+
+
+def _place(ssn: Session, job: JobInfo, tasks: Rows) -> None:
+    statement = ssn.statement()
+    shapes = ssn.tasks.shape[tasks]
+    try:
+        for run in np.split(tasks, np.flatnonzero(shapes[1:] != shapes[:-1]) + 1):
+            shape_id = int(ssn.tasks.shape[run[0]])
+            if ssn.placement.place_idle(statement, job.row, shape_id, run) < len(run):
+                rejection = ssn.placement.candidates(shape_id).rejection(promises=False)
+                ssn.rejections.setdefault(job.row, {})[shape_id] = rejection
+        ready = ssn.missing(job) == 0
+    except PluginFailed:
+        statement.discard()
+        raise
+    if ready:
+        placed = statement.commit()
+        ssn.report.tasks_placed += placed
+        ssn.report.jobs_committed += bool(placed)
+    else:
+        ssn.report.jobs_discarded += len(statement) > 0
+        statement.discard()
