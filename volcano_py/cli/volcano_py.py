@@ -5,11 +5,14 @@ import sys
 from collections.abc import Sequence
 
 import volcano_py
+from volcano_py.cli.up import add_up_flags, up
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand and return the exit code."""
     options = _parser().parse_args(arguments)
+    if options.command == "up":
+        return up(options)
     from volcano_py.cli.demo import demo
     from volcano_py.local.demo import DemoOptions
 
@@ -30,6 +33,11 @@ def _parser() -> argparse.ArgumentParser:
         "--without-gang", action="store_true", help="leave the gang plugin out and see jobs block each other"
     )
     demo.add_argument("--give-up", type=float, default=45.0, metavar="SECONDS", help="end then (default: %(default)s)")
+    add_up_flags(
+        commands.add_parser(
+            "up", help="the same as a cluster that stays up, for kubectl: prints the KUBECONFIG line, ends with Ctrl-C"
+        )
+    )
     return parser
 
 

@@ -15,10 +15,11 @@ from volcano_py.local.manifests import definitions
 class LocalCluster:
     """An API server and kubelets in this process; PortInUse when the port is taken."""
 
-    def __init__(self, port: int = 0, start_delay_s: float = 0.3) -> None:
-        self._server = ApiServer(ApiServerOptions(port=port))
+    def __init__(self, port: int = 0, start_delay_s: float | None = 0.3, node_lifecycle: bool = False) -> None:
+        self._server = ApiServer(ApiServerOptions(port=port, node_lifecycle=node_lifecycle))
         self._kubelet_port = InProcessPort(self._server.registry)
-        self._kubelet = Kubelet(self._kubelet_port, delays={"pod-run": start_delay_s})
+        delays = {} if start_delay_s is None else {"pod-run": start_delay_s}
+        self._kubelet = Kubelet(self._kubelet_port, delays=delays)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:

@@ -1,0 +1,115 @@
+"""`volcano-py up`: keeps a cluster running for kubectl, and says how to reach it."""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+import volcano_py
+from volcano_py.apiserver import PortInUse
+from volcano_py.apiserver.kinds.quantities import quantity
+from volcano_py.conf.loader import built_in_conf, load_conf
+from volcano_py.conf.schema import ConfError
+from volcano_py.local.kubeconfig import KubeconfigError, written_kubeconfig
+from volcano_py.local.up import LocalSystem, UpOptions
+from volcano_py.runtime.logs import LEVELS, configure_logging
+from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
+from volcano_py.runtime.supervisor import TaskFailed
+from volcano_py.scheduler import Policy, resolve
+
+_MISUSED = 2  # as argparse exits
+
+
+def add_up_flags(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of the command."""
+    parser.add_argument("--port", type=int, default=0, help="port of the API server; 0 takes a free one (default)")
+    parser.add_argument("--nodes", type=_count, default=4, metavar="N", help="how many nodes (default: %(default)s)")
+    parser.add_argument("--cpu", type=_quantity, default="4", help="CPUs of every node (default: %(default)s)")
+    parser.add_argument("--memory", type=_quantity, default="16Gi", help="memory of every node (default: %(default)s)")
+    parser.add_argument(
+        "--resource",
+        type=_resource,
+        action="append",
+        default=[],
+        metavar="NAME=AMOUNT",
+        help="a further resource of every node, such as nvidia.com/gpu=8; may be repeated",
+    )
+    parser.add_argument(
+        "--scheduler-conf", type=Path, metavar="FILE", help="actions and plugins (default: Volcano's built-in ones)"
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="where to write the kubeconfig; it must not exist and is removed at the end (default: a temporary file)",
+    )
+    parser.add_argument("--log-level", choices=LEVELS, default="warning", help="default: %(default)s")
+
+
+def up(flags: argparse.Namespace) -> int:
+    """Run a cluster in this terminal until it is told to end; return the exit code."""
+    configure_logging(flags.log_level)
+    options = UpOptions(flags.port, flags.nodes, flags.cpu, flags.memory, tuple(flags.resource))
+    try:
+        policy = resolve(load_conf(flags.scheduler_conf) if flags.scheduler_conf else built_in_conf())
+        return asyncio.run(_run(options, policy, flags.kubeconfig))
+    except ConfError as error:
+        return _fail(str(error), _MISUSED)
+    except PortInUse as error:
+        return _fail(f"{error.strerror}: volcano-py up --port 0", 1)
+    except (KubeconfigError, TaskFailed, TimeoutError, OSError) as error:
+        return _fail(str(error), 1)
+
+
+async def _run(options: UpOptions, policy: Policy, kubeconfig: Path | None) -> int:
+    shutdown = Shutdown()
+    with shutdown_on_signals(shutdown):
+        async with LocalSystem(options, policy, shutdown) as system:
+            if shutdown.graceful.is_set():
+                return 0
+            with written_kubeconfig(system.url, kubeconfig) as path:
+                for line in _welcome(options, system.url, path):
+                    print(line, flush=True)
+                await system.until_end()
+    print("ended: nothing is left running", flush=True)
+    return 0
+
+
+def _welcome(options: UpOptions, url: str, path: Path) -> list[str]:
+    further = "".join(f", {amount} {name}" for name, amount in options.extended)
+    each = f"{options.cpu} CPU, {options.memory}{further}"
+    return [
+        f"volcano_py {volcano_py.__version__}: {options.nodes} nodes ({each} each), controllers and scheduler",
+        f"run in this process; pods run on paper. The API server is {url}. In another terminal:",
+        "",
+        f"    export KUBECONFIG={path}",
+        "    kubectl get nodes",
+        "",
+        "Pods need `schedulerName: volcano`. Ctrl-C ends everything.",
+    ]
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"volcano-py up: {message}", file=sys.stderr)
+    return code
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is no number of nodes: it cannot be negative")
+    return number
+
+
+def _quantity(text: str) -> str:
+    amount = quantity(text)
+    if amount is None or amount < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no quantity: write 4, 500m or 16Gi")
+    return text
+
+
+def _resource(text: str) -> tuple[str, str]:
+    name, equals, amount = text.partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is no resource: write NAME=AMOUNT, such as nvidia.com/gpu=8")
+    return name, _quantity(amount)

@@ -1,0 +1,91 @@
+"""A cluster that stays up: API server, nodes, controllers and the scheduler, for kubectl and for trying things out."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from volcano_py.controllers.manager import ControllerManager
+from volcano_py.controllers.options import ManagerOptions
+from volcano_py.kube.credentials import load_credentials
+from volcano_py.local import objects
+from volcano_py.local.cluster import LocalCluster
+from volcano_py.local.running import running
+from volcano_py.local.scheduler import make_scheduler
+from volcano_py.runtime.signals import Shutdown
+from volcano_py.scheduler import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """What can be chosen about the cluster."""
+
+    port: int = 0  # of the API server, 0 takes a free one
+    nodes: int = 4
+    cpu: str = "4"
+    memory: str = "16Gi"
+    extended: tuple[tuple[str, str], ...] = ()  # further resources of every node, such as nvidia.com/gpu
+
+
+class LocalSystem:
+    """A cluster with everything in this process; PortInUse when the port is taken."""
+
+    def __init__(self, options: UpOptions, policy: Policy, shutdown: Shutdown) -> None:
+        self._options = options
+        self._policy = policy
+        self._shutdown = shutdown
+        self.cluster = LocalCluster(options.port, start_delay_s=None, node_lifecycle=True)
+        self._stack = AsyncExitStack()
+        self._daemons: list[asyncio.Task[int]] = []
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.cluster)
+            for node in _nodes(self._options):
+                self.cluster.create(node)
+            manager = ControllerManager(
+                await load_credentials(server=self.cluster.url),
+                ManagerOptions(metrics_address=None, health_address=None),
+            )
+            scheduler = await make_scheduler(self.cluster.url, self._policy)
+            for name, daemon in (("controller manager", manager), ("scheduler", scheduler)):
+                self._daemons.append(await stack.enter_async_context(running(name, daemon, self._shutdown)))
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    @property
+    def url(self) -> str:
+        """Where the API server listens."""
+        return self.cluster.url
+
+    async def until_end(self) -> None:
+        """Wait until the end is asked for; a daemon that fails before ends the wait with its error."""
+        asked = asyncio.create_task(self._shutdown.graceful.wait(), name="end-of-system")
+        try:
+            await asyncio.wait({asked, *self._daemons}, return_when=asyncio.FIRST_COMPLETED)
+            for task in self._daemons:
+                if task.done():
+                    await task
+        finally:
+            asked.cancel()
+
+
+def _nodes(options: UpOptions) -> Iterator[objects.Obj]:
+    width = len(str(max(options.nodes - 1, 0)))
+    resources = {"cpu": options.cpu, "memory": options.memory, **dict(options.extended)}
+    for number in range(options.nodes):
+        node = objects.node(f"node-{number:0{width}}", resources)
+        node["status"]["nodeInfo"] = {
+            "kubeletVersion": "stand-in",
+            "operatingSystem": "linux",
+            "architecture": "amd64",
+            "osImage": "none: no container runs here",
+        }
+        yield node
