@@ -1,0 +1,211 @@
+"""vc-controller-manager on a real API server: workloads run without a PodGroup of their own, queues have states."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.fixtures import MakeNodes
+from tests.controlplane.install import Installed
+from tests.controlplane.ports import free_ports
+from tests.controlplane.rest import ApiFailure
+from tests.controlplane.waiting import wait_until
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.daemon import Daemon
+
+SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
+QUEUES = f"{SCHEDULING}/queues"
+POOL = "e2e.volcano-py/pool"
+MERGE = "application/merge-patch+json"
+SCHEDULER_ACCOUNT, CONTROLLERS_ACCOUNT = "volcano-scheduler", "volcano-controllers"
+
+
+class Controllers:
+    """One vc-controller-manager with exactly the rights of manifests/."""
+
+    def __init__(self, plane: ControlPlane, installed: Installed) -> None:
+        self._plane = plane
+        self._name = f"vc-controller-manager-{secrets.token_hex(2)}"
+        account = installed.service_account.replace(SCHEDULER_ACCOUNT, CONTROLLERS_ACCOUNT)
+        kubeconfig = plane.kubeconfig_for(installed.namespace, account)
+        metrics, health = free_ports(2)
+        self._health = f"http://127.0.0.1:{health}/readyz"
+        self._metrics = f"http://127.0.0.1:{metrics}/metrics"
+        self._command: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "volcano_py.cli.vc_controller_manager",
+            f"--kubeconfig={kubeconfig}",
+            f"--listen-address=127.0.0.1:{metrics}",
+            f"--healthz-address=127.0.0.1:{health}",
+            "--log-format=json",
+        ]
+
+    def start(self) -> Controllers:
+        self._plane.processes.start(self._name, self._command)
+        wait_until("the controllers are ready", self._ready, 30.0)
+        return self
+
+    def _ready(self) -> bool:
+        self._plane.processes.check_alive(self._name)
+        try:
+            with urllib.request.urlopen(self._health, timeout=2) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def metrics(self) -> str:
+        with urllib.request.urlopen(self._metrics, timeout=5) as answer:
+            return str(answer.read().decode())
+
+    def stop(self) -> None:
+        if self._name in self._plane.processes.running:
+            self._plane.processes.stop(self._name)
+
+
+@pytest.fixture
+def controllers(control_plane: ControlPlane, installed: Installed) -> Iterator[Controllers]:
+    running = Controllers(control_plane, installed).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def scheduler(control_plane: ControlPlane, installed: Installed) -> Iterator[Daemon]:
+    daemon = Daemon(control_plane, installed, name=f"vc-scheduler-{secrets.token_hex(2)}").start()
+    yield daemon
+    if daemon.alive():
+        daemon.stop()
+
+
+def deployment(name: str, replicas: int, pool: str, annotations: dict[str, str] | None = None) -> dict[str, Any]:
+    labels = {"app": name}
+    container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "500m"}}}
+    spec = {"schedulerName": "volcano", "nodeSelector": {POOL: pool}, "containers": [container]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "annotations": annotations or {}},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+class Objects:
+    """What a test looks at, in its namespace."""
+
+    def __init__(self, plane: ControlPlane, namespace: str) -> None:
+        self._plane = plane
+        self._pods = f"/api/v1/namespaces/{namespace}/pods"
+        self._groups = f"{SCHEDULING}/namespaces/{namespace}/podgroups"
+        self._deployments = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+
+    def pods(self) -> list[dict[str, Any]]:
+        return list(self._plane.request("GET", self._pods)["items"])
+
+    def groups(self) -> list[dict[str, Any]]:
+        return list(self._plane.request("GET", self._groups)["items"])
+
+    def running(self) -> int:
+        return sum(pod["status"].get("phase") == "Running" for pod in self.pods())
+
+    def create_deployment(self, body: dict[str, Any]) -> None:
+        self._plane.request("POST", self._deployments, body)
+
+    def scale(self, name: str, replicas: int) -> None:
+        path = f"{self._deployments}/{name}"
+        self._plane.request("PATCH", path, {"spec": {"replicas": replicas}}, content_type=MERGE)
+
+    def create_pod(self, body: dict[str, Any]) -> None:
+        self._plane.request("POST", self._pods, body)
+
+    def create_group(self, name: str, queue: str) -> None:
+        body = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": name}}
+        self._plane.request("POST", self._groups, {**body, "spec": {"minMember": 1, "queue": queue}})
+
+    def delete_group(self, name: str) -> None:
+        self._plane.request("DELETE", f"{self._groups}/{name}")
+
+
+@pytest.fixture
+def objects(control_plane: ControlPlane, namespace: str) -> Objects:
+    return Objects(control_plane, namespace)
+
+
+@pytest.mark.usefixtures("scheduler", "controllers")
+def test_a_deployment_runs_is_scaled_and_leaves_no_group_behind(objects: Objects, make_nodes: MakeNodes) -> None:
+    pool = secrets.token_hex(4)
+    make_nodes(2, cpu=2, labels={POOL: pool})
+    objects.create_deployment(deployment("web", 3, pool, {"scheduling.volcano.sh/group-min-member": "2"}))
+
+    wait_until("three pods run", lambda: objects.running() == 3, 20.0)
+    (group,) = objects.groups()
+    assert group["spec"]["minMember"] == 2
+    assert group["spec"]["minResources"]["cpu"] == "1"
+    assert group["metadata"]["ownerReferences"][0]["kind"] == "ReplicaSet"
+    wait_until("the group runs", lambda: objects.groups()[0]["status"]["phase"] == "Running", 10.0)
+
+    objects.scale("web", 0)
+    wait_until("the group is gone", lambda: not objects.groups(), 20.0)
+    objects.scale("web", 4)
+    wait_until("four pods run", lambda: objects.running() == 4, 20.0)
+
+
+@pytest.mark.usefixtures("scheduler", "controllers")
+def test_a_bare_pod_runs(objects: Objects, make_nodes: MakeNodes) -> None:
+    pool = secrets.token_hex(4)
+    make_nodes(1, labels={POOL: pool})
+    template = deployment("web", 1, pool)["spec"]["template"]["spec"]
+    objects.create_pod({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "alone"}, "spec": template})
+
+    wait_until("the pod runs", lambda: objects.running() == 1, 20.0)
+
+
+def state(plane: ControlPlane, queue: str) -> str:
+    try:
+        return str(plane.request("GET", f"{QUEUES}/{queue}").get("status", {}).get("state", ""))
+    except ApiFailure:
+        return ""
+
+
+def test_queues_are_opened_counted_and_closed_when_their_groups_are_gone(
+    control_plane: ControlPlane, controllers: Controllers, objects: Objects
+) -> None:
+    wait_until(
+        "root and default are open", lambda: {state(control_plane, q) for q in ("root", "default")} == {"Open"}, 10
+    )
+    name = f"e2e-{secrets.token_hex(3)}"
+    body = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": {}}
+    control_plane.request("POST", QUEUES, body)
+    try:
+        wait_until("it is open", lambda: state(control_plane, name) == "Open", 10.0)
+        objects.create_group("a", name)
+        status = wait_until(
+            "the group is counted",
+            lambda: (s := control_plane.request("GET", f"{QUEUES}/{name}")["status"]).get("pending") == 1 and s,
+            10.0,
+        )
+        assert status["state"] == "Open"
+        assert f'volcano_queue_pod_group_pending_count{{queue_name="{name}"}} 1.0' in controllers.metrics()
+
+        path = f"{QUEUES}/{name}/status"
+        control_plane.request("PATCH", path, {"status": {"state": "Closed"}}, content_type=MERGE)
+        wait_until("it is closing", lambda: state(control_plane, name) == "Closing", 10.0)
+        objects.delete_group("a")
+        wait_until("it is closed", lambda: state(control_plane, name) == "Closed", 10.0)
+    finally:
+        control_plane.request("DELETE", f"{QUEUES}/{name}")
+
+
+def test_nothing_is_refused_for_want_of_rights(controllers: Controllers) -> None:
+    assert 'result="403"' not in controllers.metrics()
