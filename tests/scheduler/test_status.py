@@ -190,9 +190,6 @@ def test_conditions_of_pods_are_one_batch_by_job_and_name() -> None:
     assert len(found.batches[-1]) == 4
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a best-effort pod waits for backfill, which is not there yet, and is not told so"
-)
 def test_a_best_effort_pod_is_told_that_it_waits_for_backfill() -> None:
     found = cycle(World((a_node("n1"),), jobs=(a_job("j"),), tasks=(a_task("p", a_shape(), job="j"),)))
 

@@ -1,6 +1,6 @@
 """The texts that say why a job or a task waits, word for word Volcano's where Volcano has one."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from volcano_py.api import keys
 from volcano_py.framework.info import JobInfo
@@ -10,6 +10,12 @@ from volcano_py.model.statuses import TaskStatus
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
+
+NO_BACKFILL: Final = Reason(
+    "scheduler",
+    "no-backfill",
+    "asks for no resources and waits for the action backfill: add it to actions in the scheduler's configuration",
+)
 
 
 def job_fit_error(ssn: "Session", job: JobInfo) -> str:
@@ -54,7 +60,10 @@ def rejection_of(ssn: "Session", job_row: int, shape_id: int) -> Rejection | Non
     found = ssn.rejections.get(job_row, {}).get(shape_id)
     if found is not None:
         return found
-    reason = not_placeable(ssn.shape_of(shape_id)) or ssn.queue_limits.get(ssn.jobs.record(job_row).queue)
+    shape = ssn.shape_of(shape_id)
+    reason = not_placeable(shape) or ssn.queue_limits.get(ssn.jobs.record(job_row).queue)
+    if reason is None and shape.best_effort and "backfill" not in ssn.actions:
+        reason = NO_BACKFILL
     return None if reason is None else Rejection(len(ssn.nodes), blocked=reason)
 
 
