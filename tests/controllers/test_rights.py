@@ -1,0 +1,78 @@
+"""The controller manager uses exactly the rights that manifests/rbac grants it."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.controllers.managing import controllers, group, pod_spec, put_pod, put_workload
+from tests.daemon.cluster import event_reasons
+from tests.effects.waiting import until
+from volcano_py.apiserver import ApiServer
+from volcano_py.controllers.manager import ControllerManager
+from volcano_py.controllers.podgroup.names import GROUP_MIN_MEMBER, QUEUE_NAME, REPLICA_SETS
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
+from volcano_py.kube.resource import PODS
+
+RULES = Path(__file__).parents[2] / "manifests" / "rbac" / "controllers.yaml"
+ASKED_BY_ADMISSION = {("update", "pods/finalizers")}
+
+
+def granted() -> set[tuple[str, str]]:
+    """Return verb and resource (NAME[.GROUP][/SUBRESOURCE]) of every right."""
+    documents = list(yaml.safe_load_all(RULES.read_text()))
+    (role,) = (document for document in documents if document["kind"] == "ClusterRole")
+    rights = set()
+    for rule in role["rules"]:
+        for api_group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                name, slash, subresource = resource.partition("/")
+                full = (f"{name}.{api_group}" if api_group else name) + slash + subresource
+                rights |= {(verb, full) for verb in rule["verbs"]}
+    return rights
+
+
+def used(manager: ControllerManager) -> set[tuple[str, str]]:
+    """Return verb and resource of every request that the manager has made."""
+    samples = (sample for metric in manager.registry.collect() for sample in metric.samples)
+    return {
+        (sample.labels["verb"], sample.labels["resource"])
+        for sample in samples
+        if sample.name == "volcano_py_api_requests_total"
+    }
+
+
+def put_foreign_workload(server: ApiServer, kind: str, name: str) -> dict[str, Any]:
+    """Create a workload whose template names another scheduler: its pods are made ours on admission."""
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": {**pod_spec(), "schedulerName": "default-scheduler"}}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+    meta = {"name": name, "namespace": "default"}
+    return server.create({"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": spec})
+
+
+async def test_every_right_is_used_and_no_other(server: ApiServer) -> None:
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url, attempts=1) as manager:
+        for kind in ("ReplicaSet", "StatefulSet"):
+            put_pod(server, f"{kind.lower()}-0", put_foreign_workload(server, kind, kind.lower()))
+        for kind in ("DaemonSet", "Job"):
+            put_pod(server, f"{kind.lower()}-0", put_workload(server, kind, kind.lower()))
+        web = put_workload(server, "ReplicaSet", "web")
+        await until(lambda: group(server, web))
+        for body in ({"metadata": {"annotations": {GROUP_MIN_MEMBER: "2"}}}, {"spec": {"replicas": 0}}):
+            await user.patch(REPLICA_SETS, "web", body, dict, namespace="default")
+            await until(lambda minimum=2 if "metadata" in body else None: _minimum(server, web) == minimum)
+        wrong = put_pod(server, "wrong", annotations={QUEUE_NAME: "No Queue"})
+        await until(lambda: "FailedPodGroup" in event_reasons(server, "Pod", "wrong"))
+        body = {"metadata": {"labels": {"tried": "again"}}}
+        await user.patch(PODS, wrong["metadata"]["name"], body, dict, namespace="default")
+
+        await until(lambda: granted() - ASKED_BY_ADMISSION <= used(manager))
+
+        assert used(manager) == granted() - ASKED_BY_ADMISSION
+
+
+def _minimum(server: ApiServer, owner: dict[str, Any]) -> int | None:
+    found = group(server, owner)
+    return None if found is None else int(found["spec"]["minMember"])
