@@ -1,8 +1,11 @@
 """Gangs that pods form by annotations, without a PodGroup."""
 
+import itertools
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from volcano_py.api.types import Pod
 from volcano_py.cache.binds import Assumed, Refused
@@ -10,7 +13,7 @@ from volcano_py.cache.changes import Change
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.model.decisions import Bind, RecordEvent, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, TaskRef
-from volcano_py.testing import a_group, a_node, a_pod, a_queue, added, deleted, modified, quarantined
+from volcano_py.testing import a_cluster, a_group, a_node, a_pod, a_queue, added, deleted, modified, quarantined
 
 KEY = JobKey("default", "qj")
 NUMBER = "scheduling.k8s.io/group-pod-num"
@@ -312,3 +315,39 @@ def test_a_gang_has_the_highest_priority_of_its_pods(make_cluster: Any) -> None:
     cache = make_cluster(member("p1", priority=5), member("p2", priority=9), member("p3"))
 
     assert gang(cache).priority == 9
+
+
+POD_STATES = st.tuples(
+    st.sampled_from(["p1", "p2", "p3"]),
+    st.sampled_from(["gone", "pending", "ended"]),
+    st.sampled_from([None, "1", "2", "3", "x"]),
+    st.integers(0, 2),
+)
+
+
+@given(st.lists(POD_STATES, max_size=25))
+def test_whatever_happened_to_a_gang_it_is_what_its_pods_say_now(
+    history: list[tuple[str, str, str | None, int]],
+) -> None:
+    lived, now, uids = a_cluster(), {}, itertools.count()
+    for name, kind, number, priority in history:
+        before = now.pop(name, None)
+        if kind == "gone":
+            if before is not None:
+                deleted(lived, before)
+            continue
+        # A pod that has ended never comes back: another of its name has another uid.
+        if before is not None and before.status.phase == "Succeeded":
+            deleted(lived, before)
+            before = None
+        uid = before.metadata.uid if before is not None else f"{name}-{next(uids)}"
+        phase = "Succeeded" if kind == "ended" else "Pending"
+        node = "n1" if kind == "ended" else ""
+        now[name] = member(name, number, uid=uid, priority=priority, created=priority, phase=phase, node=node)
+        (modified if before is not None else added)(lived, now[name])
+
+    fresh = a_cluster(*now.values())
+
+    assert lived.store.job(KEY) == fresh.store.job(KEY)
+    assert why(lived).partition(": pod ")[0] == why(fresh).partition(": pod ")[0]
+    lived.validate()

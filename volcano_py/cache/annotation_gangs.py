@@ -13,12 +13,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from sys import intern
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from volcano_py.api.types import Pod
 from volcano_py.cache.fields import seconds
 from volcano_py.model.decisions import SetPodGroupStatus
 from volcano_py.model.objects import JobKey, JobRecord
+
+C = TypeVar("C")
 
 GROUP_POD_NUM: Final = "scheduling.k8s.io/group-pod-num"  # pod annotation: how many pods the gang has
 
@@ -32,17 +34,27 @@ _UID_PREFIX: Final = "annotations/"  # no object has such a uid
 class _Member(NamedTuple):
     gang: JobKey
     number: int
+    creation: float
+    priority: int
 
 
 class _Gang:
     """What the pods of one gang say."""
 
-    __slots__ = ("numbers", "record", "wrong")
+    __slots__ = ("creations", "numbers", "priorities", "record", "wrong")
 
     def __init__(self, record: JobRecord) -> None:
         self.record = record
         self.numbers: Counter[int] = Counter()  # number -> pods that say so
+        self.creations: Counter[float] = Counter()
+        self.priorities: Counter[int] = Counter()
         self.wrong: dict[str, tuple[str, str | None]] = {}  # uid -> name of the pod and what it says instead
+
+    def count(self, member: _Member, step: int) -> None:
+        """Add what a pod says, or take it away."""
+        _count(self.numbers, member.number, step)
+        _count(self.creations, member.creation, step)
+        _count(self.priorities, member.priority, step)
 
 
 def is_annotation_gang(uid: str) -> bool:
@@ -76,22 +88,18 @@ class AnnotationGangs:
         before = self._members.get(uid)
         if written is None and before is None and has_group and key not in self._gangs:
             return []
-        number = _read(written)
-        if before == (key, number) and (number > 0 or self._gangs[key].wrong[uid][1] == written):
+        creation, priority = seconds(pod.metadata.creation_timestamp), pod.spec.priority or 0
+        member = _Member(key, _read(written), creation, priority)
+        if before == member and (member.number > 0 or self._gangs[key].wrong[uid][1] == written):
             return []
         changed = self.leave(uid)
         gang = self._gangs.get(key)
-        creation, priority = seconds(pod.metadata.creation_timestamp), pod.spec.priority or 0
         if gang is None:
-            record = JobRecord(key, f"{_UID_PREFIX}{key}", self._default_queue, priority=priority, creation=creation)
-            gang = self._gangs[key] = _Gang(record)
-        self._members[uid] = _Member(key, number)
-        gang.numbers[number] += 1
-        if number <= 0:
+            gang = self._gangs[key] = _Gang(JobRecord(key, f"{_UID_PREFIX}{key}", self._default_queue))
+        self._members[uid] = member
+        gang.count(member, 1)
+        if member.number <= 0:
             gang.wrong[uid] = (intern(pod.metadata.name), written)
-        if creation < gang.record.creation or priority > gang.record.priority:
-            first, highest = min(creation, gang.record.creation), max(priority, gang.record.priority)
-            gang.record = replace(gang.record, creation=first, priority=highest)
         return [key, *(other for other in changed if other != key)]
 
     def leave(self, uid: str) -> list[JobKey]:
@@ -101,11 +109,9 @@ class AnnotationGangs:
             return []
         gang = self._gangs[member.gang]
         gang.wrong.pop(uid, None)
-        gang.numbers[member.number] -= 1
-        if not gang.numbers[member.number]:
-            del gang.numbers[member.number]
-            if not gang.numbers:
-                del self._gangs[member.gang]
+        gang.count(member, -1)
+        if not gang.numbers:
+            del self._gangs[member.gang]
         return [member.gang]
 
     def record(self, key: JobKey) -> JobRecord | None:
@@ -113,9 +119,11 @@ class AnnotationGangs:
         gang = self._gangs.get(key)
         if gang is None or self.problem(key):
             return None
-        minimum = max(gang.numbers)
-        if gang.record.min_available != minimum:
-            gang.record = replace(gang.record, min_available=minimum)
+        found = (max(gang.numbers), min(gang.creations), max(gang.priorities))
+        known = gang.record
+        if found != (known.min_available, known.creation, known.priority):
+            minimum, creation, priority = found
+            gang.record = replace(known, min_available=minimum, creation=creation, priority=priority)
         return gang.record
 
     def keep(self, status: SetPodGroupStatus) -> None:
@@ -150,6 +158,12 @@ class AnnotationGangs:
             return ""
         said = ", ".join(str(number) for number in sorted(gang.numbers))
         return f"; the pods of the gang differ in the annotation {GROUP_POD_NUM} ({said}): the largest number counts"
+
+
+def _count(counter: Counter[C], what: C, step: int) -> None:
+    counter[what] += step
+    if not counter[what]:
+        del counter[what]
 
 
 def _read(written: str | None) -> int:
