@@ -64,4 +64,5 @@ class CycleReport:
     queues: dict[str, QueueReport] = field(
         default_factory=dict
     )  # queues that have jobs, if a plugin divides among them
+    job_shares: dict[JobKey, float] = field(default_factory=dict)  # dominant shares above 0, if a plugin finds them
     failures: list[str] = field(default_factory=list)  # plugins that raised, and what it cost

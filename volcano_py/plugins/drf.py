@@ -32,6 +32,14 @@ class Drf(Plugin, JobOrder):
         """Return the dominant share of each job, shape (n_jobs,)."""
         return dominant_share(jobs.taken[self._rows], self._total)
 
+    def on_session_close(self, ssn: Session) -> None:
+        """Report the shares of the jobs that hold something."""
+        shares = dominant_share(ssn.jobs.taken[self._rows], self._total)
+        rows = ssn.jobs.present()
+        rows = rows[shares[rows] > 0]
+        for row, share in zip(rows.tolist(), shares[rows].tolist(), strict=True):
+            ssn.report.job_shares[ssn.jobs.record(row).key] = share
+
 
 def dominant_share(taken: Floats, total: Floats) -> Floats:
     """Return the largest part of a resource that somebody holds, from (n_shared, n) of (n_shared,); shape (n,)."""
