@@ -273,6 +273,7 @@ async def _daemon(running: Server) -> AsyncIterator[asyncio.subprocess.Process]:
             VC_SCHEDULER,
             f"--kubeconfig={running.kubeconfig}",
             f"--scheduler-conf={conf}",
+            "--leader-elect=false",
             f"--listen-address=127.0.0.1:{metrics}",
             f"--healthz-address=127.0.0.1:{health}",
             stdout=log,

@@ -18,6 +18,7 @@ from volcano_py.daemon.reporting import CycleReporter
 from volcano_py.effects.gate import BindGate
 from volcano_py.framework.memory import CycleReport
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.metrics.jobs import JobMetrics
 from volcano_py.metrics.queues import QueueMetrics
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.decisions import Bind
@@ -47,7 +48,12 @@ class Stage:
         self.hold: threading.Event | None = None
         metrics = StateMetrics(self.registry)
         reporter = CycleReporter(
-            CycleMetrics(self.registry), WaitingMetrics(self.registry), QueueMetrics(self.registry)
+            CycleMetrics(self.registry),
+            WaitingMetrics(self.registry),
+            QueueMetrics(self.registry),
+            JobMetrics(self.registry),
+            self.cache.store,
+            clock=self.clock,
         )
         policy = resolve(parse_conf("actions: allocate", "test.conf"))
         self.decider = Decider(policy, seed=0, clock=self.clock, cycle=self._cycle)

@@ -13,7 +13,7 @@ import pytest
 from tests.daemon.cluster import CONF, free_port, placed, put_job, put_node
 from tests.effects.waiting import until
 
-COMMAND = (sys.executable, "-m", "volcano_py.cli.vc_scheduler", "--log-format=json")
+COMMAND = (sys.executable, "-m", "volcano_py.cli.vc_scheduler", "--log-format=json", "--leader-elect=false")
 
 
 class Process:

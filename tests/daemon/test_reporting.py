@@ -5,8 +5,11 @@ from structlog.testing import capture_logs
 from volcano_py.daemon.reporting import CycleReporter, Timing
 from volcano_py.framework.memory import CycleReport, JobReport, QueueReport
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.metrics.jobs import JobMetrics
 from volcano_py.metrics.queues import QueueMetrics
 from volcano_py.model.objects import JobKey
+from volcano_py.runtime.clock import FakeClock
+from volcano_py.snapshot.store import ClusterStore
 
 TIMING = Timing("change", snapshot_s=0.001, total_s=0.05)
 
@@ -17,8 +20,25 @@ def registry() -> CollectorRegistry:
 
 
 @pytest.fixture
-def reporter(registry) -> CycleReporter:
-    return CycleReporter(CycleMetrics(registry), WaitingMetrics(registry), QueueMetrics(registry))
+def store() -> ClusterStore:
+    return ClusterStore()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def reporter(registry, store, clock) -> CycleReporter:
+    return CycleReporter(
+        CycleMetrics(registry),
+        WaitingMetrics(registry),
+        QueueMetrics(registry),
+        JobMetrics(registry),
+        store,
+        clock=clock,
+    )
 
 
 def told(reporter: CycleReporter, report: CycleReport) -> list[dict]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.controlplane.install import Installed
@@ -32,13 +33,19 @@ class Daemon:
     """One scheduler process, which may be killed and started again."""
 
     def __init__(
-        self, plane: ControlPlane, installed: Installed, conf: str = GANG_CONF, name: str = "vc-scheduler"
+        self,
+        plane: ControlPlane,
+        installed: Installed,
+        conf: str = GANG_CONF,
+        name: str = "vc-scheduler",
+        flags: Sequence[str] = ("--leader-elect=false",),
     ) -> None:
         self._plane = plane
         self._name = name
         folder = plane.processes.folder
         self._conf = folder / f"{name}.yaml"
         self._conf.write_text(conf)
+        self._flags = flags
         self._kubeconfig = plane.kubeconfig_for(installed.namespace, installed.service_account)
 
     def start(self) -> Daemon:
@@ -55,6 +62,7 @@ class Daemon:
                 f"--listen-address=127.0.0.1:{metrics}",
                 f"--healthz-address=127.0.0.1:{health}",
                 "--log-format=json",
+                *self._flags,
             ],
         )
         wait_until("the scheduler is ready", self.ready, 30.0)

@@ -330,6 +330,16 @@ async def test_a_lease_that_is_released_is_free_for_the_next(server, client, clo
     assert spec(server)["leaseTransitions"] == 1
 
 
+async def test_a_lease_that_was_written_meanwhile_is_released_all_the_same(server, client, clock):
+    elector = an_elector(client, clock)
+    await acquired(elector)
+    await client.patch(LEASES, OPTIONS.name, {"metadata": {"labels": {"x": "y"}}}, dict, namespace=NAMESPACE)
+
+    assert await elector.release()
+
+    assert spec(server)["holderIdentity"] == ""
+
+
 async def test_anothers_lease_is_not_released(server, client, clock):
     elector = an_elector(client, clock)
     await acquired(elector)

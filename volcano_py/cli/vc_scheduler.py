@@ -15,23 +15,26 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 import volcano_py
 from volcano_py.api import keys
 from volcano_py.cli.volcano_flags import add_volcano_flags, left_aside, parse_boolean, with_dashes
-from volcano_py.conf.loader import built_in_conf, load_conf
+from volcano_py.conf.reload import ConfFile, built_in
 from volcano_py.conf.schema import ConfError
+from volcano_py.daemon.configuration import Configuration
 from volcano_py.daemon.daemon import SchedulerDaemon
 from volcano_py.daemon.options import DEFAULT_HEALTH_ADDRESS, DEFAULT_METRICS_ADDRESS, DaemonOptions
-from volcano_py.kube.credentials import CredentialsError, load_credentials
+from volcano_py.kube.credentials import Credentials, CredentialsError, load_credentials
+from volcano_py.kube.lease import LeaseOptions
 from volcano_py.runtime.http import AddressInUse
 from volcano_py.runtime.logs import FORMATS, LEVELS, configure_logging
-from volcano_py.runtime.options import OptionError, parse_duration, parse_listen_address
+from volcano_py.runtime.options import OptionError, format_duration, parse_duration, parse_listen_address
 from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
 from volcano_py.runtime.supervisor import TaskFailed
-from volcano_py.scheduler import Policy, resolve
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
 
 _MISUSED: Final = 2  # as argparse exits
+_LOCK: Final = "leases"
+_LEASE: Final = LeaseOptions()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,41 +52,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A creation time per series is of no use and doubles the output.
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
     try:
-        policy = _policy(flags.scheduler_conf)
+        configuration = _configuration(flags.scheduler_conf)
     except ConfError as error:
         log.error("the configuration cannot be used", problem=str(error))
         return _MISUSED
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        code, forced = runner.run(_run(flags, policy))
-    if forced:
+        code, at_once = runner.run(_run(flags, configuration))
+    if at_once:
         sys.stderr.flush()
         os._exit(code)  # a cycle that is under way would keep the process until it ends
     return code
 
 
-async def _run(flags: argparse.Namespace, policy: Policy) -> tuple[int, bool]:
-    """Return the exit code, and whether the end was forced."""
+async def _run(flags: argparse.Namespace, configuration: Configuration) -> tuple[int, bool]:
+    """Return the exit code, and whether to end at once: forced to, or because the lease is lost."""
     shutdown = Shutdown()
     with shutdown_on_signals(shutdown):
         try:
             credentials = await load_credentials(server=flags.master or None, kubeconfig=flags.kubeconfig or None)
-            code = await SchedulerDaemon(credentials, policy, _options(flags), registry=_registry()).run(shutdown)
+            code = await _daemon(flags, credentials, configuration).run(shutdown)
         except (CredentialsError, AddressInUse, OSError) as error:
             log.error("the scheduler cannot start", problem=str(error))
             return _MISUSED, False
         except TaskFailed as error:
             log.error("the scheduler ends because a part of it failed", problem=str(error))
             return 1, False
-    return code, shutdown.force.is_set()
+    return code, code != 0
 
 
-def _policy(path: str) -> Policy:
-    conf = load_conf(Path(path)) if path else built_in_conf()
-    policy = resolve(conf)
-    for warning in (*conf.warnings, *policy.warnings):
-        log.warning("configuration", file=conf.file, problem=warning)
-    log.info("configuration", file=conf.file, actions=list(policy.action_names), missing=list(policy.missing))
-    return policy
+def _daemon(flags: argparse.Namespace, credentials: Credentials, configuration: Configuration) -> SchedulerDaemon:
+    return SchedulerDaemon(
+        credentials, configuration.policy, _options(flags), registry=_registry(), configuration=configuration
+    )
+
+
+def _configuration(path: str) -> Configuration:
+    return Configuration.of_file(ConfFile(Path(path))) if path else Configuration(built_in())
 
 
 def _options(flags: argparse.Namespace) -> DaemonOptions:
@@ -95,6 +99,17 @@ def _options(flags: argparse.Namespace) -> DaemonOptions:
         metrics_address=flags.listen_address if flags.enable_metrics else None,
         health_address=flags.healthz_address if flags.enable_healthz else None,
         freeze_garbage=True,
+        lease=_lease(flags) if flags.leader_elect else None,
+    )
+
+
+def _lease(flags: argparse.Namespace) -> LeaseOptions:
+    return LeaseOptions(
+        name=flags.leader_elect_resource_name,
+        namespace=flags.leader_elect_resource_namespace,
+        duration_s=flags.leader_elect_lease_duration,
+        renew_deadline_s=flags.leader_elect_renew_deadline,
+        retry_period_s=flags.leader_elect_retry_period,
     )
 
 
@@ -103,6 +118,13 @@ def _check(flags: argparse.Namespace) -> None:
     names = [name for text in flags.scheduler_name or () for name in text.split(",")]
     if len(set(names)) > 1:
         raise OptionError(f"--scheduler-name: one name is served, not {', '.join(names)}: run a scheduler for each")
+    if flags.leader_elect and (problem := _lease(flags).problem()):
+        raise OptionError(f"--leader-elect-*: {problem}")
+    if flags.leader_elect and flags.leader_elect_resource_lock != _LOCK:
+        raise OptionError(
+            f"--leader-elect-resource-lock={flags.leader_elect_resource_lock}: the election is over a Lease: "
+            f"write {_LOCK} or leave it out"
+        )
     if flags.disable_default_scheduler_config and not flags.scheduler_conf:
         raise OptionError(
             "--disable-default-scheduler-config: without the built-in configuration, --scheduler-conf is needed"
@@ -183,10 +205,36 @@ def scheduler_parser() -> argparse.ArgumentParser:
     )
     add("--enable-metrics", **switch, default=True, help="serve metrics (default: true)")
     add("--enable-healthz", **switch, default=True, help="serve /healthz and /readyz (default: true)")
+    _add_election(add, switch)
     add("--seed", type=int, default=0, help="chooses among nodes of equal score (default: %(default)s)")
     add("--log-level", choices=LEVELS, default="info", help="default: %(default)s")
     add("--log-format", choices=FORMATS, default="console", help="default: %(default)s")
     return parser
+
+
+def _add_election(add: Any, switch: dict[str, Any]) -> None:
+    add(
+        "--leader-elect",
+        **switch,
+        default=True,
+        help="schedule only while holding a lease, so that several replicas may run (default: true)",
+    )
+    durations = {
+        "--leader-elect-lease-duration": (_LEASE.duration_s, "how long others wait for a leader that is silent"),
+        "--leader-elect-renew-deadline": (_LEASE.renew_deadline_s, "how long the leader tries to renew the lease"),
+        "--leader-elect-retry-period": (_LEASE.retry_period_s, "time between two attempts"),
+    }
+    for name, (default, meaning) in durations.items():
+        text = f"{meaning} (default: {format_duration(default)})"
+        add(name, type=_flag(parse_duration), default=default, metavar="DURATION", help=text)
+    add("--leader-elect-resource-lock", default=_LOCK, help="kind of lock; there is only %(default)s")
+    add("--leader-elect-resource-name", default=_LEASE.name, metavar="NAME", help="of the lease (default: %(default)s)")
+    add(
+        "--leader-elect-resource-namespace",
+        default=_LEASE.namespace,
+        metavar="NAMESPACE",
+        help="of the lease (default: %(default)s)",
+    )
 
 
 def _period(text: str) -> float:

@@ -27,7 +27,6 @@ class VolcanoFlag(NamedTuple):
 
 _NO_SAMPLING: Final = "every node is looked at, whatever their number: leave it out"
 _ADAPTIVE: Final = "the number of requests under way follows the API server's answers: leave it out"
-_NO_ELECTION: Final = "there is no leader election yet, so it has no effect"
 _NO_DUMP: Final = (
     "there is no dump of the cache, and SIGUSR1 and SIGUSR2 end the process; read /metrics and the conditions"
 )
@@ -82,19 +81,11 @@ VOLCANO_FLAGS: Final = (
     ),
     VolcanoFlag("scheduler-sharding-name", "nodes are not divided among schedulers, so it has no effect"),
     VolcanoFlag(
-        "leader-elect",
-        "there is no leader election yet: run one replica, with the strategy Recreate, and --leader-elect=false",
+        "lock-object-namespace",
+        "the namespace of the lease is --leader-elect-resource-namespace: write that instead",
         refused=True,
-        boolean=True,
-        as_here="false",
+        as_here="volcano-system",
     ),
-    VolcanoFlag("leader-elect-lease-duration", _NO_ELECTION),
-    VolcanoFlag("leader-elect-renew-deadline", _NO_ELECTION),
-    VolcanoFlag("leader-elect-retry-period", _NO_ELECTION),
-    VolcanoFlag("leader-elect-resource-lock", _NO_ELECTION),
-    VolcanoFlag("leader-elect-resource-name", _NO_ELECTION),
-    VolcanoFlag("leader-elect-resource-namespace", _NO_ELECTION),
-    VolcanoFlag("lock-object-namespace", _NO_ELECTION),
     VolcanoFlag("feature-gates", "there are no feature gates; the configuration says what runs", as_here=""),
     VolcanoFlag("log-flush-frequency", "every log line is written at once"),
     VolcanoFlag("v", "verbosity has names here: use --log-level=debug for more, warning for less"),

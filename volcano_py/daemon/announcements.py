@@ -3,6 +3,7 @@
 from volcano_py.api import keys
 from volcano_py.cache.unreadable import Unreadable
 from volcano_py.effects.outcomes import GangOutcome
+from volcano_py.kube.lease import LeaseOptions
 from volcano_py.model.decisions import Bind, RecordEvent, SetPodCondition
 
 _NAMED = 3  # failed binds that a message names
@@ -25,6 +26,12 @@ def gang_failed(outcome: GangOutcome, uid: str) -> RecordEvent:
     more = f"; and {len(outcome.failed) - _NAMED} more" if len(outcome.failed) > _NAMED else ""
     text = f"{len(outcome.failed)} of {outcome.binds} binds failed, their pods are placed again: {named}{more}"
     return RecordEvent("PodGroup", *outcome.job, uid, keys.EVENT_WARNING, keys.EVENT_FAILED_SCHEDULING, text)
+
+
+def leading(lease: LeaseOptions, uid: str, identity: str) -> RecordEvent:
+    """Return the event of the lease that has a new leader, in client-go's words."""
+    text = f"{identity} became leader"
+    return RecordEvent("Lease", lease.namespace, lease.name, uid, keys.EVENT_NORMAL, "LeaderElection", text)
 
 
 def unreadable(entry: Unreadable) -> RecordEvent:

@@ -1,7 +1,10 @@
 """The scheduler process put together: what it is made of, how it starts, how it ends.
 
-start   listen for probes, open watches, wait for the first lists and the barrier, then run cycles
-end     on request: no further cycle, binds that have begun are completed, statuses flushed; on demand: at once
+start     listen for probes, open watches, wait for the first lists
+stand by  with a cache that is kept up to date, until the lease is ours; without an election not at all
+lead      let the writers begin, wait for the barrier, run cycles
+end       on request: no further cycle, binds that have begun are completed, statuses flushed, the lease given up;
+          on demand, and when the lease is lost: at once, and what was decided is dropped
 """
 
 import asyncio
@@ -9,20 +12,23 @@ import gc
 import random
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from prometheus_client import CollectorRegistry
 
 import volcano_py
 from volcano_py.cache.cluster import ClusterCache
-from volcano_py.daemon import announcements
+from volcano_py.cache.unreadable import Unreadable
+from volcano_py.daemon import announcements, debug
 from volcano_py.daemon.answers import BindAnswers
 from volcano_py.daemon.barrier import StartBarrier
+from volcano_py.daemon.configuration import Configuration, shown_policy
 from volcano_py.daemon.cycles import CycleLoop
 from volcano_py.daemon.decider import Cycle, Decider
 from volcano_py.daemon.dispatch import Dispatcher
 from volcano_py.daemon.intake import Intake
+from volcano_py.daemon.leadership import Leadership
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.queues import ensure_queues
 from volcano_py.daemon.recheck import recheck_overdue
@@ -36,8 +42,11 @@ from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.informer import SyncTimeout
+from volcano_py.metrics.conf import ConfMetrics
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
 from volcano_py.metrics.effects import BindMetrics, LaneMetrics, RequestMetrics
+from volcano_py.metrics.jobs import JobMetrics
+from volcano_py.metrics.leader import LeaderMetrics
 from volcano_py.metrics.queues import QueueMetrics
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.runtime.clock import Clock, RealClock
@@ -64,20 +73,36 @@ class SchedulerDaemon:
         *,
         clock: Clock | None = None,
         registry: CollectorRegistry | None = None,
+        configuration: Configuration | None = None,
         cycle: Cycle = run_cycle,
     ) -> None:
+        """Take what cycles run; ``configuration`` is where it came from and may come from anew."""
         self.options = options = options or DaemonOptions()
         self.registry = registry or CollectorRegistry()
         self.ready = asyncio.Event()
+        """Set when cycles have begun; with an election, when nothing but the lease is missing."""
+        self.leading = asyncio.Event()
         """Set when cycles have begun."""
         self._clock: Clock = clock or RealClock()
         self._rng = random.Random()  # for the spread of delays only; decisions have their seed
+        self._acts = False  # whether what writes has begun
         self._state_metrics = StateMetrics(self.registry)
+        agent, observer = f"volcano-py/{volcano_py.__version__}", RequestMetrics(self.registry).observe
+        self._leadership = Leadership(
+            credentials,
+            options.lease,
+            LeaderMetrics(self.registry),
+            clock=self._clock,
+            rng=self._rng,
+            user_agent=agent,
+            observer=observer,
+        )
         self.client = ApiClient(
             credentials,
             connections=options.binder.highest + _OTHER_CONNECTIONS,
-            user_agent=f"volcano-py/{volcano_py.__version__}",
-            observer=RequestMetrics(self.registry).observe,
+            user_agent=agent,
+            observer=observer,
+            obstacle=self._leadership.obstacle,
         )
         self.cache = ClusterCache(
             scheduler_names=(options.scheduler_name,), default_queue=options.default_queue, clock=self._clock
@@ -87,14 +112,25 @@ class SchedulerDaemon:
         )
         self._barrier = StartBarrier(self.client, self.cache, clock=self._clock, patience_s=options.barrier_patience_s)
         self._gate = BindGate(options.bind_capacity)
+        self._configuration = configuration
+        self._conf_metrics = ConfMetrics(self.registry)
         self._decider = Decider(policy, seed=options.seed, clock=self._clock, cycle=cycle)
+        self._job_metrics = JobMetrics(self.registry)
+        self._reporter = CycleReporter(
+            CycleMetrics(self.registry),
+            WaitingMetrics(self.registry),
+            QueueMetrics(self.registry),
+            self._job_metrics,
+            self.cache.store,
+            clock=self._clock,
+        )
         self._build_effects()
         self.cycles = CycleLoop(
             self.cache,
             self._decider,
             self._dispatcher.deliver,
             self._gate,
-            CycleReporter(CycleMetrics(self.registry), WaitingMetrics(self.registry), QueueMetrics(self.registry)),
+            self._reporter,
             self._state_metrics,
             clock=self._clock,
             rng=self._rng,
@@ -117,7 +153,7 @@ class SchedulerDaemon:
             hold=lambda: self.binder.busy,
             options=options.events,
         )
-        self.cache.on_unreadable(lambda entry: self.events.record(announcements.unreadable(entry)))
+        self.cache.on_unreadable(self._tell_unreadable)
         self._conditions = PodConditionWriter(
             client,
             lanes,
@@ -141,13 +177,21 @@ class SchedulerDaemon:
         answers = BindAnswers(self.cache, self._gate, self._conditions, self.events, binds, clock=clock)
         self.binder = Binder(client, answers, binds, clock=clock, rng=rng, options=options.binder)
         self._dispatcher = Dispatcher(
-            self.cache, self._gate, self.binder, self._groups, self._conditions, self.events, binds, clock=clock
+            self.cache,
+            self._gate,
+            self.binder,
+            self._groups,
+            self._conditions,
+            self.events,
+            binds,
+            self._job_metrics,
+            clock=clock,
         )
 
     # Life
 
     async def run(self, shutdown: Shutdown) -> int:
-        """Schedule until asked to end; return the exit code: 0 after an orderly end, 1 after a forced one.
+        """Schedule until asked to end; return the exit code: 0 after an orderly end, 1 if forced or the lease is lost.
 
         Raises AddressInUse before anything has begun, and TaskFailed if a part of the process dies of a bug.
         """
@@ -156,13 +200,16 @@ class SchedulerDaemon:
             for server in self._operator_servers():
                 await stack.enter_async_context(server)
             await stack.enter_async_context(self.client)
-            supervisor = await stack.enter_async_context(Supervisor())
-            self._start(supervisor)
-            await shutdown.graceful.wait()
-            return await self._end(shutdown)
+            await stack.enter_async_context(self._leadership)
+            async with Supervisor() as supervisor:
+                self._start(supervisor)
+                code = await self._run_until_the_end(shutdown)
+            if code == 0 and not self.binder.busy:
+                await self._leadership.give_up()  # not before the last request of ours has ended
+            return code
 
     def not_ready(self) -> list[str]:
-        """Return what the start still waits for; empty when cycles have begun."""
+        """Return what the start still waits for; empty when cycles have begun, or could if this process led."""
         if self.ready.is_set():
             return []
         waiting = self._intake.informers.not_ready()
@@ -181,6 +228,7 @@ class SchedulerDaemon:
     def _operator_servers(self) -> Iterator[OperatorServer]:
         metrics, health = self.options.metrics_address, self.options.health_address
         flags = {metrics: "--listen-address", health: "--healthz-address"}
+        pages = debug.routes(self._shown_conf, lambda: self._reporter.last, self._leadership.obstacle)
         for address, flag in flags.items():
             if address is not None:
                 yield OperatorServer(
@@ -189,11 +237,35 @@ class SchedulerDaemon:
                     not_healthy=self.not_healthy,
                     not_ready=self.not_ready,
                     registry=self.registry if address == metrics else None,
+                    routes=pages,
                 )
 
     def _start(self, supervisor: Supervisor) -> None:
-        clock, options = self._clock, self.options
         self._intake.informers.start(supervisor)
+        if self._configuration is not None:
+            watch = self._configuration.watch(
+                self._take_policy, self._conf_metrics, clock=self._clock, every_s=self.options.conf_poll_s
+            )
+            supervisor.start("configuration", watch)
+        supervisor.start("cycles", self._schedule(supervisor))
+
+    def _shown_conf(self) -> dict[str, Any]:
+        if self._configuration is not None:
+            return self._configuration.shown()
+        return shown_policy(self._decider.policy)
+
+    def _take_policy(self, policy: Policy) -> None:
+        self._decider.policy = policy
+        self.cycles.wake("configuration")
+
+    def _tell_unreadable(self, entry: Unreadable) -> None:
+        if self._acts:  # else at the takeover
+            self.events.record(announcements.unreadable(entry))
+
+    def _act(self, supervisor: Supervisor) -> None:
+        """Let everything begin that writes."""
+        clock, options = self._clock, self.options
+        self._acts = True
         queues = ensure_queues(
             self.client,
             options.default_queue,
@@ -208,9 +280,11 @@ class SchedulerDaemon:
             self.client, self.cache, self.binder, self._state_metrics, clock=clock, every_s=options.recheck_every_s
         )
         supervisor.start("overdue binds", recheck)
-        supervisor.start("cycles", self._schedule())
+        self._leadership.announce(self.events)
+        for entry in self.cache.unreadable():
+            self._tell_unreadable(entry)
 
-    async def _schedule(self) -> None:
+    async def _schedule(self, supervisor: Supervisor) -> None:
         log.info("scheduler starts", server=self.client.server, version=volcano_py.__version__)
         while True:
             try:
@@ -218,18 +292,42 @@ class SchedulerDaemon:
                 break
             except SyncTimeout as problem:
                 log.warning("still waiting for the first lists", problem=str(problem))
-        await self._barrier.passed()
         if self.options.freeze_garbage:
             gc.collect()
             gc.freeze()
+        if self._leadership.contested:
+            self.ready.set()
+        await self._leadership.won(supervisor)
+        self._act(supervisor)
+        await self._barrier.passed()
         self.ready.set()
+        self.leading.set()
         if absent := self._intake.absent():
             log.warning("the API server does not serve these; gangs need them: apply manifests/crds", missing=absent)
         log.info("scheduler is ready", nodes=len(self.cache.store.nodes), bound_pods=self.cache.bound_pods())
         await self.cycles.run()
 
-    async def _end(self, shutdown: Shutdown) -> int:
+    async def _run_until_the_end(self, shutdown: Shutdown) -> int:
+        """Wait for a request to end, or for the loss of the lease."""
+        asked = asyncio.create_task(shutdown.graceful.wait(), name="asked to end")
+        lost = asyncio.create_task(self._leadership.lost.wait(), name="lease lost")
+        try:
+            await asyncio.wait([asked, lost], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (asked, lost):
+                task.cancel()
+            await asyncio.gather(asked, lost, return_exceptions=True)
         self.cycles.stop()
+        if shutdown.graceful.is_set():
+            return await self._end(shutdown)
+        log.error(
+            "the lease is lost: the scheduler ends, and decisions that were not sent are dropped",
+            why=self._leadership.why_lost,
+            dropped=self.binder.queued,
+        )
+        return 1
+
+    async def _end(self, shutdown: Shutdown) -> int:
         finishing = asyncio.create_task(self._finish(), name="finish")
         forced = asyncio.create_task(shutdown.force.wait(), name="force")
         try:

@@ -20,7 +20,8 @@ class Decider:
     """Runs cycles one after another in one thread, so that watches and binds go on meanwhile."""
 
     def __init__(self, policy: Policy, *, seed: int, clock: Clock, cycle: Cycle = run_cycle) -> None:
-        self._policy = policy
+        self.policy = policy
+        """What the next cycle runs; one that is under way keeps what it began with."""
         self._seed = seed
         self._clock = clock
         self._cycle = cycle
@@ -40,7 +41,7 @@ class Decider:
         clock = CycleClock(now=self._clock.now().timestamp(), stopwatch=time.perf_counter)
         loop = asyncio.get_running_loop()
         self._memory, report = await loop.run_in_executor(
-            self._thread, self._cycle, snapshot, self._policy, clock, self._seed, self._memory, emit
+            self._thread, self._cycle, snapshot, self.policy, clock, self._seed, self._memory, emit
         )
         return report
 

@@ -11,7 +11,9 @@ from volcano_py.effects.events import EventRecorder
 from volcano_py.effects.gate import BindGate
 from volcano_py.effects.podgroups import PodGroupStatusWriter
 from volcano_py.metrics.effects import BindMetrics
+from volcano_py.metrics.jobs import JobMetrics
 from volcano_py.model.decisions import Bind, Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
+from volcano_py.model.objects import JobKey, JobRecord
 from volcano_py.runtime.clock import Clock
 
 log = structlog.get_logger()
@@ -29,6 +31,7 @@ class Dispatcher:
         conditions: PodConditionWriter,
         events: EventRecorder,
         metrics: BindMetrics,
+        jobs: JobMetrics,
         *,
         clock: Clock,
     ) -> None:
@@ -39,6 +42,7 @@ class Dispatcher:
         self._conditions = conditions
         self._events = events
         self._metrics = metrics
+        self._jobs = jobs
         self._clock = clock
 
     def deliver(self, batch: tuple[Decision, ...], decided_at: SnapshotToken) -> bool:
@@ -58,6 +62,7 @@ class Dispatcher:
     def _bind(self, binds: tuple[Bind, ...], decided_at: SnapshotToken) -> bool:
         now = self._clock.now().timestamp()
         accepted: list[Bind] = []
+        placed: dict[JobKey, JobRecord] = {}
         for answer in self._cache.assume(binds, decided_at):
             bind = answer.bind
             if isinstance(answer, Refused):
@@ -70,5 +75,8 @@ class Dispatcher:
             place, job = self._cache.store.task(bind.task.uid), self._cache.store.job(bind.job)
             if place is not None and job is not None:
                 self._metrics.assumed(now - place.record.creation, now - job.creation)
+                placed[job.key] = job
         self._binder.submit(accepted)
+        for key, job in placed.items():
+            self._jobs.placed(key, job.queue, job.creation, now)
         return len(accepted) == len(binds)

@@ -8,6 +8,7 @@ from volcano_py.effects import conditions, events, podgroups
 from volcano_py.effects.binder import BinderOptions
 from volcano_py.effects.gate import DEFAULT_CAPACITY
 from volcano_py.effects.lane import LaneOptions
+from volcano_py.kube.lease import LeaseOptions
 from volcano_py.kube.reflector import ReflectorOptions
 from volcano_py.runtime.options import ListenAddress
 
@@ -35,6 +36,10 @@ class DaemonOptions:
     flush_patience_s: float = 2.0
     """How long statuses and events may then take."""
     recheck_every_s: float = 1.0
+    lease: LeaseOptions | None = None
+    """The lease by which schedulers agree on who acts; None: this one acts always."""
+    conf_poll_s: float = 0.5
+    """How often the configuration file is looked at; a change is taken at the second look that finds it the same."""
     freeze_garbage: bool = False
     """Take everything that is there after the start out of the garbage collector's rounds; for a process of its own."""
     bind_capacity: int = DEFAULT_CAPACITY

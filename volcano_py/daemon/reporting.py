@@ -4,13 +4,21 @@ from typing import Final, NamedTuple
 
 import structlog
 
+from volcano_py.daemon.debug import LastCycle
 from volcano_py.framework.memory import CycleReport
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.metrics.jobs import JobMetrics
 from volcano_py.metrics.queues import QueueMetrics
+from volcano_py.model.objects import JobKey
+from volcano_py.runtime.clock import Clock
+from volcano_py.snapshot.store import ClusterStore
 
 log = structlog.get_logger()
 
 _STAGES_OF_OURS: Final = frozenset({"open", "close"})  # every other duration of a report is that of an action
+
+
+_SWEEP_S: Final = 10.0  # how often series of jobs that are gone are removed
 
 
 class Timing(NamedTuple):
@@ -24,10 +32,26 @@ class Timing(NamedTuple):
 class CycleReporter:
     """Tells operators what cycles did."""
 
-    def __init__(self, cycles: CycleMetrics, waiting: WaitingMetrics, queues: QueueMetrics) -> None:
+    def __init__(
+        self,
+        cycles: CycleMetrics,
+        waiting: WaitingMetrics,
+        queues: QueueMetrics,
+        jobs: JobMetrics,
+        store: ClusterStore,
+        *,
+        clock: Clock,
+    ) -> None:
+        """Take the metrics, and the store that knows which jobs still exist."""
         self._cycles = cycles
         self._waiting = waiting
         self._queues = queues
+        self._jobs = jobs
+        self._store = store
+        self._clock = clock
+        self._swept_at = clock.monotonic()
+        self.last: LastCycle | None = None
+        """The cycle that ended last."""
         self._failures: tuple[str, ...] = ()
 
     def failed(self) -> None:
@@ -36,6 +60,7 @@ class CycleReporter:
 
     def ended(self, report: CycleReport, timing: Timing) -> None:
         """Turn a report into metrics, and into one line if the cycle did something."""
+        self.last = LastCycle(self._clock.now(), report)
         self._measure(report, timing)
         lacking: dict[str, int] = {}
         jobs = 0
@@ -45,6 +70,7 @@ class CycleReporter:
                 lacking[key.name] = lacking.get(key.name, 0) + job.min_available - job.ready
         self._waiting.update(lacking, jobs)
         self._show_queues(report)
+        self._show_jobs(report)
         self._tell_failures(report)
         did_something = report.tasks_placed or report.jobs_enqueued
         (log.info if did_something else log.debug)(
@@ -69,6 +95,13 @@ class CycleReporter:
                 "inqueue": queue.inqueue,
             }
             self._queues.show(name, queue.share, queue.weight, queue.overused, amounts)
+
+    def _show_jobs(self, report: CycleReport) -> None:
+        self._jobs.shares(report.job_shares)
+        now = self._clock.monotonic()
+        if now - self._swept_at >= _SWEEP_S:
+            self._swept_at = now
+            self._jobs.keep(lambda name: self._store.job(JobKey(*name)) is not None)
 
     def _measure(self, report: CycleReport, timing: Timing) -> None:
         cycles = self._cycles

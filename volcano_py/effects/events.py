@@ -29,6 +29,7 @@ _LONGEST_NAME: Final = 230  # of 253, so that a number fits behind it
 _API_VERSIONS: Final[Mapping[str, str]] = {
     "PodGroup": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
     "Queue": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
+    "Lease": "coordination.k8s.io/v1",
 }
 _CLUSTER_NAMESPACE: Final = "default"  # where events about objects without a namespace are kept
 

@@ -1,6 +1,6 @@
 """Typed requests to the API server: get, list, create, replace, patch, delete, watch."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from enum import Enum
 from typing import Any, TypeVar
@@ -44,8 +44,11 @@ class ApiClient:
         user_agent: str = "volcano-py",
         compress: bool = False,
         observer: RequestObserver | None = None,
+        obstacle: Callable[[], str] | None = None,
     ) -> None:
+        """Take how to reach the server; ``obstacle`` says why writes must not be sent at present, "" if they may."""
         self._timeout_s = timeout_s
+        self._obstacle = obstacle
         self._transport = Transport(
             credentials, connections=connections, user_agent=user_agent, compress=compress, observer=observer
         )
@@ -181,6 +184,8 @@ class ApiClient:
         return self._transport.stream(call, open_s=open_s or self._timeout_s, lasts_s=lasts_s, stall_s=stall_s)
 
     async def _send(self, call: Call, timeout_s: float | None) -> bytes:
+        if self._obstacle is not None and call.method != "GET" and (why := self._obstacle()):
+            raise errors.ConnectionFailed(call.verb, call.path, f"not sent: {why}")
         return await self._transport.send(call, timeout_s or self._timeout_s)
 
     async def _typed(self, call: Call, into: type[T], timeout_s: float | None) -> T:

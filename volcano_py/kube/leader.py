@@ -129,10 +129,15 @@ class LeaderElector:
         self._ended = True
         if self._lease is None or self._seen.holder != self.identity:
             return False
-        now = micro_time(self._clock.now())
-        record = LeaseRecord("", 1, now, now, self._seen.transitions)
+        timeout_s = self._options.renew_deadline_s / 2
         try:
-            await self._write(record, self._options.renew_deadline_s / 2)
+            try:
+                await self._write(self._free(), timeout_s)
+            except errors.Conflict:  # a renewal that was broken off may have taken effect
+                self._observe(await self._read(timeout_s), self._clock.monotonic())
+                if self._seen.holder != self.identity:
+                    return False
+                await self._write(self._free(), timeout_s)
         except errors.ApiError as error:
             log.warning("the lease could not be released; others wait until it runs out", error=str(error))
             return False
@@ -157,13 +162,7 @@ class LeaderElector:
             except errors.ApiError as error:
                 log.debug("lease not renewed at once; it is read again", error=str(error))
         try:
-            lease = await self._client.get(
-                LEASES,
-                self._options.name,
-                dict[str, Any],
-                namespace=self._options.namespace,
-                timeout_s=self._time_left(deadline),
-            )
+            lease = await self._read(self._time_left(deadline))
         except errors.NotFound:
             return await self._create(deadline)
         self._observe(lease, self._clock.monotonic())
@@ -203,6 +202,11 @@ class LeaderElector:
         self._kept(made, sent_at)
         return _Outcome.HELD
 
+    async def _read(self, timeout_s: float) -> dict[str, Any]:
+        return await self._client.get(
+            LEASES, self._options.name, dict[str, Any], namespace=self._options.namespace, timeout_s=timeout_s
+        )
+
     async def _write(self, record: LeaseRecord, timeout_s: float) -> dict[str, Any]:
         """Write the record into the lease that was read last; what else its spec has stays."""
         assert self._lease is not None
@@ -239,6 +243,10 @@ class LeaderElector:
     def _mine(self, transitions: int) -> LeaseRecord:
         now = micro_time(self._clock.now())
         return LeaseRecord(self.identity, self._options.seconds, now, now, transitions)
+
+    def _free(self) -> LeaseRecord:
+        now = micro_time(self._clock.now())
+        return LeaseRecord("", 1, now, now, self._seen.transitions)
 
     def _time_left(self, deadline: float) -> float:
         """Return the timeout of a request; half the renew deadline, so that one lost answer does not cost the lease."""

@@ -1,0 +1,114 @@
+"""The configuration in force, and its replacement when the file changes: at the next cycle, or not at all.
+
+A file that cannot be used is said with file, line and key, counted, and shown until it is mended; the last good one
+stays in force. Nothing of a former configuration is kept: an argument that is removed goes back to its default.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import structlog
+
+from volcano_py.conf.reload import ConfFile, LoadedConf
+from volcano_py.conf.schema import ConfError
+from volcano_py.metrics.conf import ConfMetrics
+from volcano_py.runtime.clock import Clock
+from volcano_py.scheduler import Policy, resolve
+
+log = structlog.get_logger()
+
+
+def shown_policy(policy: Policy, warnings: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what `/debug/conf` says of a policy."""
+    return {
+        "actions": list(policy.action_names),
+        "missing": list(policy.missing),
+        "warnings": [*warnings, *policy.warnings],
+    }
+
+
+class Configuration:
+    """A loaded configuration with its policy, and the file it may be replaced from.
+
+    Raises ConfError if a name in it is nobody's.
+    """
+
+    def __init__(self, loaded: LoadedConf, file: ConfFile | None = None) -> None:
+        self._file = file
+        self._loaded = loaded
+        self.policy = resolve(loaded.conf)
+        """What cycles run."""
+        self._since = ""
+        self._error: dict[str, str] | None = None
+        self._tell()
+
+    @classmethod
+    def of_file(cls, file: ConfFile) -> "Configuration":
+        """Load a file that is watched from then on; raises ConfError if it cannot be used."""
+        return cls(file.load(), file)
+
+    async def watch(
+        self, on_change: Callable[[Policy], None], metrics: ConfMetrics, *, clock: Clock, every_s: float
+    ) -> None:
+        """Look at the file again and again, and hand a new policy on."""
+        self._since = clock.now().isoformat(timespec="seconds")
+        self._show(metrics)
+        while self._file is not None:
+            await clock.sleep(every_s)
+            # A file system that hangs must not hold up the event loop.
+            if await asyncio.to_thread(self._file.changed) and await self._replace(self._file, metrics, clock):
+                on_change(self.policy)
+
+    def shown(self) -> dict[str, Any]:
+        """Return what `/debug/conf` answers."""
+        conf = self._loaded.conf
+        return {
+            "file": conf.file,
+            "hash": self._loaded.hash,
+            "since": self._since,
+            **shown_policy(self.policy, conf.warnings),
+            "lastError": self._error,
+            "text": self._loaded.text,
+        }
+
+    async def _replace(self, file: ConfFile, metrics: ConfMetrics, clock: Clock) -> bool:
+        """Read the file; say whether there is a new policy."""
+        now = clock.now().isoformat(timespec="seconds")
+        try:
+            loaded = await asyncio.to_thread(file.load)
+            policy = resolve(loaded.conf)
+        except ConfError as error:
+            metrics.refused()
+            self._error = {"time": now, "problem": str(error)}
+            log.error(
+                "the changed configuration cannot be used; the last good one stays in force",
+                problem=str(error),
+                in_force=self._loaded.hash,
+            )
+            return False
+        self._error = None
+        if loaded.text == self._loaded.text:
+            metrics.unchanged()
+            log.info("the configuration file is again what is in force", file=loaded.conf.file, hash=loaded.hash)
+            return False
+        self._loaded, self.policy, self._since = loaded, policy, now
+        metrics.applied()
+        self._show(metrics)
+        self._tell()
+        return True
+
+    def _show(self, metrics: ConfMetrics) -> None:
+        metrics.in_force(self._loaded.conf.file, self._loaded.hash, len(self.policy.missing))
+
+    def _tell(self) -> None:
+        conf, policy = self._loaded.conf, self.policy
+        for warning in (*conf.warnings, *policy.warnings):
+            log.warning("configuration", file=conf.file, problem=warning)
+        log.info(
+            "configuration",
+            file=conf.file,
+            hash=self._loaded.hash,
+            actions=list(policy.action_names),
+            missing=list(policy.missing),
+        )

@@ -1,0 +1,72 @@
+"""Jobs under Volcano's names: their share of the cluster, and when their tasks were placed."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from prometheus_client import CollectorRegistry, Gauge
+
+_LABELS = ["job_name", "queue", "job_namespace"]
+
+Name = tuple[str, str]
+"""Namespace and name of a PodGroup."""
+N = TypeVar("N", bound=tuple[str, str])
+
+
+class JobMetrics:
+    """Series by job; those of jobs that are gone are removed by :meth:`keep`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._share = Gauge("volcano_job_share", "Dominant share.", ["job_ns", "job_id"], registry=registry)
+        self._duration = Gauge(
+            "volcano_e2e_job_scheduling_duration",
+            "Milliseconds from the creation of a PodGroup to the placing of its last task.",
+            _LABELS,
+            registry=registry,
+        )
+        self._start = Gauge(
+            "volcano_e2e_job_scheduling_start_time",
+            "When the PodGroup was created, in Unix seconds.",
+            _LABELS,
+            registry=registry,
+        )
+        self._last = Gauge(
+            "volcano_e2e_job_scheduling_last_time",
+            "When its last task was placed, in Unix seconds.",
+            _LABELS,
+            registry=registry,
+        )
+        self._shares: dict[Name, float] = {}
+        self._queues: dict[Name, str] = {}  # of jobs that have times
+
+    def shares(self, shares: Mapping[N, float]) -> None:
+        """Show the shares of jobs; one that is not named holds nothing."""
+        for name in [name for name, share in self._shares.items() if share and name not in shares]:
+            self._share.labels(*name).set(0)
+            self._shares[name] = 0.0
+        for name, share in shares.items():
+            if self._shares.get(name) != share:
+                self._share.labels(*name).set(share)
+                self._shares[name] = share
+
+    def placed(self, name: Name, queue: str, created: float, now: float) -> None:
+        """Note that tasks of a job were placed now; both times in Unix seconds."""
+        if self._queues.get(name, queue) != queue:
+            self._forget_times(name)
+        self._queues[name] = queue
+        labels = (name[1], queue, name[0])
+        self._duration.labels(*labels).set((now - created) * 1000)
+        self._start.labels(*labels).set(created)
+        self._last.labels(*labels).set(now)
+
+    def keep(self, exists: Callable[[Name], bool]) -> None:
+        """Forget the jobs that do not exist any more."""
+        for name in [name for name in self._shares if not exists(name)]:
+            self._share.remove(*name)
+            del self._shares[name]
+        for name in [name for name in self._queues if not exists(name)]:
+            self._forget_times(name)
+
+    def _forget_times(self, name: Name) -> None:
+        labels = (name[1], self._queues.pop(name), name[0])
+        for gauge in (self._duration, self._start, self._last):
+            gauge.remove(*labels)
