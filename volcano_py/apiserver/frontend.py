@@ -82,7 +82,7 @@ class Frontend:
             target,
             query,
             body,
-            request.content_type if body else "",
+            request.content_type if body and "Content-Type" in headers else "",
             headers.get("Accept", ""),
             headers.get("User-Agent", ""),
         )

@@ -11,6 +11,7 @@ import yaml
 from volcano_py.apiserver.apply.server_side import Applier
 from volcano_py.apiserver.objects import Obj, decode
 from volcano_py.apiserver.patches import json_patch, merge_patch
+from volcano_py.apiserver.protobuf.decoding import MEDIA_TYPE, ProtobufError, decode_object
 from volcano_py.apiserver.registry import PatchFunction
 from volcano_py.apiserver.routing import Target
 from volcano_py.apiserver.status import bad_request, invalid, required, unsupported_media_type
@@ -38,20 +39,25 @@ class Call:
 
 def object_of(call: Call) -> Obj:
     """The object in the body; 400 when there is none, 415 when it is no JSON."""
-    if call.content_type not in (JSON, ""):
-        raise unsupported_media_type((JSON,))
     kind = call.target.resource.kind
     what = f"the object provided is unrecognized (must be of type {kind})"
-    body = decoded(call.body, what)
+    body = body_of(call, what)
     if not isinstance(body, dict):
         raise bad_request(f"{what}: it is no JSON object")
     return body
 
 
-def decoded(body: bytes, what: str) -> object:
-    """A JSON value; 400 that says what could not be read."""
+def body_of(call: Call, what: str) -> object:
+    """The body, JSON or (of the kinds it is known for) protobuf; 400 that says what could not be read, or 415."""
+    if call.content_type == MEDIA_TYPE:
+        try:
+            return decode_object(call.body)
+        except ProtobufError as error:
+            raise bad_request(f"{what}: {error}") from error
+    if call.content_type not in (JSON, ""):
+        raise unsupported_media_type((JSON,))
     try:
-        return decode(body)
+        return decode(call.body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise bad_request(f"{what}: couldn't get version/kind; json parse error: {error}") from error
 

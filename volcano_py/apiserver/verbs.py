@@ -13,7 +13,7 @@ from volcano_py.apiserver.objects import Obj, encode
 from volcano_py.apiserver.options import ApiServerOptions
 from volcano_py.apiserver.paging import ListOptions, Page, check_options, list_page, parse_version
 from volcano_py.apiserver.registry import Draft, Registry
-from volcano_py.apiserver.requests import APPLY_PATCH, Call, applied, decoded, object_of, patch_function
+from volcano_py.apiserver.requests import APPLY_PATCH, Call, applied, body_of, object_of, patch_function
 from volcano_py.apiserver.resources import ServedVersion
 from volcano_py.apiserver.routing import Target
 from volcano_py.apiserver.selectors import both, field_matcher, label_matcher
@@ -22,7 +22,6 @@ from volcano_py.apiserver.status import (
     bad_request,
     details_of,
     success,
-    unsupported_media_type,
 )
 from volcano_py.apiserver.store import Event, Stored
 from volcano_py.apiserver.tables.forms import Form, form_for
@@ -225,9 +224,7 @@ def _prefix(target: Target) -> str:
 def _delete_options(call: Call) -> DeleteOptions:
     body: object = {}
     if call.body:
-        if call.content_type not in (_JSON, ""):
-            raise unsupported_media_type((_JSON,))
-        body = decoded(call.body, "DeleteOptions")
+        body = body_of(call, "DeleteOptions")
     if not isinstance(body, dict):
         raise bad_request("DeleteOptions: it must be an object")
     return parse_options(body, dict(call.query))

@@ -57,7 +57,7 @@ class CustomStrategy(Strategy):
     def _shape(self, obj: Obj, rules: VersionRules, context: WriteContext) -> None:
         pruned = schemas.prune(obj, rules.schema)
         if pruned and context.strict_fields:
-            raise bad_request(f"strict decoding error: {', '.join(f'unknown field {path!r}' for path in pruned)}")
+            raise bad_request("strict decoding error: " + ", ".join(f'unknown field "{path}"' for path in pruned))
         context.warnings.extend(f'unknown field "{path}"' for path in pruned)
         schemas.apply_defaults(obj, rules.schema)
 
