@@ -218,3 +218,57 @@ async def test_drained_says_whether_all_work_is_done_in_time() -> None:
         time_passes.cancel()
 
     assert (early, late) == (False, True)
+
+
+async def test_a_turn_asked_for_later_comes_once_and_not_before() -> None:
+    clock, turns = FakeClock(), []
+
+    async def reconcile(key: str) -> None:
+        turns.append(key)
+
+    async with a_queue(reconcile, clock) as queue:
+        for _ in range(3):
+            queue.add_later("a", 1.0)
+        await settle()
+        before = list(turns)
+        clock.advance(1.1)
+        await settle()
+
+    assert (before, turns) == ([], ["a"])
+
+
+async def test_who_asks_for_a_turn_at_once_need_not_wait_for_the_later_one() -> None:
+    clock, turns = FakeClock(), []
+
+    async def reconcile(key: str) -> None:
+        turns.append(key)
+
+    async with a_queue(reconcile, clock) as queue:
+        queue.add_later("a", 1.0)
+        queue.add("a")
+        await settle()
+        at_once = list(turns)
+        clock.advance(2)
+        await settle()
+
+    assert (at_once, turns) == (["a"], ["a"])
+
+
+async def test_a_turn_that_takes_too_long_is_ended_and_tried_again() -> None:
+    ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    told: list[str] = []
+
+    async def reconcile(key: str) -> None:
+        await asyncio.Event().wait()
+
+    def observe(_: str, result: str) -> None:
+        told.append(result)
+        ended.set_result(None)
+
+    async with a_queue(reconcile, turn_timeout_s=0.01, more={"observe": observe}) as queue:
+        queue.add("a")
+        async with asyncio.timeout(5):
+            await ended
+        backlog = queue.backlog
+
+    assert (told, backlog) == (["retried"], 1)
