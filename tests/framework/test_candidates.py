@@ -146,7 +146,6 @@ def test_a_closed_node_says_so_before_anything_else() -> None:
     assert "closed" in candidates(world, shape, Predicates()).rejection().message
 
 
-@pytest.mark.xfail(strict=True, reason="session.NODE_CLOSED gives one reason for every closed node")
 def test_a_node_that_is_being_deleted_is_not_said_to_hold_an_unreadable_pod() -> None:
     shape = a_shape(cpu=1)
     world = World(nodes=(a_node("n0", closed="the node is being deleted"),), tasks=(a_task("p", shape),))

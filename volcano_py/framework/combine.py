@@ -27,6 +27,8 @@ class Point:
         """Ask; whatever goes wrong inside the plugin comes out as PluginFailed."""
         try:
             return self.ask(*args)
+        except PluginFailed:
+            raise
         except Exception as error:  # a plugin may raise anything, and must not take the cycle with it
             raise PluginFailed(self.plugin.name, self.method, f"{type(error).__name__}: {error}") from error
 
@@ -50,15 +52,37 @@ Points = Sequence[Point]
 Tiers = Sequence[Points]
 
 
-def sort_keys(points: Points, n: int, view: Any) -> list[Floats]:
-    """First difference decides: return the keys of all plugins, most important first."""
-    return [point.finite(n, view) for point in points]
+def _raise(failure: PluginFailed) -> None:
+    raise failure
 
 
-def first_difference(points: Points, left: Any, right: Any) -> float:
-    """First non-zero comparison decides; 0 if nobody has an opinion."""
+Ignore = Callable[[PluginFailed], None]
+"""Told of a failed answer that the rule then goes on without; by default it is raised."""
+
+
+def sort_keys(points: Points, n: int, view: Any, ignore: Ignore = _raise) -> list[Floats]:
+    """First difference decides: return the keys of all plugins, most important first.
+
+    An order is a preference: the key of a plugin that fails is 0 for all.
+    """
+    keys: list[Floats] = []
     for point in points:
-        answer = float(point(left, right))
+        try:
+            keys.append(point.finite(n, view))
+        except PluginFailed as failure:
+            ignore(failure)
+            keys.append(np.zeros(n))
+    return keys
+
+
+def first_difference(points: Points, left: Any, right: Any, ignore: Ignore = _raise) -> float:
+    """First non-zero comparison decides; 0 if nobody has an opinion, and a plugin that fails has none."""
+    for point in points:
+        try:
+            answer = float(point(left, right))
+        except PluginFailed as failure:
+            ignore(failure)
+            continue
         if answer:
             return answer
     return 0.0

@@ -25,7 +25,7 @@ class PendingTasks:
         tasks = ssn.tasks
         rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
         view = _view(tasks, rows)
-        keys = combine.sort_keys(ssn.task_orders, len(rows), view)
+        keys = combine.sort_keys(ssn.task_orders, len(rows), view, ssn.ignore)
         # A job whose names all end in numbers is ordered by them; otherwise creation time decides (see _fix).
         suffix, job = view.suffix, view.job
         numbered = np.ones(len(ssn.jobs), dtype=bool)
@@ -110,7 +110,7 @@ def _view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
 def job_sort_keys(ssn: "Session", rows: Rows) -> list[JobSortKey]:
     """Return one tuple per job of ``rows``; sorted, they are the order of jobs. No two jobs have the same tuple."""
     view = ssn.jobs.rows_view(rows)
-    keys = combine.sort_keys(ssn.job_orders, len(rows), view)
+    keys = combine.sort_keys(ssn.job_orders, len(rows), view, ssn.ignore)
     columns = [key.tolist() for key in keys]
     names = [(record.key.namespace, record.key.name) for record in (ssn.jobs.record(row) for row in rows.tolist())]
     return [
@@ -129,7 +129,7 @@ def first_queue(ssn: "Session", queues: list[QueueInfo]) -> QueueInfo:
 
 
 def _queue_before(ssn: "Session", left: QueueInfo, right: QueueInfo) -> bool:
-    opinion = combine.first_difference(ssn.queue_orders, left, right)
+    opinion = combine.first_difference(ssn.queue_orders, left, right, ssn.ignore)
     if opinion:
         return opinion < 0
     return (left.record.creation, left.name) < (right.record.creation, right.name)

@@ -15,7 +15,7 @@ import numpy as np
 from volcano_py.framework.combine import Point
 from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.plugin import Plugin, PluginFailed
-from volcano_py.model.rejections import Refusal, Rejection
+from volcano_py.model.rejections import Reason, Refusal, Rejection
 from volcano_py.model.resources import Bools, Floats
 
 if TYPE_CHECKING:
@@ -60,10 +60,9 @@ def explain(ssn: "Session", task: TaskInfo, *, promises: bool) -> Rejection:
     With ``promises`` a resource is lacking if it will still be after what is being released. Without them plugins speak
     first, and a resource is lacking that is not idle (Volcano's backfill looks at no resources at all).
     """
-    nodes, request = ssn.nodes, task.request
-    closed_code, counts = -1 - len(request), Counter[int]()
+    nodes = ssn.nodes
+    counts = Counter[int]()
     silent = ~nodes.closed  # nodes that have said nothing yet
-    counts[closed_code] += int(np.count_nonzero(nodes.closed))
     if promises:
         silent = _lacking(task, nodes.future_idle, silent, counts)
     verdicts = ssn.static_verdicts(task)
@@ -76,7 +75,10 @@ def explain(ssn: "Session", task: TaskInfo, *, promises: bool) -> Rejection:
         silent = silent & ~said
     if not promises:
         _lacking(task, nodes.idle, silent, counts)
-    refusals = (Refusal(ssn.reason(code), count) for code, count in counts.items() if count)
+    refusals = [Refusal(ssn.reason(code), count) for code, count in counts.items() if count]
+    # A Python loop over closed nodes: there are few, and each has its own reason.
+    closed = Counter(nodes.statics.records[row].closed for row in np.flatnonzero(nodes.closed).tolist())
+    refusals += [Refusal(Reason("cache", "node-closed", f"node(s) closed: {why}"), n) for why, n in closed.items()]
     return Rejection(len(nodes), tuple(sorted(refusals, key=lambda refusal: (-refusal.nodes, refusal.reason))))
 
 

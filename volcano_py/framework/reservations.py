@@ -26,13 +26,17 @@ if TYPE_CHECKING:
 def reserved(ssn: "Session", whole: bool) -> Floats:
     """Return what jobs that have been let in will still take, shape (n_resources, n_jobs), 0 for all other jobs.
 
-    Of jobs in phase Inqueue counts what they lack of their minimum, or the ``whole`` of it.
+    Of jobs in phase Inqueue counts what they lack of their minimum, or the ``whole`` of it. Jobs whose queue does not
+    exist count nothing.
     """
     jobs = ssn.jobs
+    known = np.array([name in ssn.queues for name in jobs.rules.queue_names], dtype=bool)
+    counted = jobs.rules.present & jobs.has_min_resources
+    counted[counted] = known[jobs.rules.queue[counted]]
     left = rest(ssn)
     holding = jobs.counts[list(ALLOCATED_STATUSES)].sum(axis=0)
-    inqueue = jobs.has_min_resources & (jobs.phase == PodGroupPhase.INQUEUE)
-    running = jobs.has_min_resources & (jobs.phase == PodGroupPhase.RUNNING) & (holding >= jobs.min_available)
+    inqueue = counted & (jobs.phase == PodGroupPhase.INQUEUE)
+    running = counted & (jobs.phase == PodGroupPhase.RUNNING) & (holding >= jobs.min_available)
     amounts = np.where(inqueue, jobs.min_resources if whole else left, np.where(running, left, 0.0))
     return np.asarray(np.maximum(amounts - gated(ssn), 0.0))
 

@@ -4,8 +4,8 @@ It holds state and hands out the parts; policy is in plugins, procedure in actio
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from volcano_py.framework.memory import CycleReport, Memory
 from volcano_py.framework.normalized import GroupScores, NormalizedScore
 from volcano_py.framework.ordering import PendingTasks
 from volcano_py.framework.placement import Placement
-from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.plugin import DependsOn, Plugin, PluginFailed
 from volcano_py.framework.queues import QueueColumns
 from volcano_py.framework.refusals import filters
 from volcano_py.framework.roles import Roles
@@ -39,9 +39,17 @@ from volcano_py.snapshot.journal import Journal
 ActivePlugin = tuple[Plugin, frozenset[type]]
 """A plugin instance and the extension points that the conf leaves switched on for it."""
 
-NODE_CLOSED = Reason(
-    "cache", "node-closed", "node(s) closed to new pods: being deleted, or with a pod that cannot be read"
+PREFERENCES: Final[frozenset[type]] = frozenset(
+    {extension.JobOrder, extension.TaskOrder, extension.QueueOrder, extension.NodeOrder, extension.NormalizedOrder}
 )
+"""Extension points at which a plugin says what is better, not what may happen; without it the rest is still safe."""
+
+
+_OURS: Final = "volcano_py.plugins."
+
+
+def _fail(failure: PluginFailed, *_: Any) -> NoReturn:
+    raise failure
 
 
 class Session:
@@ -92,9 +100,36 @@ class Session:
         self._raw_rows: dict[Hashable, Floats] = {}
         self._attempt_status = np.full(len(self.tasks.records), -1, dtype=np.int8)
         self._attempt_node = np.full(len(self.tasks.records), -1, dtype=np.int32)
+        self._broken: dict[Plugin, PluginFailed] = {}
         self._collect_points()
         for plugin in self.plugins():
-            plugin.on_session_open(self)
+            self.tell(plugin, "on_session_open")
+        if self._broken:
+            self._collect_points()
+
+    def tell(self, plugin: Plugin, hook: str) -> None:
+        """Call a plugin's hook at open or close and keep the time it took; one that raises is reported.
+
+        After a failed open its preferences do not count, and wherever it has a say in what may happen its answer is
+        the failure, which costs every job that asks its turn: nothing is placed without a rule that the conf demands.
+        """
+        started = self.stopwatch()
+        try:
+            getattr(plugin, hook)(self)
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not take the cycle with it
+            failure = PluginFailed(plugin.name, hook, f"{type(error).__name__}: {error}")
+            self.report.failures.append(str(failure))
+            self._broken.setdefault(plugin, failure)
+        self._spent(plugin, hook, started)
+
+    def ignore(self, failure: PluginFailed) -> None:
+        """Report an answer that the cycle goes on without, once."""
+        if str(failure) not in self.report.failures:
+            self.report.failures.append(str(failure))
+
+    def _spent(self, plugin: Plugin, hook: str, started: float) -> None:
+        key = (plugin.name, hook)
+        self.report.plugin_seconds[key] = self.report.plugin_seconds.get(key, 0.0) + self.stopwatch() - started
 
     def _collect_points(self) -> None:
         self.job_orders = self._points(extension.JobOrder, "job_order")
@@ -131,7 +166,30 @@ class Session:
         return tuple(offsets)
 
     def _tiered(self, point: type, method: str) -> list[list[Point]]:
-        return [[Point(plugin, method) for plugin, points in tier if point in points] for tier in self._tiers]
+        return [
+            [
+                self._point(plugin, method)
+                for plugin, points in tier
+                if point in points and not (plugin in self._broken and point in PREFERENCES)
+            ]
+            for tier in self._tiers
+        ]
+
+    def _point(self, plugin: Plugin, method: str) -> Point:
+        failure = self._broken.get(plugin)
+        if failure is not None:
+            return Point(plugin, method, partial(_fail, failure))
+        if type(plugin).__module__.startswith(_OURS):
+            return Point(plugin, method)
+        return Point(plugin, method, partial(self._timed, plugin, method))
+
+    def _timed(self, plugin: Plugin, method: str, *args: Any) -> Any:
+        """Ask a plugin that is not ours, and keep how long it took: it may be slow, and is named then."""
+        started = self.stopwatch()
+        try:
+            return getattr(plugin, method)(*args)
+        finally:
+            self._spent(plugin, method, started)
 
     def _points(self, point: type, method: str) -> list[Point]:
         return [entry for tier in self._tiered(point, method) for entry in tier]
@@ -256,13 +314,10 @@ class Session:
         return found
 
     def reason(self, code: int) -> Reason:
-        """Return the reason behind a verdict: above 0 a plugin's, below 0 a resource row, past those a closed node."""
+        """Return the reason behind a verdict: above 0 a plugin's, below 0 the lack of a resource."""
         if code > 0:
             return self._reasons[code - 1]
-        row = -1 - code
-        if row == len(self.resources):
-            return NODE_CLOSED
-        name = self.resources.names[row]
+        name = self.resources.names[-1 - code]
         return Reason("resources", f"insufficient-{name}", f"Insufficient {name}", resolvable=True)
 
     # What may change
@@ -302,9 +357,21 @@ class Session:
     # What plugins say
 
     def job_valid(self, job: JobInfo) -> Reason | None:
-        """Return why a job cannot be scheduled at all, None if it can."""
-        refusal: Reason | None = combine.first_refusal(self._job_valid, job)
+        """Return why a job cannot be scheduled at all, None if it can; a plugin that fails here is such a reason."""
+        try:
+            refusal: Reason | None = combine.first_refusal(self._job_valid, job)
+        except PluginFailed as failure:
+            self.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
+            return Reason(failure.plugin, "plugin-failed", str(failure))
         return refusal
+
+    def is_ready(self, job: JobInfo) -> bool:
+        """Say for texts whether a job is ready; where a plugin fails to say, it is not."""
+        try:
+            return self.missing(job) == 0
+        except PluginFailed as failure:
+            self.ignore(failure)
+            return False
 
     def job_enqueueable(self, job: JobInfo) -> bool:
         """Say whether a pending job may be let in."""

@@ -39,7 +39,7 @@ def run_cycle(
 
     closing = clock.stopwatch()
     for plugin in ssn.plugins():
-        plugin.on_session_close(ssn)
+        ssn.tell(plugin, "on_session_close")
     report_jobs(ssn)
     write_statuses(ssn)
     ssn.report.seconds["close"] = clock.stopwatch() - closing
