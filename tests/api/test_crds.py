@@ -10,6 +10,7 @@ import msgspec
 import pytest
 import yaml
 from msgspec import inspect
+
 from volcano_py.api import keys
 from volcano_py.api.types import PodGroup, Queue, Wire
 

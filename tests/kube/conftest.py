@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from volcano_py.kube.client import ApiClient
-from volcano_py.kube.credentials import Credentials
-from volcano_py.runtime.clock import FakeClock
 
 from tests.kube.fake_api import FakeApi, a_server
 from tests.kube.reflecting import Recorder
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
+from volcano_py.runtime.clock import FakeClock
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
+
 from volcano_py.kube.resource import Resource
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from tests.kube.fake_api import WIDGETS, Widget, until
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import Event, Quarantined
 from volcano_py.kube.reflector import Reflector, ReflectorOptions
 from volcano_py.runtime.clock import FakeClock
-
-from tests.kube.fake_api import WIDGETS, Widget, until
 
 
 class Recorder:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+
+from tests.kube.fake_api import WIDGETS, FakeApi, Meta, Widget, a_widget
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient, PatchType
 from volcano_py.kube.credentials import Credentials
-
-from tests.kube.fake_api import WIDGETS, FakeApi, Meta, Widget, a_widget
 
 
 def answering(obj: dict[str, Any], status: int = 200) -> Any:

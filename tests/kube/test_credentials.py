@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import yaml
 from aiohttp import web
+
+from tests.kube.certificates import Authority
+from tests.kube.fake_api import WIDGETS, FakeApi, a_server, a_status
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials, CredentialsError, load_credentials
 from volcano_py.runtime.clock import FakeClock
-
-from tests.kube.certificates import Authority
-from tests.kube.fake_api import WIDGETS, FakeApi, a_server, a_status
 
 
 def write_kubeconfig(

@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 import pytest
+
+from tests.kube.fake_api import Widget, a_status, a_widget
 from volcano_py.api.types import Pod, Status
 from volcano_py.kube.decoding import Bookmark, LineDecoder, MalformedLine, PageDecoder, Undecodable, WatchChange
 from volcano_py.kube.errors import UnexpectedAnswer
-
-from tests.kube.fake_api import Widget, a_status, a_widget
 
 
 def line(kind: str, obj: object) -> bytes:

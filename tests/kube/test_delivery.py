@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from volcano_py.kube.decoding import Identity, Undecodable
-from volcano_py.kube.delivery import Delivery, Event, EventType, Quarantined
 
 from tests.kube.fake_api import Meta, Widget
+from volcano_py.kube.decoding import Identity, Undecodable
+from volcano_py.kube.delivery import Delivery, Event, EventType, Quarantined
 
 NAMES = ("a", "b", "c", "d")
 

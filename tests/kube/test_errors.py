@@ -5,11 +5,11 @@ import json
 
 import pytest
 from aiohttp import web
+
+from tests.kube.fake_api import WIDGETS, FakeApi, Widget, a_server, a_status
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
-
-from tests.kube.fake_api import WIDGETS, FakeApi, Widget, a_server, a_status
 
 PATH = "/api/v1/namespaces/ns/pods/p/binding"
 

@@ -1,14 +1,14 @@
 """The barrier over several resources."""
 
 import pytest
+
+from tests.kube.fake_api import WIDGETS, FakeApi, Widget, a_widget, until
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import Event, Quarantined
 from volcano_py.kube.informer import Informers, SyncTimeout
 from volcano_py.kube.resource import Resource
 from volcano_py.runtime.clock import FakeClock
 from volcano_py.runtime.supervisor import Supervisor, TaskFailed
-
-from tests.kube.fake_api import WIDGETS, FakeApi, Widget, a_widget, until
 
 GADGETS = Resource("test.example", "v1", "gadgets", "Gadget")
 

@@ -4,6 +4,7 @@ import itertools
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from volcano_py.kube.lines import LineSplitter
 
 LINES = st.lists(st.binary(min_size=1, max_size=20).filter(lambda line: b"\n" not in line), max_size=8)

@@ -1,6 +1,7 @@
 """Which proxy leads to a server."""
 
 import pytest
+
 from volcano_py.kube.proxy import proxy_from_environment
 
 PROXY = "http://proxy:3128"

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 from aiohttp import web
-from volcano_py.kube.client import ApiClient
-from volcano_py.runtime.clock import FakeClock
 
 from tests.kube.fake_api import FakeApi, a_status, a_widget, until
 from tests.kube.reflecting import Recorder, reflecting, woken
+from volcano_py.kube.client import ApiClient
+from volcano_py.runtime.clock import FakeClock
 
 
 async def test_a_list_is_read_in_pages_and_delivered_before_synced(

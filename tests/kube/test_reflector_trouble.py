@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 from aiohttp import web
+
+from tests.kube.fake_api import WIDGETS, FakeApi, Widget, a_status, a_widget, until
+from tests.kube.reflecting import Recorder, reflecting, woken
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import Event
 from volcano_py.kube.reflector import Reflector
 from volcano_py.runtime.clock import FakeClock
-
-from tests.kube.fake_api import WIDGETS, FakeApi, Widget, a_status, a_widget, until
-from tests.kube.reflecting import Recorder, reflecting, woken
 
 
 async def test_failures_in_a_row_wait_longer_and_success_starts_anew(

@@ -1,6 +1,7 @@
 """URL paths of resources, there and back."""
 
 import pytest
+
 from volcano_py.kube.resource import EVENTS, NAMESPACES, NODES, PODS, Resource, target_of
 
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)

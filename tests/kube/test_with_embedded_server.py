@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 import pytest
+
+from tests.kube.fake_api import until
 from volcano_py.api.types import Node, Pod
 from volcano_py.apiserver import ApiServer, ApiServerOptions, Fault
 from volcano_py.kube import errors
@@ -17,8 +19,6 @@ from volcano_py.kube.reflector import ReflectorOptions
 from volcano_py.kube.resource import NODES, PODS
 from volcano_py.runtime.clock import RealClock
 from volcano_py.runtime.supervisor import Supervisor
-
-from tests.kube.fake_api import until
 
 
 class HurriedClock(RealClock):

@@ -3,7 +3,6 @@
 import tomllib
 from typing import Any
 
-import pytest
 import yaml
 
 from tests.packaging.pages import REPOSITORY
@@ -15,7 +14,6 @@ def project_file() -> dict[str, Any]:
     return tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
 
 
-@pytest.mark.xfail(strict=True, reason="pyproject.toml does not name the definitions as data files yet")
 def test_the_definitions_are_installed_where_the_programs_look_for_them():
     data_files = project_file()["tool"]["setuptools"]["data-files"]["share/volcano-py/manifests/crds"]
 
@@ -23,7 +21,6 @@ def test_the_definitions_are_installed_where_the_programs_look_for_them():
     assert installed == {file.name for file in (REPOSITORY / "manifests" / "crds").iterdir()}
 
 
-@pytest.mark.xfail(strict=True, reason="pyproject.toml does not name vc-controller-manager as a script yet")
 def test_every_program_of_the_deployments_is_a_command_of_the_project():
     documents = [one for file in DEPLOYMENTS.glob("*.yaml") for one in yaml.safe_load_all(file.read_text())]
     pods = [one["spec"]["template"]["spec"] for one in documents if one["kind"] == "Deployment"]

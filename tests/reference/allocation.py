@@ -35,17 +35,17 @@ class Rules:
 
 
 @dataclass
-class _Member:
+class Member:
     task: Task
     status: TaskStatus
     node: str = ""
 
 
 @dataclass
-class _Job:
+class Job:
     record: JobRecord
-    members: list[_Member]
-    waiting: list[_Member] = field(default_factory=list)
+    members: list[Member]
+    waiting: list[Member] = field(default_factory=list)
     refused: set[Shape] = field(default_factory=set)
 
     def count(self, *statuses: TaskStatus) -> int:
@@ -96,84 +96,90 @@ class _Job:
         return all(have[role] >= roles.get(role, 0) for role in failed)
 
 
-class _Cycle:
+class Cycle:
     def __init__(self, world: World, rules: Rules) -> None:
         self.rules = rules
         self.nodes = node_accounts(world)
         self.binds: list[tuple[str, str]] = []
         members = tasks_by_job(world)
         self.jobs = [
-            _Job(record, [_Member(task, task.status) for task in members.get(record.key, [])]) for record in world.jobs
+            Job(record, [Member(task, task.status) for task in members.get(record.key, [])]) for record in world.jobs
         ]
         self.queues = sorted(world.queues, key=lambda queue: (queue.creation, queue.name))
 
     def run(self) -> None:
         for queue in self.queues:
-            jobs = [job for job in self.jobs if job.record.queue == queue.name and self._let_in(job, queue.state)]
+            jobs = [job for job in self.jobs if job.record.queue == queue.name and self.let_in(job, queue.state)]
             while jobs:
-                job = min(jobs, key=self._rank)
-                self._turn(job)
+                job = min(jobs, key=self.rank)
+                self.turn(job)
                 if not job.waiting:
                     jobs.remove(job)
 
-    def _let_in(self, job: _Job, state: str) -> bool:
+    def let_in(self, job: Job, state: str) -> bool:
         if job.record.phase in ("", "Pending") and state not in ("", "Open"):
             return False
         if self.rules.gang and not job.valid():
             return False
         job.waiting = sorted(
             (member for member in job.members if member.status is PENDING and _placeable(member.task)),
-            key=cmp_to_key(_before),
+            key=cmp_to_key(before),
         )
         return bool(job.waiting)
 
-    def _rank(self, job: _Job) -> tuple[object, ...]:
+    def rank(self, job: Job) -> tuple[object, ...]:
         record = job.record
         ready = job.held() >= record.min_available if self.rules.gang else True
         return (-record.priority, ready, record.creation, *record.key)
 
-    def _turn(self, job: _Job) -> None:
-        placed: list[_Member] = []
+    def turn(self, job: Job) -> None:
+        placed: list[Member] = []
         failed: set[str] = set()
         while job.waiting:
             member = job.waiting.pop(0)
             shape = member.task.shape
             if shape in job.refused:
                 continue
-            if self._place(member):
+            if not self.may_hold(job, shape):
+                job.refused.add(shape)
+            elif self.place(member):
                 placed.append(member)
             else:
                 job.refused.add(shape)
                 failed.add(member.task.record.role)
                 if not job.go_on(failed):
                     break
-            if self._ready(job):
+            if self.is_ready(job):
                 break
-        if self._ready(job):
+        if self.is_ready(job):
             self.binds += [(one.task.record.name, one.node) for one in placed if one.status is ALLOCATED]
             return
         job.waiting = []
         if self.rules.gang and not job.pipelined():
             for member in placed:
-                self._take_back(member)
+                self.take_back(member)
 
-    def _ready(self, job: _Job) -> bool:
+    def is_ready(self, job: Job) -> bool:
         return job.ready() if self.rules.gang else True
 
-    def _place(self, member: _Member) -> bool:
+    def may_hold(self, job: Job, shape: Shape) -> bool:
+        """Say whether the job's queue may hold one more task like this."""
+        return True
+
+    def place(self, member: Member) -> bool:
         shape = member.task.shape
-        open_nodes = [node for node in self.nodes.values() if self._feasible(shape, node)]
-        for status, future in ((ALLOCATED, False), (PIPELINED, True)):
+        open_nodes = [node for node in self.nodes.values() if self.feasible(shape, node)]
+        for status, future in ((ALLOCATED, False), (PIPELINED, True))[: 1 if best_effort(shape) else 2]:
             group = [node for node in open_nodes if fits(shape, node, future=future)]
             if group:
-                scores = self._scores(shape, group)
+                scores = self.scores(shape, group)
                 best = group[scores.index(max(scores))]  # the first of equals, by name
                 member.status, member.node = status, best.record.name
                 best.put(shape, status)
                 return True
         return False
 
-    def _feasible(self, shape: Shape, node: NodeAccount) -> bool:
+    def feasible(self, shape: Shape, node: NodeAccount) -> bool:
         if node.record.closed:
             return False
         if not self.rules.predicates:
@@ -182,7 +188,7 @@ class _Cycle:
             return False
         return node.pods < node.allocatable["pods"]
 
-    def _scores(self, shape: Shape, group: list[NodeAccount]) -> list[Fraction]:
+    def scores(self, shape: Shape, group: list[NodeAccount]) -> list[Fraction]:
         rules, everybody = self.rules, list(self.nodes.values())
         scores = [Fraction(score) for score in nodeorder(shape, group, everybody, rules.nodeorder)]
         if not rules.binpack:
@@ -190,7 +196,7 @@ class _Cycle:
         packed = (scoring.binpack(shape, node, rules.weights, rules.binpack) for node in group)
         return [score + more for score, more in zip(scores, packed, strict=True)]
 
-    def _take_back(self, member: _Member) -> None:
+    def take_back(self, member: Member) -> None:
         node, shape, status = self.nodes[member.node], member.task.shape, member.status
         books = node.pipelined if status is PIPELINED else node.used
         books.subtract({name: int(amount) for name, amount in shape.request})
@@ -204,7 +210,7 @@ class _Cycle:
 
 def expected_binds(world: World, rules: Rules | None = None) -> list[tuple[str, str]]:
     """Return (pod, node) in the order in which they are decided."""
-    cycle = _Cycle(world, rules or Rules())
+    cycle = Cycle(world, rules or Rules())
     cycle.run()
     return cycle.binds
 
@@ -214,7 +220,7 @@ def _placeable(task: Task) -> bool:
     return not (best_effort(shape) or shape.gates or shape.unsupported or task.record.foreign)
 
 
-def _before(left: _Member, right: _Member) -> int:
+def before(left: Member, right: Member) -> int:
     one, other = left.task.record, right.task.record
     if one.priority != other.priority:
         return other.priority - one.priority

@@ -4,6 +4,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter
+
 from volcano_py.runtime.http import AddressInUse, OperatorServer
 from volcano_py.runtime.options import ListenAddress
 

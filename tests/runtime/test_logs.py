@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import structlog
+
 from volcano_py.runtime.logs import LogOptionError, configure_logging
 
 

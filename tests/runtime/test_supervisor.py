@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+
 from volcano_py.runtime.supervisor import Supervisor, TaskFailed, TasksDidNotStop
 
 

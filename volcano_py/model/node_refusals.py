@@ -1,4 +1,4 @@
-"""Why not, node by node: what a `Rejection` counts, with names. For the few tasks that somebody asks about in detail."""
+"""Why not, node by node: what a `Rejection` counts, with names, for the few tasks that somebody asks about."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
