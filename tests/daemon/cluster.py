@@ -11,6 +11,7 @@ import yaml
 
 from volcano_py.apiserver import ApiServer
 from volcano_py.conf.loader import parse_conf
+from volcano_py.daemon.configuration import Configuration
 from volcano_py.daemon.daemon import SchedulerDaemon
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.kube.credentials import Credentials
@@ -69,7 +70,9 @@ class Running:
         await asyncio.gather(self.task, return_exceptions=True)
 
 
-def a_daemon(url: str, *, cycle: Any = None, **options: Any) -> SchedulerDaemon:
+def a_daemon(
+    url: str, *, cycle: Any = None, configuration: Configuration | None = None, **options: Any
+) -> SchedulerDaemon:
     chosen = DaemonOptions(
         **{
             "metrics_address": FREE_PORT,
@@ -80,7 +83,8 @@ def a_daemon(url: str, *, cycle: Any = None, **options: Any) -> SchedulerDaemon:
         }
     )
     more = {} if cycle is None else {"cycle": cycle}
-    return SchedulerDaemon(Credentials(url), resolve(parse_conf(CONF, "test.conf")), chosen, **more)
+    policy = configuration.policy if configuration is not None else resolve(parse_conf(CONF, "test.conf"))
+    return SchedulerDaemon(Credentials(url), policy, chosen, configuration=configuration, **more)
 
 
 def start(daemon: SchedulerDaemon) -> Running:

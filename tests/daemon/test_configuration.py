@@ -1,0 +1,239 @@
+"""The configuration that is in force, while its file is changed, broken and mended."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from tests.daemon.cluster import CONF, free_port, placed, put_job, put_node, scheduler
+from tests.effects.waiting import until
+from volcano_py.conf.loader import parse_conf
+from volcano_py.conf.reload import ConfFile, built_in
+from volcano_py.conf.schema import ConfError
+from volcano_py.daemon.configuration import Configuration
+from volcano_py.metrics.conf import ConfMetrics
+from volcano_py.runtime.clock import RealClock
+from volcano_py.runtime.options import ListenAddress
+from volcano_py.scheduler import Policy, resolve
+
+WEIGHTED = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: binpack\n    arguments:\n      binpack.weight: 7\n'
+PLAIN = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: binpack\n'
+UNKNOWN = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gnag\n'
+
+
+class Watched:
+    """A configuration file that is watched, and what came of it."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        path.write_text(text)
+        self.configuration = Configuration.of_file(ConfFile(path))
+        self.registry = CollectorRegistry()
+        self.policies: list[Policy] = []
+
+    async def watch(self) -> None:
+        metrics = ConfMetrics(self.registry)
+        await self.configuration.watch(self.policies.append, metrics, clock=RealClock(), every_s=0.01)
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(f"volcano_py_conf_{name}", labels)
+
+    @property
+    def error(self) -> dict[str, str] | None:
+        error: dict[str, str] | None = self.configuration.shown()["lastError"]
+        return error
+
+
+@asynccontextmanager
+async def watched(path: Path, text: str) -> AsyncIterator[Watched]:
+    found = Watched(path, text)
+    task = asyncio.create_task(found.watch())
+    await until(lambda: found.metric("missing") is not None)
+    try:
+        yield found
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "scheduler.conf"
+
+
+async def test_a_changed_file_gives_a_new_policy(path):
+    async with watched(path, PLAIN) as conf:
+        path.write_text(PLAIN.replace("binpack", "gang"))
+        await until(lambda: conf.policies)
+
+        ((((plugin, _),),),) = (conf.policies[0].instantiate(),)
+        assert plugin.name == "gang"
+        assert conf.metric("reloads_total", result="applied") == 1
+
+
+async def test_an_argument_that_is_removed_goes_back_to_its_default(path):
+    async with watched(path, WEIGHTED) as conf:
+        path.write_text(PLAIN)
+        await until(lambda: conf.policies)
+
+        default = resolve(parse_conf(PLAIN, "x"))
+        weighted = resolve(parse_conf(WEIGHTED, "x"))
+        assert conf.policies[0].tiers == default.tiers != weighted.tiers
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param(UNKNOWN, 'scheduler.conf:4: nobody knows a plugin "gnag"', id="unknown-plugin"),
+        pytest.param("actions: [\n", "scheduler.conf:2: this is not YAML", id="not-yaml"),
+        pytest.param("tiers: []\n", "scheduler.conf:1: actions is missing", id="no-actions"),
+    ],
+)
+async def test_a_file_that_cannot_be_used_leaves_the_last_good_one_in_force(path, text, problem):
+    async with watched(path, PLAIN) as conf:
+        before = conf.configuration.policy
+
+        with capture_logs() as lines:
+            path.write_text(text)
+            await until(lambda: conf.error)
+
+        assert conf.configuration.policy is before
+        assert conf.policies == []
+        assert conf.error is not None
+        assert problem in conf.error["problem"]
+        assert [line for line in lines if line["log_level"] == "error" and problem in line["problem"]]
+        assert conf.metric("reloads_total", result="refused") == 1
+        assert conf.metric("refused") == 1
+
+
+async def test_a_broken_file_is_counted_once_and_mending_it_is_a_change(path):
+    async with watched(path, PLAIN) as conf:
+        path.write_text(UNKNOWN)
+        await until(lambda: conf.error)
+        await asyncio.sleep(0.05)
+        assert conf.metric("reloads_total", result="refused") == 1
+
+        path.write_text(WEIGHTED)
+        await until(lambda: conf.policies)
+
+        assert conf.error is None
+        assert conf.metric("refused") == 0
+
+
+async def test_a_broken_file_that_is_put_back_is_no_change(path):
+    async with watched(path, PLAIN) as conf:
+        path.write_text(UNKNOWN)
+        await until(lambda: conf.error)
+
+        path.write_text(PLAIN)
+        await until(lambda: not conf.error)
+
+        assert conf.policies == []
+        assert conf.metric("refused") == 0
+
+
+async def test_a_file_that_is_gone_leaves_the_last_good_one_in_force(path):
+    async with watched(path, PLAIN) as conf:
+        path.unlink()
+        await until(lambda: conf.error)
+
+        assert "cannot be read" in (conf.error or {})["problem"]
+        assert conf.configuration.policy.action_names == ("allocate",)
+
+
+async def test_the_hash_says_which_configuration_is_in_force(path):
+    async with watched(path, PLAIN) as conf:
+        before = conf.configuration.shown()["hash"]
+        assert conf.metric("info", file=str(path), hash=before) == 1
+
+        path.write_text(WEIGHTED)
+        await until(lambda: conf.policies)
+
+        after = conf.configuration.shown()["hash"]
+        assert after != before
+        assert conf.metric("info", file=str(path), hash=before) is None
+        assert conf.metric("info", file=str(path), hash=after) == 1
+
+
+async def test_what_is_missing_is_shown_and_counted(path):
+    async with watched(path, 'actions: "allocate, shuffle"\ntiers:\n- plugins:\n  - name: tdm\n') as conf:
+        assert conf.configuration.shown()["missing"] == ["action shuffle", "plugin tdm"]
+        assert conf.metric("missing") == 2
+
+
+def test_a_file_that_cannot_be_used_at_the_start_is_an_error(path):
+    path.write_text(UNKNOWN)
+
+    with pytest.raises(ConfError, match=r"scheduler\.conf:4: nobody knows a plugin"):
+        Configuration.of_file(ConfFile(path))
+
+
+async def test_the_built_in_configuration_is_not_watched():
+    configuration = Configuration(built_in())
+
+    async with asyncio.timeout(1):
+        await configuration.watch(print, ConfMetrics(CollectorRegistry()), clock=RealClock(), every_s=60)
+
+    assert configuration.shown()["file"] == "(built-in configuration)"
+
+
+# In the daemon
+
+
+async def answer(port: int, path: str) -> Any:
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as response:
+        assert response.status == 200
+        return json.loads(await response.text())
+
+
+async def test_a_scheduler_follows_its_file_while_it_runs(server, path):
+    put_node(server, "n1", cpu=40)
+    path.write_text(CONF.replace("enqueue, allocate", "enqueue"))
+    port = free_port()
+    async with scheduler(
+        server.url,
+        configuration=Configuration.of_file(ConfFile(path)),
+        conf_poll_s=0.02,
+        metrics_address=ListenAddress("127.0.0.1", port),
+    ) as running:
+        put_job(server, "first", 2)
+        cycles = running.daemon.cycles.cycles
+        await until(lambda: running.daemon.cycles.cycles > cycles)
+        assert placed(server) == {}
+
+        path.write_text(CONF)  # mended: what waits is placed without any other change
+        await until(lambda: len(placed(server)) == 2)
+        assert (await answer(port, "/debug/conf"))["actions"] == ["enqueue", "allocate"]
+
+        path.write_text("actions: nonsense\n")  # broken: the last good one counts
+        await until(lambda: running.metric("volcano_py_conf_refused"))
+        put_job(server, "second", 2)
+        await until(lambda: len(placed(server)) == 4)
+        shown = await answer(port, "/debug/conf")
+        assert shown["actions"] == ["enqueue", "allocate"]
+        assert "nobody knows an action" in shown["lastError"]["problem"]
+
+
+async def test_why_a_job_waits_can_be_asked_for(server):
+    put_node(server, "n1", cpu=1)
+    port = free_port()
+    async with scheduler(server.url, health_address=ListenAddress("127.0.0.1", port)) as running:
+        put_job(server, "big", 3)
+        put_job(server, "other", 3)
+        await until(lambda: running.metric("volcano_unschedule_job_count") == 2)
+
+        shown = await answer(port, "/debug/jobs")
+        one = await answer(port, "/debug/jobs?namespace=default&name=other")
+
+    assert [job["name"] for job in shown["jobs"]] == ["big", "other"]
+    assert [job["name"] for job in one["jobs"]] == ["other"]
+    (rejection, *_) = one["jobs"][0]["rejections"]
+    assert "Insufficient cpu" in rejection["message"]
+    assert rejection["reasons"][0]["plugin"]

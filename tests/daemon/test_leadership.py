@@ -1,0 +1,213 @@
+"""Several schedulers with one lease: one acts, the others stand by; it changes hands and nothing is done twice."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+
+from tests.daemon.cluster import (
+    BINDINGS,
+    Running,
+    condition,
+    placed,
+    put_job,
+    put_node,
+    scheduler,
+    serve_definitions,
+    stays,
+    successes,
+)
+from tests.effects.waiting import until
+from volcano_py.apiserver import ApiServer, Fault
+from volcano_py.effects.binder import BinderOptions
+from volcano_py.kube.errors import ConnectionFailed
+from volcano_py.kube.lease import LEASES, LeaseOptions
+from volcano_py.kube.resource import EVENTS
+
+SHORT = LeaseOptions(duration_s=1, renew_deadline_s=0.6, retry_period_s=0.1)
+LONG = LeaseOptions(duration_s=60, renew_deadline_s=40, retry_period_s=0.1)
+SLOW = BinderOptions(start=2, highest=2)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ApiServer]:
+    async with ApiServer() as server:
+        serve_definitions(server)
+        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}})
+        yield server
+
+
+def lease(server: ApiServer) -> dict:
+    found = server.get(LEASES.label, "volcano", "volcano-system")
+    return found["spec"] if found else {}
+
+
+async def leads(running: Running) -> None:
+    async with asyncio.timeout(10):
+        await running.daemon.leading.wait()
+
+
+async def take_the_lease_away(running: Running) -> None:
+    body = {"spec": {"holderIdentity": "go"}}
+    await running.daemon.client.patch(LEASES, "volcano", body, dict, namespace="volcano-system")
+
+
+async def test_one_acts_and_the_other_stands_by_ready_and_writes_nothing(server):
+    put_node(server, "n1", cpu=40)
+    async with scheduler(server.url, lease=SHORT) as first:
+        await leads(first)
+        async with scheduler(server.url, lease=SHORT) as other:
+            put_job(server, "gang", 10)
+            await until(lambda: len(placed(server)) == 10)
+            await until(lambda: len(other.daemon.cache.store.tasks_of(("default", "gang"))) == 10)
+
+            assert other.daemon.not_ready() == []
+            assert not other.daemon.leading.is_set()
+            assert other.daemon.cycles.cycles == 0
+            assert (first.metric("volcano_py_leader"), other.metric("volcano_py_leader")) == (1, 0)
+            assert writes(other) == 0
+    assert successes(server) == 10
+
+
+def writes(running: Running) -> float:
+    """Count the requests of a scheduler that change something."""
+    return sum(
+        sample.value
+        for family in running.daemon.registry.collect()
+        for sample in family.samples
+        if sample.name == "volcano_py_api_requests_total" and sample.labels["verb"] not in ("get", "list", "watch")
+    )
+
+
+async def test_a_leader_that_is_killed_is_followed_and_no_pod_is_bound_twice(server):
+    put_node(server, "n1", cpu=100)
+    server.faults.add(Fault("delay", verb="create", resource="pods/binding", delay_s=0.01))
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(scheduler(server.url, lease=SHORT, binder=SLOW))
+        await leads(first)
+        other = await stack.enter_async_context(scheduler(server.url, lease=SHORT))
+        put_job(server, "gang", 40)
+        await until(lambda: successes(server) > 3)
+        await first.kill()
+        assert successes(server) < 40
+
+        killed = time.monotonic()
+        await leads(other)
+        took_s = time.monotonic() - killed
+        await until(lambda: len(placed(server)) == 40)
+
+    assert 0.5 < took_s < SHORT.duration_s + 2.2 * SHORT.retry_period_s + 0.5
+    assert successes(server) == 40
+    assert server.requests.count(*BINDINGS, 409) == 0
+    assert lease(server)["leaseTransitions"] == 1
+
+
+async def test_a_takeover_passes_the_barrier_anew(server):
+    put_node(server, "n1")
+    async with scheduler(server.url, lease=LONG) as first:
+        await leads(first)
+        async with scheduler(server.url, lease=LONG) as other:
+            before = server.requests.count("list", "pods")
+
+            assert await first.stop() == 0
+            await leads(other)
+
+            assert server.requests.count("list", "pods") == before + 1
+
+
+async def test_one_that_ends_in_order_lets_the_next_begin_at_once(server):
+    put_node(server, "n1")
+    async with scheduler(server.url, lease=LONG) as first:
+        await leads(first)
+        async with scheduler(server.url, lease=LONG) as other:
+            assert await first.stop() == 0
+
+            async with asyncio.timeout(2):
+                await other.daemon.leading.wait()
+            put_job(server, "gang", 2)
+            await until(lambda: len(placed(server)) == 2)
+
+
+async def test_binds_are_completed_before_the_lease_is_given_up(server):
+    put_node(server, "n1", cpu=40)
+    server.faults.add(Fault("delay", verb="create", resource="pods/binding", delay_s=0.02))
+    async with scheduler(server.url, lease=LONG, binder=SLOW) as running:
+        await leads(running)
+        put_job(server, "gang", 20)
+        await until(lambda: successes(server) > 2)
+        running.shutdown.request("test")
+        await until(lambda: not lease(server)["holderIdentity"])
+
+        assert successes(server) == 20
+        assert await running.task == 0
+
+
+async def test_one_that_stops_waiting_leaves_the_lease_alone(server):
+    async with scheduler(server.url, lease=LONG) as first:
+        await leads(first)
+        holder = lease(server)["holderIdentity"]
+        async with scheduler(server.url, lease=LONG) as other:
+            assert await other.stop() == 0
+
+        assert lease(server)["holderIdentity"] == holder
+
+
+@pytest.mark.parametrize("how", ["taken", "not-renewed"])
+async def test_a_lost_lease_ends_the_process_and_drops_what_was_decided(server, how):
+    put_node(server, "n1", cpu=100)
+    server.faults.add(Fault("delay", verb="create", resource="pods/binding", delay_s=0.05))
+    async with scheduler(server.url, lease=SHORT, binder=SLOW) as running:
+        await leads(running)
+        put_job(server, "gang", 60)
+        await until(lambda: successes(server) > 3)
+        if how == "taken":
+            await take_the_lease_away(running)
+        else:
+            server.faults.add(Fault("reply", resource=LEASES.label, code=500))
+
+        async with asyncio.timeout(5):
+            assert await running.task == 1
+        sent = successes(server)
+
+        await stays(lambda: successes(server) <= sent + 2, 0.2)  # two may have been on their way
+        assert sent < 60
+
+
+async def test_a_process_that_stood_still_writes_nothing_before_it_has_the_lease_again(server):
+    put_node(server, "n1", cpu=100)
+    server.faults.add(Fault("delay", verb="create", resource="pods/binding", delay_s=0.02))
+    async with scheduler(server.url, lease=SHORT, binder=SLOW) as running:
+        await leads(running)
+        put_job(server, "gang", 12)
+        await until(lambda: successes(server) > 3)
+
+        time.sleep(1.1)  # noqa: ASYNC251 - the whole process stands still
+        with pytest.raises(ConnectionFailed, match="not sent: lease volcano-system/volcano is not held"):
+            await running.daemon.client.create(EVENTS, {}, dict, namespace="default")
+
+        await until(lambda: len(placed(server)) == 12)  # nobody else had it meanwhile
+
+
+async def test_without_its_namespace_it_stands_by_and_begins_when_it_is_there(server):
+    put_node(server, "n1")
+    elsewhere = LeaseOptions(namespace="elsewhere", duration_s=1, renew_deadline_s=0.6, retry_period_s=0.1)
+    async with scheduler(server.url, lease=elsewhere):
+        put_job(server, "gang", 2)
+        await stays(lambda: not placed(server), 0.2)
+        assert condition(server, "gang-0") == {}
+
+        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})
+
+        await until(lambda: len(placed(server)) == 2)
+
+
+async def test_a_new_leader_is_an_event_of_the_lease(server):
+    async with scheduler(server.url, lease=SHORT) as running:
+        await leads(running)
+        await until(lambda: [e for e in server.list("events", "volcano-system") if e["reason"] == "LeaderElection"])
+
+        (event,) = server.list("events", "volcano-system")
+        assert event["message"] == f"{lease(server)['holderIdentity']} became leader"
+        assert event["involvedObject"]["kind"] == "Lease"
