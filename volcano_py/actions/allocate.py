@@ -95,14 +95,15 @@ def _place_until_ready(ssn: Session, statement: Statement, queue: QueueInfo, job
         wanted = min(_run_length(shapes, start), max(1, ssn.missing(job)))
         allowed = ssn.allocatable(queue, ssn.task_of(shape_id), wanted)
         done = ssn.placement.place(statement, job.row, shape_id, tasks[start : start + allowed])
-        if done < wanted:
-            failed_shapes[shape_id] = (
-                ssn.placement.candidates(shape_id).rejection() if done < allowed else _over_limit(ssn, queue)
-            )
+        if done < allowed:
+            failed_shapes[shape_id] = ssn.placement.candidates(shape_id).rejection()
             failed_roles.add(ssn.tasks.record(int(tasks[start])).role)
             start += _run_length(shapes, start)
-            if done < allowed and not job.worth_continuing(frozenset(failed_roles)):
+            if not job.worth_continuing(frozenset(failed_roles)):
                 return tasks[start:]
+        elif allowed < wanted:  # the queue may hold no more of these; others may still be worth trying
+            failed_shapes[shape_id] = _over_limit(ssn, queue)
+            start += _run_length(shapes, start)
         else:
             start += done
         if ssn.missing(job) == 0:
