@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from tests.packaging.pages import DOCS, REPOSITORY, rows
-from volcano_py.actions import ACTIONS
 from volcano_py.api.types import Pod, PodGroup, PodSpec, Queue
 from volcano_py.cache.annotation_gangs import GROUP_POD_NUM
 from volcano_py.cache.pods import unsupported
@@ -188,9 +187,3 @@ def test_the_fields_that_are_not_understood_yet_are_listed():
     refused = unsupported(msgspec.convert(EVERYTHING, PodSpec))
 
     assert listed == {re.sub(r"\[[^]]*\]", "[]", path.removeprefix("spec.")) for path in refused}
-
-
-def test_pods_without_requests_wait_while_there_is_no_backfill():
-    without_requests_waits = "A pod without requests waits" in PAGE.read_text()
-
-    assert without_requests_waits == ("backfill" not in ACTIONS)
