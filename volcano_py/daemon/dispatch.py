@@ -50,13 +50,13 @@ class Dispatcher:
         binds = tuple(decision for decision in batch if isinstance(decision, Bind))
         up_to_date = not binds or self._bind(binds, decided_at)
         for decision in batch:
-            match decision:
-                case SetPodGroupStatus():
-                    self._groups.put(decision)
-                case SetPodCondition():
-                    self._conditions.put(decision)
-                case RecordEvent():
-                    self._events.record(decision)
+            match self._cache.to_write(decision):
+                case SetPodGroupStatus() as status:
+                    self._groups.put(status)
+                case SetPodCondition() as condition:
+                    self._conditions.put(condition)
+                case RecordEvent() as event:
+                    self._events.record(event)
         return up_to_date
 
     def _bind(self, binds: tuple[Bind, ...], decided_at: SnapshotToken) -> bool:
