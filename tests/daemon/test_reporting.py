@@ -7,7 +7,7 @@ from volcano_py.framework.memory import CycleReport, JobReport, QueueReport
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
 from volcano_py.metrics.jobs import JobMetrics
 from volcano_py.metrics.queues import QueueMetrics
-from volcano_py.model.objects import JobKey
+from volcano_py.model.objects import JobKey, JobRecord
 from volcano_py.runtime.clock import FakeClock
 from volcano_py.snapshot.store import ClusterStore
 
@@ -142,3 +142,39 @@ def test_a_resource_that_a_queue_has_no_more_is_zero(reporter, registry):
 
     labels = {"queue_name": "ml", "resource": "pods"}
     assert registry.get_sample_value("volcano_queue_allocated_scalar_resources", labels) == 0
+
+
+JOB = JobKey("ns", "train")
+SHARE = {"job_ns": "ns", "job_id": "train"}
+
+
+def test_shares_of_jobs_are_shown_and_a_job_that_holds_nothing_more_has_none(reporter, registry):
+    reporter.ended(CycleReport(job_shares={JOB: 0.25}), TIMING)
+    assert registry.get_sample_value("volcano_job_share", SHARE) == 0.25
+
+    reporter.ended(CycleReport(), TIMING)
+
+    assert registry.get_sample_value("volcano_job_share", SHARE) == 0
+
+
+def test_a_job_that_is_gone_loses_its_series(reporter, registry, store, clock):
+    store.set_job(JobRecord(JOB, "uid", queue="default"))
+    reporter.ended(CycleReport(job_shares={JOB: 0.25}), TIMING)
+    clock.advance(60)
+    reporter.ended(CycleReport(), TIMING)
+    assert registry.get_sample_value("volcano_job_share", SHARE) == 0
+
+    store.remove_job(JOB)
+    clock.advance(60)
+    reporter.ended(CycleReport(), TIMING)
+
+    assert registry.get_sample_value("volcano_job_share", SHARE) is None
+
+
+def test_the_report_of_the_last_cycle_is_kept(reporter, clock):
+    assert reporter.last is None
+    report = CycleReport(pending_tasks=2)
+
+    reporter.ended(report, TIMING)
+
+    assert reporter.last == (clock.now(), report)

@@ -156,3 +156,20 @@ async def test_a_large_object_fits(api: FakeApi, client: ApiClient) -> None:
 async def test_a_client_that_is_not_open_says_so(api: FakeApi) -> None:
     with pytest.raises(RuntimeError, match="async with"):
         await ApiClient(Credentials(api.url)).list_bytes(WIDGETS, {})
+
+
+async def test_no_write_is_sent_while_something_stands_in_the_way(api: FakeApi) -> None:
+    obstacle = ["the lease is lost"]
+    async with ApiClient(Credentials(api.url), obstacle=lambda: obstacle[0]) as client:
+        api.answers.append(answering(a_widget("a", 3)))
+        await client.get(WIDGETS, "a", dict, namespace="ns")
+
+        with pytest.raises(errors.ConnectionFailed, match="not sent: the lease is lost") as refusal:
+            await client.create(WIDGETS, {}, dict, namespace="ns")
+        assert not refusal.value.maybe_applied
+        assert len(api.requests) == 1
+
+        obstacle[0] = ""
+        api.answers.append(answering(a_widget("a", 3), 201))
+        await client.create(WIDGETS, {}, dict, namespace="ns")
+        assert len(api.requests) == 2

@@ -6,7 +6,7 @@ import pytest
 
 from tests.packaging.pages import DOCS, rows
 from volcano_py.cli import vc_controller_manager
-from volcano_py.cli.vc_scheduler import main, scheduler_parser
+from volcano_py.cli.vc_scheduler import _options, main, scheduler_parser
 from volcano_py.cli.volcano_flags import (
     VOLCANO_FLAGS,
     VOLCANO_VARIABLES,
@@ -14,6 +14,7 @@ from volcano_py.cli.volcano_flags import (
     left_aside,
     with_dashes,
 )
+from volcano_py.kube.lease import LeaseOptions
 from volcano_py.runtime.options import OptionError
 
 PAGE = DOCS / "flags.md"
@@ -155,6 +156,14 @@ def test_the_arguments_of_volcanos_own_deployment_are_accepted():
     ]
 
 
+def test_the_election_is_volcanos_by_default():
+    flags = scheduler_parser().parse_args([])
+
+    assert flags.leader_elect
+    assert _options(flags).lease == LeaseOptions("volcano", "volcano-system", 15.0, 10.0, 2.0)
+    assert _options(scheduler_parser().parse_args(["--leader-elect=false"])).lease is None
+
+
 def test_a_division_of_pods_by_environment_is_refused():
     assert judged(MULTI_SCHEDULER_ENABLE="false") == []
     with pytest.raises(OptionError, match="MULTI_SCHEDULER_ENABLE"):
@@ -168,6 +177,10 @@ def test_a_division_of_pods_by_environment_is_refused():
         pytest.param(["--enable-pprof=maybe"], "'maybe' is neither true nor false", id="no-truth-value"),
         pytest.param(["--scheduler-name=a", "--scheduler-name=b"], "one name is served, not a, b", id="two-names"),
         pytest.param(["--disable-default-scheduler-config"], "--scheduler-conf is needed", id="no-conf"),
+        pytest.param(
+            ["--leader-elect-renew-deadline=20s"], "must be longer than the renew deadline", id="lease-too-short"
+        ),
+        pytest.param(["--leader-elect-resource-lock=endpoints"], "write leases or leave it out", id="no-lease"),
         pytest.param(["--no-such-flag"], "unrecognized arguments: --no-such-flag", id="nobodys"),
     ],
 )

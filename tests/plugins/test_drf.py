@@ -124,3 +124,19 @@ def test_the_job_of_the_lowest_share_goes_first() -> None:
     )
 
     assert [name for name, _ in cycle(world, CONF).binds] == ["b-0", "a-1"]
+
+
+def test_the_shares_of_jobs_that_hold_something_are_reported() -> None:
+    world = World(
+        nodes=(a_node("n1", cpu=4),),
+        jobs=(a_job("runs"), a_job("waits")),
+        tasks=(
+            a_task("runs-0", job="runs", status=TaskStatus.RUNNING, node="n1"),
+            a_task("waits-0", job="waits", shape=a_shape(cpu=8)),
+        ),
+    )
+    ssn = a_session(world, Drf())
+
+    ssn.plugins()[0].on_session_close(ssn)
+
+    assert {key.name: share for key, share in ssn.report.job_shares.items()} == {"runs": 0.25}

@@ -107,8 +107,14 @@ class SchedulerDaemon:
         self.cache = ClusterCache(
             scheduler_names=(options.scheduler_name,), default_queue=options.default_queue, clock=self._clock
         )
+        self._bind_metrics = BindMetrics(self.registry)
         self._intake = Intake(
-            self.client, self.cache, self._state_metrics, clock=self._clock, options=options.reflectors
+            self.client,
+            self.cache,
+            self._state_metrics,
+            self._bind_metrics,
+            clock=self._clock,
+            options=options.reflectors,
         )
         self._barrier = StartBarrier(self.client, self.cache, clock=self._clock, patience_s=options.barrier_patience_s)
         self._gate = BindGate(options.bind_capacity)
@@ -143,7 +149,7 @@ class SchedulerDaemon:
 
     def _build_effects(self) -> None:
         options, client, clock, rng = self.options, self.client, self._clock, self._rng
-        binds, lanes = BindMetrics(self.registry), LaneMetrics(self.registry)
+        binds, lanes = self._bind_metrics, LaneMetrics(self.registry)
         self.events = EventRecorder(
             client,
             lanes,

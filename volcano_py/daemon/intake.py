@@ -7,10 +7,11 @@ from volcano_py.cache.cluster import ClusterCache
 from volcano_py.effects.podgroups import Shown
 from volcano_py.effects.resources import PODGROUPS, QUEUES
 from volcano_py.kube.client import ApiClient
-from volcano_py.kube.delivery import Event, EventHandler, Quarantined, T
+from volcano_py.kube.delivery import Event, EventHandler, EventType, Quarantined, T
 from volcano_py.kube.informer import Informers
 from volcano_py.kube.reflector import Reflector, ReflectorOptions
 from volcano_py.kube.resource import NODES, PODS, PRIORITY_CLASSES, Resource
+from volcano_py.metrics.effects import BindMetrics
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.statuses import TaskStatus
@@ -41,11 +42,46 @@ class Measured(Generic[T]):
         self._handler.on_release(entry)
 
 
+class AgeAtArrival:
+    """Passes pods on and measures how long after its creation a pending one is known, unless a list brought it."""
+
+    def __init__(self, handler: EventHandler[Pod], cache: ClusterCache, binds: BindMetrics, clock: Clock) -> None:
+        self._handler = handler
+        self._task = cache.store.task
+        self._watched = binds.watched
+        self._clock = clock
+
+    def on_events(self, events: list[Event[Pod]]) -> None:
+        """Pass a batch on."""
+        self._handler.on_events(events)
+        now = self._clock.now().timestamp()
+        for event in events:
+            if event.type is EventType.ADDED and not event.listed:
+                place = self._task(event.uid)
+                if place is not None and place.status is TaskStatus.PENDING:
+                    self._watched(now - place.record.creation)
+
+    def on_quarantine(self, entry: Quarantined) -> None:
+        """Pass on that a pod cannot be read."""
+        self._handler.on_quarantine(entry)
+
+    def on_release(self, entry: Quarantined) -> None:
+        """Pass on that it can be read again, or is gone."""
+        self._handler.on_release(entry)
+
+
 class Intake:
     """The informers of one cache, and what the writers of statuses must know of what they have shown."""
 
     def __init__(
-        self, client: ApiClient, cache: ClusterCache, metrics: StateMetrics, *, clock: Clock, options: ReflectorOptions
+        self,
+        client: ApiClient,
+        cache: ClusterCache,
+        metrics: StateMetrics,
+        binds: BindMetrics,
+        *,
+        clock: Clock,
+        options: ReflectorOptions,
     ) -> None:
         self.informers = Informers(client, options=options, clock=clock)
         self._cache = cache
@@ -62,7 +98,7 @@ class Intake:
         add(QUEUES, Queue, cache.queues, optional=True)
         self._groups = add(PODGROUPS, PodGroup, cache.groups, optional=True)
         add(NODES, Node, cache.nodes)
-        self._pods = add(PODS, Pod, cache.pods)
+        self._pods = add(PODS, Pod, AgeAtArrival(cache.pods, cache, binds, clock))
 
     def _unreadable(self, kind: str) -> int:
         return sum(entry.kind == kind for entry in self._cache.unreadable())

@@ -18,6 +18,7 @@ class BindMetrics:
             buckets=exponential(50, 60000, 30),
             registry=registry,
         )
+        self._watched = latency.labels("Watched")
         self._assumed = latency.labels("Assumed")
         self._since_creation = latency.labels("Bound")
         self._job_latency = Histogram(
@@ -55,6 +56,10 @@ class BindMetrics:
         self._queued.set_function(queued)
         self._in_flight.set_function(in_flight)
         self._limit.set_function(limit)
+
+    def watched(self, seconds: float) -> None:
+        """Count a pending pod that the watch has shown, so long after its creation."""
+        self._watched.observe(seconds * 1000)
 
     def assumed(self, seconds_since_pod: float, seconds_since_group: float) -> None:
         """Count a bind that the cache has taken in, so long after its pod and its PodGroup were created."""

@@ -1,0 +1,92 @@
+"""Volcano's metrics: each is measured under its name, with its type and labels, or stands here with why it is not."""
+
+from typing import NamedTuple
+
+import pytest
+
+from tests.packaging.measured import of_scheduler, series
+
+
+class Expected(NamedTuple):
+    kind: str
+    labels: tuple[str, ...] = ()
+
+
+QUEUE_KINDS = ("allocated", "request", "deserved", "inqueue")
+VOLCANOS = {
+    "e2e_scheduling_latency_milliseconds": Expected("histogram"),
+    "open_session_duration_milliseconds": Expected("histogram"),
+    "plugin_scheduling_latency_milliseconds": Expected("histogram", ("plugin", "OnSession")),
+    "action_scheduling_latency_milliseconds": Expected("histogram", ("action",)),
+    "task_scheduling_latency_milliseconds": Expected("histogram", ("stage",)),
+    "scheduling_stage_duration_milliseconds": Expected("histogram", ("stage",)),
+    "e2e_job_scheduling_latency_milliseconds": Expected("histogram"),
+    "e2e_job_scheduling_duration": Expected("gauge", ("job_name", "queue", "job_namespace")),
+    "e2e_job_scheduling_start_time": Expected("gauge", ("job_name", "queue", "job_namespace")),
+    "e2e_job_scheduling_last_time": Expected("gauge", ("job_name", "queue", "job_namespace")),
+    "schedule_attempts_total": Expected("counter", ("result",)),
+    "unschedule_task_count": Expected("gauge", ("job_id",)),
+    "unschedule_job_count": Expected("gauge"),
+    "job_share": Expected("gauge", ("job_ns", "job_id")),
+    # A counter in Volcano. This library ends the name of every counter in _total, and queries go by the name.
+    "job_retry_counts": Expected("gauge", ("job_id",)),
+    **{f"queue_{kind}_milli_cpu": Expected("gauge", ("queue_name",)) for kind in QUEUE_KINDS},
+    **{f"queue_{kind}_memory_bytes": Expected("gauge", ("queue_name",)) for kind in QUEUE_KINDS},
+    **{f"queue_{kind}_scalar_resources": Expected("gauge", ("queue_name", "resource")) for kind in QUEUE_KINDS},
+    "queue_share": Expected("gauge", ("queue_name",)),
+    "queue_weight": Expected("gauge", ("queue_name",)),
+    "queue_overused": Expected("gauge", ("queue_name",)),
+}
+NOT_YET = {
+    "pod_preemption_victims": "preemption",
+    "total_preemption_attempts": "preemption",
+    "eviction_transactions_total": "preemption and reclaim",
+    **{
+        f"queue_{kind}_{unit}": "plugin capacity"
+        for kind in ("capacity", "real_capacity")
+        for unit in ("milli_cpu", "memory_bytes", "scalar_resources")
+    },
+    **{f"namespace_{what}": "Volcano never sets it" for what in ("share", "weight", "weighted_share")},
+    **{
+        f"vgpu_device_{what}": "plugin deviceshare"
+        for what in (
+            "shared_number",
+            "allocated_memory",
+            "allocated_cores",
+            "memory_limit",
+            "memory_allocation_for_a_certain_pod",
+            "core_allocation_for_a_certain_pod",
+        )
+    },
+}
+MEASURED = {metric.family: metric for metric in series(of_scheduler()).values()}
+
+
+@pytest.mark.parametrize(("name", "expected"), VOLCANOS.items(), ids=list(VOLCANOS))
+def test_it_is_measured_with_its_type_and_labels(name: str, expected: Expected):
+    found = MEASURED[f"volcano_{name}"]
+
+    assert found.kind == expected.kind
+    assert found.labels - {"le"} == set(expected.labels)
+
+
+@pytest.mark.parametrize("name", NOT_YET)
+def test_what_is_not_measured_yet_is_not_claimed(name: str):
+    assert f"volcano_{name}" not in MEASURED
+
+
+def test_buckets_are_volcanos():
+    """First, last and number of bounds, +Inf left out."""
+    buckets = {
+        "e2e_scheduling_latency_milliseconds": (1, 5000, 20),
+        "open_session_duration_milliseconds": (1, 5000, 20),
+        "e2e_job_scheduling_latency_milliseconds": (100, 120000, 30),
+    }
+    found: dict[str, list[float]] = {}
+    for family in of_scheduler().collect():
+        name = family.name.removeprefix("volcano_")
+        if name in buckets:
+            bounds = (float(sample.labels["le"]) for sample in family.samples if sample.name.endswith("_bucket"))
+            found[name] = [bound for bound in bounds if bound != float("inf")]
+
+    assert {name: (bounds[0], bounds[-1], len(bounds)) for name, bounds in found.items()} == buckets
