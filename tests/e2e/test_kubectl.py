@@ -8,6 +8,7 @@ import re
 import secrets
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -237,10 +238,8 @@ def _watched(kubectl: Kubectl, *arguments: str) -> list[str]:
     patch = json.dumps({"data": {"more": "1"}})
 
     def change() -> None:
-        time.sleep(1.0)  # the watch must be open; kubectl says nothing when it is
+        time.sleep(1.0)  # kubectl does not say when its watch is open
         kubectl("patch", "cm", "a", "--type=merge", "-p", patch)
-
-    import threading
 
     worker = threading.Thread(target=change)
     worker.start()

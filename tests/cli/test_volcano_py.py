@@ -1,0 +1,80 @@
+"""The `volcano-py` command as users start and end it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from volcano_py.cli.volcano_py import main
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+COMMAND = [sys.executable, "-m", "volcano_py.cli.volcano_py"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_up_prints_how_to_reach_it_and_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [*COMMAND, "up", "--nodes", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+    ) as process:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line.startswith("Pods need"):
+                break
+        text = "".join(lines)
+        kubeconfig = re.search(r"export KUBECONFIG=(\S+)", text)
+        port = re.search(r"http://127\.0\.0\.1:(\d+)", text)
+        assert kubeconfig is not None
+        assert port is not None
+        assert Path(kubeconfig[1]).exists()
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (0, "")
+    assert out == "ended: nothing is left running\n"
+    assert list(tmp_path.iterdir()) == []
+    with socket.socket() as again:
+        again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        again.bind(("127.0.0.1", int(port[1])))
+
+
+def test_up_says_that_its_port_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["up", "--port", str(port)]) == 1
+    complaint = capsys.readouterr().err
+    assert f"volcano-py up: port {port} on 127.0.0.1 is in use by another program" in complaint
+
+
+def test_up_refuses_a_configuration_that_it_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conf = tmp_path / "scheduler.conf"
+    conf.write_text("actions: 5\n")
+    assert main(["up", "--scheduler-conf", str(conf)]) == 2
+    assert str(conf) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "hint"),
+    [
+        (["--cpu", "many"], "'many' is no quantity: write 4, 500m or 16Gi"),
+        (["--nodes", "-1"], "cannot be negative"),
+        (["--resource", "gpu"], "write NAME=AMOUNT"),
+    ],
+)
+def test_flags_that_make_no_sense_say_how_to_write_them(
+    flags: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["up", *flags])
+    assert ended.value.code == 2
+    assert hint in capsys.readouterr().err

@@ -1,0 +1,78 @@
+"""The cluster of `volcano-py up`: a gang runs on it, and nothing is left of it afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.apiserver.support import until
+from volcano_py.api import keys
+from volcano_py.apiserver import PortInUse
+from volcano_py.conf.loader import built_in_conf
+from volcano_py.local import objects
+from volcano_py.local.kubeconfig import KubeconfigError, written_kubeconfig
+from volcano_py.local.up import LocalSystem, UpOptions
+from volcano_py.runtime.signals import Shutdown
+from volcano_py.scheduler import resolve
+
+DEADLINE_S = 10.0
+
+
+async def test_a_gang_and_a_bare_pod_are_placed() -> None:
+    shutdown = Shutdown()
+    options = UpOptions(nodes=2, cpu="2", memory="4Gi", extended=(("nvidia.com/gpu", "1"),))
+    async with LocalSystem(options, resolve(built_in_conf()), shutdown) as system:
+        cluster = system.cluster
+        names = [node["metadata"]["name"] for node in cluster.registry.objects("nodes")]
+        cluster.create(objects.pod_group("gang", 2))
+        for index in range(2):
+            cluster.create(objects.pod(f"gang-{index}", "gang", "worker", {"cpu": "1", objects.GPU: "1"}))
+        bare = objects.pod("bare", "none", "worker", {"cpu": "1"})
+        del bare["metadata"]["annotations"]
+        cluster.create(bare)
+        await until(lambda: all(pod["spec"].get("nodeName") for pod in cluster.pods()))
+        groups = [group["metadata"]["name"] for group in cluster.registry.objects(f"podgroups.{keys.SCHEDULING_GROUP}")]
+        waiting = asyncio.create_task(system.until_end())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        shutdown.request("test")
+        await asyncio.wait_for(waiting, DEADLINE_S)
+    assert names == ["node-0", "node-1"]
+    assert len(groups) == 2  # the bare pod got one of its own
+    assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
+
+
+async def test_a_port_in_use_is_said_so() -> None:
+    async with LocalSystem(UpOptions(nodes=0), resolve(built_in_conf()), Shutdown()) as first:
+        port = int(first.url.rpartition(":")[2])
+        with pytest.raises(PortInUse, match=f"port {port} on 127.0.0.1 is in use"):
+            async with LocalSystem(UpOptions(port=port), resolve(built_in_conf()), Shutdown()):
+                pytest.fail("it began on a port in use")
+
+
+def test_a_kubeconfig_exists_as_long_as_its_cluster() -> None:
+    with written_kubeconfig("http://127.0.0.1:5") as path:
+        document = yaml.safe_load(path.read_text())
+        assert document["clusters"][0]["cluster"]["server"] == "http://127.0.0.1:5"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert not path.parent.exists()
+
+
+def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    theirs = tmp_path / "config"
+    theirs.write_text("mine")
+    with pytest.raises(KubeconfigError, match="exists already"), written_kubeconfig("http://x", theirs):
+        pytest.fail("it was overwritten")
+    assert theirs.read_text() == "mine"
+
+
+def test_a_folder_that_is_missing_is_said_so(tmp_path: Path) -> None:
+    with (
+        pytest.raises(KubeconfigError, match="cannot be written"),
+        written_kubeconfig("http://x", tmp_path / "a" / "b"),
+    ):
+        pytest.fail("it was written")
