@@ -7,12 +7,13 @@ object, validate, store. All of it is synchronous: two writes never interleave, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from volcano_py.apiserver import metadata
-from volcano_py.apiserver.apply.server_side import Applier, apply, track
+from volcano_py.apiserver.apply.server_side import Applier, apply
 from volcano_py.apiserver.apply.structure import structure_of
 from volcano_py.apiserver.deletion import DeleteOptions, Deletion, begin_deletion, may_vanish
+from volcano_py.apiserver.drafts import Draft, record_owners
+from volcano_py.apiserver.identity import WRONG_NAMESPACE, check_name, check_type, place
 from volcano_py.apiserver.kinds.generic import WriteContext
 from volcano_py.apiserver.objects import Obj, copy_value, describe, object_key
 from volcano_py.apiserver.resources import Resource, ResourceTable
@@ -31,29 +32,10 @@ from volcano_py.apiserver.status import (
 from volcano_py.apiserver.store import Collection, Store, Stored
 
 _NAME_ATTEMPTS = 8
-UNKNOWN_MANAGER = "unknown"
 _NO_OWNERS: tuple[list[Obj], ...] = ([], [{}])
-_WRONG_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
 PatchFunction = Callable[[Obj], Obj]
 """Makes the new object of a copy of the current one, which it may change."""
-
-
-@dataclass(slots=True)
-class Draft:
-    """A write that is prepared and not yet stored: the object with its defaults, and what it replaces."""
-
-    resource: Resource
-    namespace: str | None
-    name: str
-    obj: Obj
-    old: Stored | None
-    context: WriteContext
-
-    @property
-    def key(self) -> str:
-        """Key of the object in its collection."""
-        return object_key(self.namespace, self.name)
 
 
 class Registry:
@@ -96,11 +78,11 @@ class Registry:
     ) -> Draft:
         """Prepare a new object: check its names, fill in metadata and defaults."""
         context = self._context(resource, context)
-        self._check_type(resource, obj, context)
+        check_type(resource, obj, context)
         meta = metadata.metadata_of(obj)
         if meta.get("resourceVersion"):
             raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
-        _place(meta, namespace)
+        place(meta, namespace)
         if namespace:
             self._require_namespace(resource, namespace, meta.get("name", ""))
         generated = not meta.get("name") and bool(meta.get("generateName"))
@@ -124,28 +106,13 @@ class Registry:
             if self.collection(resource).get(draft.key) is not None:
                 raise already_exists(resource.group, resource.plural, draft.name)
             return self._put(resource, draft.key, obj, draft.context)
-        self._take_over(draft)
+        record_owners(draft)
         if obj == old.obj:
             return old
         strategy = resource.strategy
         if strategy.has_generation and strategy.bumps_generation(obj, old.obj):
             obj["metadata"]["generation"] = old.obj["metadata"].get("generation", 0) + 1
         return self.replace(resource, old, obj, draft.context)
-
-    def _take_over(self, draft: Draft) -> None:
-        """Record who owns what, on objects that have owners recorded."""
-        old, obj, context = draft.old, draft.obj, draft.context
-        managed = old.obj["metadata"].get("managedFields") if old is not None else None
-        if context.managed_fields is not None:
-            if context.managed_fields:
-                obj["metadata"]["managedFields"] = context.managed_fields
-        elif managed and old is not None:
-            obj["metadata"]["managedFields"] = managed
-            if obj != old.obj:
-                structure = structure_of(draft.resource, context.version)
-                api_version = draft.resource.versions[context.version].api_version
-                updater = Applier(context.manager or UNKNOWN_MANAGER, api_version, context.subresource)
-                obj["metadata"]["managedFields"] = track(old.obj, obj, structure, updater)
 
     def _free_name(self, resource: Resource, namespace: str | None, prefix: str) -> str:
         name = metadata.new_name(prefix)
@@ -177,10 +144,10 @@ class Registry:
     ) -> Draft:
         """Prepare the replacement of an object; of kinds that a PUT may create, also a new one."""
         context = self._context(resource, context)
-        self._check_type(resource, obj, context)
+        check_type(resource, obj, context)
         meta = metadata.metadata_of(obj)
-        _place(meta, namespace)
-        _check_name(meta, name)
+        place(meta, namespace)
+        check_name(meta, name)
         old = self.collection(resource).get(object_key(namespace, name))
         if old is None:
             if resource.strategy.create_on_update and not context.subresource:
@@ -226,11 +193,11 @@ class Registry:
         obj = change(current)
         if not isinstance(obj, dict):
             raise bad_request(f"the patch leaves no object of {describe(old.obj)}")
-        self._check_type(resource, obj, context)
+        check_type(resource, obj, context)
         meta = metadata.metadata_of(obj)
-        _check_name(meta, name)
+        check_name(meta, name)
         if (meta.get("namespace") or None) != namespace:
-            raise bad_request(_WRONG_NAMESPACE)
+            raise bad_request(WRONG_NAMESPACE)
         if meta.get("uid") and meta["uid"] != old.obj["metadata"]["uid"]:
             errors = [invalid_value("metadata.uid", meta["uid"], "field is immutable")]
             raise invalid(resource.group, resource.kind, name, errors)
@@ -332,18 +299,6 @@ class Registry:
             return WriteContext(self, version=resource.storage.name)
         return context
 
-    def _check_type(self, resource: Resource, obj: Obj, context: WriteContext) -> None:
-        expected = resource.versions[context.version].api_version
-        kind, api_version = obj.get("kind") or "", obj.get("apiVersion") or ""
-        if resource.custom:
-            _check_custom_type(resource, expected, kind, api_version, obj)
-        elif (kind and kind != resource.kind) or (api_version and api_version != expected):
-            version = api_version or expected
-            what = f'{kind or resource.kind} in version "{version}" cannot be handled as a {resource.kind}'
-            raise bad_request(f"{what}: send an object of {expected}, kind {resource.kind}")
-        resource.strategy.check_shape(obj)
-        obj["kind"], obj["apiVersion"] = resource.kind, resource.storage.api_version
-
     def _require_namespace(self, resource: Resource, namespace: str, name: str) -> None:
         found = self.peek("namespaces", namespace)
         if found is None:
@@ -371,36 +326,3 @@ class Registry:
             errors.extend(strategy.validate_update(obj, old, context))
         if errors:
             raise invalid(resource.group, resource.kind, meta.get("name", ""), errors)
-
-
-def _check_custom_type(resource: Resource, expected: str, kind: str, api_version: str, obj: Obj) -> None:
-    missing = "Kind" if not kind else "apiVersion" if not api_version else ""
-    if missing:
-        what = f"Object '{missing}' is missing"
-        raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind}): {what}")
-    if api_version != expected:
-        raise bad_request(
-            f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
-        )
-    if kind != resource.kind:
-        name = str((obj.get("metadata") or {}).get("name", ""))
-        raise invalid(resource.group, kind, name, [invalid_value("kind", kind, f"must be {resource.kind}")])
-
-
-def _place(meta: Obj, namespace: str | None) -> None:
-    own = meta.get("namespace") or ""
-    if namespace is None:
-        if own:
-            raise bad_request(_WRONG_NAMESPACE)
-        return
-    if own and own != namespace:
-        raise bad_request(_WRONG_NAMESPACE)
-    meta["namespace"] = namespace
-
-
-def _check_name(meta: Obj, name: str) -> None:
-    own = meta.get("name") or ""
-    if not own:
-        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
-    if own != name:
-        raise bad_request(f"the name of the object ({own}) does not match the name on the URL ({name})")

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from volcano_py.apiserver import scale, subresources
 from volcano_py.apiserver.deletion import DeleteOptions, Deletion, parse_options
+from volcano_py.apiserver.drafts import Draft
 from volcano_py.apiserver.kinds.generic import WriteContext
 from volcano_py.apiserver.objects import Obj, encode
 from volcano_py.apiserver.options import ApiServerOptions
 from volcano_py.apiserver.paging import ListOptions, Page, check_options, list_page, parse_version
-from volcano_py.apiserver.registry import Draft, Registry
+from volcano_py.apiserver.registry import Registry
 from volcano_py.apiserver.requests import APPLY_PATCH, Call, applied, body_of, object_of, patch_function
 from volcano_py.apiserver.resources import ServedVersion
 from volcano_py.apiserver.routing import Target

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from volcano_py.apiserver.drafts import Draft
 from volcano_py.apiserver.objects import Obj, copy_value
 from volcano_py.apiserver.patches import json_patch
-from volcano_py.apiserver.registry import Draft, Registry
+from volcano_py.apiserver.registry import Registry
 from volcano_py.apiserver.requests import Call
 from volcano_py.apiserver.status import MODIFIED, StatusError, bad_request, conflict
 from volcano_py.apiserver.store import Stored
