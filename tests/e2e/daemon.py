@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.controlplane.install import Installed
 from tests.controlplane.ports import free_ports
@@ -81,6 +83,29 @@ class Daemon:
         """Return the text of /metrics."""
         with urllib.request.urlopen(f"{self._metrics}/metrics", timeout=5) as answer:
             return str(answer.read().decode())
+
+    def ask(self, path: str) -> Any:
+        """Return the JSON that a path of the operators' server answers."""
+        with urllib.request.urlopen(f"{self._metrics}{path}", timeout=5) as answer:
+            return json.load(answer)
+
+    def leads(self) -> bool:
+        """Say whether it is the one that acts."""
+        return "\nvolcano_py_leader 1.0" in self.metrics()
+
+    def write_conf(self, text: str) -> None:
+        """Change its configuration file while it runs, in one step."""
+        new = self._conf.with_suffix(".new")
+        new.write_text(text)
+        new.rename(self._conf)
+
+    def ended(self, timeout: float) -> int:
+        """Wait until it has ended by itself and return its exit code."""
+        return self._plane.processes.wait(self._name, timeout)
+
+    def log(self) -> str:
+        """Return what it has logged."""
+        return self._plane.processes.log(self._name).read_text()
 
     def kill(self) -> None:
         """Send SIGKILL and wait until it is gone."""
