@@ -43,5 +43,7 @@ def record_owners(draft: Draft) -> None:
         if obj != old.obj:
             structure = structure_of(draft.resource, context.version)
             api_version = draft.resource.versions[context.version].api_version
-            updater = Applier(context.manager or _UNKNOWN_MANAGER, api_version, context.subresource)
+            updater = Applier(
+                (context.manager() if context.manager else "") or _UNKNOWN_MANAGER, api_version, context.subresource
+            )
             obj["metadata"]["managedFields"] = track(old.obj, obj, structure, updater)

@@ -77,15 +77,8 @@ class Frontend:
                 body = await request.read() if request.body_exists else b""
         except TimeoutError:
             return _respond(_failure(StatusError(408, "Timeout", "the body of the request did not arrive in time")))
-        headers = request.headers
-        call = Call(
-            target,
-            query,
-            body,
-            request.content_type if body and "Content-Type" in headers else "",
-            headers.get("Accept", ""),
-            headers.get("User-Agent", ""),
-        )
+        content_type = request.content_type if body and "Content-Type" in request.headers else ""
+        call = Call(target, query, body, content_type, request.headers)
         return await self._serve(request, call)
 
     def _authorized(self, request: web.BaseRequest) -> bool:

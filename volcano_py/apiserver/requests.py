@@ -33,8 +33,11 @@ class Call:
     query: Mapping[str, str]
     body: bytes
     content_type: str
-    accept: str = JSON
-    user_agent: str = ""
+    headers: Mapping[str, str]
+
+    def manager(self) -> str:
+        """Who sends it, as `metadata.managedFields` names it."""
+        return self.query.get("fieldManager") or self.headers.get("User-Agent", "").partition("/")[0][:128]
 
 
 def object_of(call: Call) -> Obj:

@@ -105,14 +105,13 @@ class Verbs:
 
     def _context(self, call: Call) -> WriteContext:
         target, query = call.target, call.query
-        manager = query.get("fieldManager") or call.user_agent.partition("/")[0][:128]
         return WriteContext(
             self._registry,
             version=target.version,
             subresource=target.subresource,
             dry_run=query.get("dryRun") == "All",
             strict_fields=query.get("fieldValidation") == "Strict",
-            manager=manager,
+            manager=call.manager,
         )
 
     def draft(self, call: Call) -> Draft:
@@ -211,7 +210,7 @@ class Verbs:
 
 def _form(call: Call, watch: bool = False) -> Form | None:
     target = call.target
-    return form_for(call.accept, target.resource, _served(target), call.query, watch)
+    return form_for(call.headers.get("Accept", ""), target.resource, _served(target), call.query, watch)
 
 
 def _served(target: Target) -> ServedVersion:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -31,8 +31,8 @@ class WriteContext:
     subresource: str = ""
     dry_run: bool = False
     strict_fields: bool = False
-    manager: str = ""
-    """Who writes, as `metadata.managedFields` names it."""
+    manager: Callable[[], str] | None = None
+    """Who writes, as `metadata.managedFields` names it; asked only where that is recorded."""
     managed_fields: list[Obj] | None = None
     """The owners after this write, where the writer has worked them out (server-side apply)."""
     warnings: list[str] = field(default_factory=list)
