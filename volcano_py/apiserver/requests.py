@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 import yaml
@@ -33,7 +33,7 @@ class Call:
     query: Mapping[str, str]
     body: bytes
     content_type: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def manager(self) -> str:
         """Who sends it, as `metadata.managedFields` names it."""
