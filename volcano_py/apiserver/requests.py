@@ -107,9 +107,9 @@ def applied(call: Call) -> tuple[Obj, Applier]:
     if meta.get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
     served = target.resource.versions[target.version]
-    for field, expected in (("apiVersion", served.api_version), ("kind", target.resource.kind)):
-        if config.get(field) != expected:
-            raise bad_request(f"an applied configuration must say {field}: {expected}, not {config.get(field)!r}")
+    for name, expected in (("apiVersion", served.api_version), ("kind", target.resource.kind)):
+        if config.get(name) != expected:
+            raise bad_request(f"an applied configuration must say {name}: {expected}, not {config.get(name)!r}")
     meta.setdefault("name", target.name)
     if target.namespace:
         meta.setdefault("namespace", target.namespace)
