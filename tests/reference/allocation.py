@@ -31,6 +31,10 @@ class Rules:
     predicates: bool = True
     nodeorder: Weights = ALL
     binpack: int = 0
+    overcommit: bool = True  # this and what follows count under the default configuration
+    quota: bool = True  # proportion has a say in who is let in
+    allocatable: bool = True
+    overused: bool = True
     weights: Mapping[str, int] = field(default_factory=lambda: {"cpu": 1, "memory": 1})
 
 

@@ -78,7 +78,9 @@ class DefaultCycle(Cycle):
         for member in (member for job in self.jobs for member in job.members):
             for name in asked(member.task.shape):
                 total.setdefault(name, Fraction(0))
-        guaranteed = {queue.name: queue.guarantee.get for queue in self.queues}
+        guaranteed = {
+            queue.name: {name: Fraction(queue.guarantee.get(name)) for name in total} for queue in self.queues
+        }
         named = {}
         for queue in self.queues:
             if self.by_queue[queue.name]:
@@ -90,11 +92,11 @@ class DefaultCycle(Cycle):
                     queue.weight,
                     {name: Fraction(amount) for name, amount in request.items()},
                     {name: Fraction(amount) for name, amount in limits.items()},
-                    {name: Fraction(guaranteed[queue.name](name)) for name in total},
+                    guaranteed.pop(queue.name),
                 )
         return {
             name: {resource: Fraction(round(amount, 6)) for resource, amount in share.items()}
-            for name, share in shares(total, named).items()
+            for name, share in shares(total, named, list(guaranteed.values())).items()
         }
 
     # Whose turn it is
@@ -114,13 +116,13 @@ class DefaultCycle(Cycle):
 
     def overused(self, queue: str) -> bool:
         taken = self.taken(queue)
-        return all(due < taken[name] + 0.1 for name, due in self.deserved[queue].items())
+        return self.rules.overused and all(due < taken[name] + 0.1 for name, due in self.deserved[queue].items())
 
     def may_hold(self, job: Job, shape: Shape) -> bool:
         queue = next(queue for queue in self.queues if queue.name == job.record.queue)
         taken, due = self.taken(queue.name), self.deserved[queue.name]
         fits = (taken[name] + amount <= due[name] for name, amount in asked(shape).items() if amount and name != "pods")
-        return queue.open and all(fits)
+        return not self.rules.allocatable or (queue.open and all(fits))
 
     # The actions
 
@@ -158,7 +160,8 @@ class DefaultCycle(Cycle):
         for name, amount in minimum.items():
             if amount == 0 or name == "pods":
                 continue
-            if self.cluster_reserved[name] + amount > self.total[name] * FACTOR - self.used[name]:
+            idle = self.total[name] * FACTOR - self.used[name]
+            if self.rules.overcommit and self.cluster_reserved[name] + amount > idle:
                 return False
             own = record.guarantee.get(name)
             most = max(self.total[name] - guaranteed[name], 0) + own
@@ -166,7 +169,7 @@ class DefaultCycle(Cycle):
             if limit or name in record.capability.scalars:
                 most = min(most, limit)
             need = amount + taken[name] + self.reserved[queue][name] - self.elastic[queue][name]
-            if need > most:
+            if self.rules.quota and need > most:
                 return False
         return True
 

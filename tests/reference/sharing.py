@@ -1,6 +1,6 @@
 """Shares of queues by weight, in exact fractions and resource by resource, as the rounds are told to users."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -20,13 +20,18 @@ class Queue:
     guarantee: Amounts = field(default_factory=dict)
 
 
-def shares(total: Amounts, queues: Mapping[str, Queue]) -> dict[str, dict[str, Fraction]]:
-    """Return what every queue deserves: rounds over what is left, until nothing is left or all are met."""
+def shares(
+    total: Amounts, queues: Mapping[str, Queue], others: Sequence[Amounts] = ()
+) -> dict[str, dict[str, Fraction]]:
+    """Return what every queue deserves: rounds over what is left, until nothing is left or all are met.
+
+    ``others`` are guarantees of queues that take no part because they have no job.
+    """
     share = {name: {resource: Fraction(0) for resource in total} for name in queues}
     left, unmet = dict(total), set(queues)
+    guarantees = [queue.guarantee for queue in queues.values()] + list(others)
     guaranteed = {
-        resource: sum((queue.guarantee.get(resource, Fraction(0)) for queue in queues.values()), Fraction(0))
-        for resource in total
+        resource: sum((one.get(resource, Fraction(0)) for one in guarantees), Fraction(0)) for resource in total
     }
     for _ in range(ENOUGH_ROUNDS):
         weight = sum(queues[name].weight for name in unmet)

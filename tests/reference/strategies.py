@@ -25,7 +25,11 @@ PORTS = ((WEB,), (LOCAL,), (UDP,), (LOCAL, UDP))
 SOFT = tuple(TaintRecord(key, "", "PreferNoSchedule") for key in ("a", "b", "c"))
 SOFT_TAINTS = ((), (), (), SOFT[:1], SOFT[:2], SOFT)
 IN_A, IN_B = (NodeTerm((Requirement("zone", "In", (value,)),)) for value in "ab")
-PREFERENCES = ((), (), (PreferredTerm(30, IN_A),), (PreferredTerm(30, IN_A), PreferredTerm(20, IN_B)))
+NOT_IN_A = NodeTerm((Requirement("zone", "NotIn", ("a",)),))
+PREFERENCES = (
+    *((), (), (PreferredTerm(30, IN_A),), (PreferredTerm(30, IN_A), PreferredTerm(20, IN_B))),
+    (PreferredTerm(100, IN_A), PreferredTerm(4, IN_B), PreferredTerm(5, NOT_IN_A)),  # once a is full, all else differs
+)
 
 _seldom = st.integers(0, 6).map(lambda number: number == 6)
 taints = st.builds(

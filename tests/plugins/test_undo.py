@@ -1,0 +1,85 @@
+"""Whatever is placed and taken back: afterwards every plugin answers as before, to the last bit."""
+
+from itertools import permutations
+from random import Random
+
+import numpy as np
+import pytest
+
+from tests.framework.sessions import a_session
+from tests.reference.busy import busy_world
+from volcano_py.framework import extension
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.plugins import PLUGINS
+from volcano_py.snapshot.columns import NodeColumns
+
+
+def answers(plugin: Plugin, ssn: Session) -> list[object]:
+    """Return everything a plugin says of this session."""
+    jobs = [ssn.job(row) for row in ssn.jobs.present().tolist() if ssn.jobs.record(row).queue in ssn.queues]
+    tasks = [ssn.task_of(shape) for shape, found in enumerate(ssn.shapes) if found is not None]
+    queues = list(ssn.queues.values())
+    said: list[object] = []
+    if isinstance(plugin, extension.JobOrder):
+        said.append(plugin.job_order(ssn.jobs).tobytes())
+    if isinstance(plugin, extension.TaskOrder):
+        said.append(plugin.task_order(ssn.tasks).tobytes())
+    if isinstance(plugin, extension.QueueOrder):
+        said += [plugin.queue_order(left, right) for left, right in permutations(queues, 2)]
+    if isinstance(plugin, extension.Overused):
+        said += [plugin.overused(queue) for queue in queues]
+    if isinstance(plugin, extension.Allocatable):
+        said += [plugin.allocatable(queue, task, 9) for queue in queues for task in tasks]
+    if isinstance(plugin, extension.JobReady):
+        said += [plugin.missing(job) for job in jobs]
+    if isinstance(plugin, extension.JobPipelined):
+        said += [plugin.job_pipelined(job) for job in jobs]
+    if isinstance(plugin, extension.JobEnqueueable):
+        said += [plugin.job_enqueueable(job) for job in jobs]
+    return said + _about_nodes(plugin, tasks, ssn.nodes)
+
+
+def _about_nodes(plugin: Plugin, tasks: list[object], nodes: NodeColumns) -> list[object]:
+    said: list[object] = []
+    for task in tasks:
+        if isinstance(plugin, extension.Predicate):
+            said += [plugin.predicate(task, nodes).tobytes(), plugin.refusals(task, nodes).tobytes()]  # type: ignore[arg-type]
+        if isinstance(plugin, extension.NodeOrder):
+            said.append(plugin.node_order(task, nodes).tobytes())  # type: ignore[arg-type]
+    return said
+
+
+def place_something(ssn: Session, random: Random) -> int:
+    """Put pending tasks somewhere, a few at a time, and take some of it back on the way; return how many were put."""
+    waiting: dict[tuple[int, int], list[int]] = {}
+    for row in np.flatnonzero((ssn.tasks.status == TaskStatus.PENDING) & (ssn.tasks.job >= 0)).tolist():
+        waiting.setdefault((int(ssn.tasks.job[row]), int(ssn.tasks.shape[row])), []).append(row)
+    done = 0
+    for (job, shape), rows in waiting.items():
+        statement = ssn.statement()
+        count = random.randint(1, len(rows))
+        nodes = np.array([random.randrange(len(ssn.nodes)) for _ in range(count)])
+        put = random.choice((statement.allocate, statement.pipeline))
+        put(job, shape, np.array(rows[:count]), nodes)
+        done += count
+        if random.random() < 0.3:
+            statement.discard()
+    return done
+
+
+@pytest.mark.parametrize("name", sorted(PLUGINS))
+def test_after_random_placements_and_their_undo_a_plugin_answers_as_before(name: str) -> None:
+    moved = 0
+    for number in range(25):
+        plugin = PLUGINS[name](PLUGINS[name].parse({}, lambda text: None))
+        ssn = a_session(busy_world(number), plugin)
+        before, checkpoint = answers(plugin, ssn), ssn.journal.checkpoint()
+
+        if place_something(ssn, Random(number)):
+            moved += answers(plugin, ssn) != before
+        ssn.journal.rollback(checkpoint, ssn.nodes.block)
+
+        assert answers(plugin, ssn) == before, f"busy_world({number})"
+    assert moved or name in {"conformance", "priority", "sla", "overcommit"}, "nothing was put to the test"
