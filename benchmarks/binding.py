@@ -21,6 +21,7 @@ from benchmarks.servers import Server, cpu_seconds, peak_memory_mib, server
 from tests.controlplane.ports import free_ports
 from volcano_py.api import keys
 from volcano_py.api.types import ObjectMeta, Pod
+from volcano_py.conf.defaults import BUILT_IN_CONF
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import load_credentials
 from volcano_py.kube.delivery import Event, Quarantined
@@ -35,20 +36,6 @@ NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False)
 CREATORS = 16
 LIMIT_S = 300.0
 VC_SCHEDULER = Path(sys.executable).with_name("vc-scheduler")
-CONF = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-"""
 
 
 class _Bound(msgspec.Struct, frozen=True):
@@ -267,7 +254,7 @@ async def _daemon(running: Server) -> AsyncIterator[asyncio.subprocess.Process]:
     metrics, health = free_ports(2)
     with tempfile.TemporaryDirectory(prefix="volcano-py-bench-") as folder:
         conf = Path(folder) / "conf.yaml"
-        conf.write_text(CONF)
+        conf.write_text(BUILT_IN_CONF)
         log = (Path(folder) / "scheduler.log").open("wb")
         process = await asyncio.create_subprocess_exec(
             VC_SCHEDULER,

@@ -17,6 +17,7 @@ from volcano_py.daemon.options import DaemonOptions
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.reflector import ReflectorOptions
 from volcano_py.kube.resource import PODS
+from volcano_py.local.scheduler import GANG_CONF as CONF
 from volcano_py.runtime.options import ListenAddress
 from volcano_py.runtime.signals import Shutdown
 from volcano_py.scheduler import resolve
@@ -25,17 +26,6 @@ CRDS = Path(__file__).parents[2] / "manifests" / "crds"
 BINDINGS = ("create", "pods/binding")
 GROUPS = "podgroups.scheduling.volcano.sh"
 QUEUES = "queues.scheduling.volcano.sh"
-CONF = """
-actions: "enqueue, allocate"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-- plugins:
-  - name: predicates
-  - name: nodeorder
-  - name: binpack
-"""
 FREE_PORT = ListenAddress("127.0.0.1", 0)
 
 
