@@ -150,8 +150,8 @@ class Session:
             point.plugin.depends_on is DependsOn.NODE_ALONE for point in (*self.predicates, *self.node_orders)
         )
         self._reasons: list[Reason] = []
-        self._static_offsets = self._number(point.plugin.static_reasons for point in self._static_predicates)
         self.reason_offsets = self._number(point.plugin.reasons for point in self.predicates)
+        self._static_offsets = self._number(point.plugin.static_reasons for point in self._static_predicates)
         self.filters = filters(
             self.plugins(),
             zip(self._static_predicates, self._static_offsets, strict=True),

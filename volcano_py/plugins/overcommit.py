@@ -71,5 +71,7 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued):
 
     def job_enqueued(self, job: JobInfo) -> None:
         """Count what the job will take."""
+        if job.record.min_resources is None:
+            return
         asked = self._ssn.jobs.min_resources[:, job.row]
         self._reserved = self._reserved + np.maximum(asked - self._gated[:, job.row], 0.0)

@@ -97,12 +97,13 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, StaticPredicate):
         )
 
     def on_session_open(self, ssn: Session) -> None:
-        """Note which rows balance is about."""
+        """Note which rows balance is about, and whether there are nodes that lack cpu or memory altogether."""
         self._ssn = ssn
         gpu = ssn.resources.find(_GPU)
         rows = (CPU_ROW, MEMORY_ROW) if gpu is None else (CPU_ROW, MEMORY_ROW, gpu)
         self._balanced: dict[int, slice | Rows | None] = {}  # shape id -> rows that count; None: nothing to balance
         self._rows: Rows = np.array(rows, dtype=np.intp)
+        self._whole = bool((ssn.nodes.allocatable[_CPU_AND_MEMORY] > 0).all())  # every node has cpu and memory
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
         """Return what depends on the node alone: the weighted resource scores, shape (n_nodes,)."""
@@ -110,12 +111,13 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, StaticPredicate):
         if args.least_allocated or args.most_allocated:
             asked, allocatable = nodes.nonzero + task.nonzero[:, None], nodes.allocatable[_CPU_AND_MEMORY]
             if args.least_allocated:
-                scores.append(_weighted(least_allocated(asked, allocatable), args.least_allocated))
+                scores.append(_weighted(least_allocated(asked, allocatable, self._whole), args.least_allocated))
             if args.most_allocated:
-                scores.append(_weighted(most_allocated(asked, allocatable), args.most_allocated))
+                scores.append(_weighted(most_allocated(asked, allocatable, self._whole), args.most_allocated))
         rows = self._rows_to_balance(task) if args.balanced_allocation else None
         if rows is not None:
-            balance = balanced_allocation(nodes.requested[rows], task.request[rows], nodes.allocatable[rows])
+            whole = self._whole and rows is _CPU_AND_MEMORY
+            balance = balanced_allocation(nodes.requested[rows], task.request[rows], nodes.allocatable[rows], whole)
             scores.append(_weighted(balance, args.balanced_allocation))
         if not scores:
             return np.zeros(len(nodes))

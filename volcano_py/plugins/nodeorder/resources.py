@@ -13,58 +13,74 @@ from volcano_py.model.resources import Bools, Floats
 _BEST: Final = 100.0
 
 
-def least_allocated(asked: Floats, allocatable: Floats) -> Floats:
+def least_allocated(asked: Floats, allocatable: Floats, whole: bool = False) -> Floats:
     """Return LeastAllocated, shape (n_nodes,): the emptier the better.
 
         floor((s_cpu + s_memory) / 2),   s_r = floor((allocatable_r - asked_r) * 100 / allocatable_r)
 
     with cpu and memory of nodes, each (2, n_nodes), ``asked`` with the task and with defaults for missing requests. s_r
     is 0 where more is asked for than there is; a resource that a node does not have is left out of sum and divisor
-    (least_allocated.go).
+    (least_allocated.go). ``whole`` says that every node has both.
     """
-    left = np.maximum(allocatable - asked, 0.0) * _BEST
-    return _mean(np.floor(left / np.maximum(allocatable, 1.0)), allocatable)
+    left = allocatable - asked
+    np.maximum(left, 0.0, out=left)
+    return _mean(left, allocatable, whole)
 
 
-def most_allocated(asked: Floats, allocatable: Floats) -> Floats:
+def most_allocated(asked: Floats, allocatable: Floats, whole: bool = False) -> Floats:
     """Return MostAllocated, shape (n_nodes,): the fuller the better.
 
     As LeastAllocated with s_r = floor(min(asked_r, allocatable_r) * 100 / allocatable_r) (most_allocated.go).
     """
-    filled = np.minimum(asked, allocatable) * _BEST
-    return _mean(np.floor(filled / np.maximum(allocatable, 1.0)), allocatable)
+    return _mean(np.minimum(asked, allocatable), allocatable, whole)
 
 
-def _mean(scores: Floats, allocatable: Floats) -> Floats:
-    """Return the mean of scores (2, n_nodes) over the resources that a node has, cut to a whole number."""
-    total = scores[0] + scores[1]  # what a node does not have has scored 0
-    divisor = 2 if allocatable.all() else np.maximum(np.count_nonzero(allocatable, axis=0), 1)
-    return np.asarray(np.floor(total / divisor))
+def _mean(part: Floats, allocatable: Floats, whole: bool) -> Floats:
+    """Return the mean of floor(100 * part / allocatable) over the resources a node has, cut to a whole number.
+
+    Both are (2, n_nodes); ``part`` is used up.
+    """
+    part *= _BEST
+    part /= allocatable if whole else np.maximum(allocatable, 1.0)  # what a node does not have scores 0
+    np.floor(part, out=part)
+    total = part[0] + part[1]
+    if whole:
+        total *= 0.5
+    else:
+        total /= np.maximum(np.count_nonzero(allocatable, axis=0), 1)
+    return np.asarray(np.floor(total, out=total))
 
 
-def balanced_allocation(used: Floats, request: Floats, allocatable: Floats) -> Floats:
+def balanced_allocation(used: Floats, request: Floats, allocatable: Floats, whole: bool = False) -> Floats:
     """Return BalancedAllocation, shape (n_nodes,): how much more evenly a node's resources would be used.
 
         50 + floor((50 + b(used + request) - b(used)) / 2),   b(q) = floor((1 - sigma) * 100)
 
     sigma is the standard deviation of min(q_r / allocatable_r, 1) over the resources that the node has, each (n_rows,
     n_nodes): cpu, memory and, if the task asks for it, GPUs. Of two fractions it is |f0 - f1| / 2, of one 0
-    (balanced_allocation.go; requests without defaults).
+    (balanced_allocation.go; requests without defaults). ``whole`` says that every node has all of them.
     """
-    has = allocatable > 0
-    whole = bool(has.all())
-    capacity = allocatable if whole else np.where(has, allocatable, 1.0)
+    has = None if whole else allocatable > 0
     fractions = np.empty((2, *used.shape))  # (with and without, n_rows, n_nodes)
     np.add(used, request[:, None], out=fractions[0])
     fractions[1] = used
-    fractions /= capacity
+    fractions /= allocatable if has is None else np.where(has, allocatable, 1.0)
     np.minimum(fractions, 1.0, out=fractions)
-    if whole and len(used) == 2:
-        sigma = np.abs(fractions[:, 0] - fractions[:, 1]) * 0.5
+    if has is None and len(used) == 2:
+        sigma = fractions[:, 0] - fractions[:, 1]
+        np.abs(sigma, out=sigma)
+        sigma *= 0.5
     else:
-        sigma = _deviation(fractions, has)
-    balance = np.floor((1.0 - sigma) * _BEST)
-    return np.asarray(50.0 + np.floor((50.0 + balance[0] - balance[1]) * 0.5))
+        sigma = _deviation(fractions, np.ones(used.shape, dtype=bool) if has is None else has)
+    np.subtract(1.0, sigma, out=sigma)
+    sigma *= _BEST
+    np.floor(sigma, out=sigma)
+    score = sigma[0] - sigma[1]
+    score += 50.0
+    score *= 0.5
+    np.floor(score, out=score)
+    score += 50.0
+    return np.asarray(score)
 
 
 def _deviation(fractions: Floats, has: Bools) -> Floats:

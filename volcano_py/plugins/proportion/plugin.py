@@ -90,6 +90,8 @@ class Proportion(Plugin, QueueOrder, Overused, Allocatable, JobEnqueueable, JobE
 
     def job_enqueued(self, job: JobInfo) -> None:
         """Count what the job will take of its queue."""
+        if job.record.min_resources is None:
+            return
         asked = self._ssn.jobs.min_resources[:, job.row]
         self._reserved[:, self._queues.row_of_job[job.row]] += np.maximum(asked - self._gated[:, job.row], 0.0)
 
