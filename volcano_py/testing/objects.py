@@ -212,6 +212,7 @@ def a_job(
     phase: str = keys.PHASE_PENDING,
     created: float = 0.0,
     min_task_member: Mapping[str, int] | None = None,
+    min_resources: Mapping[str, WireQuantity] | None = None,
     **pod: Any,
 ) -> Job:
     """Return a job whose tasks are all alike; further arguments are those of `a_pod`.
@@ -230,6 +231,7 @@ def a_job(
         queue=queue,
         min_available=len(members) if min_available is None else min_available,
         min_task_member=min_task_member,
+        min_resources=min_resources,
         priority_class=priority_class,
         phase=phase,
         created=created,
