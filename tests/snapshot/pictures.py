@@ -53,6 +53,7 @@ def _nodes(snapshot: Snapshot) -> dict[str, Any]:
             "unschedulable": bool(statics.unschedulable[row]),
             "closed": bool(statics.closed[row]),
             "nonzero": nodes.nonzero[:, row].tolist(),
+            "ports": nodes.ports.of(row),
             **{
                 section: _amounts(snapshot, getattr(nodes, section)[:, row])
                 for section in ("allocatable", "idle", "used", "releasing", "pipelined", "requested")

@@ -46,11 +46,12 @@ def test_ports_conflict_on_overlapping_addresses(wanted: HostPort, used: HostPor
 
 
 @pytest.mark.parametrize("status", TaskStatus, ids=lambda status: status.label)
-def test_a_task_takes_its_ports_as_long_as_it_takes_room(status: TaskStatus) -> None:
+def test_a_task_takes_its_ports_as_long_as_it_takes_room_or_is_promised_some(status: TaskStatus) -> None:
     tasks = (a_task("p", taking(tcp(80)), status=status, node="n2"),)
     snapshot = World(nodes=(a_node("n1"), a_node("n2")), tasks=tasks).store().snapshot()
 
-    assert taken(snapshot) == {"n1": (), "n2": (tcp(80),) if status in OCCUPYING_STATUSES else ()}
+    standing = status in (*OCCUPYING_STATUSES, TaskStatus.PIPELINED)
+    assert taken(snapshot) == {"n1": (), "n2": (tcp(80),) if standing else ()}
 
 
 def test_ports_follow_tasks_that_come_move_change_and_go() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.snapshot.pictures import check_free_rows, picture
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaintRecord, TaskRecord
-from volcano_py.model.shape import Shape
+from volcano_py.model.shape import HostPort, Shape
 from volcano_py.model.statuses import OCCUPYING_STATUSES, TaskStatus
 from volcano_py.snapshot.store import ClusterStore
 
@@ -17,6 +17,7 @@ UIDS = ["a", "b", "c"]
 GROUPS = ["j1", "j2"]
 RESOURCES = ["cpu", "memory", "pods", "nvidia.com/gpu", "example.com/fpga", "hugepages-2Mi"]
 
+WEB, DNS = HostPort("0.0.0.0", "TCP", 80), HostPort("0.0.0.0", "TCP", 53)
 amounts = st.dictionaries(st.sampled_from(RESOURCES), st.integers(0, 2**40).map(float), max_size=4)
 node_records = st.builds(
     NodeRecord,
@@ -34,6 +35,7 @@ shapes = st.builds(
     request=amounts.map(lambda found: tuple(sorted({**found, "pods": 1.0}.items()))),
     nonzero=st.tuples(st.integers(0, 1000).map(float), st.integers(0, 2**30).map(float)),
     gates=st.sampled_from([(), ("g",)]),
+    host_ports=st.sampled_from([(), (), (WEB,), (DNS, WEB)]),
 )
 few_shapes = st.one_of(
     st.sampled_from([Shape(), *(Shape(request=(("cpu", cpu), ("pods", 1.0))) for cpu in (1000.0, 2000.0))]), shapes

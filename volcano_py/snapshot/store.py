@@ -263,8 +263,8 @@ class ClusterStore:
         return place
 
     def _ports_taken(self, row: int, place: TaskPlace) -> PortSet:
-        """Return the ports of its node that a task takes: as long as it takes room there."""
-        standing = place.node and place.status in OCCUPYING_STATUSES
+        """Return the ports of its node that a task takes: as long as it takes room there or is promised some."""
+        standing = place.node and (place.status in OCCUPYING_STATUSES or place.status is TaskStatus.PIPELINED)
         return self.shapes.shape(int(self._shape[row])).host_ports if standing else ()
 
     def _grow(self) -> None:
