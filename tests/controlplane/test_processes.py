@@ -64,7 +64,7 @@ def test_a_process_that_ignores_the_request_is_killed() -> None:
 
     processes.stop("deaf", timeout=0.05)
 
-    assert not living_members(pid)
+    wait_until("the whole group has ended", lambda: not living_members(pid), 5, every=0.01)
     processes.close()
 
 
