@@ -29,6 +29,7 @@ node_records = st.builds(
     ).map(tuple),
     unschedulable=st.booleans(),
     closed=st.sampled_from(["", "broken"]),
+    images=st.sampled_from([{}, {}, {"web:1": 5}, {"web:1": 5, "web:2": 6}]),
 )
 shapes = st.builds(
     Shape,

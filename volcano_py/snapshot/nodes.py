@@ -1,5 +1,7 @@
 """The node half of the store: what every node has and holds, kept up to date change by change."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from volcano_py.model.objects import NodeRecord, TaintRecord
@@ -50,6 +52,7 @@ class NodeStore:
         self._values: dict[str, _Values] = {}
         self._taint_sets: dict[tuple[TaintRecord, ...], int] = {(): 0}
         self._statics: NodeStatics | None = None
+        self._other_images: list[int] = []  # rows of records that differ from those of the statics in images only
         self._order = np.zeros(0, dtype=np.intp)
         self._rank = np.zeros(0, dtype=np.int32)
 
@@ -76,7 +79,10 @@ class NodeStore:
         self._records[row] = record
         self._version += 1
         self._versions[row] = self._version
-        self._statics = None
+        if previous is not None and replace(previous, images=record.images) == record:
+            self._other_images.append(row)  # nodes pull images all the time; nothing else needs to be arranged anew
+        else:
+            self._statics = None
 
     def remove(self, name: str) -> None:
         """Forget a node; tasks that still stand on it keep their accounts for the day it returns."""
@@ -158,7 +164,18 @@ class NodeStore:
         if statics is None:
             statics = self._statics = self._arrange()
             self._port_sets = None
+        elif self._other_images:
+            statics = self._statics = self._with_other_images(statics)
+        self._other_images.clear()
         return NodeColumns(statics, self.block[:, self._order], self._n_resources, ports=self._taken_ports())
+
+    def _with_other_images(self, statics: NodeStatics) -> NodeStatics:
+        records, versions = list(statics.records), statics.versions.copy()
+        for row in self._other_images:
+            record, rank = self._records[row], int(self._rank[row])
+            if record is not None:
+                records[rank], versions[rank] = record, self._versions[row]
+        return replace(statics, records=tuple(records), versions=versions)
 
     def _taken_ports(self) -> NodePorts:
         if self._port_sets is None:
