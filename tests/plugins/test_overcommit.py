@@ -111,6 +111,7 @@ def test_a_refused_job_stays_out_costs_the_next_one_nothing_and_its_users_are_to
     second = cycle(world, CONF, memory=first.memory)
 
     assert first.binds == [("small-0", "n1")]
+    assert (first.report.jobs_refused, first.report.jobs_enqueued) == (1, 1)
     assert "big" not in first.groups or first.groups["big"].phase == "Pending"
     assert first.messages["big-0"].endswith(f". {text}")
     assert [event for event in first.events if event[3] == text] == [("big", "Normal", "Unschedulable", text)]

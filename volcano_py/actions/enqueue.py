@@ -49,6 +49,7 @@ def _refusal(ssn: Session, queue: QueueInfo, job: JobInfo) -> Reason | None:
 def _tell(ssn: Session, job: JobInfo, text: str) -> None:
     """Emit an event, unless this is what the job's users were told last."""
     ssn.refusals[job.key] = text
+    ssn.report.jobs_refused += 1
     if ssn.memory.refusals.get(job.key) != text:
         normal, reason = keys.EVENT_NORMAL, keys.EVENT_UNSCHEDULABLE
         ssn.emit((RecordEvent("PodGroup", *job.key, job.record.uid, normal, reason, text),))
