@@ -57,7 +57,7 @@ class CycleReport:
     jobs_committed: int = 0
     jobs_discarded: int = 0
     jobs_enqueued: int = 0
-    jobs_refused: int = 0  # not let in, by plugins; their tasks may not exist yet, so they are not among the pending ones
+    jobs_refused: int = 0  # not let in by plugins; their tasks may not exist yet, and so not be among the pending ones
     pending_tasks: int = 0
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration: open, each action, close
     plugin_seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> duration
