@@ -153,7 +153,7 @@ class CycleLoop:
         else:
             self._failures.reset()
             self._reporter.ended(report, Timing(why, taken - started, self._clock.monotonic() - started))
-            if report.pending_tasks:
+            if report.pending_tasks or report.jobs_refused:
                 self.wake_within_period()
         finally:
             self._running_since = None

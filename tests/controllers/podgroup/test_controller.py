@@ -93,7 +93,8 @@ async def test_each_pod_costs_one_write_and_each_group_one(server: ApiServer) ->
             put_pod(server, f"web-{number}", web)
         await until(lambda: all(group_of(server, f"web-{number}") for number in range(20)))
 
-        assert manager.registry.get_sample_value("volcano_py_controller_backlog", {"controller": "pg-controller"}) == 0
+        backlog = ("volcano_py_controller_backlog", {"controller": "pg-controller"})
+        await until(lambda: manager.registry.get_sample_value(*backlog) == 0)
         assert writes(server) == 21
 
 
