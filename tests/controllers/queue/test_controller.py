@@ -80,8 +80,11 @@ async def test_many_groups_that_change_together_cost_few_writes(server: ApiServe
 
 async def test_nothing_is_written_when_nothing_changes(server: ApiServer) -> None:
     put_group(server, "a")
-    async with controllers(server.url):
+    async with controllers(server.url) as manager:
         await until(lambda: status(server, "default").get("pending") == 1 and state(server, "root") == "Open")
+        await until(lambda: state(server, "default") == "Open")
+        backlog = ("volcano_py_controller_backlog", {"controller": "queue-controller"})
+        await until(lambda: manager.registry.get_sample_value(*backlog) == 0)
         before = server.requests.writes()
     async with controllers(server.url):
         put_queue(server, "last", parent="root")
