@@ -19,6 +19,29 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
+class Evict:
+    """Delete a pod that runs, gracefully, so that others get its room; its owner may make it anew.
+
+    The victims of one plan are emitted in one batch, with the nominations of those for whom they go.
+    """
+
+    task: TaskRef
+    node: str  # where it stands
+    job: JobKey | None  # its own job, None if it belongs to none
+    action: str  # who decided: preempt, reclaim, gangpreempt, gangreclaim or shuffle
+    message: str  # for the pod's users: for whom it goes
+    beneficiary: JobKey | None = None  # the job that gets the room, None if no job does
+
+
+@dataclass(frozen=True, slots=True)
+class Nominate:
+    """Write on a pending pod the node whose room is held for it until those who leave are gone."""
+
+    task: TaskRef
+    node: str  # "" takes an earlier nomination back
+
+
+@dataclass(frozen=True, slots=True)
 class SetPodGroupStatus:
     """Write the phase, the counts and the changed conditions of a PodGroup."""
 
@@ -53,6 +76,6 @@ class RecordEvent:
     message: str
 
 
-Decision = Bind | SetPodGroupStatus | SetPodCondition | RecordEvent
+Decision = Bind | Evict | Nominate | SetPodGroupStatus | SetPodCondition | RecordEvent
 Emit = Callable[[tuple[Decision, ...]], None]
 """Takes one batch of decisions that belong together."""
