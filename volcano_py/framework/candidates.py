@@ -35,7 +35,7 @@ class Candidates:
         self.task = task
         verdicts = ssn.static_verdicts(task)
         self._static_ok: Bools = (verdicts == 0) & ~ssn.nodes.closed
-        self._scores = ssn.group_scores(task, self._static_ok)
+        self._scores = ssn.normalized.of(task, self._static_ok)
         self._added = self._scores.base  # by the normalised scores, to every node
         self._highest: Highest = ()  # raw numbers among the candidates that `_added` is made of
         self._rejection: tuple[bool, Rejection] | None = None

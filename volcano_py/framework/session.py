@@ -16,11 +16,11 @@ from volcano_py.framework.combine import Point
 from volcano_py.framework.extension import Verdicts
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.memory import CycleReport, Memory
-from volcano_py.framework.normalized import GroupScores, NormalizedScore
 from volcano_py.framework.ordering import PendingTasks
 from volcano_py.framework.placement import Placement
 from volcano_py.framework.plugin import DependsOn, Plugin, PluginFailed
 from volcano_py.framework.queues import QueueColumns
+from volcano_py.framework.raw_scores import RawScores
 from volcano_py.framework.refusals import filters
 from volcano_py.framework.roles import Roles
 from volcano_py.framework.statement import Statement
@@ -97,7 +97,6 @@ class Session:
         self._deltas: dict[tuple[int, TaskStatus], tuple[Floats, Floats]] = {}
         self._task_infos: dict[int, TaskInfo] = {}
         self._roles: dict[int, Roles] = {}
-        self._raw_rows: dict[Hashable, Floats] = {}
         self._attempt_status = np.full(len(self.tasks.records), -1, dtype=np.int8)
         self._attempt_node = np.full(len(self.tasks.records), -1, dtype=np.int32)
         self._broken: dict[Plugin, PluginFailed] = {}
@@ -145,7 +144,7 @@ class Session:
         self._static_predicates = self._points(extension.StaticPredicate, "static_predicate")
         self.predicates = self._points(extension.Predicate, "predicate")
         self.node_orders = self._points(extension.NodeOrder, "node_order")
-        self._normalized_orders = self._points(extension.NormalizedOrder, "normalized_orders")
+        self.normalized = RawScores(self, self._points(extension.NormalizedOrder, "normalized_orders"))
         self.node_local = all(
             point.plugin.depends_on is DependsOn.NODE_ALONE for point in (*self.predicates, *self.node_orders)
         )
@@ -282,36 +281,6 @@ class Session:
     def static_row(self, key: Hashable, ask: Callable[[NodeColumns], NDArray[Any]]) -> NDArray[Any]:
         """Return answers that depend on node records only, one per node, kept over cycles (`StaticVerdicts.row`)."""
         return self._statics.row(key, self.nodes, ask)
-
-    @cached_property
-    def _normalized(self) -> list[tuple[Point, NormalizedScore]]:
-        found = [(point, score) for point in self._normalized_orders for score in point()]
-        return [(Point(point.plugin, score.name, score.raw), score) for point, score in found if score.weight]
-
-    def group_scores(self, task: TaskInfo, allowed: Bools) -> GroupScores:
-        """Return what normalised scores add for a shape; ``allowed`` are the nodes it may ever go to (n_nodes,)."""
-        return GroupScores(
-            (
-                (score, self._raw(point, score, task.shape, part))
-                for point, score in self._normalized
-                if (part := score.part(task.shape)) is not None
-            ),
-            allowed,
-        )
-
-    def _raw(self, point: Point, score: NormalizedScore, shape: Shape, part: Hashable) -> Floats:
-        key = (point.plugin.name, score.name, part)
-
-        def ask(view: NodeColumns) -> Floats:
-            raw: Floats = point.finite(len(view), shape, view)
-            return raw
-
-        if score.kept:
-            return self.static_row(key, ask)
-        found = self._raw_rows.get(key)
-        if found is None:
-            found = self._raw_rows[key] = ask(self.nodes)
-        return found
 
     def reason(self, code: int) -> Reason:
         """Return the reason behind a verdict: above 0 a plugin's, below 0 the lack of a resource."""

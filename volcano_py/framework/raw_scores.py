@@ -1,0 +1,55 @@
+"""The raw numbers of a session's normalised scores, asked for once per part of a shape that they depend on."""
+
+from collections.abc import Hashable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from volcano_py.framework.combine import Point, Points
+from volcano_py.framework.info import TaskInfo
+from volcano_py.framework.normalized import GroupScores, NormalizedScore
+from volcano_py.model.resources import Bools, Floats
+from volcano_py.model.shape import Shape
+from volcano_py.snapshot.columns import NodeColumns
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+class RawScores:
+    """Every scorer that the plugins of `NormalizedOrder` name, and what each says of the nodes."""
+
+    def __init__(self, ssn: "Session", orders: Points) -> None:
+        """Take the plugins' points; they are asked at the first use, when the session is open."""
+        self._ssn = ssn
+        self._orders = orders
+        self._rows: dict[Hashable, Floats] = {}  # numbers that are not kept over cycles
+
+    def of(self, task: TaskInfo, allowed: Bools) -> GroupScores:
+        """Return what normalised scores add for a shape; ``allowed`` are the nodes it may ever go to (n_nodes,)."""
+        return GroupScores(
+            (
+                (score, self._row(point, score, task.shape, part))
+                for point, score in self._scores
+                if (part := score.part(task.shape)) is not None
+            ),
+            allowed,
+        )
+
+    @cached_property
+    def _scores(self) -> list[tuple[Point, NormalizedScore]]:
+        found = [(point, score) for point in self._orders for score in point()]
+        return [(Point(point.plugin, score.name, score.raw), score) for point, score in found if score.weight]
+
+    def _row(self, point: Point, score: NormalizedScore, shape: Shape, part: Hashable) -> Floats:
+        key = (point.plugin.name, score.name, part)
+
+        def ask(view: NodeColumns) -> Floats:
+            raw: Floats = point.finite(len(view), shape, view)
+            return raw
+
+        if score.kept:
+            return self._ssn.static_row(key, ask)
+        found = self._rows.get(key)
+        if found is None:
+            found = self._rows[key] = ask(self._ssn.nodes)
+        return found
