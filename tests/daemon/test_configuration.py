@@ -31,10 +31,10 @@ UNKNOWN = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gnag\n'
 class Watched:
     """A configuration file that is watched, and what came of it."""
 
-    def __init__(self, path: Path, text: str) -> None:
+    def __init__(self, path: Path, text: str, configuration: Configuration | None = None) -> None:
         self.path = path
         path.write_text(text)
-        self.configuration = Configuration.of_file(ConfFile(path))
+        self.configuration = configuration or Configuration.of_file(ConfFile(path))
         self.registry = CollectorRegistry()
         self.policies: list[Policy] = []
 
@@ -52,8 +52,8 @@ class Watched:
 
 
 @asynccontextmanager
-async def watched(path: Path, text: str) -> AsyncIterator[Watched]:
-    found = Watched(path, text)
+async def watched(path: Path, text: str, configuration: Configuration | None = None) -> AsyncIterator[Watched]:
+    found = Watched(path, text, configuration)
     task = asyncio.create_task(found.watch())
     await until(lambda: found.metric("missing") is not None)
     try:

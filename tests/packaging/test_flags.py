@@ -173,7 +173,7 @@ def test_a_division_of_pods_by_environment_is_refused():
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        pytest.param(["--plugins-dir=/x"], "--plugins-dir=/x: plugins compiled for Volcano", id="volcanos"),
+        pytest.param(["--plugins-dir=/x"], "names no plugin of yours: --scheduler-conf is needed", id="plugins"),
         pytest.param(["--enable-pprof=maybe"], "'maybe' is neither true nor false", id="no-truth-value"),
         pytest.param(["--scheduler-name=a", "--scheduler-name=b"], "one name is served, not a, b", id="two-names"),
         pytest.param(["--disable-default-scheduler-config"], "--scheduler-conf is needed", id="no-conf"),

@@ -1,4 +1,4 @@
-"""The plugin authors' guide: its plugin, its configuration, its program and its test work as they stand there."""
+"""The plugin authors' guide: its plugin, its configuration, its commands and its test work as they stand there."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from volcano_py.scheduler import resolve
 from volcano_py.testing import Scenario, a_job, a_node
 
 PAGE = DOCS / "plugins.md"
-PLUGIN, PROGRAM, TEST = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+PLUGIN, TEST = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 (CONF,) = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
@@ -34,8 +34,7 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> Any:
 def folder(tmp_path: Path) -> Path:
     """The files of the guide, as an author has them."""
     (tmp_path / "smallest.py").write_text(PLUGIN)
-    (tmp_path / "my_scheduler.py").write_text(PROGRAM)
-    (tmp_path / "test_smallest.py").write_text(TEST)
+    (tmp_path / "_test_smallest.py").write_text(TEST)
     (tmp_path / "scheduler.conf").write_text(CONF)
     return tmp_path
 
@@ -61,8 +60,15 @@ def test_the_configuration_says_nothing_to_warn_about():
     assert (policy.warnings, policy.missing) == ((), ())
 
 
-def test_the_program_is_a_scheduler_with_the_plugin(folder: Path):
-    ended = run(folder, "my_scheduler.py", "--scheduler-conf=scheduler.conf", "--kubeconfig=absent")
+def test_the_plugin_comes_through_its_trial(folder: Path):
+    ended = run(folder, "-m", "volcano_py.testing.trial", "--plugins-dir", ".")
+
+    assert (ended.returncode, ended.stdout) == (0, "smallest: works (smallest.py)\n")
+
+
+def test_the_scheduler_takes_the_folder(folder: Path):
+    flags = ("--plugins-dir=.", "--scheduler-conf=scheduler.conf", "--kubeconfig=absent")
+    ended = run(folder, "-m", "volcano_py.cli.vc_scheduler", *flags)
 
     assert ended.returncode == 2
     assert "nobody knows a plugin" not in ended.stderr
@@ -70,7 +76,7 @@ def test_the_program_is_a_scheduler_with_the_plugin(folder: Path):
 
 
 def test_the_test_passes(folder: Path):
-    ended = run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "test_smallest.py")
+    ended = run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "_test_smallest.py")
 
     assert "1 passed" in ended.stdout, ended.stdout + ended.stderr
 

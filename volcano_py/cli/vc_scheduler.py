@@ -27,6 +27,7 @@ from volcano_py.runtime.logs import FORMATS, LEVELS, configure_logging
 from volcano_py.runtime.options import OptionError, format_duration, parse_duration, parse_listen_address
 from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
 from volcano_py.runtime.supervisor import TaskFailed
+from volcano_py.scheduler.third_party import PluginFolder
 
 log = structlog.get_logger()
 
@@ -52,8 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A creation time per series is of no use and doubles the output.
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
     try:
-        configuration = _configuration(flags.scheduler_conf)
-    except ConfError as error:
+        configuration = _configuration(flags.scheduler_conf, flags.plugins_dir)
+    except (ConfError, NotADirectoryError) as error:
         log.error("the configuration cannot be used", problem=str(error))
         return _MISUSED
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -86,8 +87,9 @@ def _daemon(flags: argparse.Namespace, credentials: Credentials, configuration: 
     )
 
 
-def _configuration(path: str) -> Configuration:
-    return Configuration.of_file(ConfFile(Path(path))) if path else Configuration(built_in())
+def _configuration(path: str, plugins: str) -> Configuration:
+    folder = PluginFolder(Path(plugins)) if plugins else None
+    return Configuration.of_file(ConfFile(Path(path)), folder) if path else Configuration(built_in())
 
 
 def _options(flags: argparse.Namespace) -> DaemonOptions:
@@ -124,6 +126,11 @@ def _check(flags: argparse.Namespace) -> None:
         raise OptionError(
             f"--leader-elect-resource-lock={flags.leader_elect_resource_lock}: the election is over a Lease: "
             f"write {_LOCK} or leave it out"
+        )
+    if flags.plugins_dir and not flags.scheduler_conf:
+        raise OptionError(
+            f"--plugins-dir={flags.plugins_dir}: the built-in configuration names no plugin of yours: "
+            "--scheduler-conf is needed"
         )
     if flags.disable_default_scheduler_config and not flags.scheduler_conf:
         raise OptionError(
@@ -174,6 +181,7 @@ def scheduler_parser() -> argparse.ArgumentParser:
         help=f"pods that name it are ours (default: {keys.SCHEDULER_NAME})",
     )
     add("--scheduler-conf", default="", metavar="FILE", help="actions and plugins (default: Volcano's built-in ones)")
+    add("--plugins-dir", default="", metavar="DIR", help="folder of plugins in Python, one file each")
     switch: dict[str, Any] = {"nargs": "?", "const": True, "type": _flag(parse_boolean), "metavar": "true|false"}
     add(
         "--disable-default-scheduler-config",

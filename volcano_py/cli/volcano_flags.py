@@ -52,12 +52,6 @@ VOLCANO_FLAGS: Final = (
     VolcanoFlag("minimum-feasible-nodes", _NO_SAMPLING),
     VolcanoFlag("minimum-percentage-nodes-to-find", _NO_SAMPLING),
     VolcanoFlag("percentage-nodes-to-find", _NO_SAMPLING, as_here="100"),
-    VolcanoFlag(
-        "plugins-dir",
-        "plugins compiled for Volcano cannot be loaded: write them in Python (docs/plugins.md) and leave it out",
-        refused=True,
-        as_here="",
-    ),
     VolcanoFlag("csi-storage", _NO_VOLUMES, boolean=True, as_here="false"),
     VolcanoFlag("ignored-provisioners", _NO_VOLUMES, as_here=""),
     VolcanoFlag(

@@ -7,6 +7,7 @@ that a file that is being written is not read half.
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -31,8 +32,8 @@ class LoadedConf:
         return hashlib.sha256(self.text.encode()).hexdigest()[:_HASH_LENGTH]
 
 
-class _State(NamedTuple):
-    """What a look at the file finds; another configuration makes another state."""
+class FileState(NamedTuple):
+    """What a look at a file finds; another content makes another state."""
 
     path: str = ""
     inode: int = 0
@@ -41,32 +42,50 @@ class _State(NamedTuple):
     changed_ns: int = 0
 
 
+def file_state(path: Path) -> FileState:
+    """Look at a file, or at what its name leads to."""
+    try:
+        resolved = os.path.realpath(path)
+        found = os.stat(resolved)
+    except OSError:
+        return FileState()  # it is gone, which is a state too
+    return FileState(resolved, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+class Watched:
+    """Something on a disk, and what it was like when it was read last."""
+
+    def __init__(self, look: Callable[[], object]) -> None:
+        self._look = look
+        self._read: object = None
+        self._last: object = None
+
+    def reading(self) -> None:
+        """It is read now. To be said before, so that a change in between shows at the next look."""
+        self._read = self._last = self._look()
+
+    def changed(self) -> bool:
+        """Look at it; say whether it is another than was read, and at rest since the last look."""
+        before, self._last = self._last, self._look()
+        return self._last == before and self._last != self._read
+
+
 class ConfFile:
-    """A configuration file and what it was like when it was read last."""
+    """A configuration file that may change."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read = _State()
-        self._last = _State()
+        self._watched = Watched(lambda: file_state(path))
 
     def load(self) -> LoadedConf:
         """Read the file; raise ConfError with file, line and key if it cannot be used."""
-        self._read = self._last = self._look()  # before the text: a change in between shows at the next look
+        self._watched.reading()
         text = read_conf(self.path)
         return LoadedConf(parse_conf(text, str(self.path)), text)
 
     def changed(self) -> bool:
         """Look at the file; say whether it is another one than was read, and at rest since the last look."""
-        before, self._last = self._last, self._look()
-        return self._last == before and self._last != self._read
-
-    def _look(self) -> _State:
-        try:
-            resolved = os.path.realpath(self.path)
-            found = os.stat(resolved)
-        except OSError:
-            return _State()  # it is gone, which is a state too
-        return _State(resolved, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        return self._watched.changed()
 
 
 def built_in() -> LoadedConf:

@@ -12,9 +12,11 @@ import structlog
 
 from volcano_py.conf.reload import ConfFile, LoadedConf
 from volcano_py.conf.schema import ConfError
+from volcano_py.daemon.plugins import policy_of
 from volcano_py.metrics.conf import ConfMetrics
 from volcano_py.runtime.clock import Clock
-from volcano_py.scheduler import Policy, resolve
+from volcano_py.scheduler import Policy
+from volcano_py.scheduler.third_party import PluginFolder
 
 log = structlog.get_logger()
 
@@ -31,22 +33,23 @@ def shown_policy(policy: Policy, warnings: Sequence[str] = ()) -> dict[str, Any]
 class Configuration:
     """A loaded configuration with its policy, and the file it may be replaced from.
 
-    Raises ConfError if a name in it is nobody's.
+    Raises ConfError if a name in it is nobody's, or a plugin that it names does not work.
     """
 
-    def __init__(self, loaded: LoadedConf, file: ConfFile | None = None) -> None:
+    def __init__(self, loaded: LoadedConf, file: ConfFile | None = None, plugins: PluginFolder | None = None) -> None:
         self._file = file
+        self._plugins = plugins
         self._loaded = loaded
-        self.policy = resolve(loaded.conf)
+        self.policy, self._unused = policy_of(loaded, plugins)
         """What cycles run."""
         self._since = ""
         self._error: dict[str, str] | None = None
         self._tell()
 
     @classmethod
-    def of_file(cls, file: ConfFile) -> "Configuration":
+    def of_file(cls, file: ConfFile, plugins: PluginFolder | None = None) -> "Configuration":
         """Load a file that is watched from then on; raises ConfError if it cannot be used."""
-        return cls(file.load(), file)
+        return cls(file.load(), file, plugins)
 
     async def watch(
         self, on_change: Callable[[Policy], None], metrics: ConfMetrics, *, clock: Clock, every_s: float
@@ -57,7 +60,9 @@ class Configuration:
         while self._file is not None:
             await clock.sleep(every_s)
             # A file system that hangs must not hold up the event loop.
-            if await asyncio.to_thread(self._file.changed) and await self._replace(self._file, metrics, clock):
+            changed = await asyncio.to_thread(self._file.changed)
+            plugins = self._plugins is not None and await asyncio.to_thread(self._plugins.changed)
+            if (changed or plugins) and await self._replace(self._file, metrics, clock, plugins=plugins):
                 on_change(self.policy)
 
     def shown(self) -> dict[str, Any]:
@@ -67,17 +72,17 @@ class Configuration:
             "file": conf.file,
             "hash": self._loaded.hash,
             "since": self._since,
-            **shown_policy(self.policy, conf.warnings),
+            **shown_policy(self.policy, (*conf.warnings, *self._unused)),
             "lastError": self._error,
             "text": self._loaded.text,
         }
 
-    async def _replace(self, file: ConfFile, metrics: ConfMetrics, clock: Clock) -> bool:
-        """Read the file; say whether there is a new policy."""
+    async def _replace(self, file: ConfFile, metrics: ConfMetrics, clock: Clock, *, plugins: bool) -> bool:
+        """Read the file, and the plugins it names; say whether there is a new policy."""
         now = clock.now().isoformat(timespec="seconds")
         try:
             loaded = await asyncio.to_thread(file.load)
-            policy = resolve(loaded.conf)
+            policy, unused = await asyncio.to_thread(policy_of, loaded, self._plugins)
         except ConfError as error:
             metrics.refused()
             self._error = {"time": now, "problem": str(error)}
@@ -88,11 +93,11 @@ class Configuration:
             )
             return False
         self._error = None
-        if loaded.text == self._loaded.text:
+        if loaded.text == self._loaded.text and not plugins:
             metrics.unchanged()
             log.info("the configuration file is again what is in force", file=loaded.conf.file, hash=loaded.hash)
             return False
-        self._loaded, self.policy, self._since = loaded, policy, now
+        self._loaded, self.policy, self._unused, self._since = loaded, policy, unused, now
         metrics.applied()
         self._show(metrics)
         self._tell()
@@ -103,7 +108,7 @@ class Configuration:
 
     def _tell(self) -> None:
         conf, policy = self._loaded.conf, self.policy
-        for warning in (*conf.warnings, *policy.warnings):
+        for warning in (*conf.warnings, *self._unused, *policy.warnings):
             log.warning("configuration", file=conf.file, problem=warning)
         log.info(
             "configuration",

@@ -20,9 +20,11 @@ from volcano_py.cache.binds import Refused
 from volcano_py.conf.loader import parse_conf
 from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.memory import JobReport, Memory
+from volcano_py.framework.plugin import Plugin
 from volcano_py.model.decisions import Bind, Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.model.resources import EPSILON
+from volcano_py.plugins import PLUGINS
 from volcano_py.scheduler import Policy, resolve, run_cycle
 from volcano_py.testing.cluster import Object, a_cluster, added, deleted, flat, modified
 from volcano_py.testing.objects import EPOCH, NAMESPACE, Job
@@ -33,8 +35,9 @@ DEFAULT_PLUGINS: Final = ("priority", "gang", "predicates", "nodeorder")
 _ROUNDS: Final = 100  # far more than any scenario needs
 _SETTLE: Final = 5
 
-PluginEntry = str | Mapping[str, Any]
-"""A plugin by its name, or as it stands in a conf: ``{"name": "binpack", "arguments": {"binpack.weight": 5}}``."""
+PluginEntry = str | type[Plugin] | Mapping[str, Any]
+"""A plugin by its name, a class of one's own, or either with what a conf says of it:
+``{"name": "binpack", "arguments": {"binpack.weight": 5}}``."""
 
 
 class NotSettled(AssertionError):
@@ -283,16 +286,21 @@ def a_policy(
     plugins: Sequence[PluginEntry] | Sequence[Sequence[PluginEntry]] = DEFAULT_PLUGINS,
 ) -> Policy:
     """Return the policy of a conf with these actions and plugins: one tier, or a sequence of tiers."""
-    one_tier = all(isinstance(entry, str | Mapping) for entry in plugins)
+    one_tier = all(isinstance(entry, str | type | Mapping) for entry in plugins)
     tiers: Sequence[Any] = [plugins] if one_tier else plugins
-    document = {
-        "actions": actions,
-        "tiers": [
-            {"plugins": [{"name": entry} if isinstance(entry, str) else dict(entry) for entry in tier]}
-            for tier in tiers
-        ],
-    }
-    return resolve(parse_conf(json.dumps(document), "scenario"))
+    known = dict(PLUGINS)
+    written = [{"plugins": [_written(entry, known) for entry in tier]} for tier in tiers]
+    return resolve(parse_conf(json.dumps({"actions": actions, "tiers": written}), "scenario"), known)
+
+
+def _written(entry: PluginEntry, known: dict[str, type[Plugin]]) -> dict[str, Any]:
+    """Return an entry as it stands in a conf; a class becomes known by its name."""
+    written = dict(entry) if isinstance(entry, Mapping) else {"name": entry}
+    plugin = written["name"]
+    if isinstance(plugin, type) and issubclass(plugin, Plugin):
+        known[plugin.name] = plugin
+        written["name"] = plugin.name
+    return written
 
 
 def _name(namespace: str, name: str) -> str:

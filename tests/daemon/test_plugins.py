@@ -1,0 +1,96 @@
+"""Other people's plugins in a daemon: tried before they are used, exchanged while it runs, kept while broken."""
+
+import pytest
+
+from tests.daemon.test_configuration import watched
+from tests.effects.waiting import until
+from volcano_py.conf.loader import parse_conf
+from volcano_py.conf.reload import ConfFile, LoadedConf
+from volcano_py.conf.schema import ConfError
+from volcano_py.daemon.configuration import Configuration
+from volcano_py.daemon.plugins import policy_of
+from volcano_py.scheduler.third_party import PluginFolder
+
+CONF = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n  - name: mine\n'
+MINE = """
+import time
+from volcano_py.framework.extension import NodeOrder
+from volcano_py.framework.plugin import Plugin
+
+class Mine(Plugin, NodeOrder):
+    name = "mine"
+    version = 1
+
+    def node_order(self, task, nodes):
+        return nodes.idle[0] / 1000
+"""
+
+
+def loaded(text: str = CONF) -> LoadedConf:
+    return LoadedConf(parse_conf(text, "conf"), text)
+
+
+def version(policy) -> int:
+    return next(plugin.version for tier in policy.instantiate() for plugin, _ in tier if plugin.name == "mine")
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "plugins").mkdir()
+    file = tmp_path / "plugins" / "mine.py"
+    file.write_text(MINE)
+    return file
+
+
+def test_a_plugin_of_a_folder_is_used_when_the_configuration_names_it(file):
+    policy, unused = policy_of(loaded(), PluginFolder(file.parent))
+
+    assert version(policy) == 1
+    assert unused == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        pytest.param("/ 1000", "/ 0 * 0", "conf:5: plugin mine failed in node_order: answered with NaN", id="nan"),
+        pytest.param("import time", "import tyme", "conf:5: .*mine.py:2: ModuleNotFoundError", id="import"),
+        pytest.param("version = 1", "while True: pass", "conf:5: plugins .* hangs", id="hangs"),
+    ],
+)
+def test_one_that_does_not_come_through_its_trial_is_not_used(file, old, new, problem):
+    file.write_text(MINE.replace(old, new))
+
+    with pytest.raises(ConfError, match=problem):
+        policy_of(loaded(), PluginFolder(file.parent), limit_s=4.0 if "while" in new else 20.0)
+
+
+def test_a_broken_file_that_nobody_names_is_told_of(file):
+    (file.parent / "other.py").write_text("oops")
+
+    policy, unused = policy_of(loaded(), PluginFolder(file.parent))
+
+    assert version(policy) == 1
+    assert [text.rpartition("other.py")[2] for text in unused] == [":1: NameError: name 'oops' is not defined"]
+
+
+def test_a_name_that_no_file_brings_is_an_error_that_lists_what_could_not_be_loaded(file):
+    file.write_text("oops")
+
+    with pytest.raises(ConfError, match=r'conf:5: nobody knows a plugin "mine".*mine\.py:1: NameError'):
+        policy_of(loaded(), PluginFolder(file.parent))
+
+
+async def test_a_changed_file_is_exchanged_and_a_broken_one_leaves_the_last_good_one(file, tmp_path, monkeypatch):
+    conf = tmp_path / "scheduler.conf"
+    conf.write_text(CONF)
+    configuration = Configuration.of_file(ConfFile(conf), PluginFolder(file.parent))
+
+    async with watched(conf, CONF, configuration) as running:
+        file.write_text(MINE.replace("version = 1", "version = 2"))
+        await until(lambda: running.policies, 10.0)
+        assert version(running.policies[-1]) == 2
+
+        file.write_text(MINE.replace("return", "raise"))
+        await until(lambda: running.error, 10.0)
+        assert "plugin mine failed in node_order: TypeError" in str(running.error)
+        assert version(running.configuration.policy) == 2

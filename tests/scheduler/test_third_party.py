@@ -1,0 +1,123 @@
+"""Plugins of other people: what is found in a folder and in packages, and what is said of the rest."""
+
+import os
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from volcano_py.scheduler import third_party
+from volcano_py.scheduler.third_party import PluginFolder, load_plugins
+
+SMALLEST = """
+import numpy as np
+from volcano_py.framework.extension import NodeOrder
+from volcano_py.framework.plugin import Plugin
+
+class {name}(Plugin, NodeOrder):
+    name = "{key}"
+
+    def node_order(self, task, nodes):
+        return np.zeros(len(nodes))
+"""
+
+
+def plugin(name: str = "Smallest", key: str = "smallest") -> str:
+    return SMALLEST.format(name=name, key=key)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> PluginFolder:
+    return PluginFolder(tmp_path)
+
+
+def test_every_file_of_a_folder_brings_its_plugins(folder, tmp_path):
+    (tmp_path / "a.py").write_text(plugin())
+    (tmp_path / "b.py").write_text(plugin("Largest", "largest"))
+    (tmp_path / "_notes.py").write_text("raise RuntimeError('not a plugin')")
+
+    found = load_plugins(folder)
+
+    assert sorted(found.plugins) == ["largest", "smallest"]
+    assert found.sources["largest"] == str(tmp_path / "b.py")
+    assert found.problems == []
+
+
+def test_a_changed_file_is_read_anew_even_if_its_time_and_size_are_the_same(folder, tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text(plugin().replace("zeros", "zeros"))
+    os.utime(file, (1e9, 1e9))
+    (before,) = load_plugins(folder).plugins.values()
+    file.write_text(plugin(key="smallism"))
+    os.utime(file, (1e9, 1e9))
+
+    (after,) = load_plugins(folder).plugins.values()
+
+    assert (before.name, after.name) == ("smallest", "smallism")
+
+
+def test_a_change_is_noticed_once_it_is_at_rest(folder, tmp_path):
+    (tmp_path / "a.py").write_text(plugin())
+    load_plugins(folder)
+    assert not folder.changed()
+
+    (tmp_path / "b.py").write_text(plugin("Largest", "largest"))
+
+    assert [folder.changed(), folder.changed()] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("import nothing_of_that_name", "a.py:1: ModuleNotFoundError: No module named", id="import"),
+        pytest.param("x = 1\ny = = 2\n", "a.py:2: SyntaxError", id="syntax"),
+        pytest.param("\n\nraise SystemExit(3)", "a.py:3: SystemExit: 3", id="exit"),
+        pytest.param("x = 1", "a.py: there is no subclass of", id="nothing-in-it"),
+        pytest.param(plugin(key=""), 'a.py: class Smallest: it has no name: write name = "..."', id="no-name"),
+        pytest.param(plugin(key="gang"), '"gang" is the name of a built-in plugin', id="built-in"),
+        pytest.param(plugin().replace("def node_order", "def order"), "define node_order", id="unanswered"),
+        pytest.param(
+            plugin().replace(", NodeOrder)", ")"), "it answers nothing: inherit an extension point", id="no-point"
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_said_with_its_place_and_the_way_out(folder, tmp_path, text, problem):
+    (tmp_path / "a.py").write_text(text)
+    (tmp_path / "good.py").write_text(plugin("Largest", "largest"))
+
+    found = load_plugins(folder)
+
+    assert list(found.plugins) == ["largest"]
+    assert len(found.problems) == 1
+    assert problem in found.problems[0]
+
+
+def test_two_plugins_of_one_name_are_one_too_many(folder, tmp_path):
+    (tmp_path / "a.py").write_text(plugin())
+    (tmp_path / "b.py").write_text(plugin("Again"))
+
+    found = load_plugins(folder)
+
+    assert found.sources == {"smallest": str(tmp_path / "a.py")}
+    assert f'"smallest" comes from {tmp_path / "a.py"} already' in found.problems[0]
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(NotADirectoryError, match="is no folder of plugins"):
+        PluginFolder(tmp_path / "absent")
+
+
+def test_packages_bring_plugins_by_their_entry_points(monkeypatch, tmp_path):
+    (tmp_path / "pkg_of_smallest.py").write_text(plugin())
+    monkeypatch.syspath_prepend(str(tmp_path))
+    entries = [
+        EntryPoint("smallest", "pkg_of_smallest:Smallest", third_party.GROUP),
+        EntryPoint("broken", "pkg_of_smallest:Absent", third_party.GROUP),
+    ]
+    monkeypatch.setattr(third_party, "entry_points", lambda group: entries if group == third_party.GROUP else [])
+
+    found = load_plugins()
+
+    assert list(found.plugins) == ["smallest"]
+    (problem,) = found.problems
+    assert problem.startswith("entry point broken = pkg_of_smallest:Absent: AttributeError: module")

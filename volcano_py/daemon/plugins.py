@@ -1,0 +1,66 @@
+"""From a configuration that may name other people's plugins to a policy that has been tried.
+
+Loading a plugin runs its code, and code may hang. So a process of its own loads and tries everything first, on a small
+cluster and with a time limit; only what comes through is loaded into the scheduler.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from importlib.metadata import entry_points
+from typing import Final
+
+from volcano_py.conf.reload import LoadedConf
+from volcano_py.conf.schema import ConfError, SchedulerConf, Where
+from volcano_py.plugins import PLUGINS
+from volcano_py.scheduler import Policy, resolve
+from volcano_py.scheduler.policy import PLUGINS_TO_COME
+from volcano_py.scheduler.third_party import GROUP, PluginFolder, load_plugins
+
+TRIAL: Final = "volcano_py.testing.trial"
+_UNUSABLE: Final = (
+    2  # exit code of the trial: it is not the plugins' fault, and said better by who knows the file's name
+)
+_LIMIT_S: Final = 20.0
+
+
+def policy_of(
+    loaded: LoadedConf, folder: PluginFolder | None = None, limit_s: float = _LIMIT_S
+) -> tuple[Policy, tuple[str, ...]]:
+    """Return the policy of a configuration, and what could not be loaded and is not named in it.
+
+    Raises ConfError for a name that nobody knows, and for a plugin that does not come through its trial. Takes up to
+    ``limit_s`` if other people's plugins are named, and must not be called on an event loop then.
+    """
+    foreign = list(_foreign(loaded.conf))
+    if not foreign or (folder is None and not entry_points(group=GROUP)):
+        return resolve(loaded.conf), ()
+    where = foreign[0][1]
+    _try_out(loaded, folder, where, limit_s)
+    found = load_plugins(folder)
+    try:
+        policy = resolve(loaded.conf, PLUGINS | found.plugins)
+    except ConfError as error:
+        raise ConfError(error.where, "; ".join((error.problem, *found.problems))) from error
+    return policy, tuple(found.problems)
+
+
+def _foreign(conf: SchedulerConf) -> Iterable[tuple[str, Where]]:
+    for tier in conf.tiers:
+        for entry in tier:
+            if entry.name not in PLUGINS and entry.name not in PLUGINS_TO_COME:
+                yield entry.name, entry.where
+
+
+def _try_out(loaded: LoadedConf, folder: PluginFolder | None, where: Where, limit_s: float) -> None:
+    command = [sys.executable, "-m", TRIAL, "--scheduler-conf", "-"]
+    if folder is not None:
+        command += ["--plugins-dir", str(folder.path)]
+    try:
+        trial = subprocess.run(command, input=loaded.text, text=True, capture_output=True, timeout=limit_s, check=False)
+    except subprocess.TimeoutExpired as error:
+        problem = f"plugins that it names did not come through a trial of {limit_s:g} s: loading or running them hangs"
+        raise ConfError(where, problem) from error
+    if trial.returncode not in (0, _UNUSABLE):
+        said = [line for line in (trial.stdout or trial.stderr).splitlines() if line.strip()]
+        raise ConfError(where, "; ".join(said) or f"the trial of its plugins ended with code {trial.returncode}")

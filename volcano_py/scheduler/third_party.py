@@ -1,0 +1,165 @@
+"""Plugins of other people: from packages that name an entry point, and from the files of a folder.
+
+They are read when a configuration is, never during a cycle. Each file is one module of its own; what does not fit into
+one file is a package and comes in by the entry-point group. Whoever loads plugins runs their code: `testing.trial` does
+it in a process of its own first.
+"""
+
+import inspect
+import itertools
+import sys
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.machinery import SourceFileLoader
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, Final
+
+from volcano_py.conf.reload import Watched, file_state
+from volcano_py.framework.extension import ExtensionPoint
+from volcano_py.framework.plugin import Plugin
+from volcano_py.plugins import PLUGINS
+
+GROUP: Final = "volcano_py.plugins"
+"""The entry-point group: each entry leads to a plugin class or to a module with some."""
+
+_HOOKS: Final = ("on_session_open", "on_session_close")
+_numbers: Final = itertools.count()
+
+
+@dataclass(slots=True)
+class ThirdParty:
+    """What was found: plugin classes by name, where each is from, and what could not be used."""
+
+    plugins: dict[str, type[Plugin]] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)  # name -> file or entry point
+    problems: list[str] = field(default_factory=list)
+
+    def take(self, source: str, classes: list[type[Plugin]]) -> None:
+        """Add the plugins of one source; what cannot be used becomes a problem that names it."""
+        if not classes:
+            self.problems.append(f"{source}: there is no subclass of volcano_py.framework.plugin.Plugin in it")
+        for one in classes:
+            problem = _problem(one)
+            name = getattr(one, "name", "")
+            if problem is None and name in PLUGINS:
+                problem = f'"{name}" is the name of a built-in plugin: choose another'
+            elif problem is None and name in self.plugins:
+                problem = f'"{name}" comes from {self.sources[name]} already: choose another name'
+            if problem is None:
+                self.plugins[name] = one
+                self.sources[name] = source
+            else:
+                self.problems.append(f"{source}: class {one.__name__}: {problem}")
+
+
+class PluginFolder:
+    """A folder of plugin files, ``*.py`` without a leading ``_`` or ``.``, which may change while the process runs."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the folder; raise NotADirectoryError if there is none."""
+        if not path.is_dir():
+            raise NotADirectoryError(f"{path} is no folder of plugins")
+        self.path = path
+        self._watched = Watched(lambda: tuple(file_state(file) for file in self._files()))
+
+    def load(self, found: ThirdParty) -> None:
+        """Run every file anew and add its plugins."""
+        self._watched.reading()
+        for file in self._files():
+            try:
+                module = _run(file)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a module may raise anything
+                found.problems.append(f"{_place(error, file)}: {type(error).__name__}: {error}")
+            else:
+                found.take(str(file), _classes(module))
+
+    def changed(self) -> bool:
+        """Look at the files; say whether they are others than were read, and at rest since the last look."""
+        return self._watched.changed()
+
+    def _files(self) -> list[Path]:
+        return sorted(file for file in self.path.glob("*.py") if not file.name.startswith(("_", ".")))
+
+
+def load_plugins(folder: PluginFolder | None = None) -> ThirdParty:
+    """Return the plugins of all installed packages and of a folder; nothing in them makes this raise."""
+    found = ThirdParty()
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+        source = f"entry point {entry.name} = {entry.value}"
+        try:
+            classes = _of_entry(entry)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a package may raise anything
+            found.problems.append(f"{source}: {type(error).__name__}: {error}")
+        else:
+            found.take(source, classes)
+    if folder is not None:
+        folder.load(found)
+    return found
+
+
+def _of_entry(entry: EntryPoint) -> list[type[Plugin]]:
+    loaded: Any = entry.load()
+    if isinstance(loaded, ModuleType):
+        return _classes(loaded)
+    return [loaded] if isinstance(loaded, type) and issubclass(loaded, Plugin) else []
+
+
+class _Uncached(SourceFileLoader):
+    """Compiles the text as it is now: bytecode kept from a moment ago may be of an older text."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
+def _run(file: Path) -> ModuleType:
+    name = f"volcano_py_plugin_{next(_numbers)}_{file.stem}"  # a name of its own: what runs now keeps its classes
+    spec = spec_from_file_location(name, file, loader=_Uncached(name, str(file)))
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} is no Python module")
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up while they are made
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules[name]
+    return module
+
+
+def _classes(module: ModuleType) -> list[type[Plugin]]:
+    """Return the plugins that a module defines itself, in the order of their names."""
+    found = (one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Plugin))
+    return sorted({one for one in found if one.__module__ == module.__name__}, key=lambda one: one.__name__)
+
+
+def _problem(plugin: type[Plugin]) -> str | None:
+    """Return why a class cannot be used as a plugin."""
+    name = getattr(plugin, "name", None)
+    if not isinstance(name, str) or not name:
+        return 'it has no name: write name = "..." into the class'
+    if inspect.isabstract(plugin):
+        methods: frozenset[str] = getattr(plugin, "__abstractmethods__", frozenset())
+        return f"it inherits an extension point and does not answer it: define {', '.join(sorted(methods))}"
+    if not issubclass(plugin, ExtensionPoint) and all(
+        getattr(plugin, hook) is getattr(Plugin, hook) for hook in _HOOKS
+    ):
+        return "it answers nothing: inherit an extension point (volcano_py/framework/extension.py)"
+    return None
+
+
+def _place(error: BaseException, file: Path) -> str:
+    """Return the file with the line at which its own code failed."""
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return f"{file}:{error.lineno}"
+    lines = (frame.lineno for frame in _frames(error) if frame.filename == str(file))
+    line = max(enumerate(lines), default=None)
+    return str(file) if line is None else f"{file}:{line[1]}"
+
+
+def _frames(error: BaseException) -> Iterator[traceback.FrameSummary]:
+    yield from traceback.extract_tb(error.__traceback__)
