@@ -1,19 +1,19 @@
-"""A cache filled from wire objects, and the events that a watch would bring."""
+"""A cache filled from wire objects, also from whole jobs and from objects that cannot be read."""
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from volcano_py.api.types import Node, Pod, PodGroup, PriorityClass, Queue
+from volcano_py.api.types import Queue
+from volcano_py.cache import feeding
 from volcano_py.cache.cluster import ClusterCache
-from volcano_py.kube.delivery import Event, EventHandler, EventType, KubernetesObject, Quarantined
+from volcano_py.cache.feeding import Known
+from volcano_py.kube.delivery import Quarantined
 from volcano_py.runtime.clock import Clock, FakeClock
 from volcano_py.testing.objects import Job, a_queue
 
-T = TypeVar("T", bound=KubernetesObject)
-
-Object = Node | Pod | PodGroup | PriorityClass | Queue | Job
+Object = Known | Job
 
 
 def a_cluster(
@@ -33,30 +33,20 @@ def a_cluster(
 
 def added(cache: ClusterCache, *objects: Object) -> None:
     """Let a cache learn of new objects, one batch for each, in the order given; a job brings its PodGroup first."""
-    for one in flat(objects):
-        _handler(cache, one).on_events([event(EventType.ADDED, one)])
+    feeding.added(cache, *flat(objects))
 
 
 def modified(cache: ClusterCache, *objects: Object) -> None:
     """Let a cache learn of new states of objects it knows."""
-    for one in flat(objects):
-        _handler(cache, one).on_events([event(EventType.MODIFIED, one)])
+    feeding.modified(cache, *flat(objects))
 
 
 def deleted(cache: ClusterCache, *objects: Object) -> None:
     """Let a cache learn that objects are gone; a job's pods go before its PodGroup."""
-    for one in reversed(list(flat(objects))):
-        _handler(cache, one).on_events([event(EventType.DELETED, one)])
+    feeding.deleted(cache, *reversed(list(flat(objects))))
 
 
-def event(type_: EventType, obj: T) -> Event[T]:
-    """Return the event that a watch would bring."""
-    meta = obj.metadata
-    key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
-    return Event(type_, key, meta.uid, obj, 0.0, False)
-
-
-def quarantined(obj: Pod | Node | PodGroup | PriorityClass | Queue, problem: str, **broken: Any) -> Quarantined:
+def quarantined(obj: Known, problem: str, **broken: Any) -> Quarantined:
     """Return what a reflector says of an object that does not fit its type.
 
     ``broken`` puts values of the wrong type into its JSON: ``spec={"containers": 7}``.
@@ -79,7 +69,7 @@ def quarantined(obj: Pod | Node | PodGroup | PriorityClass | Queue, problem: str
     )
 
 
-def flat(objects: Iterable[Object]) -> Iterable[Node | Pod | PodGroup | PriorityClass | Queue]:
+def flat(objects: Iterable[Object]) -> Iterable[Known]:
     """Yield single objects: of a job, its PodGroup and then its pods."""
     for one in objects:
         if isinstance(one, Job):
@@ -87,14 +77,3 @@ def flat(objects: Iterable[Object]) -> Iterable[Node | Pod | PodGroup | Priority
             yield from one.pods
         else:
             yield one
-
-
-def _handler(cache: ClusterCache, obj: Node | Pod | PodGroup | PriorityClass | Queue) -> EventHandler[Any]:
-    handlers: dict[type, EventHandler[Any]] = {
-        Node: cache.nodes,
-        Pod: cache.pods,
-        PodGroup: cache.groups,
-        PriorityClass: cache.priority_classes,
-        Queue: cache.queues,
-    }
-    return handlers[type(obj)]
