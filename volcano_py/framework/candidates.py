@@ -90,7 +90,7 @@ class Candidates:
         if self._position == len(touched):
             return
         self._rejection = None
-        if not self._ssn.node_local:
+        if not self._ssn.node_local(self.task.shape_id):
             self._fill()
             return
         rows: Rows = np.array(list(set(touched[self._position :])), dtype=np.intp)

@@ -1,7 +1,7 @@
 """How the answers of several plugins become one. Each rule is written once; `framework.extension` names the rule."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,13 @@ class Point:
         if not np.isfinite(answer).all():
             raise PluginFailed(self.plugin.name, self.method, "answered with NaN or infinity")
         return answer
+
+
+class Watcher(NamedTuple):
+    """A plugin that is told of placements."""
+
+    placed: Point
+    freed: Point
 
 
 Points = Sequence[Point]

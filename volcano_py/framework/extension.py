@@ -17,7 +17,7 @@ from volcano_py.framework.normalized import NormalizedScore
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Shape
-from volcano_py.snapshot.columns import JobColumns, NodeColumns, TaskColumns
+from volcano_py.snapshot.columns import JobColumns, NodeColumns, Rows, TaskColumns
 
 Verdicts = NDArray[np.int16]
 """One verdict per node: 0 passes, i > 0 refuses for the i-th of the plugin's reasons."""
@@ -195,6 +195,24 @@ class NormalizedOrder(ExtensionPoint):
         """Return the scorers; asked once, when the session is open."""
 
 
+class PlacementWatch(ExtensionPoint):
+    """Tasks have taken or given back their nodes in this session. Rule: everybody is told. It has no switch.
+
+    What a plugin counts here it changes through the journal of the session, so that an undo restores it by itself:
+    nobody is told of one. A watcher may not refuse.
+    """
+
+    switch = ""
+
+    @abstractmethod
+    def placed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
+        """Count tasks of one job and kind in, allocated or promised, task i on node i; nodes may repeat."""
+
+    @abstractmethod
+    def freed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
+        """Count tasks of one job and kind out, because they are to be evicted."""
+
+
 POINTS: tuple[type[ExtensionPoint], ...] = (
     JobOrder,
     TaskOrder,
@@ -210,5 +228,6 @@ POINTS: tuple[type[ExtensionPoint], ...] = (
     Predicate,
     NodeOrder,
     NormalizedOrder,
+    PlacementWatch,
 )
 """Every extension point."""

@@ -1,6 +1,7 @@
 """Handles on one job, task or queue of a session: a row number and the columns it is read from, nothing copied."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,12 +29,20 @@ _ALLOCATED = members(ALLOCATED_STATUSES)
 
 @dataclass(eq=False)
 class TaskInfo:
-    """What predicates, scores and queues see of a task: tasks of one shape are alike to them."""
+    """What predicates, scores and queues see of a task: tasks of one kind are alike to them.
+
+    A kind is a shape, unless a plugin tells tasks of one shape apart (`framework.kinds`).
+    """
 
     shape: Shape
     shape_id: int
     request: Floats  # (n_resources,)
     nonzero: Floats  # (2,), cpu and memory with kube-scheduler's defaults for missing requests
+    marks: Mapping[str, int] = field(default_factory=dict)  # by plugin; those that are 0 are left out
+
+    def mark(self, plugin: str) -> int:
+        """Return what a plugin marked tasks of this kind with, 0 for nothing."""
+        return self.marks.get(plugin, 0)
 
     @cached_property
     def fit(self) -> FitTest:

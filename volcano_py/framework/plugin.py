@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from volcano_py.conf.arguments import Warn
 from volcano_py.model.shape import Field
+from volcano_py.snapshot.columns import Ints
 
 if TYPE_CHECKING:
+    from volcano_py.framework.info import TaskInfo
     from volcano_py.framework.session import Session
 
 
@@ -37,6 +39,17 @@ class Plugin:
         """Return the plugin's arguments in the form its constructor takes, and tell ``warn`` what was left aside.
 
         Raises ValueError on a value with which the plugin must not run.
+        """
+        return None
+
+    def depends(self, task: "TaskInfo") -> DependsOn:
+        """Return what the answers about tasks of this kind may depend on; at most what `depends_on` says."""
+        return self.depends_on
+
+    def marks(self, ssn: "Session") -> Ints | None:
+        """Return a number per task row, shape (n_tasks,), if tasks of one shape must be told apart; 0: nothing to tell.
+
+        Asked once, before `on_session_open`. A task is asked about with its mark, `TaskInfo.mark`.
         """
         return None
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from volcano_py.framework import combine, extension
 from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.combine import Point
+from volcano_py.framework.combine import Point, Watcher
 from volcano_py.framework.extension import Verdicts
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.kinds import split
 from volcano_py.framework.memory import CycleReport, Memory
 from volcano_py.framework.ordering import PendingTasks
 from volcano_py.framework.placement import Placement
@@ -33,7 +34,7 @@ from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import PodGroupPhase, TaskStatus
 from volcano_py.snapshot import layout
-from volcano_py.snapshot.columns import NodeColumns, Rows, Snapshot
+from volcano_py.snapshot.columns import Ints, NodeColumns, Rows, Snapshot
 from volcano_py.snapshot.journal import Journal
 
 ActivePlugin = tuple[Plugin, frozenset[type]]
@@ -96,30 +97,48 @@ class Session:
         self._statics = statics
         self._deltas: dict[tuple[int, TaskStatus], tuple[Floats, Floats]] = {}
         self._task_infos: dict[int, TaskInfo] = {}
+        self._node_local: dict[int, bool] = {}
         self._roles: dict[int, Roles] = {}
         self._attempt_status = np.full(len(self.tasks.records), -1, dtype=np.int8)
         self._attempt_node = np.full(len(self.tasks.records), -1, dtype=np.int32)
         self._broken: dict[Plugin, PluginFailed] = {}
         self._collect_points()
+        self._snapshot, self._marks = split(snapshot, self._told_apart())
         for plugin in self.plugins():
             self.tell(plugin, "on_session_open")
         if self._broken:
             self._collect_points()
 
-    def tell(self, plugin: Plugin, hook: str) -> None:
-        """Call a plugin's hook at open or close and keep the time it took; one that raises is reported.
+    def tell(self, plugin: Plugin, hook: str) -> Any:
+        """Call a plugin's hook at open or close, keep the time it took and return its answer; a failure is reported.
 
         After a failed open its preferences do not count, and wherever it has a say in what may happen its answer is
         the failure, which costs every job that asks its turn: nothing is placed without a rule that the conf demands.
         """
         started = self.stopwatch()
+        answer = None
         try:
-            getattr(plugin, hook)(self)
+            answer = getattr(plugin, hook)(self)
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not take the cycle with it
             failure = PluginFailed(plugin.name, hook, f"{type(error).__name__}: {error}")
             self.report.failures.append(str(failure))
             self._broken.setdefault(plugin, failure)
         self._spent(plugin, hook, started)
+        return answer
+
+    def _told_apart(self) -> dict[str, Ints]:
+        """Return the marks of the plugins that tell tasks of one shape apart."""
+        found: dict[str, Ints] = {}
+        for plugin in self.plugins():
+            marks = self.tell(plugin, "marks") if type(plugin).marks is not Plugin.marks else None
+            if marks is None:
+                continue
+            try:
+                found[plugin.name] = Point(plugin, "marks", lambda marks=marks: marks).array(len(self.tasks.records))
+            except PluginFailed as failure:
+                self.report.failures.append(str(failure))
+                self._broken.setdefault(plugin, failure)
+        return found
 
     def ignore(self, failure: PluginFailed) -> None:
         """Report an answer that the cycle goes on without, once."""
@@ -145,9 +164,13 @@ class Session:
         self.predicates = self._points(extension.Predicate, "predicate")
         self.node_orders = self._points(extension.NodeOrder, "node_order")
         self.normalized = RawScores(self, self._points(extension.NormalizedOrder, "normalized_orders"))
-        self.node_local = all(
-            point.plugin.depends_on is DependsOn.NODE_ALONE for point in (*self.predicates, *self.node_orders)
-        )
+        self.watchers = [
+            Watcher(point, Point(point.plugin, "freed"))
+            for point in self._points(extension.PlacementWatch, "placed")
+            if point.plugin not in self._broken
+        ]
+        self._about_nodes = list(dict.fromkeys(point.plugin for point in (*self.predicates, *self.node_orders)))
+        self._node_local.clear()
         self._reasons: list[Reason] = []
         self.reason_offsets = self._number(point.plugin.reasons for point in self.predicates)
         self._static_offsets = self._number(point.plugin.static_reasons for point in self._static_predicates)
@@ -212,7 +235,17 @@ class Session:
                 shape_id=shape_id,
                 request=self._snapshot.requests[:, shape_id].copy(),
                 nonzero=self._snapshot.nonzero[:, shape_id].copy(),
+                marks=self._marks.get(shape_id, {}),
             )
+        return found
+
+    def node_local(self, shape_id: int) -> bool:
+        """Say whether all answers about tasks of this kind depend on the node alone."""
+        found = self._node_local.get(shape_id)
+        if found is None:
+            task = self.task_of(shape_id)
+            found = all(plugin.depends(task) is DependsOn.NODE_ALONE for plugin in self._about_nodes)
+            self._node_local[shape_id] = found
         return found
 
     def shape_of(self, shape_id: int) -> Shape:

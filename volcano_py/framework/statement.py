@@ -66,6 +66,8 @@ class Statement:
         if queues is not None and (queue_row := queues.row_of_job[job_row]) >= 0:
             journal.add(queues.taken, queue_row, ssn.task_of(shape_id).request * len(tasks))
         self._operations.append(operation)
+        for watcher in ssn.watchers:
+            watcher.placed(job_row, ssn.task_of(shape_id), tasks, nodes)
 
     def commit(self) -> int:
         """Make the allocations decisions, emitted at once as one batch; return how many tasks are bound by it.

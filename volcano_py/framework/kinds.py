@@ -1,0 +1,45 @@
+"""Kinds of tasks: shapes, split further where a plugin tells tasks of one shape apart.
+
+Whatever is asked about a task is asked once per shape. Some policies know more of a task than its pod's spec says: the
+queue of its job, the bucket that it belongs to. They mark tasks when the session opens (`Plugin.marks`), and tasks of
+one shape with different marks get ids of their own from then on. To all other parts of a session a kind is a shape.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from volcano_py.snapshot.columns import Ints, Snapshot
+
+Marks = dict[int, dict[str, int]]
+"""By the id of a kind: the mark that each plugin set, those of 0 left out."""
+
+
+def split(snapshot: Snapshot, marks: Mapping[str, Ints]) -> tuple[Snapshot, Marks]:
+    """Return the snapshot with ids for every kind, and the marks of those that have any.
+
+    ``marks`` are, by plugin, one number per task row, 0 for nothing worth knowing, each of shape (n_tasks,). Unmarked
+    tasks keep the id of their shape.
+    """
+    tasks, n_shapes = snapshot.tasks, len(snapshot.shapes)
+    names = sorted(marks)
+    table = np.array([marks[name] for name in names], dtype=np.int64).reshape(len(names), len(tasks.shape))
+    rows = np.flatnonzero(table.any(axis=0) & (tasks.shape >= 0))
+    if not rows.size:
+        return snapshot, {}
+    keys = np.concatenate((tasks.shape[rows][None], table[:, rows]))
+    kinds, which = np.unique(keys, axis=1, return_inverse=True)
+    tasks.shape[rows] = n_shapes + which.reshape(-1)
+    base = kinds[0]
+    wider = replace(
+        snapshot,
+        shapes=[*snapshot.shapes, *(snapshot.shapes[shape] for shape in base.tolist())],
+        requests=np.concatenate((snapshot.requests, snapshot.requests[:, base]), axis=1),
+        nonzero=np.concatenate((snapshot.nonzero, snapshot.nonzero[:, base]), axis=1),
+    )
+    found = {
+        n_shapes + number: {name: mark for name, mark in zip(names, column, strict=True) if mark}
+        for number, column in enumerate(kinds[1:].T.tolist())
+    }
+    return wider, found
