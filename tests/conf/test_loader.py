@@ -54,7 +54,7 @@ def test_action_arguments_are_found_by_name():
     assert conf.action_arguments("enqueue") is None
 
 
-def test_a_flag_that_is_absent_is_on_except_two():
+def test_a_flag_that_is_absent_is_on_except_three():
     plugin = parse("actions: allocate\ntiers: [{plugins: [{name: test}]}]").tiers[0][0]
 
     assert (
@@ -62,6 +62,7 @@ def test_a_flag_that_is_absent_is_on_except_two():
         == OFF_BY_DEFAULT
         == {
             "enableHierarchy",
+            "enableNamespaceOrder",
             "enabledClusterOrder",
         }
     )

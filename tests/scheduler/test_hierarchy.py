@@ -12,17 +12,16 @@ tiers:
 """
 
 
-def test_a_hierarchy_of_queues_is_loudly_missing() -> None:
-    policy = a_policy(CONF)
+def test_a_hierarchy_for_a_plugin_that_knows_none_is_a_warning() -> None:
+    policy = a_policy(CONF.replace("drf", "binpack"))
 
-    assert policy.missing == ("plugin drf: enableHierarchy",)
     assert policy.warnings[0].startswith(
-        "test.yaml:4: plugin drf: enableHierarchy: a hierarchy of queues does not exist"
+        "test.yaml:4: plugin binpack: enableHierarchy: it knows no hierarchy of queues"
     )
 
 
-def test_without_the_switch_nothing_is_missing() -> None:
-    assert a_policy(CONF.replace("true", "false")).missing == ()
+def test_without_the_switch_nobody_is_warned() -> None:
+    assert a_policy(CONF.replace("drf", "binpack").replace("true", "false")).warnings == ()
 
 
 def test_drf_with_a_hierarchy_beside_proportion_is_refused() -> None:
@@ -31,4 +30,4 @@ def test_drf_with_a_hierarchy_beside_proportion_is_refused() -> None:
 
 
 def test_drf_with_a_hierarchy_and_proportion_in_another_tier_are_not_refused() -> None:
-    assert a_policy(CONF + "- plugins:\n  - name: proportion\n").missing == ("plugin drf: enableHierarchy",)
+    assert a_policy(CONF + "- plugins:\n  - name: proportion\n").missing == ()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-OFF_BY_DEFAULT: Final = frozenset({"enableHierarchy", "enabledClusterOrder"})
+OFF_BY_DEFAULT: Final = frozenset({"enableHierarchy", "enableNamespaceOrder", "enabledClusterOrder"})
 """Flags that must be switched on; every other flag is on unless the configuration says otherwise."""
 
 FLAGS: Final = OFF_BY_DEFAULT | {

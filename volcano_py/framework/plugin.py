@@ -31,6 +31,11 @@ class Plugin:
     reads: ClassVar[frozenset[Field]] = frozenset()  # fields of the shape that answers depend on
     arguments: ClassVar[frozenset[str]] = frozenset()  # argument keys it understands; others are warned about
 
+    hierarchical: ClassVar[frozenset[type] | None] = None
+    """Extension points it answers only with ``enableHierarchy``; None if it knows no hierarchy of queues."""
+    hierarchy: bool = False
+    """Whether the conf switches its hierarchy on; set by whoever makes the instance, before the session opens."""
+
     def __init__(self, arguments: Any = None) -> None:
         """Take the arguments that `parse` made of the conf."""
 

@@ -5,12 +5,42 @@ as arithmetic over arrays of shape (n_resources, n_queues).
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
 from volcano_py.model.objects import QueueRecord
 from volcano_py.model.resources import Bools, Floats
-from volcano_py.snapshot.columns import JobColumns
+from volcano_py.snapshot.columns import JobColumns, Rows
+from volcano_py.snapshot.journal import Journal
+
+
+class JobAccounts(Protocol):
+    """Somebody who keeps account of what jobs hold: every statement tells it, see `Session.track`."""
+
+    def add(self, journal: Journal, job_row: int, amount: Floats) -> None:
+        """Count ``amount`` (n_resources,) more, or less where it is negative, for a job; undo is the journal's."""
+
+
+class JobSums:
+    """What groups of jobs hold; a job may be in several groups, or in none."""
+
+    __slots__ = ("rows_of_job", "taken")
+
+    def __init__(self, rows_of_job: Sequence[Rows], n_groups: int, jobs: JobColumns) -> None:
+        """Take the rows of the groups of every job, each row once."""
+        self.rows_of_job = rows_of_job
+        counts = [len(rows) for rows in rows_of_job]
+        of_entry = np.repeat(np.arange(len(jobs)), counts)
+        groups = np.concatenate(rows_of_job) if rows_of_job else np.zeros(0, dtype=np.intp)
+        sums = [np.bincount(groups, weights=row[of_entry], minlength=n_groups) for row in jobs.taken]
+        self.taken = np.array(sums, dtype=float).reshape(len(jobs.taken), n_groups)
+
+    def add(self, journal: Journal, job_row: int, amount: Floats) -> None:
+        """Count more for every group of a job."""
+        rows = self.rows_of_job[job_row]
+        if len(rows):
+            journal.add(self.taken, rows, amount[:, None])
 
 
 class QueueColumns:
@@ -30,6 +60,12 @@ class QueueColumns:
 
     def __len__(self) -> int:
         return len(self.records)
+
+    def add(self, journal: Journal, job_row: int, amount: Floats) -> None:
+        """Count more for the queue of a job."""
+        row = self.row_of_job[job_row]
+        if row >= 0:
+            journal.add(self.taken, row, amount)
 
     def sums(self, amounts: Floats, counted: Bools | None = None) -> Floats:
         """Return amounts per job (n_rows, n_jobs), summed by queue, of all jobs or of those counted (n_jobs,)."""

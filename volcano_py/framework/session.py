@@ -20,7 +20,7 @@ from volcano_py.framework.memory import CycleReport, Memory
 from volcano_py.framework.ordering import PendingTasks
 from volcano_py.framework.placement import Placement
 from volcano_py.framework.plugin import DependsOn, Plugin, PluginFailed
-from volcano_py.framework.queues import QueueColumns
+from volcano_py.framework.queues import JobAccounts, QueueColumns
 from volcano_py.framework.raw_scores import RawScores
 from volcano_py.framework.refusals import filters
 from volcano_py.framework.roles import Roles
@@ -73,6 +73,7 @@ class Session:
         self.jobs = snapshot.jobs
         self.queues = {name: QueueInfo(record, row) for row, (name, record) in enumerate(snapshot.queues.items())}
         self.queue_columns: QueueColumns | None = None  # kept up to date once a plugin asks for it, see track_queues
+        self.accounts: list[JobAccounts] = []  # who is told of what jobs hold, see track
         self.memory = memory
         self.now = clock.now
         self.stopwatch = clock.stopwatch
@@ -269,11 +270,16 @@ class Session:
     def track_queues(self) -> QueueColumns:
         """Return what queues hold, from now on kept up to date by every statement; to be asked for at session open."""
         if self.queue_columns is None:
-            if self.journal.checkpoint():
-                raise RuntimeError("queues must be tracked from the opening of the session on")
             records = tuple(queue.record for queue in self.queues.values())
             self.queue_columns = QueueColumns(records, self.jobs)
+            self.track(self.queue_columns)
         return self.queue_columns
+
+    def track(self, accounts: JobAccounts) -> None:
+        """Have somebody told of all that jobs take and give back; to be asked for at session open."""
+        if self.journal.checkpoint():
+            raise RuntimeError("what jobs hold must be tracked from the opening of the session on")
+        self.accounts.append(accounts)
 
     def rows_of_job(self, job_row: int) -> Rows:
         """Return the task rows of a job, whatever their status, shape (n_tasks,)."""

@@ -62,9 +62,8 @@ class Statement:
         # A Python loop over the placed tasks, only of shapes that take ports of their nodes.
         for node in nodes.tolist() if ports else ():
             journal.replace(ssn.nodes.ports.codes, node, ssn.nodes.ports.with_more(node, ports))
-        queues = ssn.queue_columns
-        if queues is not None and (queue_row := queues.row_of_job[job_row]) >= 0:
-            journal.add(queues.taken, queue_row, ssn.task_of(shape_id).request * len(tasks))
+        for accounts in ssn.accounts:
+            accounts.add(journal, job_row, ssn.task_of(shape_id).request * len(tasks))
         self._operations.append(operation)
         for watcher in ssn.watchers:
             watcher.placed(job_row, ssn.task_of(shape_id), tasks, nodes)

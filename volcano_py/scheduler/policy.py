@@ -31,6 +31,12 @@ class _Chosen:
     plugin: type[Plugin]
     arguments: Any
     points: frozenset[type]
+    hierarchy: bool
+
+    def instance(self) -> Plugin:
+        plugin = self.plugin(self.arguments)
+        plugin.hierarchy = self.hierarchy
+        return plugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ class Policy:
 
     def instantiate(self) -> list[list[ActivePlugin]]:
         """Return a fresh instance of every plugin, for one session."""
-        return [[(chosen.plugin(chosen.arguments), chosen.points) for chosen in tier] for tier in self.tiers]
+        return [[(chosen.instance(), chosen.points) for chosen in tier] for tier in self.tiers]
 
 
 def resolve(
@@ -72,7 +78,7 @@ def resolve(
             known = ", ".join(sorted(actions))
             raise ConfError(conf.actions_where, f'actions: nobody knows an action "{action}"; there are: {known}')
     for tier in conf.tiers:
-        _check_hierarchy(tier, plugins, warnings, missing)
+        _check_hierarchy(tier, plugins, warnings)
     tiers = tuple(
         tuple(chosen for entry in tier if (chosen := _choose(entry, plugins, warnings, missing)) is not None)
         for tier in conf.tiers
@@ -80,21 +86,19 @@ def resolve(
     return Policy(tuple(steps), tiers, tuple(warnings), tuple(missing))
 
 
-def _check_hierarchy(
-    tier: Sequence[PluginConf], plugins: Mapping[str, type[Plugin]], warnings: list[str], missing: list[str]
-) -> None:
-    """Refuse what Volcano refuses, and say of the rest that a hierarchy of queues does not exist here yet."""
+def _check_hierarchy(tier: Sequence[PluginConf], plugins: Mapping[str, type[Plugin]], warnings: list[str]) -> None:
+    """Refuse what Volcano refuses, and say where a hierarchy of queues makes no difference."""
     for entry in tier:
         if entry.name not in plugins or not entry.enabled(_HIERARCHY):
             continue
         if entry.name == "drf" and any(other.name == "proportion" for other in tier):
             problem = "proportion and drf with hierarchy enabled conflicts: leave one of them out of the tier"
             raise ConfError(entry.where, problem)
-        missing.append(f"plugin {entry.name}: {_HIERARCHY}")
-        warnings.append(
-            f"{entry.where}: plugin {entry.name}: {_HIERARCHY}: a hierarchy of queues does not exist here yet: "
-            "all queues count as if they stood side by side"
-        )
+        if plugins[entry.name].hierarchical is None:
+            warnings.append(
+                f"{entry.where}: plugin {entry.name}: {_HIERARCHY}: it knows no hierarchy of queues: "
+                "all queues count as if they stood side by side"
+            )
 
 
 def _choose(
@@ -118,5 +122,9 @@ def _choose(
     except ValueError as error:
         raise ConfError(entry.where, f"plugin {entry.name}: {error}") from error
     answered = (point for point in POINTS if issubclass(plugin, point))
-    points = frozenset(point for point in answered if not point.switch or entry.enabled(point.switch))
-    return _Chosen(plugin, arguments, points)
+    hierarchy = plugin.hierarchical is not None and entry.enabled(_HIERARCHY)
+    silent = frozenset() if hierarchy else plugin.hierarchical or frozenset()
+    points = frozenset(
+        point for point in answered if point not in silent and (not point.switch or entry.enabled(point.switch))
+    )
+    return _Chosen(plugin, arguments, points, hierarchy)

@@ -23,16 +23,6 @@ _ROUNDING: Final = (1e-6, 1e-9)  # absolute and relative error that many rounds 
 _MAX_ROUNDS: Final = 10_000  # each round deals out a fixed part of what is left or settles a queue
 
 
-def real_capability(total: Floats, guarantee: Floats, capability: Floats) -> Floats:
-    """Return what each queue may have at the most, shape (n_resources, n_queues).
-
-    That is what the guarantees of all others leave of the total (n_resources,), cut to the queue's own capability
-    (infinite where there is no limit).
-    """
-    free = np.maximum(total - guarantee.sum(axis=1), 0.0)
-    return np.asarray(np.minimum(free[:, None] + guarantee, capability))
-
-
 def deserved(
     total: Floats, weights: Floats, request: Floats, capability: Floats, guarantee: Floats, wanting: Bools
 ) -> Floats:

@@ -14,8 +14,6 @@ Sums over a queue's jobs take every PodGroup of it, whatever its phase. (Volcano
 division never ends short of a share, and a queue without a state counts as open.)
 """
 
-from collections.abc import Callable, Iterable, Sequence
-
 import numpy as np
 
 from volcano_py.framework import reservations
@@ -23,13 +21,12 @@ from volcano_py.framework.extension import Allocatable, JobEnqueueable, JobEnque
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.memory import QueueReport
 from volcano_py.framework.plugin import Plugin
-from volcano_py.framework.queues import QueueColumns
+from volcano_py.framework.queue_limits import capability, columns, real_capability, room_for, share
 from volcano_py.framework.session import Session
-from volcano_py.model.objects import QueueRecord
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, Floats, ResourceRegistry
+from volcano_py.model.resources import EPSILON
 from volcano_py.model.shape import Field
-from volcano_py.plugins.proportion.division import deserved, real_capability
+from volcano_py.plugins.proportion.division import deserved
 
 
 class Proportion(Plugin, QueueOrder, Overused, Allocatable, JobEnqueueable, JobEnqueued):
@@ -42,8 +39,8 @@ class Proportion(Plugin, QueueOrder, Overused, Allocatable, JobEnqueueable, JobE
         """Add up what queues ask for and hold, and divide the cluster."""
         self._ssn = ssn
         self._queues = queues = ssn.track_queues()
-        limits = _columns(queues, ssn.resources, lambda record: capability(record, ssn.resources))
-        guarantee = _columns(queues, ssn.resources, lambda record: record.guarantee.vector(ssn.resources))
+        limits = columns(queues.records, ssn.resources, capability)
+        guarantee = columns(queues.records, ssn.resources, lambda record, resources: record.guarantee.vector(resources))
         weights = np.array([record.weight for record in queues.records], dtype=float)
         self._capability = real_capability(ssn.total, guarantee, limits)
         self._request = queues.sums(ssn.jobs.allocated + ssn.jobs.pending)
@@ -117,42 +114,3 @@ class Proportion(Plugin, QueueOrder, Overused, Allocatable, JobEnqueueable, JobE
     def _share(self, row: int) -> float:
         taken = self._queues.taken[:, row].tolist()
         return share(taken, self._limits[row])
-
-
-def capability(record: QueueRecord, resources: ResourceRegistry) -> Floats:
-    """Return what a queue says it may have at the most, shape (n_resources,), infinite where it sets no limit.
-
-    Nothing of cpu or memory means no limit (Volcano); of any other resource only not to name it does.
-    """
-    limit = record.capability.vector(resources, missing=np.inf)
-    for row in (CPU_ROW, MEMORY_ROW):
-        if limit[row] <= 0:
-            limit[row] = np.inf
-    return limit
-
-
-def share(taken: Sequence[float], deserved: Sequence[float]) -> float:
-    """Return the largest part of what is deserved that is taken; resources that are not deserved do not count."""
-    return max((held / due for held, due in zip(taken, deserved, strict=True) if due >= EPSILON), default=0.0)
-
-
-def room_for(taken: Sequence[float], asked: Iterable[tuple[int, float]], limit: Sequence[float], wanted: int) -> int:
-    """Return how many requests, at most ``wanted``, can be added to ``taken`` one by one without passing a limit.
-
-    ``asked`` gives row and amount of each resource that counts; a sum equal to its limit is allowed.
-    """
-    for row, amount in asked:
-        held, most = taken[row], limit[row]
-        # Division may be off by one; the comparison itself has the last word.
-        count = min(wanted, int((most - held) // amount))
-        while count < wanted and held + (count + 1) * amount <= most:
-            count += 1
-        while count > 0 and held + count * amount > most:
-            count -= 1
-        wanted = max(0, count)
-    return wanted
-
-
-def _columns(queues: QueueColumns, resources: ResourceRegistry, column: Callable[[QueueRecord], Floats]) -> Floats:
-    amounts = [column(record) for record in queues.records]
-    return np.array(amounts, dtype=float).reshape(len(queues), len(resources)).T

@@ -1,0 +1,68 @@
+"""What queues may have and how far they have come: the limits that plugins which divide the cluster have in common.
+
+Amounts are arrays in row order of the session's resources, queues are columns; see `framework.queues`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
+
+import numpy as np
+
+from volcano_py.model.objects import QueueRecord
+from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, Floats, ResourceRegistry
+
+
+def capability(record: QueueRecord, resources: ResourceRegistry) -> Floats:
+    """Return what a queue says it may have at the most, shape (n_resources,), infinite where it sets no limit.
+
+    Nothing of cpu or memory means no limit (Volcano); of any other resource only not to name it does.
+    """
+    limit = record.capability.vector(resources, missing=np.inf)
+    for row in (CPU_ROW, MEMORY_ROW):
+        if limit[row] <= 0:
+            limit[row] = np.inf
+    return limit
+
+
+def share(taken: Sequence[float], deserved: Sequence[float]) -> float:
+    """Return the largest part of what is deserved that is taken; resources that are not deserved do not count."""
+    return max((held / due for held, due in zip(taken, deserved, strict=True) if due >= EPSILON), default=0.0)
+
+
+def room_for(taken: Sequence[float], asked: Iterable[tuple[int, float]], limit: Sequence[float], wanted: int) -> int:
+    """Return how many requests, at most ``wanted``, can be added to ``taken`` one by one without passing a limit.
+
+    ``asked`` gives row and amount of each resource that counts; a sum equal to its limit is allowed.
+    """
+    for row, amount in asked:
+        held, most = taken[row], limit[row]
+        if most == inf:
+            continue
+        # Division may be off by one; the comparison itself has the last word.
+        count = min(wanted, int((most - held) // amount))
+        while count < wanted and held + (count + 1) * amount <= most:
+            count += 1
+        while count > 0 and held + count * amount > most:
+            count -= 1
+        wanted = max(0, count)
+    return wanted
+
+
+def real_capability(total: Floats, guarantee: Floats, capability: Floats) -> Floats:
+    """Return what each queue may have at the most, shape (n_resources, n_queues).
+
+    That is what the guarantees of all others leave of the total (n_resources,), cut to the queue's own capability
+    (infinite where there is no limit).
+    """
+    free = np.maximum(total - guarantee.sum(axis=1), 0.0)
+    return np.asarray(np.minimum(free[:, None] + guarantee, capability))
+
+
+def columns(
+    records: Sequence[QueueRecord],
+    resources: ResourceRegistry,
+    column: Callable[[QueueRecord, ResourceRegistry], Floats],
+) -> Floats:
+    """Return one column per queue, shape (n_resources, n_queues)."""
+    amounts = [column(record, resources) for record in records]
+    return np.array(amounts, dtype=float).reshape(len(records), len(resources)).T
