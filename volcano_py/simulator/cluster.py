@@ -1,0 +1,117 @@
+"""The objects of a simulated cluster, and what an API server without trouble makes of decisions."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from volcano_py.api import keys
+from volcano_py.api.types import Condition, Pod, PodGroup
+from volcano_py.cache.binds import Assumed
+from volcano_py.cache.cluster import ClusterCache
+from volcano_py.cache.feeding import Known, added, deleted, modified
+from volcano_py.cache.state import SnapshotToken
+from volcano_py.model.decisions import Bind, Decision, Nominate, SetPodCondition, SetPodGroupStatus
+from volcano_py.model.objects import TaskRef
+
+Key = tuple[type, str, str]  # kind, namespace, name
+
+
+class SimulatedCluster:
+    """Objects by kind, namespace and name; a cache learns of every change at once."""
+
+    def __init__(self, cache: ClusterCache) -> None:
+        self.cache = cache
+        self._objects: dict[Key, Known] = {}
+
+    def put(self, *objects: Known) -> None:
+        """Let objects appear, or change if they are there."""
+        for one in objects:
+            key = (type(one), one.metadata.namespace, one.metadata.name)
+            known = key in self._objects
+            self._objects[key] = one
+            (modified if known else added)(self.cache, one)
+
+    def remove(self, *objects: Known) -> None:
+        """Let objects vanish."""
+        for one in objects:
+            del self._objects[type(one), one.metadata.namespace, one.metadata.name]
+            deleted(self.cache, one)
+
+    def pod(self, task: TaskRef) -> Pod | None:
+        """Return a pod as it is now, None if it is gone, also if another of its name is there."""
+        found = self._objects.get((Pod, task.namespace, task.name))
+        return found if isinstance(found, Pod) and found.metadata.uid == task.uid else None
+
+    def groups(self) -> Iterator[PodGroup]:
+        """Yield the PodGroups as they are now."""
+        return (one for one in self._objects.values() if isinstance(one, PodGroup))
+
+    def bind(self, binds: Iterable[Bind], token: SnapshotToken) -> Iterator[Bind]:
+        """Put pods on their nodes; yield the binds that the cache did not refuse."""
+        for answer in self.cache.assume(tuple(binds), token):
+            if isinstance(answer, Assumed):
+                self.cache.bound(answer.bind.task)
+                pod = self.pod(answer.bind.task)
+                assert pod is not None, f"{answer.bind.task} is bound and not there"
+                spec = msgspec.structs.replace(pod.spec, node_name=answer.bind.node)
+                self.put(msgspec.structs.replace(pod, spec=spec))
+                self.set_status(answer.bind.task, conditions=[], nominated_node_name="")
+                yield answer.bind
+
+    def set_status(self, task: TaskRef, **fields: Any) -> None:
+        """Change fields of a pod's status; nothing if the pod is gone."""
+        pod = self.pod(task)
+        if pod is not None:
+            self.put(msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, **fields)))
+
+    def terminate(self, task: TaskRef, when: datetime) -> None:
+        """Mark a pod as being deleted; it keeps its room until it is removed."""
+        pod = self.pod(task)
+        if pod is not None:
+            metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=when)
+            self.put(msgspec.structs.replace(pod, metadata=metadata))
+
+    def write(self, decision: Decision) -> None:
+        """Write what a decision says about an object's status; events and what moves pods are left to the caller."""
+        match decision:
+            case SetPodGroupStatus():
+                self._write_group(decision)
+            case SetPodCondition():
+                pod = self.pod(decision.task)
+                if pod is not None and not pod.spec.node_name:
+                    condition = Condition(
+                        type=keys.CONDITION_POD_SCHEDULED,
+                        status="False",
+                        reason=decision.reason,
+                        message=decision.message,
+                    )
+                    self.set_status(decision.task, conditions=[condition])
+            case Nominate():
+                self.set_status(decision.task, nominated_node_name=decision.node)
+            case _:
+                pass  # events are only to be read
+
+    def _write_group(self, decision: SetPodGroupStatus) -> None:
+        group = self._objects.get((PodGroup, *decision.job))
+        if not isinstance(group, PodGroup):
+            return
+        conditions = {condition.type: condition for condition in group.status.conditions}
+        for new in decision.conditions:
+            conditions[new.type] = Condition(
+                type=new.type,
+                status="True" if new.status else "False",
+                reason=new.reason,
+                message=new.message,
+                transition_id=new.transition_id,
+            )
+        status = msgspec.structs.replace(
+            group.status,
+            phase=decision.phase,
+            running=decision.running,
+            succeeded=decision.succeeded,
+            failed=decision.failed,
+            conditions=list(conditions.values()),
+        )
+        self.put(msgspec.structs.replace(group, status=status))
