@@ -1,9 +1,11 @@
+from typing import Any
+
 import msgspec
 import pytest
 
-from volcano_py.api.types import Condition, PodGroup, QueueGuarantee, QueueSpec
+from volcano_py.api.types import Condition, NodeGroups, PodGroup, Queue, QueueAffinity, QueueGuarantee, QueueSpec
 from volcano_py.cache.groups import PriorityTable, job_record, queue_record
-from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, QueueRecord
+from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, NodeGroupAffinity, QueueRecord, TopologyTexts
 from volcano_py.model.resource_lists import ResourceList
 from volcano_py.testing import a_group, a_priority_class, a_queue
 from volcano_py.testing.objects import EPOCH
@@ -143,3 +145,42 @@ def test_a_quantity_of_a_queue_that_cannot_be_read_is_named() -> None:
 )
 def test_how_long_a_job_may_wait(annotations: dict[str, str], seconds: float | None) -> None:
     assert job_record(a_group(annotations=annotations), PriorityTable(), "default").waiting_time == seconds
+
+
+def annotated(thing: PodGroup | Queue, **annotations: str) -> Any:
+    named = {f"volcano.sh/{key.replace('_', '-')}": text for key, text in annotations.items()}
+    return msgspec.structs.replace(thing, metadata=msgspec.structs.replace(thing.metadata, annotations=named))
+
+
+def test_how_roles_are_to_stand_is_kept_as_it_is_written() -> None:
+    group = annotated(a_group(), task_topology_affinity="ps,worker", task_topology_task_order="")
+
+    assert job_record(group, PriorityTable(), "default").topology == TopologyTexts("ps,worker", None, "")
+    assert job_record(a_group(), PriorityTable(), "default").topology is None
+
+
+def test_a_queue_names_its_node_groups() -> None:
+    affinity = QueueAffinity(
+        node_group_affinity=NodeGroups(required=["a"], preferred=["b", "c"]),
+        node_group_anti_affinity=NodeGroups(preferred=["d"]),
+    )
+    queue = msgspec.structs.replace(a_queue("q"), spec=QueueSpec(affinity=affinity))
+
+    assert queue_record(queue).node_groups == NodeGroupAffinity(("a",), ("b", "c"), (), ("d",))
+    assert queue_record(a_queue("q")).node_groups is None
+
+
+def test_limits_of_node_groups_are_read_from_an_annotation() -> None:
+    limits = queue_record(annotated(a_queue("q"), nodegroup_resource_limits='{"g": {"cpu": "3", "memory": 0}}'))
+
+    assert limits.node_group_limits is not None
+    assert limits.node_group_limits.amounts == {"g": {"cpu": 3000.0, "memory": 0.0}}
+    assert queue_record(a_queue("q")).node_group_limits is None
+
+
+@pytest.mark.parametrize("text", ['{"g": {"cpu":', '["g"]', '{"g": {"cpu": "much"}}', ""])
+def test_limits_of_node_groups_that_cannot_be_read_say_why(text: str) -> None:
+    record = queue_record(annotated(a_queue("q"), nodegroup_resource_limits=text))
+
+    assert record.node_group_limits is not None
+    assert "volcano.sh/nodegroup-resource-limits" in record.node_group_limits.problem

@@ -12,6 +12,7 @@ from volcano_py.model.statuses import TaskStatus
 from volcano_py.testing import a_pod
 
 OURS = frozenset({"volcano"})
+SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -340,3 +341,21 @@ def test_the_reader_counts_what_a_container_holds_while_it_is_resized() -> None:
 
     assert dict(reader.shape(pod).request)["cpu"] == 2000
     assert dict(reader.shape(shrinking).request)["cpu"] == 4000
+
+
+def test_pods_that_want_their_nodes_scored_otherwise_have_different_shapes() -> None:
+    reader = ShapeReader()
+    kind, weight = "volcano.sh/resource-strategy-scoring-type", "volcano.sh/resource-strategy-weight"
+
+    assert reader.shape(a_pod(annotations={kind: "MostAllocated", weight: "{}"})).strategy == ("MostAllocated", "{}")
+    assert reader.shape(a_pod(annotations={weight: "{}"})).strategy == ("", "")
+
+
+def test_a_record_says_when_its_node_took_the_pod_up() -> None:
+    pod = a_pod(phase="Running", node="n1")
+    started = msgspec.structs.replace(
+        pod, status=PodStatus(phase="Running", start_time=datetime(2026, 1, 1, tzinfo=UTC))
+    )
+
+    assert task_record(pod, OURS).started == 0
+    assert task_record(started, OURS).started == SINCE.timestamp()

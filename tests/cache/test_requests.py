@@ -5,7 +5,7 @@ import pytest
 
 from volcano_py.api.quantity import QuantityError
 from volcano_py.api.types import Pod, PodSpec
-from volcano_py.cache.requests import in_force, pod_request, request_without_init
+from volcano_py.cache.requests import in_force, pod_limits, pod_request, request_without_init
 
 MI = 1024 * 1024
 
@@ -215,3 +215,38 @@ def test_a_pod_that_is_not_resized_is_taken_as_it_is(has: str) -> None:
 def test_a_status_that_cannot_be_read_is_named_with_its_container() -> None:
     with pytest.raises(QuantityError, match=r"^spec\.containers\[c\]\.resources\.requests: 'all' is not"):
         in_force(a_resized_pod("1", "all"))
+
+
+def limited(name: str, *, sidecar: bool = False, **limits: str) -> dict[str, Any]:
+    return {"name": name, "resources": {"limits": limits}, **({"restartPolicy": "Always"} if sidecar else {})}
+
+
+@pytest.mark.parametrize(
+    ("spec", "limits"),
+    [
+        pytest.param(a_spec(a_container(cpu="1")), (0, 0), id="none"),
+        pytest.param(a_spec(limited("a", cpu="500m"), limited("b", cpu="1", memory="1Mi")), (1500, MI), id="summed"),
+        pytest.param(a_spec(limited("a", cpu="1"), init=(limited("i", cpu="3"),)), (3000, 0), id="start-up-needs-more"),
+        pytest.param(
+            a_spec(limited("a", cpu="2"), init=(limited("s", cpu="2", sidecar=True),)), (4000, 0), id="a-sidecar-stays"
+        ),
+        pytest.param(
+            a_spec(limited("a", cpu="1"), overhead={"cpu": "250m", "memory": "1Mi"}),
+            (1250, 0),
+            id="overhead-counts-where-there-is-a-limit",
+        ),
+    ],
+)
+def test_limits_are_added_up_like_requests(spec: PodSpec, limits: tuple[float, float]) -> None:
+    assert pod_limits(spec) == limits
+
+
+def test_pod_level_limits_replace_those_of_containers() -> None:
+    wire = {"containers": [limited("a", cpu="1", memory="1Mi")], "resources": {"limits": {"cpu": "3"}}}
+
+    assert pod_limits(msgspec.convert(wire, PodSpec)) == (3000, MI)
+
+
+def test_a_limit_that_cannot_be_read_is_named_with_its_field() -> None:
+    with pytest.raises(QuantityError, match=r"spec\.containers\[a\]\.resources\.limits\[cpu\]"):
+        pod_limits(a_spec(limited("a", cpu="much")))

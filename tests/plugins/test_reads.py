@@ -110,6 +110,8 @@ OTHER = {
     "n_containers": 3,
     "gates": ("g",),
     "unsupported": ("spec.x",),
+    "limits": (4000.0, 2.0**30),
+    "strategy": ("MostAllocated", '{"cpu": 1}'),
 }
 
 

@@ -11,18 +11,25 @@ GROUP_NAME: Final = "scheduling.k8s.io/group-name"  # annotation: the PodGroup a
 TASK_SPEC: Final = "volcano.sh/task-spec"  # annotation, else label: the role of a task in its job
 TASK_PRIORITY: Final = "volcano.sh/task-priority"  # annotation: integer that replaces spec.priority
 PREEMPTABLE: Final = "volcano.sh/preemptable"  # annotation, else label: "true" or "false"
+STRATEGY_TYPE: Final = "volcano.sh/resource-strategy-scoring-type"  # annotation: LeastAllocated or MostAllocated
+STRATEGY_WEIGHT: Final = "volcano.sh/resource-strategy-weight"  # annotation: JSON of resource to weight
 QUEUE_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"  # scheduling gate lifted once its queue has room
 
 # PodGroups
 SLA_WAITING_TIME: Final = "volcano.sh/sla-waiting-time"  # annotation: duration after which it is let in
 SLA_WAITING_TIME_OLD: Final = "sla-waiting-time"
+TOPOLOGY_AFFINITY: Final = "volcano.sh/task-topology-affinity"  # annotation: roles to stand together, "ps,worker;chief"
+TOPOLOGY_ANTI_AFFINITY: Final = "volcano.sh/task-topology-anti-affinity"
+TOPOLOGY_ORDER: Final = "volcano.sh/task-topology-task-order"  # annotation: which roles go first, "ps,worker"
 
 # Taints and node labels
 TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 TAINT_NOT_READY: Final = "node.kubernetes.io/not-ready"
 LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
+LABEL_NODE_GROUP: Final = "volcano.sh/nodegroup-name"
 
 # Queues
+NODE_GROUP_LIMITS: Final = "volcano.sh/nodegroup-resource-limits"  # annotation: JSON of node group to resource list
 ROOT_QUEUE: Final = "root"
 DEFAULT_QUEUE: Final = "default"
 

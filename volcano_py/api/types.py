@@ -332,6 +332,20 @@ class QueueGuarantee(Wire, frozen=True):
     resource: ResourceList = {}
 
 
+class NodeGroups(Wire, frozen=True):
+    """Names of node groups that a queue must or would rather use, or as anti-affinity must not or would rather not."""
+
+    required: list[str] = msgspec.field(default_factory=list, name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: list[str] = msgspec.field(default_factory=list, name="preferredDuringSchedulingIgnoredDuringExecution")
+
+
+class QueueAffinity(Wire, frozen=True):
+    """Which node groups a queue's tasks go to."""
+
+    node_group_affinity: NodeGroups | None = None
+    node_group_anti_affinity: NodeGroups | None = None
+
+
 class QueueSpec(Wire, frozen=True):
     """A share of the cluster."""
 
@@ -340,6 +354,7 @@ class QueueSpec(Wire, frozen=True):
     deserved: ResourceList = {}
     guarantee: QueueGuarantee = QueueGuarantee()
     reclaimable: bool | None = None
+    affinity: QueueAffinity | None = None
     parent: str = ""
     priority: int = 0
 

@@ -3,15 +3,25 @@
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from volcano_py.api import keys
 from volcano_py.api import types as wire
 from volcano_py.api.duration import DurationError, parse_go_duration
 from volcano_py.api.types import PodGroup, PriorityClass, Queue
 from volcano_py.cache.fields import int32, seconds
 from volcano_py.cache.requests import amounts, read_resource_list
-from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, QueueRecord
+from volcano_py.model.objects import (
+    GroupCondition,
+    JobKey,
+    JobRecord,
+    NodeGroupAffinity,
+    NodeGroupLimits,
+    QueueRecord,
+    TopologyTexts,
+)
 from volcano_py.model.resource_lists import ResourceList
-from volcano_py.model.resources import amount_of
+from volcano_py.model.resources import amount_of, amounts_of
 
 _TRUE: Final = "True"
 
@@ -64,6 +74,7 @@ def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -
         priority=priorities.value(spec.priority_class_name),
         creation=seconds(meta.creation_timestamp),
         waiting_time=_waiting_time(meta.annotations),
+        topology=_topology(meta.annotations),
         phase=status.phase,
         conditions=tuple(
             GroupCondition(c.type, c.status == _TRUE, c.reason, c.message, c.transition_id) for c in status.conditions
@@ -84,6 +95,15 @@ def _waiting_time(annotations: Mapping[str, str]) -> float | None:
     except DurationError:
         return None
     return duration if duration > 0 else None
+
+
+def _topology(annotations: Mapping[str, str]) -> TopologyTexts | None:
+    texts = TopologyTexts(
+        annotations.get(keys.TOPOLOGY_AFFINITY),
+        annotations.get(keys.TOPOLOGY_ANTI_AFFINITY),
+        annotations.get(keys.TOPOLOGY_ORDER),
+    )
+    return None if texts == (None, None, None) else texts
 
 
 def same_gang(before: JobRecord | None, after: JobRecord | None) -> bool:
@@ -113,8 +133,32 @@ def queue_record(queue: Queue) -> QueueRecord:
         deserved=_resource_list(spec.deserved, "spec.deserved"),
         guarantee=_resource_list(spec.guarantee.resource, "spec.guarantee.resource"),
         reclaimable=spec.reclaimable is not False,
+        node_groups=_node_groups(spec.affinity),
+        node_group_limits=_node_group_limits(queue.metadata.annotations.get(keys.NODE_GROUP_LIMITS)),
         parent=spec.parent,
     )
+
+
+def _node_groups(affinity: wire.QueueAffinity | None) -> NodeGroupAffinity | None:
+    if affinity is None:
+        return None
+    wanted = affinity.node_group_affinity or wire.NodeGroups()
+    unwanted = affinity.node_group_anti_affinity or wire.NodeGroups()
+    return NodeGroupAffinity(
+        tuple(wanted.required), tuple(wanted.preferred), tuple(unwanted.required), tuple(unwanted.preferred)
+    )
+
+
+def _node_group_limits(text: str | None) -> NodeGroupLimits | None:
+    """Return the limits that an annotation states; one that cannot be read says why (Volcano then places nothing)."""
+    if text is None:
+        return None
+    try:
+        groups = msgspec.json.decode(text, type=dict[str, wire.ResourceList])
+        limits = {group: amounts_of(quantities, group) for group, quantities in groups.items()}
+    except (msgspec.MsgspecError, ValueError) as error:
+        return NodeGroupLimits(problem=f"annotation {keys.NODE_GROUP_LIMITS}: {error}")
+    return NodeGroupLimits(limits)
 
 
 def _resource_list(quantities: wire.ResourceList, where: str) -> ResourceList:

@@ -9,7 +9,7 @@ import msgspec
 from volcano_py.api import keys
 from volcano_py.api.types import NodeSelector, NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm
 from volcano_py.cache.fields import int32, integer_or_none, seconds
-from volcano_py.cache.requests import SIDECAR, in_force, pod_request
+from volcano_py.cache.requests import SIDECAR, in_force, pod_limits, pod_request
 from volcano_py.model.objects import TaskRecord
 from volcano_py.model.shape import ALL_ADDRESSES, HostPort, NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
@@ -56,6 +56,7 @@ def task_record(pod: Pod, scheduler_names: Collection[str]) -> TaskRecord:
         role=intern(role),
         foreign=pod.spec.scheduler_name not in scheduler_names,
         condition=_why_not_scheduled(pod),
+        started=seconds(pod.status.start_time),
     )
 
 
@@ -90,18 +91,19 @@ class ShapeReader:
         """Return the shape of a pod; raise ValueError naming the field that cannot be read."""
         spec = in_force(pod)
         try:
-            content = self._content(spec)
+            strategy = _strategy(pod)
+            content = self._content(spec, strategy)
         except OverflowError as error:
             raise ValueError(f"spec: a number in it is too large ({error}): write a smaller one") from error
         shape = self._shapes.get(content)
         if shape is None:
-            shape = shape_of(spec)
+            shape = shape_of(spec, strategy)
             if len(self._shapes) >= self._capacity:
                 del self._shapes[next(iter(self._shapes))]  # the oldest
             self._shapes[content] = shape
         return shape
 
-    def _content(self, spec: PodSpec) -> bytes:
+    def _content(self, spec: PodSpec, strategy: tuple[str, str]) -> bytes:
         return self._encode(
             (
                 spec.containers,
@@ -115,11 +117,19 @@ class ShapeReader:
                 (_volumes(spec), _image_volumes(spec)) if spec.volumes else (),  # others have names made up per pod
                 spec.resource_claims,
                 spec.scheduling_gates,
+                strategy,
             )
         )
 
 
-def shape_of(spec: PodSpec) -> Shape:
+def _strategy(pod: Pod) -> tuple[str, str]:
+    """Return how a pod wants its nodes scored; weights without a kind say nothing."""
+    annotations = pod.metadata.annotations
+    kind = annotations.get(keys.STRATEGY_TYPE, "")
+    return (kind, annotations.get(keys.STRATEGY_WEIGHT, "")) if kind else ("", "")
+
+
+def shape_of(spec: PodSpec, strategy: tuple[str, str] = ("", "")) -> Shape:
     """Return the shape of a pod's spec; raise QuantityError naming the field that cannot be read."""
     request = pod_request(spec)
     node_affinity = spec.affinity.node_affinity if spec.affinity is not None else None
@@ -135,6 +145,8 @@ def shape_of(spec: PodSpec) -> Shape:
         n_containers=len(spec.init_containers) + len(spec.containers),
         tolerations=tuple(Tolerance(t.key, t.operator, t.value, t.effect) for t in spec.tolerations),
         gates=tuple(gate.name for gate in spec.scheduling_gates),
+        limits=pod_limits(spec),
+        strategy=strategy,
         unsupported=tuple(unsupported(spec)),
     )
 

@@ -53,6 +53,22 @@ def pod_request(spec: PodSpec) -> PodRequest:
     )
 
 
+def pod_limits(spec: PodSpec) -> tuple[float, float]:
+    """Return how much cpu and memory a pod may use, 0 for no limit; raise QuantityError naming the field.
+
+    Added up like requests; containers without a limit add nothing, and overhead counts where there is a limit at all
+    (Kubernetes: component-helpers, PodLimits).
+    """
+    total = _start_up_or_running(spec, _limits)
+    if spec.resources is not None:
+        total.update(read_resource_list(spec.resources.limits, "spec.resources.limits"))
+    overhead = read_resource_list(spec.overhead, "spec.overhead")
+    cpu, memory = (
+        total[name] + overhead.get(name, 0) if total.get(name) else Fraction(0) for name in (keys.CPU, keys.MEMORY)
+    )
+    return float(milli(cpu)), float(whole(memory))
+
+
 def in_force(pod: Pod) -> PodSpec:
     """Return a pod's spec with the requests that count while containers are resized in place.
 
@@ -123,6 +139,10 @@ def _natural(written: WireQuantity, where: str) -> Fraction:
 
 
 def _total(spec: PodSpec, reader: _Reader) -> _Quantities:
+    return _finish(_start_up_or_running(spec, reader), spec)
+
+
+def _start_up_or_running(spec: PodSpec, reader: _Reader) -> _Quantities:
     running = _sum_of(spec.containers, "spec.containers", reader)
     started: _Quantities = {}  # sidecars so far
     start_up: _Quantities = {}
@@ -138,7 +158,7 @@ def _total(spec: PodSpec, reader: _Reader) -> _Quantities:
             start_up[name] = max(value, start_up.get(name, value))
     for name, value in start_up.items():
         running[name] = max(value, running.get(name, value))
-    return _finish(running, spec)
+    return running
 
 
 def _finish(total: _Quantities, spec: PodSpec) -> _Quantities:
@@ -160,6 +180,10 @@ def _sum_of(containers: Iterable[Container], where: str, reader: _Reader) -> _Qu
 
 def _requests(container: Container, where: str) -> _Quantities:
     return read_resource_list(container.resources.requests, where)
+
+
+def _limits(container: Container, where: str) -> _Quantities:
+    return read_resource_list(container.resources.limits, f"{where.removesuffix('.requests')}.limits")
 
 
 def _requests_or_default(container: Container, where: str) -> _Quantities:

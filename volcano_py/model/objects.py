@@ -46,6 +46,7 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     role: str = ""  # volcano.sh/task-spec
     foreign: bool = False  # asks for another scheduler: counted where it stands, never placed by us
     condition: str = ""  # message of PodScheduled=False as it stands on the pod, "" when there is none
+    started: float = 0.0  # when its node took it up, seconds since the epoch, 0 for never
 
     @property
     def ref(self) -> TaskRef:
@@ -68,6 +69,14 @@ class GroupCondition(NamedTuple):
     transition_id: str = ""
 
 
+class TopologyTexts(NamedTuple):
+    """How a PodGroup wants its roles laid out over nodes, as annotated; None for an annotation that is not there."""
+
+    affinity: str | None
+    anti_affinity: str | None
+    order: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class JobRecord:
     """One PodGroup: the rule of the gang, its queue, and what its status says now."""
@@ -81,11 +90,28 @@ class JobRecord:
     priority: int = 0  # value of the PriorityClass, else the global default, else 0
     creation: float = 0.0  # seconds since the epoch
     waiting_time: float | None = None  # seconds after which it need not ask to be let in (sla-waiting-time)
+    topology: TopologyTexts | None = None
     phase: str = ""  # as it stands on the wire, "" counts as Pending
     conditions: tuple[GroupCondition, ...] = ()
     running: int = 0
     succeeded: int = 0
     failed: int = 0
+
+
+class NodeGroupAffinity(NamedTuple):
+    """Names of node groups for the tasks of a queue."""
+
+    required: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    anti_required: tuple[str, ...] = ()
+    anti_preferred: tuple[str, ...] = ()
+
+
+class NodeGroupLimits(NamedTuple):
+    """What tasks of a queue may use of each node group."""
+
+    amounts: Mapping[str, Mapping[str, float]] = {}  # group -> resource -> amount; what is not named has no limit
+    problem: str = ""  # why they cannot be read; then nothing of the queue is placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +128,8 @@ class QueueRecord:
     deserved: ResourceList = NOTHING
     guarantee: ResourceList = NOTHING  # never taken from it
     reclaimable: bool = True
+    node_groups: NodeGroupAffinity | None = None
+    node_group_limits: NodeGroupLimits | None = None
     parent: str = ""
 
     @property

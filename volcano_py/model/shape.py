@@ -23,6 +23,8 @@ class Field(Enum):
     HOST_PORTS = auto()
     IMAGES = auto()  # and the number of containers
     GATES = auto()
+    LIMITS = auto()
+    STRATEGY = auto()
     UNSUPPORTED = auto()  # constraints that are recognised but not implemented yet
 
 
@@ -87,6 +89,11 @@ class Shape:
     images: tuple[str, ...] = ()  # of containers and image volumes, sorted; the same image may stand there twice
     n_containers: int = 0  # init containers included
     gates: tuple[str, ...] = ()
+    limits: tuple[float, float] = (0.0, 0.0)  # cpu and memory it may use at most, 0 for no limit
+    strategy: tuple[str, str] = (
+        "",
+        "",
+    )  # kind and weights of the scores it wants, as annotated
     unsupported: tuple[str, ...] = ()  # field paths, for instance spec.volumes[data].persistentVolumeClaim
 
     @property

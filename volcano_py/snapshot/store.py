@@ -87,6 +87,10 @@ class ClusterStore:
         for amounts in (record.capability, record.guarantee, record.deserved):
             for name in amounts.scalars:
                 self.resources.row(name)
+        limits = record.node_group_limits
+        for group in limits.amounts.values() if limits is not None else ():
+            for name in group:
+                self.resources.row(name)
         self._grow()
 
     def remove_queue(self, name: str) -> None:
