@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import repeat
 from typing import Final
 
 import msgspec
@@ -149,9 +150,14 @@ class Simulation:
     def _arrive(self, state: _State) -> None:
         if state.work.group is not None:
             self.cluster.put(state.work.group)
-        for pod in state.work.pods:
-            self._appear(state, pod)
+        for pod, delay in zip(state.work.pods, state.work.created_s or repeat(0.0), strict=False):
+            self._agenda.after(delay, partial(self._make, state, pod))
         self._wake()
+
+    def _make(self, state: _State, pod: Pod) -> None:
+        if not state.over:
+            self._appear(state, pod)
+            self._wake()
 
     def _appear(self, state: _State, pod: Pod) -> None:
         task = TaskRef(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
@@ -222,13 +228,10 @@ class Simulation:
             self._agenda.after(self._timing.recreate_s, partial(self._return, state, pod))
 
     def _return(self, state: _State, pod: Pod) -> None:
-        if state.over:
-            return
         self._made += 1
         first = next(one for one in state.work.pods if one.metadata.name == pod.metadata.name)
         uid = f"{first.metadata.uid}-{self._made}"
-        self._appear(state, msgspec.structs.replace(first, metadata=msgspec.structs.replace(first.metadata, uid=uid)))
-        self._wake()
+        self._make(state, msgspec.structs.replace(first, metadata=msgspec.structs.replace(first.metadata, uid=uid)))
 
     def _vanish(self, state: _State, task: TaskRef, what: str) -> None:
         pod = self.cluster.pod(task)

@@ -20,6 +20,12 @@ class Work:
     group: PodGroup | None = None
     runtime_s: float | None = None
     together: bool = True
+    created_s: Sequence[float] = ()  # when each pod is made after the work arrived, at once without
+
+    def __post_init__(self) -> None:
+        """Refuse times of which some are missing."""
+        if self.created_s and len(self.created_s) != len(self.pods):
+            raise ValueError(f"work {self.name} has {len(self.pods)} pods and {len(self.created_s)} times of creation")
 
     @property
     def minimum(self) -> int:
