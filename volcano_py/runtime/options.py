@@ -1,23 +1,13 @@
 """How flags are written: listen addresses and durations, as the programs replaced here write them."""
 
-import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from typing import Final
 
-_NANOSECONDS: dict[str, int] = {
-    "ns": 1,
-    "us": 10**3,
-    "µs": 10**3,  # micro sign
-    "μs": 10**3,  # Greek mu, which Go accepts too
-    "ms": 10**6,
-    "s": 10**9,
-    "m": 60 * 10**9,
-    "h": 3600 * 10**9,
-}
-_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)"
-_UNIT = r"(?:ns|us|µs|μs|ms|s|m|h)"
-_TERM = re.compile(f"({_NUMBER})({_UNIT})")
-_DURATION = re.compile(f"([+-]?)(0|(?:{_NUMBER}{_UNIT})+)")
+from volcano_py.api.duration import DurationError, parse_go_duration
+
+_MINUTE: Final = 60 * 10**9  # nanoseconds
+_HOUR: Final = 60 * _MINUTE
 
 
 class OptionError(ValueError):
@@ -50,16 +40,10 @@ def parse_listen_address(text: str) -> ListenAddress:
 
 def parse_duration(text: str) -> float:
     """Read a duration such as ``1s``, ``500ms``, ``1h30m`` or ``0`` and return seconds."""
-    written = text.strip()
-    match = _DURATION.fullmatch(written)
-    if match is None:
-        raise OptionError(f"{text!r} is not a duration: write numbers with units ns, us, ms, s, m, h, such as 1m30s")
     try:
-        total = sum(Decimal(number) * _NANOSECONDS[unit] for number, unit in _TERM.findall(match[2]))
-    except InvalidOperation as error:
-        raise OptionError(f"{text!r} is too large for a duration") from error
-    seconds = float(Decimal(total) / 10**9)
-    return -seconds if match[1] == "-" else seconds
+        return parse_go_duration(text.strip())
+    except DurationError as error:
+        raise OptionError(str(error)) from error
 
 
 def format_duration(seconds: float) -> str:
@@ -72,8 +56,8 @@ def format_duration(seconds: float) -> str:
     for unit, size, below in (("ns", 1, 10**3), ("µs", 10**3, 10**6), ("ms", 10**6, 10**9)):
         if rest < below:
             return f"{sign}{_plain(Decimal(rest) / size)}{unit}"
-    hours, rest = divmod(rest, _NANOSECONDS["h"])
-    minutes, rest = divmod(rest, _NANOSECONDS["m"])
+    hours, rest = divmod(rest, _HOUR)
+    minutes, rest = divmod(rest, _MINUTE)
     text = f"{_plain(Decimal(rest) / 10**9)}s"
     if minutes or hours:
         text = f"{minutes}m{text}"
