@@ -14,6 +14,7 @@ from pathlib import Path
 from volcano_py.apiserver.kubelet import InProcessPort, Kubelet, Stage, StageError, load_stages
 from volcano_py.apiserver.options import ApiServerOptions
 from volcano_py.apiserver.server import ApiServer, PortInUse
+from volcano_py.runtime.loop import loop_factory
 
 log = logging.getLogger("volcano_py.apiserver")
 
@@ -58,14 +59,10 @@ def main() -> int:
         history_limit=arguments.history,
         node_lifecycle=arguments.node_lifecycle,
     )
-    runner = asyncio.run
-    with contextlib.suppress(ImportError):
-        import uvloop
-
-        runner = uvloop.run
     try:
         stages = load_stages(arguments.stages) if arguments.kubelet else None
-        runner(_serve(options, stages))
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(_serve(options, stages))
     except PortInUse as error:
         log.error("%s", error.strerror)
         return 1

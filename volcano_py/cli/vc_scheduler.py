@@ -24,6 +24,7 @@ from volcano_py.kube.credentials import Credentials, CredentialsError, load_cred
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.runtime.http import AddressInUse
 from volcano_py.runtime.logs import FORMATS, LEVELS, configure_logging
+from volcano_py.runtime.loop import loop_factory
 from volcano_py.runtime.options import OptionError, format_duration, parse_duration, parse_listen_address
 from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
 from volcano_py.runtime.supervisor import TaskFailed
@@ -57,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ConfError, NotADirectoryError) as error:
         log.error("the configuration cannot be used", problem=str(error))
         return _MISUSED
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         code, at_once = runner.run(_run(flags, configuration))
     if at_once:
         sys.stderr.flush()
@@ -144,16 +145,6 @@ def _registry() -> CollectorRegistry:
     for collector in (ProcessCollector, PlatformCollector):
         collector(registry=registry)
     return registry
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's loop when it is installed: it makes binds 1.6 times faster."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory
 
 
 def scheduler_parser() -> argparse.ArgumentParser:

@@ -5,12 +5,20 @@ said, and :attr:`ApiError.maybe_applied` whether a write may have taken effect a
 """
 
 import asyncio
+import ssl
 from collections.abc import Mapping
 
 import aiohttp
 import msgspec
 
 from volcano_py.api.types import Status, StatusDetails
+from volcano_py.kube.connections import (
+    ConnectionCut,
+    NoAnswerInTime,
+    NoConnection,
+    NoConnectionInTime,
+    RequestFailed,
+)
 from volcano_py.kube.resource import target_of
 
 _STATUS = msgspec.json.Decoder(Status)
@@ -148,16 +156,15 @@ def from_status(verb: str, path: str, said: Status, retry_after_s: float | None 
 
 
 def from_transport(verb: str, path: str, error: Exception, timeout_s: float, server: str) -> ApiError:
-    """Turn an exception of the HTTP library into its error; the caller chains the original."""
+    """Turn what went wrong on the way into its error; the caller chains the original."""
+    if isinstance(error, RequestFailed):
+        return _from_connection(verb, path, error, timeout_s, server)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return Timeout(verb, path, f"no connection to {server} within {timeout_s:g} s")
     if isinstance(error, asyncio.TimeoutError):
         return Timeout(verb, path, f"no answer from {server} within {timeout_s:g} s", maybe_applied=True)
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
-        message = (
-            f"no trusted connection to {server}: {error}; check the cluster's certificate authority in the kubeconfig"
-        )
-        return ConnectionFailed(verb, path, message)
+        return _not_trusted(verb, path, error, server)
     if isinstance(error, aiohttp.ClientConnectorError):
         return ConnectionFailed(verb, path, f"cannot connect to {server}: {error.strerror or error}")
     if isinstance(error, aiohttp.ClientPayloadError):
@@ -165,6 +172,29 @@ def from_transport(verb: str, path: str, error: Exception, timeout_s: float, ser
     return ConnectionFailed(
         verb, path, f"the connection to {server} broke: {error or type(error).__name__}", maybe_applied=True
     )
+
+
+def _from_connection(verb: str, path: str, error: RequestFailed, timeout_s: float, server: str) -> ApiError:
+    """Turn what went wrong on a connection of our own into its error."""
+    cause = error.__cause__
+    if isinstance(error, NoConnectionInTime):
+        return Timeout(verb, path, f"no connection to {server} within {timeout_s:g} s")
+    if isinstance(error, NoAnswerInTime):
+        return Timeout(verb, path, f"no answer from {server} within {timeout_s:g} s", maybe_applied=True)
+    if isinstance(cause, ssl.SSLError):
+        return _not_trusted(verb, path, cause, server)
+    if isinstance(error, NoConnection):
+        why = cause.strerror if isinstance(cause, OSError) and cause.strerror else str(error)
+        return ConnectionFailed(verb, path, f"cannot connect to {server}: {why}")
+    if isinstance(error, ConnectionCut) and error.within_answer:
+        return ConnectionFailed(verb, path, f"{server} ended the connection within its answer", maybe_applied=True)
+    message = f"the connection to {server} broke: {error}"
+    return ConnectionFailed(verb, path, message, maybe_applied=error.sent)
+
+
+def _not_trusted(verb: str, path: str, error: Exception, server: str) -> ConnectionFailed:
+    why = f"{error}; check the cluster's certificate authority in the kubeconfig"
+    return ConnectionFailed(verb, path, f"no trusted connection to {server}: {why}")
 
 
 def _read_status(code: int, body: bytes) -> Status:

@@ -1,22 +1,26 @@
-"""The HTTP session under the client: connections, headers, deadlines, one retry after a refused token.
+"""What is under the client: connections, headers, deadlines, one retry after a refused token.
 
 Every request is reported to an observer and ends in its answer or in an :class:`~volcano_py.kube.errors.ApiError`.
-Watches use connections of their own, so that they never wait behind writes.
+Requests go over connections of our own (:mod:`volcano_py.kube.connections`), through a proxy or with compression over a
+session of aiohttp. Watches use connections apart, so that they never wait behind writes.
 """
 
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from time import perf_counter
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
 from volcano_py.kube import errors
+from volcano_py.kube.connections import Address, Connections, RequestFailed
 from volcano_py.kube.credentials import Credentials
+from volcano_py.kube.http1 import checked_target, header_lines
 from volcano_py.kube.resource import target_of
 
 READ_BUFFER = 2**21  # a watch line holds one whole object, and etcd allows 1.5 MiB
@@ -60,8 +64,14 @@ class Stream:
             raise errors.from_transport("watch", self._call.path, error, self._stall_s, self._server) from error
 
 
+class _Answered(NamedTuple):
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
 class Transport:
-    """Sessions to one API server; use it as an asynchronous context manager."""
+    """The way to one API server; use it as an asynchronous context manager."""
 
     def __init__(
         self,
@@ -73,7 +83,7 @@ class Transport:
         observer: RequestObserver | None,
     ) -> None:
         self._credentials = credentials
-        self._connections = connections
+        self._limit = connections
         self._common = {
             "User-Agent": user_agent,
             "Accept": "application/json",
@@ -81,11 +91,15 @@ class Transport:
             "Accept-Encoding": "gzip" if compress else "identity",
         }
         self._observer = observer
+        self._aside = compress or credentials.proxy is not None  # what our own connections cannot do
+        self._connections: Connections | None = None
         self._session: aiohttp.ClientSession | None = None
         self._streams: aiohttp.ClientSession | None = None
         self._headers: dict[str, CIMultiDict[str]] = {}
-        self._authorization: str | None = None  # what self._headers were built with
+        self._lines: dict[str, bytes] = {}  # the same as they go over the wire
+        self._authorization: str | None = None  # what self._headers and self._lines were built with
         self._route: dict[str, Any] = {"allow_redirects": False}  # a redirect could carry the token elsewhere
+        self._base = ""  # the path of the server's address
         if credentials.proxy:
             self._route["proxy"] = credentials.proxy
         if credentials.tls_server_name:
@@ -97,33 +111,67 @@ class Transport:
         return self._credentials.server
 
     async def __aenter__(self) -> "Transport":
-        """Open the sessions; connections are made when they are needed."""
-        self._session = self._new_session(self._connections)
+        """Get ready; connections are made when they are needed."""
+        if self._aside:
+            self._session = self._new_session(self._limit)
+        else:
+            self._connections = Connections(self._address(), self._limit)
         self._streams = self._new_session(0)  # unlimited: as many as there are reflectors
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Close every connection."""
+        if self._connections is not None:
+            await self._connections.close()
         for session in (self._session, self._streams):
             if session is not None:
                 await session.close()
-        self._session = self._streams = None
+        self._session = self._streams = self._connections = None
 
     async def send(self, call: Call, timeout_s: float) -> bytes:
         """Send a request and return the body of its successful answer."""
         started = perf_counter()
         status = 0
         try:
-            async with await self._respond(self._session, call, _total(timeout_s), timeout_s) as response:
-                answer = await response.read()
-                status = response.status
-        except (aiohttp.ClientError, TimeoutError) as error:
+            if self._connections is not None:
+                answer = await self._ask(self._connections, call, timeout_s)
+            else:
+                answer = await self._ask_aside(call, timeout_s)
+            status = answer.status
+        except (aiohttp.ClientError, TimeoutError, RequestFailed) as error:
             raise errors.from_transport(call.verb, call.path, error, timeout_s, self.server) from error
         finally:
             self._observe(call, status, started)
         if status >= 300:
-            raise errors.from_answer(call.verb, call.path, status, answer, response.headers)
-        return answer
+            raise errors.from_answer(call.verb, call.path, status, answer.body, answer.headers)
+        return answer.body
+
+    async def _ask(self, connections: Connections, call: Call, timeout_s: float) -> _Answered:
+        """Ask over connections of our own; after a 401 once more with a fresh token if there is one."""
+        if self._credentials.due:
+            await self._credentials.refresh()
+        repeatable = call.method == "GET"
+        answer = await connections.ask(self._request(call), timeout_s, repeatable=repeatable)
+        if answer.status == 401 and await self._credentials.refresh_after_refusal(self._authorization):
+            answer = await connections.ask(self._request(call), timeout_s, repeatable=repeatable)
+        headers = {"Retry-After": answer.header("Retry-After")} if answer.status >= 300 else {}
+        return _Answered(answer.status, answer.body, headers)
+
+    def _request(self, call: Call) -> bytes:
+        """Return a request as it goes over the wire, in one piece: two would be two packets."""
+        target = self._base + call.path
+        line = (
+            call.method.encode() + b" " + checked_target(f"{target}?{urlencode(call.query)}" if call.query else target)
+        )
+        body = call.body
+        if body is None:
+            return line + self._lines_for("") + b"\r\n"
+        return b"%b%bContent-Length: %d\r\n\r\n%b" % (line, self._lines_for(call.content_type), len(body), body)
+
+    async def _ask_aside(self, call: Call, timeout_s: float) -> _Answered:
+        """Ask over the session of aiohttp."""
+        async with await self._respond(self._session, call, _total(timeout_s), timeout_s) as response:
+            return _Answered(response.status, await response.read(), response.headers)
 
     @asynccontextmanager
     async def stream(self, call: Call, *, open_s: float, lasts_s: float, stall_s: float) -> AsyncIterator[Stream]:
@@ -167,11 +215,39 @@ class Transport:
             call.method, url, data=call.body, headers=self._headers_for(call), timeout=timeout, **self._route
         )
 
-    def _headers_for(self, call: Call) -> CIMultiDict[str]:
-        """Return the headers of such a request, built once per content type and token."""
+    def _address(self) -> Address:
+        parts = urlsplit(self._credentials.server)
+        if not parts.hostname or parts.scheme not in ("http", "https"):
+            raise ValueError(f"{self._credentials.server!r} is no address of an API server: write https://host:port")
+        secure = parts.scheme == "https"
+        tls = (self._credentials.tls or ssl.create_default_context()) if secure else None
+        port = parts.port or (443 if secure else 80)
+        self._base = parts.path
+        return Address(parts.hostname, port, tls, self._credentials.tls_server_name)
+
+    def _check_token(self) -> None:
+        """Forget headers that were built with another token."""
         if self._authorization != self._credentials.authorization:
             self._authorization = self._credentials.authorization
             self._headers.clear()
+            self._lines.clear()
+
+    def _lines_for(self, content_type: str) -> bytes:
+        """Return the rest of the request line and the headers, built once per content type and token."""
+        self._check_token()
+        lines = self._lines.get(content_type)
+        if lines is None:
+            headers = {"Host": urlsplit(self._credentials.server).netloc.rpartition("@")[2], **self._common}
+            if content_type:
+                headers["Content-Type"] = content_type
+            if self._authorization:
+                headers["Authorization"] = self._authorization
+            lines = self._lines[content_type] = b" HTTP/1.1\r\n" + header_lines(headers)
+        return lines
+
+    def _headers_for(self, call: Call) -> CIMultiDict[str]:
+        """Return the headers of such a request, built once per content type and token."""
+        self._check_token()
         content_type = call.content_type if call.body is not None else ""
         headers = self._headers.get(content_type)
         if headers is None:

@@ -1,0 +1,91 @@
+"""vc-scheduler as users run it: a process of its own, ready when the block begins."""
+
+import asyncio
+import contextlib
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.controlplane.ports import free_ports
+from volcano_py.conf.defaults import BUILT_IN_CONF
+
+VC_SCHEDULER = Path(sys.executable).with_name("vc-scheduler")
+READY_S = 120.0
+_END_S = 20.0
+_REQUESTS = re.compile(r"^volcano_py_api_requests_total\{([^}]*)\} (\S+)$", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """A running scheduler."""
+
+    pid: int
+    metrics_port: int
+    started_at: float  # monotonic, when the process was started
+    ready_at: float
+
+    async def requests(self) -> Counter[tuple[str, str]]:
+        """Return how many requests were answered so far, by verb and resource."""
+        found: Counter[tuple[str, str]] = Counter()
+        for labels, value in _REQUESTS.findall(await _get(self.metrics_port, "/metrics")):
+            label = dict(_LABEL.findall(labels))
+            found[label["verb"], label["resource"]] += int(float(value))
+        return found
+
+
+@contextlib.asynccontextmanager
+async def daemon(kubeconfig: Path, conf: str = BUILT_IN_CONF, ready_s: float = READY_S) -> AsyncIterator[Daemon]:
+    """Run vc-scheduler until the block ends; it is ready when the block begins."""
+    metrics, health = free_ports(2)
+    with tempfile.TemporaryDirectory(prefix="volcano-py-bench-") as folder:
+        path, output = Path(folder) / "conf.yaml", Path(folder) / "scheduler.log"
+        path.write_text(conf)
+        started = time.monotonic()
+        with output.open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                VC_SCHEDULER,
+                f"--kubeconfig={kubeconfig}",
+                f"--scheduler-conf={path}",
+                "--leader-elect=false",
+                f"--listen-address=127.0.0.1:{metrics}",
+                f"--healthz-address=127.0.0.1:{health}",
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            await _until_ready(health, process, ready_s, output)
+            yield Daemon(process.pid, metrics, started, time.monotonic())
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            await asyncio.wait_for(process.wait(), _END_S)
+
+
+async def _until_ready(port: int, process: asyncio.subprocess.Process, limit_s: float, log: Path) -> None:
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline and process.returncode is None:
+        with contextlib.suppress(OSError):
+            if " 200 " in (await _get(port, "/readyz")).partition("\n")[0]:
+                return
+        await asyncio.sleep(0.05)
+    raise RuntimeError(f"vc-scheduler did not become ready:\n{_tail(log)}")
+
+
+def _tail(log: Path) -> str:
+    return log.read_text()[-2000:]
+
+
+async def _get(port: int, path: str) -> str:
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            writer.write(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+            return (await reader.read()).decode()
+        finally:
+            writer.close()
