@@ -317,6 +317,16 @@ def test_a_gang_has_the_highest_priority_of_its_pods(make_cluster: Any) -> None:
     assert gang(cache).priority == 9
 
 
+def test_a_pod_that_had_ended_is_missed_when_it_is_gone(make_cluster: Any) -> None:
+    ended = member("p2", None, phase="Succeeded", node="n1")
+    cache = make_cluster(member("p1", "1"), ended, member("p3", "3"))
+    before = cache.store.job(KEY)
+    deleted(cache, ended)
+
+    assert before is not None
+    assert cache.store.job(KEY) is None
+
+
 POD_STATES = st.tuples(
     st.sampled_from(["p1", "p2", "p3"]),
     st.sampled_from(["gone", "pending", "ended"]),

@@ -7,7 +7,17 @@ from collections.abc import AsyncIterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from tests.daemon.cluster import QUEUES, put_group, put_node, put_pod, serve_definitions, successes
+from tests.daemon.cluster import (
+    QUEUES,
+    placed,
+    put_group,
+    put_job,
+    put_node,
+    put_pod,
+    scheduler,
+    serve_definitions,
+    successes,
+)
 from tests.effects.waiting import until
 from volcano_py.api.types import Node, Pod, PodGroup
 from volcano_py.apiserver import ApiServer, Fault
@@ -233,3 +243,13 @@ async def test_an_overdue_bind_stays_while_the_server_cannot_be_asked(server, cl
     await overdue.look_until(lambda: fault.hits >= 2)
 
     assert overdue.status() is TaskStatus.BINDING
+
+
+@pytest.mark.parametrize("resource", ["namespaces", "resourcequotas", "poddisruptionbudgets.policy"])
+async def test_it_does_without_facts_that_it_may_not_read(server, resource):
+    server.faults.add(Fault("reply", verb="list", resource=resource, code=403))
+    put_node(server, "n1")
+    async with scheduler(server.url):
+        put_job(server, "gang", 2)
+
+        await until(lambda: len(placed(server)) == 2)

@@ -84,6 +84,8 @@ def allowed(plane: ControlPlane, installed: Installed, verb: str, what: str) -> 
     [
         ("list", "pods"),
         ("watch", "nodes"),
+        ("list", "namespaces"),
+        ("watch", "poddisruptionbudgets.policy"),
         ("create", "pods/binding"),
         ("patch", "pods/status"),
         ("patch", "podgroups.scheduling.volcano.sh"),
@@ -105,7 +107,6 @@ def test_the_scheduler_may_do_what_it_does(
         ("create", "pods"),
         ("delete", "pods"),
         ("update", "pods"),
-        ("list", "namespaces"),
         ("update", "podgroups.scheduling.volcano.sh"),
         ("delete", "podgroups.scheduling.volcano.sh"),
         ("update", "queues.scheduling.volcano.sh"),

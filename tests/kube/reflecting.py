@@ -44,7 +44,13 @@ class Recorder:
 
 @asynccontextmanager
 async def reflecting(
-    client: ApiClient, recorder: Recorder, clock: FakeClock, *, optional: bool = False, **options: Any
+    client: ApiClient,
+    recorder: Recorder,
+    clock: FakeClock,
+    *,
+    optional: bool = False,
+    dispensable: bool = False,
+    **options: Any,
 ) -> AsyncIterator[Reflector[Widget]]:
     """Run a reflector of widgets; at the end it must have been running still."""
     reflector = Reflector(
@@ -53,6 +59,7 @@ async def reflecting(
         Widget,
         recorder,
         optional=optional,
+        dispensable=dispensable,
         options=ReflectorOptions(**options),
         clock=clock,
         rng=random.Random(1),

@@ -174,6 +174,41 @@ async def test_an_optional_resource_that_disappears_takes_its_objects_with_it(
         assert reflector.status().absent
 
 
+@pytest.mark.parametrize(("code", "reason"), [(404, "NotFound"), (403, "Forbidden")])
+async def test_a_dispensable_resource_that_cannot_be_read_counts_as_empty_until_it_can(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock, code: int, reason: str
+) -> None:
+    api.objects = [a_widget("a", 1)]
+    for _ in range(2):
+        api.fail_next(code, reason, "not for you")
+    async with reflecting(client, recorder, clock, dispensable=True) as reflector:
+        await asyncio.wait_for(reflector.synced(), 5)
+        assert reflector.status().absent
+        await woken(clock)
+        await woken(clock)
+        await until(lambda: recorder.told == ["ADDED a"])
+
+        await until(lambda: not reflector.status().absent)
+
+
+async def test_what_was_read_of_a_dispensable_resource_is_kept_while_reading_is_forbidden(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
+) -> None:
+    api.objects = [a_widget("a", 1)]
+    async with reflecting(client, recorder, clock, dispensable=True) as reflector:
+        await until(lambda: api.watches)
+        api.watches[0].bookmark(2)
+        api.fail_next(410, "Expired", "too old")
+        api.fail_next(403, "Forbidden", "not for you, for a moment")
+        api.watches[0].end()
+        await until(lambda: "not for you" in reflector.status().last_error)
+        await woken(clock)
+        await until(lambda: len(api.watches) == 2)
+
+        assert not reflector.status().absent
+        assert recorder.told == ["ADDED a"]
+
+
 async def test_a_required_resource_that_is_not_served_is_not_synced(
     api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
 ) -> None:

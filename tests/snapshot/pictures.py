@@ -17,6 +17,7 @@ def picture(snapshot: Snapshot) -> dict[str, Any]:
         "jobs": _jobs(snapshot),
         "queues": dict(snapshot.queues),
         "shapes": _shapes(snapshot),
+        "facts": snapshot.facts,
     }
 
 

@@ -22,11 +22,15 @@ TOPOLOGY_AFFINITY: Final = "volcano.sh/task-topology-affinity"  # annotation: ro
 TOPOLOGY_ANTI_AFFINITY: Final = "volcano.sh/task-topology-anti-affinity"
 TOPOLOGY_ORDER: Final = "volcano.sh/task-topology-task-order"  # annotation: which roles go first, "ps,worker"
 
+# ResourceQuotas
+NAMESPACE_WEIGHT: Final = "volcano.sh/namespace.weight"  # name in spec.hard: weight of the namespace within a queue
+
 # Taints and node labels
 TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 TAINT_NOT_READY: Final = "node.kubernetes.io/not-ready"
 LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
 LABEL_NODE_GROUP: Final = "volcano.sh/nodegroup-name"
+LABEL_NAMESPACE: Final = "kubernetes.io/metadata.name"  # on every namespace: its own name
 
 # Queues
 NODE_GROUP_LIMITS: Final = "volcano.sh/nodegroup-resource-limits"  # annotation: JSON of node group to resource list

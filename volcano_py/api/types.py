@@ -383,6 +383,55 @@ class PriorityClass(Wire, frozen=True):
     preemption_policy: str = ""
 
 
+class Namespace(Wire, frozen=True):
+    """A namespace; what it says of itself is all in its metadata."""
+
+    metadata: ObjectMeta
+
+
+class ResourceQuotaSpec(Wire, frozen=True):
+    """What a quota is meant to be."""
+
+    hard: ResourceList = {}
+
+
+class ResourceQuotaStatus(Wire, frozen=True):
+    """What a quota enforces, and what is used of it."""
+
+    hard: ResourceList = {}
+    used: ResourceList = {}
+
+
+class ResourceQuota(Wire, frozen=True):
+    """What the objects of a namespace may use together."""
+
+    metadata: ObjectMeta
+    spec: ResourceQuotaSpec = ResourceQuotaSpec()
+    status: ResourceQuotaStatus = ResourceQuotaStatus()
+
+
+class PodDisruptionBudgetSpec(Wire, frozen=True):
+    """Which pods a budget protects; how many of them is the disruption controller's business."""
+
+    selector: LabelSelector | None = None
+
+
+class PodDisruptionBudgetStatus(Wire, frozen=True):
+    """How many disruptions the controller allows now."""
+
+    observed_generation: int = 0
+    disruptions_allowed: int = 0
+    disrupted_pods: dict[str, datetime | None] = {}
+
+
+class PodDisruptionBudget(Wire, frozen=True):
+    """A limit to how many pods may be taken away at once."""
+
+    metadata: ObjectMeta
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+
 class ListMeta(Wire, frozen=True):
     """What every list has."""
 

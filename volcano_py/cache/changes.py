@@ -18,6 +18,8 @@ class Change(Enum):
     NODE = auto()  # a node is new, or might take what it did not take before
     NODE_WORSE = auto()  # a node changed in a way that can only hinder
     BIND_FAILED = auto()  # an assumed bind was refused or failed: its pod waits again
+    FACT = auto()  # a namespace, quota or budget changed so that it might allow more
+    FACT_WORSE = auto()  # one of them changed in a way that can only hinder
 
 
 HELPFUL: Final = frozenset(
@@ -29,6 +31,7 @@ HELPFUL: Final = frozenset(
         Change.PRIORITY,
         Change.NODE,
         Change.BIND_FAILED,
+        Change.FACT,
     }
 )
 """The changes after which a pending job might be placed; the others only make its status out of date."""

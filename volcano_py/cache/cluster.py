@@ -9,6 +9,7 @@ from volcano_py.api import keys
 from volcano_py.api.types import Pod
 from volcano_py.cache.binds import Assumed, Binds, Refused
 from volcano_py.cache.changes import ChangeCallback
+from volcano_py.cache.fact_intake import budget_intake, namespace_intake, quota_intake
 from volcano_py.cache.group_intake import GroupIntake, PriorityIntake, QueueIntake
 from volcano_py.cache.groups import PriorityTable
 from volcano_py.cache.node_intake import NodeIntake
@@ -25,9 +26,10 @@ from volcano_py.snapshot.store import ClusterStore
 
 
 class ClusterCache:
-    """Takes events of five resources, gives snapshots, and knows which binds are assumed.
+    """Takes events of its resources, gives snapshots, and knows which binds are assumed.
 
-    ``pods``, ``nodes``, ``groups``, ``queues`` and ``priority_classes`` are the event handlers of their reflectors.
+    ``pods``, ``nodes``, ``groups``, ``queues``, ``priority_classes``, ``namespaces``, ``quotas`` and ``budgets`` are
+    the event handlers of their reflectors.
     """
 
     def __init__(
@@ -47,6 +49,9 @@ class ClusterCache:
         self.groups = GroupIntake(self._state, self._book, priorities, default_queue)
         self.queues = QueueIntake(self._state, self._book, self.groups)
         self.priority_classes = PriorityIntake(self._state, self._book, priorities, self.groups)
+        self.namespaces = namespace_intake(self._state, self._book)
+        self.quotas = quota_intake(self._state, self._book)
+        self.budgets = budget_intake(self._state, self._book)
         self.pods = PodIntake(self._state, self._book, self.ledger, self.nodes, self.groups, scheduler_names)
         self._binds = Binds(self._state, self.ledger, self.pods, self._clock)
 

@@ -2,13 +2,22 @@
 
 from typing import Any, TypeVar
 
-from volcano_py.api.types import Node, Pod, PodGroup, PriorityClass, Queue
+from volcano_py.api.types import (
+    Namespace,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+    PodGroup,
+    PriorityClass,
+    Queue,
+    ResourceQuota,
+)
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.kube.delivery import Event, EventHandler, EventType, KubernetesObject
 
 T = TypeVar("T", bound=KubernetesObject)
 
-Known = Node | Pod | PodGroup | PriorityClass | Queue
+Known = Node | Pod | PodGroup | PriorityClass | Queue | Namespace | ResourceQuota | PodDisruptionBudget
 """What a cache takes in."""
 
 
@@ -41,6 +50,9 @@ def _tell(cache: ClusterCache, type_: EventType, objects: tuple[Known, ...]) -> 
         PodGroup: cache.groups,
         PriorityClass: cache.priority_classes,
         Queue: cache.queues,
+        Namespace: cache.namespaces,
+        ResourceQuota: cache.quotas,
+        PodDisruptionBudget: cache.budgets,
     }
     for one in objects:
         handlers[type(one)].on_events([event(type_, one)])

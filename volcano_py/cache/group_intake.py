@@ -73,6 +73,11 @@ class GroupIntake:
         for gang in self._gangs.leave(uid):
             self._show(gang)
 
+    def lost(self, key: JobKey | None) -> None:
+        """Note that a pod is gone, one that had ended included: a gang that waits for its pods counts them all."""
+        if key is not None and key in self._gangs:
+            self._show(key)
+
     def assume_queue(self) -> None:
         """Take the default queue to exist if there is none and there are gangs by annotations."""
         self.assumed_queue.settle(bool(self._gangs))

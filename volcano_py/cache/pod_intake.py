@@ -188,6 +188,7 @@ class PodIntake:
         self._waiting.pop(uid, None)
         self._state.drop_task(place)
         self._groups.leave(uid)
+        self._groups.lost(place.record.key)
         self._state.note(Change.POD if place.status in _ENDED else Change.POD_GONE)
 
     def _name_foreign_group(self, pod: Pod) -> None:

@@ -2,7 +2,16 @@
 
 from typing import Any, Generic
 
-from volcano_py.api.types import Node, Pod, PodGroup, PriorityClass, Queue
+from volcano_py.api.types import (
+    Namespace,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+    PodGroup,
+    PriorityClass,
+    Queue,
+    ResourceQuota,
+)
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.effects.podgroups import Shown
 from volcano_py.effects.resources import PODGROUPS, QUEUES
@@ -10,7 +19,15 @@ from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import Event, EventHandler, EventType, Quarantined, T
 from volcano_py.kube.informer import Informers
 from volcano_py.kube.reflector import Reflector, ReflectorOptions
-from volcano_py.kube.resource import NODES, PODS, PRIORITY_CLASSES, Resource
+from volcano_py.kube.resource import (
+    NAMESPACES,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    PRIORITY_CLASSES,
+    RESOURCE_QUOTAS,
+    Resource,
+)
 from volcano_py.metrics.effects import BindMetrics
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.objects import JobKey, TaskRef
@@ -86,10 +103,17 @@ class Intake:
         self.informers = Informers(client, options=options, clock=clock)
         self._cache = cache
 
-        def add(resource: Resource, into: type[T], handler: EventHandler[T], *, optional: bool = False) -> Reflector[T]:
+        def add(
+            resource: Resource,
+            into: type[T],
+            handler: EventHandler[T],
+            *,
+            optional: bool = False,
+            dispensable: bool = False,
+        ) -> Reflector[T]:
             name = resource.label
             handler = Measured(name, handler, metrics, clock)
-            reflector = self.informers.add(resource, into, handler, optional=optional)
+            reflector = self.informers.add(resource, into, handler, optional=optional, dispensable=dispensable)
             metrics.watch_resource(name, lambda: reflector.status().lists, lambda: self._unreadable(resource.kind))
             return reflector
 
@@ -97,6 +121,10 @@ class Intake:
         add(PRIORITY_CLASSES, PriorityClass, cache.priority_classes)
         add(QUEUES, Queue, cache.queues, optional=True)
         self._groups = add(PODGROUPS, PodGroup, cache.groups, optional=True)
+        # What few plugins read, and what changes seldom; a scheduler that may not read it does everything else.
+        add(NAMESPACES, Namespace, cache.namespaces, dispensable=True)
+        add(RESOURCE_QUOTAS, ResourceQuota, cache.quotas, dispensable=True)
+        add(POD_DISRUPTION_BUDGETS, PodDisruptionBudget, cache.budgets, dispensable=True)
         add(NODES, Node, cache.nodes)
         self._pods = add(PODS, Pod, AgeAtArrival(cache.pods, cache, binds, clock))
 
@@ -104,8 +132,9 @@ class Intake:
         return sum(entry.kind == kind for entry in self._cache.unreadable())
 
     def absent(self) -> list[str]:
-        """Return the resources that the API server does not serve."""
-        return [name for name, status in self.informers.status().items() if status.absent]
+        """Return the resources of gangs that the API server does not serve."""
+        status = self.informers.status()
+        return [resource.label for resource in (QUEUES, PODGROUPS) if status[resource.label].absent]
 
     def pod_version(self, name: str) -> str:
         """Return the resourceVersion of a pod that the watch has shown last."""

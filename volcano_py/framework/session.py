@@ -93,6 +93,7 @@ class Session:
         self.nowhere = np.full(max(len(self.nodes), 1), -np.inf)  # (n_nodes,), read only
         self.placement = Placement(self)
         self.withheld = snapshot.withheld
+        self.facts = snapshot.facts
         self._snapshot = snapshot
         self._tiers = tiers
         self._statics = statics

@@ -44,6 +44,7 @@ class Informers:
         label_selector: str = "",
         field_selector: str = "",
         optional: bool = False,
+        dispensable: bool = False,
     ) -> Reflector[T]:
         """Add a resource before :meth:`start`; ``name`` tells two of the same resource apart."""
         name = name or resource.label
@@ -58,6 +59,7 @@ class Informers:
             label_selector=label_selector,
             field_selector=field_selector,
             optional=optional,
+            dispensable=dispensable,
             options=self._options,
             clock=self._clock,
             rng=self._rng,

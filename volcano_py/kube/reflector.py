@@ -61,7 +61,7 @@ class ReflectorStatus:
     synced: bool = False
     """The first list was delivered; stays True."""
     absent: bool = False
-    """The server does not serve the resource (only if optional)."""
+    """The server does not serve the resource (only if optional), or does not let us read it (only if dispensable)."""
     watching: bool = False
     events: int = 0
     known: int = 0
@@ -90,15 +90,21 @@ class Reflector(Generic[T]):
         label_selector: str = "",
         field_selector: str = "",
         optional: bool = False,
+        dispensable: bool = False,
         options: ReflectorOptions | None = None,
         clock: Clock | None = None,
         rng: random.Random | None = None,
     ) -> None:
+        """Take what to follow, and what it is for the process.
+
+        Without an ``optional`` resource it goes on where the server does not serve it, without a ``dispensable`` one
+        also where it may not read it. What has been read once is kept while reading is forbidden.
+        """
         self._client = client
         self._resource = resource
         self._namespace = namespace
         self._selectors = selectors(label_selector, field_selector)
-        self._optional = optional
+        self._done_without = {404, 403} if dispensable else {404} if optional else set()
         self._options = options or ReflectorOptions()
         self._clock: Clock = clock or RealClock()
         self._rng = rng or random.Random()
@@ -274,7 +280,7 @@ class Reflector(Generic[T]):
 
     def _after(self, error: errors.ApiError) -> float | None:
         """Draw the consequences of a failed request and return how long to wait (None: not at all)."""
-        if not self._version and error.status == 404 and self._optional:
+        if not self._version and error.status in self._done_without and self._takes_as_absent(error):
             return self._absent(error)
         if not self._version and error.verb == "watch" and error.status in _NO_WATCH_LIST:
             log.info("server cannot send initial events, listing instead", resource=self._resource.label)
@@ -294,10 +300,15 @@ class Reflector(Generic[T]):
         log.warning(event, resource=self._resource.label, error=str(error), retry_in_s=round(pause_s, 2))
         return pause_s
 
+    def _takes_as_absent(self, error: errors.ApiError) -> bool:
+        """Say whether an answer means that there is nothing; a right that was there may be back in a moment."""
+        return error.status == 404 or not self._status.synced or self._status.absent
+
     def _absent(self, error: errors.ApiError) -> float:
-        """Take a resource that is not served as one without objects, and look again from time to time."""
+        """Take a resource that cannot be read as one without objects, and look again from time to time."""
         if not self._status.absent:
-            log.warning("resource is not served, going on without it", resource=self._resource.label, error=str(error))
+            what = "is not served" if error.status == 404 else "may not be read"
+            log.warning(f"resource {what}, going on without it", resource=self._resource.label, error=str(error))
         self._delivery.begin_list()
         self._delivery.end_list(self._clock.monotonic())
         self._status.absent = True

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.model.facts import NO_FACTS, ClusterFacts
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaintRecord, TaskRecord
 from volcano_py.model.resources import PODS_ROW, Bools, Floats, ResourceRegistry
 from volcano_py.model.shape import Shape
@@ -337,3 +338,4 @@ class Snapshot:
     requests: Floats  # (n_resources, n_shapes)
     nonzero: Floats  # (2, n_shapes)
     withheld: dict[JobKey, str] = field(default_factory=dict)  # why a PodGroup that exists is not among the jobs
+    facts: ClusterFacts = NO_FACTS

@@ -14,6 +14,7 @@ from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import OCCUPYING_STATUSES, PodGroupPhase, TaskStatus
 from volcano_py.snapshot import layout, resource_order
 from volcano_py.snapshot.columns import Codes, JobColumns, JobRules, Snapshot, TaskColumns
+from volcano_py.snapshot.facts import FactStore
 from volcano_py.snapshot.nodes import NodeStore
 from volcano_py.snapshot.ports import PortSet
 from volcano_py.snapshot.rows import RowTable, grown
@@ -43,6 +44,7 @@ class ClusterStore:
         self.resources = ResourceRegistry()
         self.shapes = ShapeTable(self.resources)
         self.nodes = NodeStore(self.resources)
+        self.facts = FactStore()
         self.queues: dict[str, QueueRecord] = {}
         self._withheld: dict[JobKey, str] = {}
         self._task_table: RowTable[str] = RowTable()
@@ -298,6 +300,7 @@ class ClusterStore:
                 requests=requests,
                 nonzero=nonzero,
                 withheld=dict(self._withheld),
+                facts=self.facts.frozen(),
             )
         )
 

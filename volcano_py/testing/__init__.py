@@ -2,7 +2,18 @@
 
 from volcano_py.cache.feeding import event
 from volcano_py.testing.cluster import a_cluster, added, deleted, modified, quarantined
-from volcano_py.testing.objects import Job, a_group, a_job, a_node, a_pod, a_priority_class, a_queue
+from volcano_py.testing.objects import (
+    Job,
+    a_budget,
+    a_group,
+    a_job,
+    a_namespace,
+    a_node,
+    a_pod,
+    a_priority_class,
+    a_queue,
+    a_quota,
+)
 from volcano_py.testing.scenario import NotSettled, Result, Scenario, WhyNot, a_policy, run_scenario
 
 __all__ = [
@@ -11,14 +22,17 @@ __all__ = [
     "Result",
     "Scenario",
     "WhyNot",
+    "a_budget",
     "a_cluster",
     "a_group",
     "a_job",
+    "a_namespace",
     "a_node",
     "a_pod",
     "a_policy",
     "a_priority_class",
     "a_queue",
+    "a_quota",
     "added",
     "deleted",
     "event",

@@ -13,7 +13,16 @@ import msgspec
 
 from volcano_py.api import keys
 from volcano_py.api.quantity import WireQuantity
-from volcano_py.api.types import Node, Pod, PodGroup, PriorityClass, Queue
+from volcano_py.api.types import (
+    Namespace,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+    PodGroup,
+    PriorityClass,
+    Queue,
+    ResourceQuota,
+)
 
 EPOCH: Final = datetime(2024, 1, 1, tzinfo=UTC)
 """When objects were created that do not say so; ``created`` counts seconds from here."""
@@ -190,6 +199,63 @@ def a_priority_class(name: str, value: int, *, global_default: bool = False) -> 
     return msgspec.convert(
         {"metadata": {"name": name, "uid": f"uid-{name}"}, "value": value, "globalDefault": global_default},
         PriorityClass,
+    )
+
+
+def a_namespace(
+    name: str = NAMESPACE, *, labels: Mapping[str, str] | None = None, annotations: Mapping[str, str] | None = None
+) -> Namespace:
+    """Return a namespace; like every namespace it has its name as a label."""
+    marked = {keys.LABEL_NAMESPACE: name, **(labels or {})}
+    metadata = {"name": name, "uid": f"uid-{name}", "labels": marked, "annotations": dict(annotations or {})}
+    return msgspec.convert({"metadata": metadata}, Namespace)
+
+
+def a_quota(
+    name: str = "quota",
+    *,
+    namespace: str = NAMESPACE,
+    weight: WireQuantity | None = None,
+    used: Mapping[str, WireQuantity] | None = None,
+    **hard: WireQuantity,
+) -> ResourceQuota:
+    """Return a quota that is enforced; what does not say so is not used at all."""
+    limits = _resources(hard)
+    more = {} if weight is None else {keys.NAMESPACE_WEIGHT: str(weight)}
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{namespace}-{name}"},
+            "spec": {"hard": {**limits, **more}},
+            "status": {"hard": limits, "used": {**dict.fromkeys(limits, "0"), **_resources(used or {})}},
+        },
+        ResourceQuota,
+    )
+
+
+def a_budget(
+    name: str = "budget",
+    *,
+    namespace: str = NAMESPACE,
+    labels: Mapping[str, str] | None = None,
+    allowed: int = 0,
+    disrupted: Sequence[str] = (),
+    seen: bool = True,
+) -> PodDisruptionBudget:
+    """Return a disruption budget over pods with these labels (all pods without any).
+
+    ``allowed`` is how many disruptions its controller allows, ``seen`` whether that counts for the present spec.
+    """
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{namespace}-{name}", "generation": 2},
+            "spec": {"selector": {"matchLabels": dict(labels or {})}},
+            "status": {
+                "observedGeneration": 2 if seen else 1,
+                "disruptionsAllowed": allowed,
+                "disruptedPods": dict.fromkeys(disrupted, EPOCH),
+            },
+        },
+        PodDisruptionBudget,
     )
 
 

@@ -15,8 +15,19 @@ import msgspec
 import numpy as np
 
 from volcano_py.api import keys
-from volcano_py.api.types import Condition, Node, Pod, PodGroup, PriorityClass, Queue
+from volcano_py.api.types import (
+    Condition,
+    Namespace,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+    PodGroup,
+    PriorityClass,
+    Queue,
+    ResourceQuota,
+)
 from volcano_py.cache.binds import Refused
+from volcano_py.cache.feeding import Known
 from volcano_py.conf.loader import parse_conf
 from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.memory import JobReport, Memory
@@ -104,7 +115,7 @@ class Scenario:
         self._memory = Memory()
         self._pods: dict[tuple[str, str], Pod] = {}
         self._groups: dict[tuple[str, str], PodGroup] = {}
-        self._others: dict[tuple[type, str], Node | Queue | PriorityClass] = {}
+        self._others: dict[tuple[type, str, str], Known] = {}  # by type, namespace and name
         self._result = Result()
         self._cycles = 0
         self.cache = a_cluster(queues=queues, **options)
@@ -128,9 +139,9 @@ class Scenario:
 
     def delete(self, *names: str) -> None:
         """Let pods by their names, all pods of jobs, or nodes vanish."""
-        nodes = [name for name in names if (Node, name) in self._others]
+        nodes = [name for name in names if (Node, "", name) in self._others]
         for name in nodes:
-            deleted(self.cache, self._others.pop((Node, name)))
+            deleted(self.cache, self._others.pop((Node, "", name)))
         for pod in self._select([name for name in names if name not in nodes]):
             del self._pods[pod.metadata.namespace, pod.metadata.name]
             deleted(self.cache, pod)
@@ -230,7 +241,7 @@ class Scenario:
     def _change_pod(self, pod: Pod, **fields: Any) -> None:
         self.add(msgspec.structs.replace(pod, **fields))
 
-    def _remember(self, one: Node | Pod | PodGroup | PriorityClass | Queue) -> bool:
+    def _remember(self, one: Known) -> bool:
         """Keep the present state of an object; say whether there was one before."""
         meta = one.metadata
         key = (meta.namespace, meta.name)
@@ -241,8 +252,8 @@ class Scenario:
             known = key in self._groups
             self._groups[key] = one
         else:
-            known = (type(one), meta.name) in self._others
-            self._others[type(one), meta.name] = one
+            known = (type(one), *key) in self._others
+            self._others[type(one), *key] = one
         return known
 
     def _select(self, names: Iterable[str]) -> list[Pod]:
@@ -274,11 +285,12 @@ def run_scenario(
     pods: Iterable[Pod] = (),
     groups: Iterable[PodGroup] = (),
     priority_classes: Iterable[PriorityClass] = (),
+    facts: Iterable[Namespace | ResourceQuota | PodDisruptionBudget] = (),
     settle_rounds: int = _SETTLE,
     **options: Any,
 ) -> Result:
     """Run cycles over these objects until nothing changes any more; further options are those of `Scenario`."""
-    return Scenario(*priority_classes, *nodes, *groups, *jobs, *pods, **options).run(settle_rounds)
+    return Scenario(*priority_classes, *facts, *nodes, *groups, *jobs, *pods, **options).run(settle_rounds)
 
 
 def a_policy(

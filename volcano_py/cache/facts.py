@@ -1,0 +1,82 @@
+"""Namespaces, quotas and disruption budgets as the core sees them."""
+
+from fractions import Fraction
+from sys import intern
+from typing import Final
+
+from volcano_py.api import keys
+from volcano_py.api import types as wire
+from volcano_py.api.quantity import milli
+from volcano_py.api.types import Namespace, PodDisruptionBudget, ResourceQuota
+from volcano_py.cache.requests import read_resource_list
+from volcano_py.model.facts import BudgetRecord, NamespaceRecord, QuotaRecord
+from volcano_py.model.resources import amount_of
+from volcano_py.model.selectors import DOES_NOT_EXIST, EXISTS, IN, NOT_IN, LabelSelector
+from volcano_py.model.shape import Requirement
+
+_WITH_VALUES: Final = (IN, NOT_IN)
+_WITHOUT_VALUES: Final = (EXISTS, DOES_NOT_EXIST)
+
+
+def namespace_record(namespace: Namespace) -> NamespaceRecord:
+    """Return what a namespace is."""
+    meta = namespace.metadata
+    return NamespaceRecord(intern(meta.name), meta.labels, meta.annotations)
+
+
+def quota_record(quota: ResourceQuota) -> QuotaRecord:
+    """Return what a quota allows; raise QuantityError naming the field that cannot be read."""
+    meta, spec, status = quota.metadata, quota.spec, quota.status
+    return QuotaRecord(
+        namespace=intern(meta.namespace),
+        name=meta.name,
+        hard=_amounts(status.hard, "status.hard"),
+        used=_amounts(status.used, "status.used"),
+        weight=_weight(read_resource_list(spec.hard, "spec.hard").get(keys.NAMESPACE_WEIGHT)),
+    )
+
+
+def budget_record(budget: PodDisruptionBudget) -> BudgetRecord:
+    """Return how many disruptions a budget allows; raise ValueError naming the field that cannot be read."""
+    meta, status = budget.metadata, budget.status
+    selector = budget.spec.selector
+    current = status.observed_generation >= meta.generation
+    return BudgetRecord(
+        namespace=intern(meta.namespace),
+        name=meta.name,
+        selector=None if selector is None else label_selector(selector, "spec.selector"),
+        allowed=status.disruptions_allowed if current else 0,
+        disrupted=frozenset(status.disrupted_pods),
+    )
+
+
+def label_selector(selector: wire.LabelSelector, where: str) -> LabelSelector:
+    """Return a selector as requirements; raise ValueError naming the field that cannot be read."""
+    requirements = [Requirement(key, IN, (value,)) for key, value in selector.match_labels.items()]
+    for index, written in enumerate(selector.match_expressions):
+        field = f"{where}.matchExpressions[{index}]"
+        if written.operator not in (*_WITH_VALUES, *_WITHOUT_VALUES):
+            known = ", ".join((*_WITH_VALUES, *_WITHOUT_VALUES))
+            raise ValueError(f"{field}.operator: {written.operator!r} is not an operator: use one of {known}")
+        if (written.operator in _WITH_VALUES) != bool(written.values):
+            needed = "at least one" if written.operator in _WITH_VALUES else "none"
+            raise ValueError(f"{field}.values: {len(written.values)} given, operator {written.operator} takes {needed}")
+        requirements.append(Requirement(written.key, written.operator, tuple(sorted(written.values))))
+    return LabelSelector(tuple(sorted(requirements)))
+
+
+def _amounts(quantities: wire.ResourceList, where: str) -> dict[str, float]:
+    """Return an amount for every name, zeros included: a limit of 0 is not the same as none."""
+    return {name: _amount(name, value) for name, value in read_resource_list(quantities, where).items()}
+
+
+def _amount(name: str, value: Fraction) -> float:
+    amount = amount_of(name, value)
+    return float(milli(value)) if amount is None else amount
+
+
+def _weight(written: Fraction | None) -> int | None:
+    """Return the weight of a namespace; what is no whole number above 0 does not count."""
+    if written is None or written < 1 or written.denominator != 1:
+        return None
+    return int(written)

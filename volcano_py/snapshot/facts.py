@@ -1,0 +1,94 @@
+"""The facts of a cluster as they are told, and frozen when a snapshot asks."""
+
+from typing import Generic, TypeVar
+
+from volcano_py.model.facts import NO_FACTS, BudgetRecord, ClusterFacts, NamespaceRecord, QuotaRecord
+
+R = TypeVar("R", QuotaRecord, BudgetRecord)
+
+
+class _PerNamespace(Generic[R]):
+    """Records by namespace and name."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, dict[str, R]] = {}
+
+    def get(self, namespace: str, name: str) -> R | None:
+        return self._records.get(namespace, {}).get(name)
+
+    def set(self, record: R) -> None:
+        self._records.setdefault(record.namespace, {})[record.name] = record
+
+    def remove(self, namespace: str, name: str) -> None:
+        records = self._records.get(namespace, {})
+        records.pop(name, None)
+        if not records:
+            self._records.pop(namespace, None)
+
+    def frozen(self) -> dict[str, tuple[R, ...]]:
+        return {
+            namespace: tuple(record for _, record in sorted(records.items()))
+            for namespace, records in sorted(self._records.items())
+        }
+
+
+class FactStore:
+    """What is known of namespaces, quotas and budgets; a copy for snapshots is made once per change."""
+
+    def __init__(self) -> None:
+        self._namespaces: dict[str, NamespaceRecord] = {}
+        self._quotas: _PerNamespace[QuotaRecord] = _PerNamespace()
+        self._budgets: _PerNamespace[BudgetRecord] = _PerNamespace()
+        self._frozen: ClusterFacts | None = NO_FACTS
+
+    def namespace(self, name: str) -> NamespaceRecord | None:
+        """Return what is known of a namespace."""
+        return self._namespaces.get(name)
+
+    def quota(self, namespace: str, name: str) -> QuotaRecord | None:
+        """Return what is known of a quota."""
+        return self._quotas.get(namespace, name)
+
+    def budget(self, namespace: str, name: str) -> BudgetRecord | None:
+        """Return what is known of a budget."""
+        return self._budgets.get(namespace, name)
+
+    def set_namespace(self, record: NamespaceRecord) -> None:
+        """Add or replace a namespace."""
+        self._namespaces[record.name] = record
+        self._frozen = None
+
+    def set_quota(self, record: QuotaRecord) -> None:
+        """Add or replace a quota."""
+        self._quotas.set(record)
+        self._frozen = None
+
+    def set_budget(self, record: BudgetRecord) -> None:
+        """Add or replace a budget."""
+        self._budgets.set(record)
+        self._frozen = None
+
+    def remove_namespace(self, name: str) -> None:
+        """Forget a namespace."""
+        self._namespaces.pop(name, None)
+        self._frozen = None
+
+    def remove_quota(self, namespace: str, name: str) -> None:
+        """Forget a quota."""
+        self._quotas.remove(namespace, name)
+        self._frozen = None
+
+    def remove_budget(self, namespace: str, name: str) -> None:
+        """Forget a budget."""
+        self._budgets.remove(namespace, name)
+        self._frozen = None
+
+    def frozen(self) -> ClusterFacts:
+        """Return all of it as it is now, in order of the names."""
+        if self._frozen is None:
+            self._frozen = ClusterFacts(
+                namespaces=dict(sorted(self._namespaces.items())),
+                quotas=self._quotas.frozen(),
+                budgets=self._budgets.frozen(),
+            )
+        return self._frozen
