@@ -158,7 +158,7 @@ class Predicate(ExtensionPoint):
     """Can the task run on the node now? Rule: first refusal. Resources are the framework's own check."""
 
     switch = "enablePredicate"
-    reasons: ClassVar[tuple[Reason, ...]]
+    reasons: tuple[Reason, ...]  # of the class, or of an instance if they depend on its arguments
     early: ClassVar[int] = 0
     """How many of the reasons stand before the plugin's static ones: users are told of them beside a static one."""
 

@@ -12,10 +12,14 @@ from volcano_py.plugins.overcommit import Overcommit
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.priority import Priority
 from volcano_py.plugins.proportion import Proportion
+from volcano_py.plugins.resource_strategy_fit import ResourceStrategyFit
 from volcano_py.plugins.sla import Sla
 
 PLUGINS: Final[dict[str, type[Plugin]]] = {
     plugin.name: plugin
-    for plugin in (*(Binpack, Conformance, Drf, Gang, NodeOrdering, Overcommit, Predicates, Priority, Proportion, Sla),)
+    for plugin in (
+        *(Binpack, Conformance, Drf, Gang, NodeOrdering, Overcommit, Predicates, Priority, Proportion, Sla),
+        *(ResourceStrategyFit,),
+    )
 }
 """Plugin by its name in the conf."""

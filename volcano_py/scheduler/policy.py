@@ -17,7 +17,7 @@ ACTIONS_TO_COME: Final = frozenset({"preempt", "reclaim", "gangpreempt", "gangre
 PLUGINS_TO_COME: Final = frozenset(
     {
         *("capacity", "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numa-aware"),
-        *("numaaware", "pdb", "rescheduling", "resource-strategy-fit", "resourcequota", "task-topology", "tdm"),
+        *("numaaware", "pdb", "rescheduling", "resourcequota", "task-topology", "tdm"),
         "usage",
     }
 )

@@ -11,7 +11,7 @@ from tests.conformance.handlers import (
     resources,
     unschedule_messages,
 )
-from tests.conformance.handlers.scheduler import cycle, enqueueable, job_order, node_order
+from tests.conformance.handlers.scheduler import cycle, enqueueable, job_order, node_order, strategies
 from tests.conformance.operations import Operation
 
 CYCLE: Final[Mapping[str, Operation]] = {"cycle": cycle.OPERATION}
@@ -32,6 +32,7 @@ AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "scheduler/predicates": CYCLE,
     "scheduler/priority": CYCLE,
     "scheduler/proportion": CYCLE,
+    "scheduler/resource-strategy-fit": {**CYCLE, "nodeOrder": node_order.OPERATION, **strategies.OPERATIONS},
     "scheduler/sla": {"jobOrder": job_order.OPERATION},
 }
 

@@ -1,0 +1,154 @@
+"""What the configuration and a pod's annotations say of strategies.
+
+    resourceStrategyFitWeight: 10            # 0 leaves the strategies out
+    resources:                               # cpu and memory, LeastAllocated of weight 1, if there are none
+      nvidia.com/gpu: {type: MostAllocated, weight: 2}
+      example.com/*: {type: LeastAllocated, weight: 1}
+    sra: {enable: true, resources: "nvidia.com/t4, nvidia.com/a10", weight: 5, resourceWeight: {nvidia.com/t4: 2}}
+    proportional: {enable: true, resources: nvidia.com/gpu, resourceProportion: {nvidia.com/gpu.cpu: 4}}
+
+A value of another type ends Volcano's process; here the configuration is refused, with the key.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from volcano_py.api import keys
+from volcano_py.conf.arguments import Warn
+
+LEAST: Final = "LeastAllocated"
+MOST: Final = "MostAllocated"
+_DEFAULT_WEIGHT: Final = 10
+
+
+class Entry(NamedTuple):
+    """How one resource is scored."""
+
+    kind: str = LEAST
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How nodes are scored; names may end in ``*``."""
+
+    weight: int = _DEFAULT_WEIGHT
+    resources: Mapping[str, Entry] = field(default_factory=lambda: {keys.CPU: Entry(), keys.MEMORY: Entry()})
+
+    def find(self, resource: str) -> Entry | None:
+        """Return the entry of a resource: the one of its name, else the longest prefix of it that ends in ``*``."""
+        exact = self.resources.get(resource)
+        if exact is not None:
+            return exact
+        prefixes = (name for name in self.resources if name.endswith("*") and resource.startswith(name[:-1]))
+        longest = max(prefixes, key=len, default=None)
+        return None if longest is None else self.resources[longest]
+
+
+@dataclass(frozen=True, slots=True)
+class Scarce:
+    """Resources whose nodes are kept for those who need them."""
+
+    weight: int = 0  # 0: nothing is kept
+    resources: Mapping[str, int] = field(default_factory=dict)  # weight of each
+
+
+class Share(NamedTuple):
+    """What must be left on a node for every idle unit of a resource."""
+
+    cpu: float = 1.0  # cores
+    memory: float = 1.0  # 10^9 bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceStrategyFitArgs:
+    """All three parts of the plugin."""
+
+    strategy: Strategy = field(default_factory=Strategy)
+    scarce: Scarce = field(default_factory=Scarce)
+    shares: Mapping[str, Share] = field(default_factory=dict)
+
+
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    type: str = ""
+    weight: int = 0
+
+
+class _Scarce(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    enable: bool = False
+    resources: str = ""
+    weight: int = 0
+    resource_weight: dict[str, int] = {}
+
+
+class _Proportional(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    enable: bool = False
+    resources: str = ""
+    resource_proportion: dict[str, float] = {}
+
+
+def read(arguments: Mapping[str, Any], warn: Warn) -> ResourceStrategyFitArgs:
+    """Return what a configuration says; raise ValueError naming the key of a value of another type."""
+    weight = _convert(arguments, "resourceStrategyFitWeight", int, None)
+    entries = _convert(arguments, "resources", dict[str, _Entry], None) or {}
+    resources = {}
+    for name, entry in entries.items():
+        if "*" in name[:-1] or name == "*":
+            warn(f"resources: {name!r} is no resource: only one * may stand there, at the end of a prefix; left out")
+            continue
+        if entry.type not in (LEAST, MOST):
+            warn(f"resources[{name}]: there is no type {entry.type!r}; {LEAST} is used")
+        resources[name] = Entry(entry.type if entry.type == MOST else LEAST, entry.weight if entry.weight > 0 else 1)
+    strategy = Strategy(_DEFAULT_WEIGHT if weight is None or weight < 0 else weight)
+    if entries:
+        strategy = Strategy(strategy.weight, resources)
+    return ResourceStrategyFitArgs(strategy, _scarce(arguments), _shares(arguments))
+
+
+def _scarce(arguments: Mapping[str, Any]) -> Scarce:
+    said = _convert(arguments, "sra", _Scarce, None)
+    if said is None or not said.enable:
+        return Scarce()
+    weights = ((name, said.resource_weight.get(name, 1)) for name in _names(said.resources))
+    return Scarce(max(said.weight, 0), {name: weight if weight >= 0 else 1 for name, weight in weights})
+
+
+def _shares(arguments: Mapping[str, Any]) -> dict[str, Share]:
+    said = _convert(arguments, "proportional", _Proportional, None)
+    if said is None or not said.enable:
+        return {}
+
+    def rate(key: str) -> float:
+        found = said.resource_proportion.get(key, 1.0)
+        return found if found >= 0 else 1.0
+
+    return {name: Share(rate(f"{name}.cpu"), rate(f"{name}.memory")) for name in _names(said.resources)}
+
+
+def of_pod(kind: str, weights: str, weight: int) -> Strategy | None:
+    """Return the strategy of a pod's annotations, None if the weights are missing or no JSON of resource to integer.
+
+    A kind that nobody knows scores 0 with its weight counted; a weight below 0 counts as 0.
+    """
+    try:
+        found = msgspec.json.decode(weights, type=dict[str, int])
+    except msgspec.MsgspecError:
+        return None
+    return Strategy(weight, {name: Entry(kind, max(number, 0)) for name, number in found.items()})
+
+
+def _names(text: str) -> list[str]:
+    """Return the names of a list, each once."""
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def _convert(arguments: Mapping[str, Any], key: str, kind: Any, default: Any) -> Any:
+    if arguments.get(key) is None:
+        return default
+    try:
+        return msgspec.convert(arguments[key], kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"argument {key}: {error}") from None
