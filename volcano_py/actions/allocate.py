@@ -59,8 +59,7 @@ def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:
     """Give a job its turn; return the tasks that may have another."""
     statement = ssn.statement()
     try:
-        left = _place_until_ready(ssn, statement, queue, job, tasks)
-        ready = ssn.missing(job) == 0
+        left, ready = _place_until_ready(ssn, statement, queue, job, tasks)
         keep = ready or ssn.job_pipelined(job)
     except PluginFailed:
         statement.discard()
@@ -78,37 +77,44 @@ def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:
     return left
 
 
-def _place_until_ready(ssn: Session, statement: Statement, queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:
-    """Place tasks in order until the job is ready or no task is worth trying; return those that were not tried.
+def _place_until_ready(
+    ssn: Session, statement: Statement, queue: QueueInfo, job: JobInfo, tasks: Rows
+) -> tuple[Rows, bool]:
+    """Place tasks in order until the job is ready or no task is worth trying.
+
+    Return the tasks that were not tried, and whether the job is ready.
 
     Tasks of one shape are placed in runs, as many at once as the job lacks at the least.
     """
     failed_roles: set[str] = set()
     failed_shapes = ssn.rejections.setdefault(job.row, {})
     shapes = ssn.tasks.shape[tasks]
+    missing = ssn.missing(job)
     start = 0
     while start < len(tasks):
         shape_id = int(shapes[start])
         if shape_id in failed_shapes:  # what one task of this shape was refused, the others are refused too
             start += _run_length(shapes, start)
             continue
-        wanted = min(_run_length(shapes, start), max(1, ssn.missing(job)))
+        wanted = min(_run_length(shapes, start), max(1, missing))
         allowed = ssn.allocatable(queue, ssn.task_of(shape_id), wanted)
         done = ssn.placement.place(statement, job.row, shape_id, tasks[start : start + allowed])
+        if done:
+            missing = ssn.missing(job)
         if done < allowed:
             failed_shapes[shape_id] = ssn.placement.candidates(shape_id).rejection()
             failed_roles.add(ssn.tasks.record(int(tasks[start])).role)
             start += _run_length(shapes, start)
             if not job.worth_continuing(frozenset(failed_roles)):
-                return tasks[start:]
+                return tasks[start:], missing == 0
         elif allowed < wanted:  # the queue may hold no more of these; others may still be worth trying
             failed_shapes[shape_id] = _over_limit(ssn, queue)
             start += _run_length(shapes, start)
         else:
             start += done
-        if ssn.missing(job) == 0:
-            return tasks[start:]
-    return tasks[start:]
+        if missing == 0:
+            break
+    return tasks[start:], missing == 0
 
 
 def _run_length(shapes: Codes, start: int) -> int:

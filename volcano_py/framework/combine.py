@@ -106,7 +106,10 @@ def first_refusal(points: Points, *args: Any) -> Any:
 
 def any_yes(points: Points, *args: Any) -> bool:
     """Return whether any says yes."""
-    return any(point(*args) for point in points)
+    for point in points:  # noqa: SIM110 - asked for every turn: a generator costs as much as the question
+        if point(*args):
+            return True
+    return False
 
 
 def smallest(points: Points, ceiling: int, *args: Any) -> int:
@@ -119,7 +122,10 @@ def smallest(points: Points, ceiling: int, *args: Any) -> int:
 
 def largest(points: Points, *args: Any) -> int:
     """All must say 0: return the largest number, 0 if nobody asks for any."""
-    return max((int(point(*args)) for point in points), default=0)
+    found = 0
+    for point in points:
+        found = max(found, int(point(*args)))
+    return found
 
 
 def vote(tiers: Tiers, *args: Any) -> bool:

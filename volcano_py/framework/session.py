@@ -98,6 +98,7 @@ class Session:
         self._tiers = tiers
         self._statics = statics
         self._deltas: dict[tuple[int, TaskStatus], tuple[Floats, Floats]] = {}
+        self._job_changes: dict[tuple[int, TaskStatus, TaskStatus], Floats] = {}
         self._task_infos: dict[int, TaskInfo] = {}
         self._node_local: dict[int, bool] = {}
         self._roles: dict[int, Roles] = {}
@@ -312,6 +313,14 @@ class Session:
             best_effort = self.shape_of(shape_id).best_effort
             found = (layout.node_delta(status, request, nonzero), layout.job_delta(status, request, best_effort))
             self._deltas[shape_id, status] = found
+        return found
+
+    def job_change(self, shape_id: int, before: TaskStatus, after: TaskStatus) -> Floats:
+        """Return what a job's block gains when one of its tasks of this shape changes its status, shape (job_rows,)."""
+        found = self._job_changes.get((shape_id, before, after))
+        if found is None:
+            found = self.deltas(shape_id, after)[1] - self.deltas(shape_id, before)[1]
+            self._job_changes[shape_id, before, after] = found
         return found
 
     def static_verdicts(self, task: TaskInfo) -> Verdicts:

@@ -44,29 +44,32 @@ class Statement:
     def _place(self, operation: _Operation) -> None:
         ssn, journal = self._ssn, self._ssn.journal
         status, job_row, shape_id, tasks, nodes = operation
-        node_delta, job_after = ssn.deltas(shape_id, status)
-        _, job_before = ssn.deltas(shape_id, TaskStatus.PENDING)
+        node_delta, _ = ssn.deltas(shape_id, status)
+        job_change = ssn.job_change(shape_id, TaskStatus.PENDING, status)
+        info = ssn.task_of(shape_id)
+        request = info.request
         if len(tasks) == 1:
             task, node = int(tasks[0]), int(nodes[0])
             journal.add_to_nodes(ssn.nodes.block, node, node_delta)
-            journal.add(ssn.jobs.block, job_row, job_after - job_before)
+            journal.add(ssn.jobs.block, job_row, job_change)
             journal.replace(ssn.tasks.status, task, status)
             journal.replace(ssn.tasks.node, task, node)
         else:
             distinct, counts = np.unique(nodes, return_counts=True)
             journal.add_to_nodes(ssn.nodes.block, distinct, node_delta[:, None] * counts)
-            journal.add(ssn.jobs.block, job_row, (job_after - job_before) * len(tasks))
+            journal.add(ssn.jobs.block, job_row, job_change * len(tasks))
+            request = request * len(tasks)
             journal.replace(ssn.tasks.status, tasks, status)
             journal.replace(ssn.tasks.node, tasks, nodes)
-        ports = ssn.shape_of(shape_id).host_ports
+        ports = info.shape.host_ports
         # A Python loop over the placed tasks, only of shapes that take ports of their nodes.
         for node in nodes.tolist() if ports else ():
             journal.replace(ssn.nodes.ports.codes, node, ssn.nodes.ports.with_more(node, ports))
         for accounts in ssn.accounts:
-            accounts.add(journal, job_row, ssn.task_of(shape_id).request * len(tasks))
+            accounts.add(journal, job_row, request)
         self._operations.append(operation)
         for watcher in ssn.watchers:
-            watcher.placed(job_row, ssn.task_of(shape_id), tasks, nodes)
+            watcher.placed(job_row, info, tasks, nodes)
 
     def commit(self) -> int:
         """Make the allocations decisions, emitted at once as one batch; return how many tasks are bound by it.
@@ -74,22 +77,20 @@ class Statement:
         Promises (pipelined tasks) stay in the session and are not written anywhere.
         """
         ssn = self._ssn
+        record, names = ssn.tasks.record, ssn.nodes.names
         binds: list[Bind] = []
-        for operation in self._operations:
-            if operation.status is not TaskStatus.ALLOCATED:
+        for status, job_row, shape_id, tasks, nodes in self._operations:
+            if status is not TaskStatus.ALLOCATED:
                 continue
-            _, allocated = ssn.deltas(operation.shape_id, TaskStatus.ALLOCATED)
-            _, binding = ssn.deltas(operation.shape_id, TaskStatus.BINDING)
             # Nothing takes a commit back, so it is not journalled.
-            ssn.jobs.block[:, operation.job_row] += (binding - allocated) * len(operation.tasks)
-            ssn.tasks.status[operation.tasks] = TaskStatus.BINDING
-            ssn.forget_attempt(operation.tasks)
-            key, names = ssn.jobs.record(operation.job_row).key, ssn.nodes.names
+            counts = ssn.jobs.block[:, job_row]
+            counts += ssn.job_change(shape_id, TaskStatus.ALLOCATED, TaskStatus.BINDING) * len(tasks)
+            ssn.tasks.status[tasks] = TaskStatus.BINDING
+            ssn.forget_attempt(tasks)
+            key = ssn.jobs.record(job_row).key
             # A Python loop over the placed tasks: each becomes one decision.
-            binds.extend(
-                Bind(ssn.tasks.record(task).ref, names[node], key)
-                for task, node in zip(operation.tasks.tolist(), operation.nodes.tolist(), strict=True)
-            )
+            for task, node in zip(tasks.tolist(), nodes.tolist(), strict=True):
+                binds.append(Bind(record(task).ref, names[node], key))
         self._operations.clear()
         if binds:
             ssn.emit(tuple(binds))

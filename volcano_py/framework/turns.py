@@ -11,6 +11,39 @@ from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
 from volcano_py.snapshot.columns import Rows
 
+_Entry = tuple[JobSortKey, int]
+
+
+class _Waiting:
+    """The jobs of one queue in order: most are laid out once, those that were given back stand in a heap beside."""
+
+    __slots__ = ("_first", "_returned")
+
+    def __init__(self) -> None:
+        self._first: list[_Entry] = []  # the next one at the end; sorting once is cheaper than a heap's steps
+        self._returned: list[_Entry] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._first or self._returned)
+
+    def add(self, entry: _Entry) -> None:
+        """Add a job before the first turn."""
+        self._first.append(entry)
+
+    def arrange(self) -> None:
+        """Sort what has been added."""
+        self._first.sort(reverse=True)
+
+    def give_back(self, entry: _Entry) -> None:
+        """Take a job again."""
+        heapq.heappush(self._returned, entry)
+
+    def pop(self) -> int:
+        """Return the row of the first job and drop it."""
+        if self._returned and (not self._first or self._returned[0] < self._first[-1]):
+            return heapq.heappop(self._returned)[1]
+        return self._first.pop()[1]
+
 
 class QueueTurns:
     """Yields (queue, job row) until no queue has a job left. A job may be given back for another turn."""
@@ -19,24 +52,27 @@ class QueueTurns:
         """Lay out the turns; a queue that has had enough is left out only where resources are given away."""
         self._ssn = ssn
         self._skip_overused = skip_overused
-        self._heaps: dict[str, list[tuple[JobSortKey, int]]] = {}
+        self._jobs: dict[str, _Waiting] = {}
         # A Python loop over the jobs: each gets its place in its queue.
         for key, row in zip(job_sort_keys(ssn, job_rows), job_rows.tolist(), strict=True):
             queue = ssn.jobs.record(row).queue
             if queue in ssn.queues:
-                self._heaps.setdefault(queue, []).append((key, row))
-        for heap in self._heaps.values():
-            heapq.heapify(heap)
-        self._live = [ssn.queues[name] for name in sorted(self._heaps)]
+                waiting = self._jobs.get(queue)
+                if waiting is None:
+                    waiting = self._jobs[queue] = _Waiting()
+                waiting.add((key, row))
+        for waiting in self._jobs.values():
+            waiting.arrange()
+        self._live = [ssn.queues[name] for name in sorted(self._jobs)]
 
     def __iter__(self) -> Iterator[tuple[QueueInfo, int]]:
         while self._live:
             queue = first_queue(self._ssn, self._live)
-            heap = self._heaps[queue.name]
-            if not heap or (self._skip_overused and self._has_enough(queue)):
+            waiting = self._jobs[queue.name]
+            if not waiting or (self._skip_overused and self._has_enough(queue)):
                 self._live.remove(queue)
                 continue
-            yield queue, heapq.heappop(heap)[1]
+            yield queue, waiting.pop()
 
     def _has_enough(self, queue: QueueInfo) -> bool:
         if not self._ssn.overused(queue):
@@ -48,4 +84,4 @@ class QueueTurns:
     def give_back(self, queue: QueueInfo, job_row: int) -> None:
         """Let a job have another turn, at its place in the order as it is now."""
         key = job_sort_keys(self._ssn, np.array([job_row]))[0]
-        heapq.heappush(self._heaps[queue.name], (key, job_row))
+        self._jobs[queue.name].give_back((key, job_row))

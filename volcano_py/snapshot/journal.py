@@ -3,7 +3,7 @@
 Amounts are whole numbers below 2^53, so subtracting what was added restores every bit (`model.resources`).
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +13,11 @@ from volcano_py.model.resources import Floats
 Rows = NDArray[np.intp]
 
 
-class _Added(NamedTuple):
-    block: Floats
-    columns: Rows | int
-    amounts: Floats
+_Entry = tuple[bool, NDArray[Any], Rows | int, Any]
+"""Whether amounts were added, the block or column, where in it, and the amounts or what stood there.
 
-
-class _Replaced(NamedTuple):
-    column: NDArray[Any]
-    rows: Rows | int
-    old: Any
+A plain tuple, not a named one: there are five of them for every task that is placed.
+"""
 
 
 class Journal:
@@ -35,7 +30,7 @@ class Journal:
     __slots__ = ("_log", "touched")
 
     def __init__(self) -> None:
-        self._log: list[_Added | _Replaced] = []
+        self._log: list[_Entry] = []
         self.touched: list[int] = []
 
     def checkpoint(self) -> int:
@@ -47,8 +42,12 @@ class Journal:
 
         ``columns`` is one index and ``amounts`` (n_rows,), or distinct indexes (n,) and ``amounts`` (n_rows, n).
         """
-        block[:, columns] += amounts
-        self._log.append(_Added(block, columns, amounts))
+        if isinstance(columns, int):
+            view = block[:, columns]
+            view += amounts
+        else:
+            block[:, columns] += amounts
+        self._log.append((True, block, columns, amounts))
 
     def add_to_nodes(self, block: Floats, columns: Rows | int, amounts: Floats) -> None:
         """Do the same to the nodes' block and note the nodes as touched."""
@@ -65,15 +64,15 @@ class Journal:
         """Set some elements of a column, remembering what stood there."""
         old = column[rows] if isinstance(rows, int) else column[rows].copy()
         column[rows] = values
-        self._log.append(_Replaced(column, rows, old))
+        self._log.append((False, column, rows, old))
 
     def rollback(self, checkpoint: int, nodes: Floats | None = None) -> None:
         """Take back everything since the checkpoint; changes to ``nodes`` are noted as touched again."""
         while len(self._log) > checkpoint:
-            entry = self._log.pop()
-            if isinstance(entry, _Added):
-                entry.block[:, entry.columns] -= entry.amounts
-                if entry.block is nodes:
-                    self._touch(entry.columns)
+            added, target, where, what = self._log.pop()
+            if added:
+                target[:, where] -= what
+                if target is nodes:
+                    self._touch(where)
             else:
-                entry.column[entry.rows] = entry.old
+                target[where] = what
