@@ -44,6 +44,15 @@ def test_a_pending_job_comes_in_and_is_placed_in_the_same_cycle(phase: str) -> N
     assert found.binds == [("j-0", "n1")]
 
 
+def test_a_job_counts_once_however_long_its_phase_takes_to_be_seen() -> None:
+    world = World((a_node("n1"),), jobs=(a_job("j", phase="Pending"),), tasks=tasks_of("j", 1, ONE))
+    first = cycle(world)
+    second = cycle(world, memory=first.memory)
+    third = cycle(world, memory=second.memory)
+
+    assert [found.report.jobs_enqueued for found in (first, second, third)] == [1, 0, 0]
+
+
 @pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown", "Completed"])
 def test_a_job_that_is_in_is_not_asked_again(phase: str) -> None:
     world = World(jobs=(a_job("j", phase=phase, min_resources=SOME),), tasks=tasks_of("j", 1, ONE))
@@ -112,3 +121,12 @@ def test_a_queue_that_does_not_exist_is_named_with_the_job() -> None:
 
     assert found.binds == []
     assert 'queue "ml" of PodGroup ns/j does not exist: create it or change spec.queue' in found.messages["j-0"]
+
+
+def test_a_job_without_tasks_that_is_not_let_in_is_reported_with_the_reason() -> None:
+    world = World((a_node("n1"),), jobs=(a_job("bad", min_available=1, min_resources=SOME),))
+
+    report = cycle(world, POLICY).report
+
+    assert {key.name: job.ready for key, job in report.jobs.items()} == {"bad": 0}
+    assert report.pending_tasks == 0

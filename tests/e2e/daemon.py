@@ -18,6 +18,7 @@ from volcano_py.local.scheduler import GANG_CONF, NO_GANG_CONF
 
 __all__ = ["GANG_CONF", "NO_GANG_CONF", "Daemon"]
 
+CYCLES = 'volcano_py_cycles_total{result="ended"} '
 VC_SCHEDULER = Path(sys.executable).with_name("vc-scheduler")
 
 
@@ -88,6 +89,19 @@ class Daemon:
         new = self._conf.with_suffix(".new")
         new.write_text(text)
         new.rename(self._conf)
+
+    def take_conf(self, text: str) -> None:
+        """Change its configuration file and wait until it counts."""
+        before = self.ask("/debug/conf")["hash"]
+        if self._conf.read_text() == text:
+            return
+        self.write_conf(text)
+        wait_until("the configuration counts", lambda: self.ask("/debug/conf")["hash"] != before, 10.0)
+
+    def cycles(self) -> int:
+        """Return how many cycles have ended."""
+        (line,) = (line for line in self.metrics().splitlines() if line.startswith(CYCLES))
+        return int(float(line.removeprefix(CYCLES)))
 
     def ended(self, timeout: float) -> int:
         """Wait until it has ended by itself and return its exit code."""

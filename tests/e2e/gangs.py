@@ -22,13 +22,13 @@ class Role:
     requests: Mapping[str, str]
 
 
-def pod_group(name: str, minimum: int) -> dict[str, Any]:
-    """Return a PodGroup of the default queue."""
+def pod_group(name: str, minimum: int, queue: str = "default", **spec: Any) -> dict[str, Any]:
+    """Return a PodGroup; ``spec`` adds fields."""
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
         "metadata": {"name": name},
-        "spec": {"minMember": minimum, "queue": "default"},
+        "spec": {"minMember": minimum, "queue": queue, **spec},
     }
 
 
@@ -66,6 +66,7 @@ class Gangs:
 
     def __init__(self, cluster: Cluster, namespace: str, selector: Mapping[str, str]) -> None:
         self._cluster = cluster
+        self.namespace = namespace
         self._groups = GROUPS.format(namespace=namespace)
         self._pods = PODS.format(namespace=namespace)
         self._selector = dict(selector)
@@ -75,9 +76,10 @@ class Gangs:
         self.create_groups({name: minimum})
         self.create_pods(pods_of(name, roles, self._selector))
 
-    def create_groups(self, minimums: Mapping[str, int]) -> None:
-        """Create PodGroups."""
-        self._cluster.create_all(self._groups, [pod_group(name, minimum) for name, minimum in minimums.items()])
+    def create_groups(self, minimums: Mapping[str, int], queue: str = "default", **spec: Any) -> None:
+        """Create PodGroups; ``spec`` adds fields to each."""
+        groups = [pod_group(name, minimum, queue, **spec) for name, minimum in minimums.items()]
+        self._cluster.create_all(self._groups, groups)
 
     def create_pods(self, pods: Sequence[Mapping[str, Any]]) -> None:
         """Create pods over several connections, in no particular order."""

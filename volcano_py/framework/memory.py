@@ -1,6 +1,6 @@
 """What must survive from one cycle to the next, explicitly and serialisably; and what a cycle reports."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from volcano_py.model.objects import JobKey
@@ -14,15 +14,16 @@ class Memory:
     cycle: int = 0  # how many cycles there have been
     lineage: str = ""  # names the series of cycles, so that its session ids are unique
     refusals: Mapping[JobKey, str] = field(default_factory=dict)  # why jobs were not let in, as their users were told
+    let_in: tuple[JobKey, ...] = ()  # jobs that the last cycle let in; the next may not see their phase yet
 
     @property
     def session_id(self) -> str:
         """The id of the session that runs on this memory; conditions carry it as their transition id."""
         return f"{self.lineage}-{self.cycle}" if self.lineage else str(self.cycle)
 
-    def next(self, refusals: Mapping[JobKey, str] | None = None) -> "Memory":
+    def next(self, refusals: Mapping[JobKey, str] | None = None, let_in: Iterable[JobKey] = ()) -> "Memory":
         """Return the memory of the next cycle."""
-        return Memory(self.cycle + 1, self.lineage, dict(refusals or {}))
+        return Memory(self.cycle + 1, self.lineage, dict(refusals or {}), tuple(sorted(let_in)))
 
 
 @dataclass(frozen=True, slots=True)

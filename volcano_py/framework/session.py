@@ -86,6 +86,8 @@ class Session:
         self.blocked: dict[int, Reason] = {}  # job row -> why it was not tried at all
         self.queue_limits: dict[str, Reason] = {}  # queue -> why its other tasks were not tried
         self.refusals: dict[JobKey, str] = {}  # jobs that plugins did not let in -> why
+        self.let_in: set[JobKey] = set()
+        self.let_in_before = frozenset(memory.let_in)
         self.conditions: dict[int, list[GroupCondition]] = {}  # job row -> conditions to upsert
         self.phases = self.jobs.phase.copy()  # as they were when the session opened
         self.tie_order = tie_order(self.nodes.statics.names, seed)
@@ -347,6 +349,7 @@ class Session:
     def enqueue(self, job_row: int) -> None:
         """Let a pending job in."""
         self.jobs.phase[job_row] = PodGroupPhase.INQUEUE
+        self.let_in.add(self.jobs.record(job_row).key)
 
     def remember_attempt(self, tasks: Rows, status: TaskStatus, nodes: Rows) -> None:
         """Keep how far tasks had come before their statement was discarded."""

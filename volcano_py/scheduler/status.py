@@ -56,12 +56,14 @@ def write_statuses(ssn: Session) -> None:
 
 
 def report_jobs(ssn: Session) -> None:
-    """Put every job that still waits, and why, into the report."""
+    """Put every job that still waits, and why, into the report; one that was not let in may have no tasks yet."""
     waiting = ssn.jobs.counts[_STILL_WAITING].sum(axis=0).astype(int)
-    for row in np.flatnonzero(waiting).tolist():
+    for row in sorted({*np.flatnonzero(waiting).tolist(), *ssn.blocked}):
         if ssn.jobs.records[row] is None:
             continue
         job = ssn.job(row)
+        if not waiting[row] and job.ready_count >= job.min_available:
+            continue
         ssn.report.pending_tasks += int(waiting[row])
         ssn.report.jobs[job.key] = JobReport(
             tasks=job.n_tasks,
