@@ -69,12 +69,12 @@ class Gangs:
         self.namespace = namespace
         self._groups = GROUPS.format(namespace=namespace)
         self._pods = PODS.format(namespace=namespace)
-        self._selector = dict(selector)
+        self.selector = dict(selector)
 
     def create(self, name: str, minimum: int, *roles: Role) -> None:
         """Create one gang: its PodGroup first, then its pods."""
         self.create_groups({name: minimum})
-        self.create_pods(pods_of(name, roles, self._selector))
+        self.create_pods(pods_of(name, roles, self.selector))
 
     def create_groups(self, minimums: Mapping[str, int], queue: str = "default", **spec: Any) -> None:
         """Create PodGroups; ``spec`` adds fields to each."""
@@ -87,7 +87,7 @@ class Gangs:
 
     def make_pods(self, name: str, *roles: Role) -> list[dict[str, Any]]:
         """Return the pods of a gang without creating them."""
-        return pods_of(name, roles, self._selector)
+        return pods_of(name, roles, self.selector)
 
     def group(self, name: str) -> dict[str, Any]:
         """Return a PodGroup."""

@@ -1,0 +1,184 @@
+"""An HTTP proxy before a real API server that misbehaves as loaded servers and broken networks do.
+
+    with FaultyProxy(plane.server_url, plane.ssl_context_without_certificate()) as proxy:
+        proxy.faults = Faults(too_many=0.15, lost_answers=0.02, watch_s=(0.2, 2.0))
+        held = proxy.hold_binding("train-0")
+
+It listens on loopback over plain HTTP, hands credentials through, and counts what it did and every Binding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import ssl
+import threading
+from collections import Counter
+from concurrent.futures import Future
+from dataclasses import dataclass
+from types import TracebackType
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+START_S = 10.0
+UPSTREAM_S = 30.0
+HELD_S = 30.0  # the longest that a request is held
+HOP_BY_HOP = frozenset({"connection", "host", "keep-alive", "transfer-encoding", "content-length", "content-encoding"})
+BINDING = "/binding"
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What goes wrong, each as the share of requests it befalls."""
+
+    too_many: float = 0.0
+    """Answered 429 with Retry-After, and not carried out; watches and lists too."""
+    lost_answers: float = 0.0
+    """Bindings that are carried out, and whose connection then breaks."""
+    watch_s: tuple[float, float] | None = None
+    """A watch is broken off, within a chunk, after a random time between these."""
+
+
+class Held:
+    """A Binding that has come and is not handed on before it is released."""
+
+    def __init__(self, pod: str) -> None:
+        self.pod = pod
+        self.uid: Future[str] = Future()
+        """The uid it is meant for, once it has come."""
+        self._release = threading.Event()
+
+    def release(self) -> None:
+        """Hand it on."""
+        self._release.set()
+
+    async def pass_on(self, uid: str) -> None:
+        """Note that it has come, and wait until it may go on."""
+        self.uid.set_result(uid)
+        if not await asyncio.to_thread(self._release.wait, HELD_S):
+            raise TimeoutError(f"the binding of {self.pod} was held for {HELD_S:g} s and never released")
+
+
+class FaultyProxy:
+    """One proxy, on a thread and an event loop of its own; every choice comes from one seeded generator."""
+
+    def __init__(self, upstream: str, context: ssl.SSLContext, seed: int = 0) -> None:
+        self.faults = Faults()
+        self.done: Counter[str] = Counter()
+        """How often: too_many, lost_answers, cut_watches."""
+        self.bindings: dict[int, Counter[str]] = {}
+        """Answers of the API server to Bindings: how often by code and the uid each was meant for."""
+        self.url = ""
+        self._upstream = upstream
+        self._context = context
+        self._random = random.Random(seed)
+        self._held: dict[str, Held] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="faulty proxy", daemon=True)
+
+    def __enter__(self) -> FaultyProxy:
+        """Listen."""
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(START_S)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Break every connection and end."""
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(START_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(START_S)
+        self._loop.close()
+
+    def hold_binding(self, pod: str) -> Held:
+        """Hold the next Binding of a pod of this name."""
+        held = self._held[pod] = Held(pod)
+        return held
+
+    async def _start(self) -> None:
+        connector = aiohttp.TCPConnector(limit=0, ssl=self._context)
+        self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False)
+        app = web.Application(client_max_size=2**24)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    async def _stop(self) -> None:
+        for held in self._held.values():
+            held.release()
+        await self._runner.cleanup()
+        await self._session.close()
+
+    def _befalls(self, share: float) -> bool:
+        return share > 0 and self._random.random() < share
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        if self._befalls(self.faults.too_many):
+            self.done["too_many"] += 1
+            return _too_many()
+        body = await request.read()
+        binding = request.method == "POST" and request.path.endswith(BINDING)
+        uid = ""
+        if binding:
+            uid = str(json.loads(body)["metadata"]["uid"])
+            held = self._held.pop(request.path.split("/")[-2], None)
+            if held is not None:
+                await held.pass_on(uid)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=UPSTREAM_S)
+        url = URL(self._upstream + request.raw_path, encoded=True)
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP_BY_HOP}
+        async with self._session.request(request.method, url, data=body, headers=headers, timeout=timeout) as answer:
+            if request.query.get("watch") in ("true", "1"):
+                return await self._watch(request, answer)
+            content = await answer.read()
+        if binding:
+            self.bindings.setdefault(answer.status, Counter())[uid] += 1
+            if self._befalls(self.faults.lost_answers):
+                self.done["lost_answers"] += 1
+                _break(request)
+        return web.Response(status=answer.status, body=content, headers=_end_to_end(answer))
+
+    async def _watch(self, request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
+        response = web.StreamResponse(status=answer.status, headers=_end_to_end(answer))
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        lasts_s = None if self.faults.watch_s is None else self._random.uniform(*self.faults.watch_s)
+        try:
+            async with asyncio.timeout(lasts_s):
+                async for chunk in answer.content.iter_any():
+                    await response.write(chunk)
+        except TimeoutError:
+            self.done["cut_watches"] += 1
+            _break(request)
+        return response
+
+
+def _end_to_end(answer: aiohttp.ClientResponse) -> dict[str, str]:
+    kept = {name: value for name, value in answer.headers.items() if name.lower() not in HOP_BY_HOP}
+    if encoding := answer.headers.get("Content-Encoding"):
+        kept["Content-Encoding"] = encoding  # the body is handed on as it came
+    return kept
+
+
+def _break(request: web.Request) -> None:
+    if request.transport is not None:
+        request.transport.abort()
+
+
+def _too_many() -> web.Response:
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": 429,
+        "reason": "TooManyRequests",
+        "message": "too many requests, please try again later",
+    }
+    return web.json_response(status, status=429, headers={"Retry-After": "1"})
