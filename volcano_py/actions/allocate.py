@@ -125,5 +125,6 @@ def _run_length(shapes: Codes, start: int) -> int:
 
 
 def _over_limit(ssn: Session, queue: QueueInfo) -> Rejection:
+    why = ssn.queue_limits.get(queue.name)
     text = f'queue "{queue.name}" may not hold more'
-    return Rejection(len(ssn.nodes), blocked=Reason("allocate", "queue-limit", text))
+    return Rejection(len(ssn.nodes), blocked=why or Reason("allocate", "queue-limit", text))

@@ -53,6 +53,7 @@ class CycleReporter:
         self.last: LastCycle | None = None
         """The cycle that ended last."""
         self._failures: tuple[str, ...] = ()
+        self._problems: dict[str, str] = {}  # what was wrong with queues in the last cycle
 
     def failed(self) -> None:
         """Count a cycle that raised."""
@@ -70,6 +71,7 @@ class CycleReporter:
                 lacking[key.name] = lacking.get(key.name, 0) + job.min_available - job.ready
         self._waiting.update(lacking, jobs)
         self._show_queues(report)
+        self._tell_problems(report)
         self._show_jobs(report)
         self._tell_failures(report)
         did_something = report.tasks_placed or report.jobs_enqueued
@@ -94,7 +96,22 @@ class CycleReporter:
                 "deserved": queue.deserved,
                 "inqueue": queue.inqueue,
             }
+            if queue.capacity is not None:
+                amounts["capacity"] = queue.capacity
+            if queue.real_capacity is not None:
+                amounts["real_capacity"] = queue.real_capacity
             self._queues.show(name, queue.share, queue.weight, queue.overused, amounts)
+
+    def _tell_problems(self, report: CycleReport) -> None:
+        """Log what is wrong with queues when it is something else than last time."""
+        for queue in sorted(report.queue_problems.keys() | self._problems.keys()):
+            problem = report.queue_problems.get(queue)
+            if problem is None:
+                log.info("queue in order again", queue=queue)
+            elif problem != self._problems.get(queue):
+                log.warning("queue misconfigured", queue=queue, problem=problem)
+        self._problems = dict(report.queue_problems)
+        self._queues.problems(len(self._problems))
 
     def _show_jobs(self, report: CycleReport) -> None:
         self._jobs.shares(report.job_shares)

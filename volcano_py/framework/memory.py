@@ -41,13 +41,15 @@ class JobReport:
 class QueueReport:
     """What a queue has and should have; amounts by resource."""
 
-    weight: int
+    weight: int | None  # None from a plugin that does not divide by weight
     share: float
     overused: bool
     allocated: Mapping[str, float]  # promised included
     request: Mapping[str, float]
     deserved: Mapping[str, float]
     inqueue: Mapping[str, float]
+    capacity: Mapping[str, float] | None = None  # its own limit, None if the plugin does not say
+    real_capacity: Mapping[str, float] | None = None  # what others' guarantees and queues above leave of it
 
 
 @dataclass(slots=True)
@@ -66,5 +68,6 @@ class CycleReport:
     queues: dict[str, QueueReport] = field(
         default_factory=dict
     )  # queues that have jobs, if a plugin divides among them
+    queue_problems: dict[str, str] = field(default_factory=dict)  # what is wrong with queues and what it costs
     job_shares: dict[JobKey, float] = field(default_factory=dict)  # dominant shares above 0, if a plugin finds them
     failures: list[str] = field(default_factory=list)  # plugins that raised, and what it cost

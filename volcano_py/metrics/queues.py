@@ -5,7 +5,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge
 
-_QUANTITIES: Final = ("allocated", "request", "deserved", "inqueue")
+_QUANTITIES: Final = ("allocated", "request", "deserved", "inqueue", "capacity", "real_capacity")
 
 
 class QueueMetrics:
@@ -26,19 +26,24 @@ class QueueMetrics:
         self._share = gauge("share", "Allocated as a part of what is deserved.")
         self._weight = gauge("weight", "Weight among its siblings.")
         self._overused = gauge("overused", "1 while it has what it deserves, or more.")
+        self._problems = Gauge(
+            "volcano_py_queue_problems",
+            "Queues whose specification cannot be followed, each named in the log.",
+            registry=registry,
+        )
         self._plain = (*self._cpu.values(), *self._memory.values(), self._share, self._weight, self._overused)
         self._shown: dict[str, frozenset[tuple[str, str]]] = {}  # queue -> (quantity, resource) of its scalars
 
     def show(
-        self, queue: str, share: float, weight: int, overused: bool, amounts: Mapping[str, Mapping[str, float]]
+        self, queue: str, share: float, weight: int | None, overused: bool, amounts: Mapping[str, Mapping[str, float]]
     ) -> None:
-        """Show a queue; ``amounts`` has for allocated, request, deserved and inqueue an amount by resource."""
+        """Show a queue; ``amounts`` has an amount by resource for each quantity that the configuration knows."""
         self._share.labels(queue).set(share)
-        self._weight.labels(queue).set(weight)
+        if weight is not None:
+            self._weight.labels(queue).set(weight)
         self._overused.labels(queue).set(overused)
         scalars: set[tuple[str, str]] = set()
-        for what in _QUANTITIES:
-            by_resource = amounts.get(what, {})
+        for what, by_resource in amounts.items():
             self._cpu[what].labels(queue).set(by_resource.get("cpu", 0.0))
             self._memory[what].labels(queue).set(by_resource.get("memory", 0.0))
             for resource, amount in by_resource.items():
@@ -48,6 +53,10 @@ class QueueMetrics:
         for what, resource in self._shown.get(queue, frozenset()) - scalars:
             self._scalar[what].labels(queue, resource).set(0)
         self._shown[queue] = frozenset(scalars) | self._shown.get(queue, frozenset())
+
+    def problems(self, count: int) -> None:
+        """Show how many queues have something wrong with them."""
+        self._problems.set(count)
 
     def keep_only(self, queues: frozenset[str]) -> None:
         """Drop the series of every other queue."""

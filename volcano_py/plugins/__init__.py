@@ -4,6 +4,7 @@ from typing import Final
 
 from volcano_py.framework.plugin import Plugin
 from volcano_py.plugins.binpack import Binpack
+from volcano_py.plugins.capacity import Capacity
 from volcano_py.plugins.conformance import Conformance
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.gang import Gang
@@ -18,8 +19,18 @@ from volcano_py.plugins.sla import Sla
 PLUGINS: Final[dict[str, type[Plugin]]] = {
     plugin.name: plugin
     for plugin in (
-        *(Binpack, Conformance, Drf, Gang, NodeOrdering, Overcommit, Predicates, Priority, Proportion, Sla),
-        *(ResourceStrategyFit,),
+        Binpack,
+        Capacity,
+        Conformance,
+        Drf,
+        Gang,
+        NodeOrdering,
+        Overcommit,
+        Predicates,
+        Priority,
+        Proportion,
+        ResourceStrategyFit,
+        Sla,
     )
 }
 """Plugin by its name in the conf."""

@@ -16,8 +16,18 @@ from volcano_py.plugins import PLUGINS
 ACTIONS_TO_COME: Final = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
 PLUGINS_TO_COME: Final = frozenset(
     {
-        *("capacity", "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numa-aware"),
-        *("numaaware", "pdb", "rescheduling", "resourcequota", "task-topology", "tdm"),
+        "cdp",
+        "deviceshare",
+        "extender",
+        "network-topology-aware",
+        "nodegroup",
+        "numa-aware",
+        "numaaware",
+        "pdb",
+        "rescheduling",
+        "resourcequota",
+        "task-topology",
+        "tdm",
         "usage",
     }
 )

@@ -11,7 +11,14 @@ from tests.conformance.handlers import (
     resources,
     unschedule_messages,
 )
-from tests.conformance.handlers.scheduler import cycle, enqueueable, job_order, node_order, strategies
+from tests.conformance.handlers.scheduler import (
+    cycle,
+    enqueueable,
+    job_order,
+    node_order,
+    queue_share,
+    strategies,
+)
 from tests.conformance.operations import Operation
 
 CYCLE: Final[Mapping[str, Operation]] = {"cycle": cycle.OPERATION}
@@ -26,6 +33,7 @@ AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "scheduler/allocate": CYCLE,
     "scheduler/backfill": CYCLE,
     "scheduler/binpack": {"nodeOrder": node_order.OPERATION},
+    "scheduler/capacity": {**CYCLE, "queueShare": queue_share.OPERATION},
     "scheduler/enqueue": CYCLE,
     "scheduler/nodeorder": CYCLE,
     "scheduler/overcommit": {"enqueueable": enqueueable.OPERATION},

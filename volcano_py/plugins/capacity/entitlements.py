@@ -1,0 +1,128 @@
+"""What queues may have, should have and keep.
+
+Side by side, with G = the guarantees of all queues:
+
+    ceiling  = min(max(total - G, 0) + guarantee, capability)
+    deserved = max(min(spec.deserved, ceiling), guarantee)
+
+In a tree, from the root down, with G = the guarantees of all queues of one parent:
+
+    capability = spec.capability, what it does not name as the parent's
+    ceiling    = min(max(ceiling of the parent - G, 0) + guarantee, capability)
+    deserved   = max(spec.deserved, guarantee)
+
+The root sets no limit but its own capability, and has the sums of its children's guarantees and deserved parts: who
+asks for more than there is today may wait for nodes. Nothing of cpu or memory written means that there is no limit; of
+any other resource only not to name it does. (Volcano: capacity's buildQueueAttrs and checkHierarchicalQueue.)
+
+Differences: a root whose capability names only some resources limits only those (Volcano then gives nothing of the
+others). A guarantee above the queue's own capability counts up to the capability, and the queue is reported.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from volcano_py.framework.queue_limits import capability, columns, real_capability
+from volcano_py.model.objects import QueueRecord
+from volcano_py.model.resource_lists import ResourceList
+from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, PODS_ROW, Bools, Floats, ResourceRegistry
+from volcano_py.plugins.capacity.tree import ROOT, QueueTree
+
+
+@dataclass(frozen=True, eq=False)
+class Entitlements:
+    """Amounts by resource and queue, all (n_resources, n_queues)."""
+
+    capability: Floats  # infinite where there is no limit
+    ceiling: Floats  # capability as others' guarantees and the queues above leave it (Volcano: realCapability)
+    deserved: Floats
+    deserved_named: Bools  # whether a list says how much is deserved; cpu and memory only if it is any
+    guarantee: Floats
+    problems: dict[int, str]  # what is wrong with a queue's amounts, by row
+
+
+def side_by_side(records: Sequence[QueueRecord], resources: ResourceRegistry, total: Floats) -> Entitlements:
+    """Return the entitlements of queues without a hierarchy; ``total`` is (n_resources,)."""
+    lists = _Lists(records, resources)
+    ceiling = real_capability(total, lists.guarantee, lists.capability)
+    # A scalar that the ceiling does not name, because others' guarantees take all of it, cuts nothing (Volcano).
+    limiting = (total > lists.guarantee.sum(axis=1))[:, None] | lists.guarantee_named
+    deserved = np.where(limiting, np.minimum(lists.deserved, ceiling), lists.deserved)
+    return lists.entitlements(lists.capability, ceiling, np.maximum(deserved, lists.guarantee))
+
+
+def in_a_tree(
+    records: Sequence[QueueRecord], resources: ResourceRegistry, total: Floats, tree: QueueTree
+) -> Entitlements:
+    """Return the entitlements of queues in a tree; those set aside are entitled to nothing."""
+    lists = _Lists(records, resources)
+    deserved = np.maximum(lists.deserved, lists.guarantee)
+    there = total > 0
+    there[[CPU_ROW, MEMORY_ROW]] = True
+    limits = np.where(np.isinf(lists.capability) & ~there[:, None], 0.0, lists.capability)
+    ceiling = limits.copy()
+    # A Python loop over the levels of the tree below the top, a handful.
+    for rows in tree.levels[1:]:
+        parents = tree.parents[rows]
+        limits[:, rows] = np.where(np.isinf(lists.capability[:, rows]), limits[:, parents], limits[:, rows])
+        guaranteed = [np.bincount(parents, weights=row, minlength=len(records)) for row in lists.guarantee[:, rows]]
+        rest = np.maximum(ceiling[:, parents] - np.array(guaranteed)[:, parents], 0.0) + lists.guarantee[:, rows]
+        ceiling[:, rows] = np.minimum(rest, limits[:, rows])
+    root = next((row for row, record in enumerate(records) if record.name == ROOT), None)
+    if root is not None:
+        children = np.flatnonzero(tree.parents == root)
+        for amounts in (lists.guarantee, deserved):
+            amounts[:, root] = amounts[:, children].sum(axis=1)
+        lists.deserved_named[:, root] = lists.deserved_named[:, children].any(axis=1)
+    aside = np.array(sorted(tree.problems), dtype=np.intp)
+    for amounts in (limits, ceiling, deserved, lists.guarantee):
+        amounts[:, aside] = 0.0
+    return lists.entitlements(limits, ceiling, deserved)
+
+
+class _Lists:
+    """What the queues' specs say, as columns."""
+
+    def __init__(self, records: Sequence[QueueRecord], resources: ResourceRegistry) -> None:
+        self._records = records
+        self.capability = columns(records, resources, capability)
+        self.deserved = columns(records, resources, lambda record, known: record.deserved.vector(known))
+        written = columns(records, resources, lambda record, known: record.guarantee.vector(known))
+        self.guarantee = np.minimum(written, self.capability)
+        self.excess = written > self.capability + EPSILON
+        self.guarantee_named = _named([record.guarantee for record in records], resources)
+        named = _named([record.deserved for record in records], resources)
+        self.deserved_named = named | self.guarantee_named
+        self._names = resources.names
+
+    def entitlements(self, limits: Floats, ceiling: Floats, deserved: Floats) -> Entitlements:
+        named = self.deserved_named.copy()
+        plain = [CPU_ROW, MEMORY_ROW]
+        named[plain] = deserved[plain] >= EPSILON
+        return Entitlements(limits, ceiling, deserved, named, self.guarantee, self._problems())
+
+    def _problems(self) -> dict[int, str]:
+        problems = {}
+        # A Python loop over the few queues that promise more than they may have.
+        for row in np.flatnonzero(self.excess.any(axis=0)).tolist():
+            names = ", ".join(self._names[resource] for resource in np.flatnonzero(self.excess[:, row]))
+            problems[row] = f"spec.guarantee is above spec.capability in {names}: it counts up to the capability"
+        return problems
+
+
+def _named(lists: Sequence[ResourceList], resources: ResourceRegistry) -> Bools:
+    """Say for each resource and list whether it is named, shape (n_resources, n_queues)."""
+    return np.array([each.named(resources) for each in lists], dtype=bool).reshape(len(lists), len(resources)).T
+
+
+def share(taken: Sequence[float], deserved: Sequence[tuple[int, float]]) -> float:
+    """Return the largest part of what is deserved that is taken; 1 for a queue that deserves nothing.
+
+    ``deserved`` lists row and amount of each resource of which something is deserved. Pods alone are nothing (Volcano:
+    updateQueueAttrShare).
+    """
+    if not any(row != PODS_ROW for row, _ in deserved):
+        return 1.0
+    return max(taken[row] / due for row, due in deserved)
