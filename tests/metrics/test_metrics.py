@@ -23,7 +23,7 @@ VOLCANOS = [
     "volcano_job_retry_counts",
     *(
         f"volcano_queue_{what}_{unit}"
-        for what in ("allocated", "request", "deserved", "inqueue")
+        for what in ("allocated", "request", "deserved", "inqueue", "capacity", "real_capacity")
         for unit in ("milli_cpu", "memory_bytes", "scalar_resources")
     ),
     "volcano_queue_share",
