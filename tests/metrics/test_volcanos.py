@@ -12,7 +12,7 @@ class Expected(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-QUEUE_KINDS = ("allocated", "request", "deserved", "inqueue")
+QUEUE_KINDS = ("allocated", "request", "deserved", "inqueue", "capacity", "real_capacity")
 VOLCANOS = {
     "e2e_scheduling_latency_milliseconds": Expected("histogram"),
     "open_session_duration_milliseconds": Expected("histogram"),
@@ -41,11 +41,6 @@ NOT_YET = {
     "pod_preemption_victims": "preemption",
     "total_preemption_attempts": "preemption",
     "eviction_transactions_total": "preemption and reclaim",
-    **{
-        f"queue_{kind}_{unit}": "plugin capacity"
-        for kind in ("capacity", "real_capacity")
-        for unit in ("milli_cpu", "memory_bytes", "scalar_resources")
-    },
     **{f"namespace_{what}": "Volcano never sets it" for what in ("share", "weight", "weighted_share")},
     **{
         f"vgpu_device_{what}": "plugin deviceshare"
