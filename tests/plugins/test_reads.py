@@ -26,7 +26,7 @@ FIELD_OF = {
     "preferred": Field.PREFERRED_NODE_AFFINITY,
     "n_containers": Field.IMAGES,
 }
-NOT_PART_OF_A_SHAPE = {"shape_id"}
+NOT_PART_OF_A_SHAPE = {"shape_id", "mark"}
 SHAPES = (
     a_shape(cpu=1),
     a_shape(cpu=2, memory="1Gi", gpu=1, node_selector={"zone": "a"}),

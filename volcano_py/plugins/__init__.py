@@ -8,6 +8,7 @@ from volcano_py.plugins.capacity import Capacity
 from volcano_py.plugins.conformance import Conformance
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.gang import Gang
+from volcano_py.plugins.nodegroup import NodeGroup
 from volcano_py.plugins.nodeorder import NodeOrdering
 from volcano_py.plugins.overcommit import Overcommit
 from volcano_py.plugins.predicates import Predicates
@@ -24,6 +25,7 @@ PLUGINS: Final[dict[str, type[Plugin]]] = {
         Conformance,
         Drf,
         Gang,
+        NodeGroup,
         NodeOrdering,
         Overcommit,
         Predicates,

@@ -20,7 +20,6 @@ PLUGINS_TO_COME: Final = frozenset(
         "deviceshare",
         "extender",
         "network-topology-aware",
-        "nodegroup",
         "numa-aware",
         "numaaware",
         "pdb",

@@ -16,6 +16,7 @@ from tests.conformance.handlers.scheduler import (
     enqueueable,
     job_order,
     node_order,
+    predicate,
     queue_share,
     strategies,
 )
@@ -35,6 +36,7 @@ AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "scheduler/binpack": {"nodeOrder": node_order.OPERATION},
     "scheduler/capacity": {**CYCLE, "queueShare": queue_share.OPERATION},
     "scheduler/enqueue": CYCLE,
+    "scheduler/nodegroup": {"nodeOrder": node_order.OPERATION, "predicate": predicate.OPERATION},
     "scheduler/nodeorder": CYCLE,
     "scheduler/overcommit": {"enqueueable": enqueueable.OPERATION},
     "scheduler/predicates": CYCLE,

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.conformance.handlers.scheduler.predicate import listed, refusals
 from tests.conformance.handlers.scheduler.world import INPUTS, open_session
 from tests.conformance.operations import Operation, Outcome
 from tests.conformance.row_files import Case
@@ -22,7 +23,7 @@ def _run(case: Case) -> Outcome:
             task = ssn.task_of(int(ssn.tasks.shape[row]))
             total = combine.total(ssn.node_orders, len(ssn.nodes), task, ssn.nodes)
             scores[str(record.ref)] = dict(zip(ssn.nodes.names, total.tolist(), strict=True))
-    return {"nodeScores": scores, "tolerance": None}
+    return {"nodeScores": scores, "tolerance": None, "predicateCode": refusals(ssn)[0]}
 
 
 def _close(expected: Mapping[str, Mapping[str, float]], actual: Any, expect: Mapping[str, Any]) -> None:
@@ -35,4 +36,6 @@ def _is_tolerance(expected: float, _: Any, __: Mapping[str, Any]) -> None:
     assert expected >= 0
 
 
-OPERATION: Final = Operation(_run, {"nodeScores": _close, "tolerance": _is_tolerance}, INPUTS, needs_session=True)
+OPERATION: Final = Operation(
+    _run, {"nodeScores": _close, "tolerance": _is_tolerance, "predicateCode": listed}, INPUTS, needs_session=True
+)

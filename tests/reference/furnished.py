@@ -1,0 +1,45 @@
+"""Crowded clusters with what single policies care for: node groups, real load, tasks that belong together."""
+
+from dataclasses import replace
+from random import Random
+
+from tests.reference.busy import busy_world
+from tests.reference.node_groups import LABEL
+from tests.reference.world import World
+from volcano_py.model.objects import NodeGroupAffinity, NodeGroupLimits, QueueRecord
+
+GROUPS = ("a", "b", "c")
+LIMITS = {"a": {"cpu": 512.0}, "b": {"pods": 2.0, "memory": 2.0**28}}
+
+
+def with_node_groups(number: int) -> World:
+    """Return a crowded cluster whose nodes are in groups and whose queues care."""
+    world, random = busy_world(number), Random(-1 - number)
+
+    def some() -> tuple[str, ...]:
+        return tuple(random.choices(GROUPS, k=random.choice((0, 0, 1, 2, 3))))
+
+    def affinity() -> NodeGroupAffinity | None:
+        return None if random.random() < 0.3 else NodeGroupAffinity(some(), some(), some(), some())
+
+    nodes = tuple(
+        replace(node, labels={**node.labels, LABEL: random.choice(GROUPS)} if random.random() < 0.8 else node.labels)
+        for node in world.nodes
+    )
+    queues = tuple(
+        replace(
+            queue,
+            parent="root" if queue.name != "root" else "",
+            node_groups=affinity(),
+            node_group_limits=random.choice(
+                (
+                    None,
+                    None,
+                    NodeGroupLimits(LIMITS),
+                    NodeGroupLimits(problem="?"),
+                )
+            ),
+        )
+        for queue in (*world.queues, QueueRecord("root"))
+    )
+    return replace(world, nodes=nodes, queues=queues)
