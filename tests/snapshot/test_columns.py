@@ -88,6 +88,12 @@ def test_a_view_of_a_view_speaks_of_the_same_nodes(snapshot: Snapshot) -> None:
     assert view.used[0].tolist() == [1000]
 
 
+def test_each_row_of_a_block_lies_together_in_memory(snapshot: Snapshot) -> None:
+    rows = np.array([2, 0])
+    blocks = (snapshot.nodes.block, snapshot.nodes.rows_view(rows).block, snapshot.jobs.rows_view(rows[1:]).block)
+    assert all(block.flags.c_contiguous for block in blocks)
+
+
 def test_a_view_is_a_copy(snapshot: Snapshot) -> None:
     view = snapshot.nodes.rows_view(np.array([0, 1]))
     view.block += 1

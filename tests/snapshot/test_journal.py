@@ -94,7 +94,7 @@ def test_nodes_are_noted_as_touched_when_they_change_and_when_they_change_back()
 
     journal.rollback(0, block)
 
-    assert journal.touched == [2, 0, 3, 0, 3, 2]
+    assert journal.touched_since(0).tolist() == [2, 0, 3, 0, 3, 2]
 
 
 def test_undo_of_another_block_touches_no_node() -> None:
@@ -105,7 +105,7 @@ def test_undo_of_another_block_touches_no_node() -> None:
 
     journal.rollback(0, nodes)
 
-    assert journal.touched == []
+    assert journal.touched_since(0).tolist() == []
 
 
 @pytest.mark.parametrize("old", [0.0, 1.0, 2.0**52 + 1])
@@ -161,3 +161,14 @@ def test_any_nesting_of_changes_is_undone_to_where_it_began(history: list[tuple[
         journal.rollback(checkpoint, block)
         assert block.tobytes() == old_block.tobytes()
         assert column.tobytes() == old_column.tobytes()
+
+
+def test_the_list_of_touched_nodes_has_no_end_and_is_read_from_anywhere() -> None:
+    block, journal = np.zeros((3, 5000)), Journal()
+    for node in range(1500):
+        journal.add_to_nodes(block, node, np.ones(3))
+    journal.add_to_nodes(block, np.arange(5000), np.ones((3, 5000)))
+
+    assert journal.n_touched == 6500
+    assert journal.touched_since(1498).tolist() == [1498, 1499, *range(5000)]
+    assert journal.touched_since(6500).tolist() == []

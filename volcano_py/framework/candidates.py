@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
 _NOWHERE = -np.inf
+_FEW = 64
 
 
 class Candidates:
@@ -42,7 +43,7 @@ class Candidates:
         self._fill()
 
     def _fill(self) -> None:
-        self._position = len(self._ssn.journal.touched)
+        self._position = self._ssn.journal.n_touched
         found = self._evaluate(self._ssn.nodes, self._static_ok, None)
         if self._scores.fixed:
             self.ranked, self.future = found
@@ -58,9 +59,9 @@ class Candidates:
         out.
         """
         ssn, task, n = self._ssn, self.task, len(nodes)
-        if ssn.predicates:
-            refusals = combine.first_refusals(ssn.predicates, ssn.reason_offsets, n, task, nodes)
-            allowed = allowed & (refusals == 0)
+        refused = combine.refused(ssn.predicates, n, task, nodes)
+        if refused is not None:
+            allowed = allowed > refused  # allowed and not refused
         fits_idle = task.fit.fits(nodes.idle)
         scores = combine.total(ssn.node_orders, n, task, nodes)
         if self._scores.fixed:
@@ -86,20 +87,22 @@ class Candidates:
 
     def refresh(self) -> None:
         """Bring the state up to date with what has been placed and taken back since."""
-        touched = self._ssn.journal.touched
-        if self._position == len(touched):
+        journal = self._ssn.journal
+        if self._position == journal.n_touched:
             return
         self._rejection = None
         if not self._ssn.node_local(self.task.shape_id):
             self._fill()
             return
-        rows: Rows = np.array(list(set(touched[self._position :])), dtype=np.intp)
+        rows = journal.touched_since(self._position)
+        if len(rows) > _FEW:  # else it costs less to do one twice
+            rows = np.unique(rows)
         if 2 * len(rows) > len(self.ranked):
             self._fill()
             return
-        self._position = len(touched)
+        self._position = journal.n_touched
         view = self._ssn.nodes.rows_view(rows)
-        ranked, future = self._evaluate(view, self._static_ok[rows], rows)
+        ranked, future = self._evaluate(view, self._static_ok.take(rows), rows)
         if self._scores.fixed:
             self.ranked[rows] = ranked
             if self._ssn.anything_releasing:

@@ -15,13 +15,19 @@ from volcano_py.model.resources import Floats
 class Point:
     """One plugin's answer to one extension point: whom to ask, and the name under which a failure is reported."""
 
-    __slots__ = ("ask", "method", "plugin")
+    __slots__ = ("ask", "method", "plugin", "trusted")
 
-    def __init__(self, plugin: Any, method: str, ask: Callable[..., Any] | None = None) -> None:
-        """Take the plugin and the name of its method, or of a function that stands for it."""
+    def __init__(
+        self, plugin: Any, method: str, ask: Callable[..., Any] | None = None, *, trusted: bool = False
+    ) -> None:
+        """Take the plugin and the name of its method, or of a function that stands for it.
+
+        A ``trusted`` answer is finite without being looked at: it comes from a plugin of our own.
+        """
         self.plugin = plugin
         self.method = method
         self.ask = ask or getattr(plugin, method)
+        self.trusted = trusted
 
     def __call__(self, *args: Any) -> Any:
         """Ask; whatever goes wrong inside the plugin comes out as PluginFailed."""
@@ -155,15 +161,20 @@ def notify(points: Points, *args: Any) -> None:
 
 def total(points: Points, n: int, *args: Any) -> Floats:
     """Sum of scores, shape (n,)."""
-    if not points:
-        return np.zeros(n)
-    scores: Floats = points[0].array(n, *args)
-    for point in points[1:]:
-        scores = scores + point.array(n, *args)
-    if not np.isfinite(scores).all():
-        for point in points:  # one of them it was: let it be named
-            point.finite(n, *args)
-    return scores
+    scores: Floats | None = None
+    for point in points:
+        answer: Floats = point.array(n, *args) if point.trusted else point.finite(n, *args)
+        scores = answer if scores is None else scores + answer
+    return np.zeros(n) if scores is None else scores
+
+
+def refused(points: Points, n: int, *args: Any) -> NDArray[np.bool_] | None:
+    """Return whether any refuses each node, shape (n,); None if nobody is asked."""
+    found: NDArray[np.bool_] | None = None
+    for point in points:
+        answer = point.array(n, *args) != 0
+        found = answer if found is None else found | answer
+    return found
 
 
 def first_refusals(points: Points, offsets: Iterable[int], n: int, *args: Any) -> NDArray[np.int16]:

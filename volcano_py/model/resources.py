@@ -126,7 +126,7 @@ class FitTest:
 
     def fits(self, available: Floats) -> Bools:
         """Say for each node whether the request is at most available (n_resources, n_nodes)."""
-        return np.asarray((self._floor < available[self._rows]).all(axis=0))
+        return np.asarray(np.logical_and.reduce(self._floor < available[self._rows], axis=0))
 
     def first_lacking(self, available: Floats) -> NDArray[np.intp]:
         """Return for each node the first resource row of which it has too little, -1 where everything fits."""

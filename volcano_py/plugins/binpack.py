@@ -9,7 +9,7 @@ binpack: same formula, same defaults.)
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from volcano_py.framework.extension import NodeOrder
 from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
-from volcano_py.model.resources import Floats
+from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Field
 from volcano_py.snapshot.columns import NodeColumns, Rows
 
@@ -64,30 +64,51 @@ class Binpack(Plugin, NodeOrder):
     def on_session_open(self, ssn: Session) -> None:
         """Lay the configured weights out in this snapshot's resource order."""
         self._weights = ssn.resources.vector(self._args.resource_weights)  # (n_resources,)
-        # shape id -> rows that it asks for and that have a weight, and what each full one of them adds (n_asked, 1)
-        self._asked: dict[int, tuple[Rows, Floats]] = {}
+        self._everywhere: Bools = np.asarray(
+            (ssn.nodes.allocatable > 0).all(axis=1)
+        )  # (n_resources,), whether every node has it
+        self._asked: dict[int, _Asked] = {}  # by shape id
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
         """Return one score per node of the view, shape (n_nodes,)."""
-        asked, parts = self._asked.get(task.shape_id) or self._share(task)
-        if not asked.size:
+        asked = self._asked.get(task.shape_id) or self._share(task)
+        if not asked.n:
             return np.zeros(len(nodes))
-        # A resource the node does not have at all adds 0; it does not disqualify the node.
-        capacity = nodes.allocatable[asked]  # (n_asked, n_nodes)
-        capacity = np.where(capacity > 0, capacity, np.inf)
-        after = nodes.used[asked] + task.request[asked, None]
+        capacity = nodes.allocatable[asked.rows]  # (n_asked, n_nodes)
+        if not asked.everywhere:  # a resource the node does not have at all adds 0; it does not disqualify the node
+            capacity = np.where(capacity > 0, capacity, np.inf)
+        after = nodes.used[asked.rows] + asked.request
+        fits: Bools = np.asarray(after <= capacity)
+        after /= capacity
+        after *= asked.parts
         # Added one by one, since the last bit of a matrix product depends on the number of nodes in the view.
-        score, *others = after / capacity * parts
-        for other in others:
-            score = score + other
-        return np.where((after <= capacity).all(axis=0), score, 0.0)
+        score: Floats = after[0]
+        ok: Bools = fits[0]
+        for row in range(1, asked.n):
+            score += after[row]
+            ok &= fits[row]
+        return np.asarray(score * ok)
 
-    def _share(self, task: TaskInfo) -> tuple[Rows, Floats]:
-        asked = np.flatnonzero((task.request > 0) & (self._weights > 0))
-        weights = self._weights[asked]
+    def _share(self, task: TaskInfo) -> "_Asked":
+        rows = np.flatnonzero((task.request > 0) & (self._weights > 0))
+        weights = self._weights[rows]
         parts = weights * (MAX_NODE_SCORE * self._args.weight / max(weights.sum(), 1.0))
-        self._asked[task.shape_id] = asked, parts[:, None]
-        return self._asked[task.shape_id]
+        n = len(rows)
+        first = n > 0 and rows[-1] == n - 1  # the first rows of all; a slice copies nothing
+        everywhere = bool(self._everywhere[rows].all())
+        found = _Asked(n, slice(0, n) if first else rows, task.request[rows, None], parts[:, None], everywhere)
+        self._asked[task.shape_id] = found
+        return found
+
+
+class _Asked(NamedTuple):
+    """What a shape asks for that has a weight."""
+
+    n: int
+    rows: Rows | slice
+    request: Floats  # (n, 1)
+    parts: Floats  # (n, 1), what each resource adds when it is full
+    everywhere: bool  # whether every node has all of it
 
 
 def _positive(weight: int) -> int:

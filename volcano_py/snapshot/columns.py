@@ -156,7 +156,7 @@ class NodeColumns:
     def rows_view(self, rows: Rows) -> "NodeColumns":
         """Return these nodes, copied, in the order given; rows may repeat."""
         base = rows if self.rows is None else self.rows[rows]
-        return NodeColumns(self.statics, self.block[:, rows], self._n, self.ports, base)
+        return NodeColumns(self.statics, self.block.take(rows, axis=1), self._n, self.ports, base)
 
     def after(self, rows: Rows, copies: Ints, delta: Floats) -> "NodeColumns":
         """Return these nodes as they would be with ``copies[i]`` more tasks, ``delta`` each, on node ``rows[i]``.
@@ -303,7 +303,7 @@ class JobColumns:
         """Return these jobs, copied, in the order given; all attributes are those of the whole."""
         return JobColumns(
             records=[self.records[row] for row in rows],
-            block=self.block[:, rows],
+            block=self.block.take(rows, axis=1),
             n_resources=self._n,
             min_available=self.min_available[rows],
             priority=self.priority[rows],

@@ -23,15 +23,16 @@ A plain tuple, not a named one: there are five of them for every task that is pl
 class Journal:
     """Applies changes to columns and remembers how to take them back.
 
-    A checkpoint is a position in the log; checkpoints nest as far as one likes. ``touched`` lists the nodes of every
-    change and of every undo, in order, for caches that refresh only what moved.
+    A checkpoint is a position in the log; checkpoints nest as far as one likes. The nodes of every change and of every
+    undo are listed, in order, for caches that refresh only what moved.
     """
 
-    __slots__ = ("_log", "touched")
+    __slots__ = ("_log", "_touched", "n_touched")
 
     def __init__(self) -> None:
         self._log: list[_Entry] = []
-        self.touched: list[int] = []
+        self._touched: Rows = np.zeros(1024, dtype=np.intp)
+        self.n_touched = 0  # how long the list of touched nodes is
 
     def checkpoint(self) -> int:
         """Return the present position."""
@@ -55,10 +56,15 @@ class Journal:
         self._touch(columns)
 
     def _touch(self, columns: Rows | int) -> None:
-        if isinstance(columns, int):
-            self.touched.append(columns)
-        else:
-            self.touched.extend(columns.tolist())
+        end = self.n_touched + (1 if isinstance(columns, int) else len(columns))
+        if end > len(self._touched):
+            self._touched = np.resize(self._touched, 2 * end)
+        self._touched[self.n_touched : end] = columns
+        self.n_touched = end
+
+    def touched_since(self, position: int) -> Rows:
+        """Return the nodes that were touched after the first ``position`` ones, in order; nodes may repeat."""
+        return self._touched[position : self.n_touched]
 
     def replace(self, column: NDArray[Any], rows: Rows | int, values: Any) -> None:
         """Set some elements of a column, remembering what stood there."""

@@ -167,7 +167,8 @@ class NodeStore:
         elif self._other_images:
             statics = self._statics = self._with_other_images(statics)
         self._other_images.clear()
-        return NodeColumns(statics, self.block[:, self._order], self._n_resources, ports=self._taken_ports())
+        block = self.block.take(self._order, axis=1)  # an index would lay it out node by node, and all rows with gaps
+        return NodeColumns(statics, block, self._n_resources, ports=self._taken_ports())
 
     def _with_other_images(self, statics: NodeStatics) -> NodeStatics:
         records, versions = list(statics.records), statics.versions.copy()

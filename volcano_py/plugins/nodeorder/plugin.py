@@ -121,7 +121,10 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, StaticPredicate):
             scores.append(_weighted(balance, args.balanced_allocation))
         if not scores:
             return np.zeros(len(nodes))
-        return scores[0] if len(scores) == 1 else sum(scores[1:], scores[0])
+        total = scores[0]
+        for score in scores[1:]:
+            total += score
+        return total
 
     def _rows_to_balance(self, task: TaskInfo) -> slice | Rows | None:
         """Return cpu and memory, and GPUs if the task asks for any; None if it asks for none of all these."""

@@ -102,7 +102,7 @@ class Predicates(Plugin, StaticPredicate, Predicate):
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
         """Refuse nodes that have all the pods they may have, or not the ports that are wanted, shape (n_nodes,)."""
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
-        verdicts = np.asarray(full * np.int16(TOO_MANY_PODS), dtype=np.int16)
+        verdicts: Verdicts = full.astype(np.int16)  # TOO_MANY_PODS is 1
         if self._wants_ports(task):
             verdicts[self._ports_taken(task, nodes) & ~full] = PORTS_TAKEN
         return verdicts
