@@ -8,6 +8,7 @@ import msgspec
 from volcano_py.api import keys
 from volcano_py.api import types as wire
 from volcano_py.api.duration import DurationError, parse_go_duration
+from volcano_py.api.quantity import milli
 from volcano_py.api.types import PodGroup, PriorityClass, Queue
 from volcano_py.cache.fields import int32, seconds
 from volcano_py.cache.requests import amounts, read_resource_list
@@ -61,7 +62,7 @@ class PriorityTable:
 def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -> JobRecord:
     """Return what a PodGroup is; raise ValueError naming the field that cannot be read."""
     meta, spec, status = group.metadata, group.spec, group.status
-    room = spec.min_resources
+    room = None if spec.min_resources is None else read_resource_list(spec.min_resources, "spec.minResources")
     return JobRecord(
         key=JobKey(meta.namespace, meta.name),
         uid=meta.uid,
@@ -70,7 +71,8 @@ def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -
         task_min_available={
             role: int32(minimum, f"spec.minTaskMember[{role}]") for role, minimum in spec.min_task_member.items()
         },
-        min_resources=None if room is None else amounts(read_resource_list(room, "spec.minResources")),
+        min_resources=None if room is None else amounts(room),
+        min_quota={name: float(milli(value)) for name, value in (room or {}).items() if amount_of(name, value) is None},
         priority=priorities.value(spec.priority_class_name),
         creation=seconds(meta.creation_timestamp),
         waiting_time=_waiting_time(meta.annotations),
@@ -116,6 +118,7 @@ def same_gang(before: JobRecord | None, after: JobRecord | None) -> bool:
         and before.min_available == after.min_available
         and before.task_min_available == after.task_min_available
         and before.min_resources == after.min_resources
+        and before.min_quota == after.min_quota
     )
 
 

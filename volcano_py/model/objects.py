@@ -87,6 +87,7 @@ class JobRecord:
     min_available: int = 0
     task_min_available: Mapping[str, int] = field(default_factory=dict)  # role -> minimum of that role
     min_resources: Mapping[str, float] | None = None  # resource -> amount
+    min_quota: Mapping[str, float] = field(default_factory=dict)  # the rest of minResources: names only quotas count
     priority: int = 0  # value of the PriorityClass, else the global default, else 0
     creation: float = 0.0  # seconds since the epoch
     waiting_time: float | None = None  # seconds after which it need not ask to be let in (sla-waiting-time)

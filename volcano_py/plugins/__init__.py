@@ -15,6 +15,7 @@ from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.priority import Priority
 from volcano_py.plugins.proportion import Proportion
 from volcano_py.plugins.resource_strategy_fit import ResourceStrategyFit
+from volcano_py.plugins.resourcequota import ResourceQuotas
 from volcano_py.plugins.sla import Sla
 
 PLUGINS: Final[dict[str, type[Plugin]]] = {
@@ -31,6 +32,7 @@ PLUGINS: Final[dict[str, type[Plugin]]] = {
         Predicates,
         Priority,
         Proportion,
+        ResourceQuotas,
         ResourceStrategyFit,
         Sla,
     )

@@ -43,6 +43,7 @@ AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "scheduler/priority": CYCLE,
     "scheduler/proportion": CYCLE,
     "scheduler/resource-strategy-fit": {**CYCLE, "nodeOrder": node_order.OPERATION, **strategies.OPERATIONS},
+    "scheduler/resourcequota": {"enqueueable": enqueueable.OPERATION},
     "scheduler/sla": {"jobOrder": job_order.OPERATION},
 }
 

@@ -8,7 +8,7 @@ import msgspec
 
 from tests.conformance.operations import NotSupportedError
 from tests.conformance.row_files import NOW, Case
-from volcano_py.api.types import Node, Pod, PodGroup, PriorityClass, Queue
+from volcano_py.api.types import Node, Pod, PodGroup, PriorityClass, Queue, ResourceQuota
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.conf.schema import FLAGS, ActionConf, PluginConf, SchedulerConf, Where
 from volcano_py.framework.clock import CycleClock
@@ -24,6 +24,7 @@ from volcano_py.testing import added
 OBJECTS: Final[Mapping[str, type[Any]]] = {
     "priorityClasses": PriorityClass,
     "queues": Queue,
+    "resourceQuotas": ResourceQuota,
     "podGroups": PodGroup,
     "nodes": Node,
     "pods": Pod,
