@@ -6,6 +6,7 @@ import pytest
 
 from volcano_py.framework import combine
 from volcano_py.framework.combine import Point
+from volcano_py.framework.evictables import Evictables
 from volcano_py.framework.extension import Vote
 from volcano_py.framework.plugin import PluginFailed
 from volcano_py.model.rejections import Reason
@@ -195,3 +196,57 @@ def test_what_a_plugin_raised_is_kept_as_the_cause() -> None:
         combine.any_yes([point(cause)])
 
     assert caught.value.__cause__ is cause
+
+
+def candidates(*groups: int) -> Evictables:
+    return Evictables(None, np.arange(len(groups)), np.array(groups, dtype=np.intp))  # type: ignore[arg-type]
+
+
+def mask(text: str) -> Any:
+    """Return what a plugin answers: x for yes, anything else for no; None for no opinion."""
+    return None if text == "none" else np.array([letter == "x" for letter in text])
+
+
+@pytest.mark.parametrize(
+    ("tiers", "groups", "expected"),
+    [
+        pytest.param([], (0, 0), "..", id="nobody-asked"),
+        pytest.param([["none"]], (0, 0), "..", id="nobody-has-an-opinion"),
+        pytest.param([["xx."], ["..x"]], (0, 0, 0), "xx.", id="the-first-tier-decides"),
+        pytest.param([["xx.", "none", ".xx"]], (0, 0, 0), ".x.", id="answers-are-intersected"),
+        pytest.param([["..."], ["x.."]], (0, 0, 0), "x..", id="an-empty-tier-leaves-it-to-the-next"),
+        pytest.param([["x..", ".x.", "..x"], [".xx"]], (0, 0, 0), ".xx", id="nobody-starts-afresh-in-a-tier"),
+        pytest.param([["x...", "xx.."], ["xxxx"]], (0, 0, 1, 1), "x.xx", id="every-group-by-itself"),
+        pytest.param([["none"], ["x."]], (0, 0), "x.", id="a-tier-without-opinions-does-not-decide"),
+    ],
+)
+def test_who_may_go(tiers: list[list[str]], groups: tuple[int, ...], expected: str) -> None:
+    points = [[point(lambda *_, text=text: mask(text)) for text in tier] for tier in tiers]
+
+    assert np.array_equal(combine.intersected(points, None, candidates(*groups)), mask(expected))
+
+
+@pytest.mark.parametrize("answer", [np.array([True]), np.array([1, 0]), [True, False], 3], ids=repr)
+def test_an_answer_that_is_no_mask_is_a_failure_of_the_plugin(answer: Any) -> None:
+    with pytest.raises(PluginFailed, match=r"expected a mask of shape \(2,\)"):
+        combine.intersected([[point(answer)]], None, candidates(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("tiers", "expected"),
+    [([], ".."), ([[".."], ["x."], [".x"]], "x."), ([["x.", ".x"], [".."]], "xx")],
+    ids=["nobody", "first-tier-that-names-anybody", "united"],
+)
+def test_who_must_go(tiers: list[list[str]], expected: str) -> None:
+    points = [[point(mask(text)) for text in tier] for tier in tiers]
+
+    assert np.array_equal(combine.united(points, candidates(0, 0)), mask(expected))
+
+
+@pytest.mark.parametrize(
+    ("tiers", "expected"),
+    [([], False), ([[]], False), ([[], [True]], True), ([[True, False]], False), ([[False], [True]], False)],
+    ids=str,
+)
+def test_the_first_tier_that_is_asked_says_who_starves(tiers: list[list[bool]], expected: bool) -> None:
+    assert combine.starving([[point(answer) for answer in tier] for tier in tiers]) is expected

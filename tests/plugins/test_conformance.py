@@ -1,23 +1,27 @@
+import numpy as np
 import pytest
 
 from tests.framework.sessions import a_session
-from tests.reference.world import World
-from volcano_py.plugins.conformance import Conformance, protected
+from tests.reference.world import World, a_job, a_node, a_shape, a_task
+from volcano_py.framework.extension import Claim, Purpose
+from volcano_py.model.objects import TaskTrait
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.plugins.conformance import Conformance
 
 
-@pytest.mark.parametrize(
-    ("namespace", "priority_class", "expected"),
-    [
-        ("kube-system", "", True),
-        ("default", "system-cluster-critical", True),
-        ("default", "system-node-critical", True),
-        ("default", "system-important", False),
-        ("kube-system-2", "", False),
-    ],
-)
-def test_pods_that_the_cluster_depends_on_are_protected(namespace: str, priority_class: str, expected: bool) -> None:
-    assert protected(namespace, priority_class) is expected
+@pytest.mark.parametrize("purpose", list(Purpose))
+def test_critical_tasks_stay_whatever_is_asked(purpose: Purpose) -> None:
+    shape = a_shape(cpu=1)
+    tasks = tuple(
+        a_task(name, shape, job="j", status=TaskStatus.RUNNING, node="n1", traits=traits)
+        for name, traits in (("plain", TaskTrait.PREEMPTABLE), ("critical", TaskTrait.PREEMPTABLE | TaskTrait.CRITICAL))
+    )
+    ssn = a_session(World((a_node(),), jobs=(a_job("j"),), tasks=tasks), Conformance())
+    job = ssn.job(int(ssn.jobs.present()[0]))
+    claim = Claim(purpose, job, ssn.queues["default"], ssn.task_of(0))
+    candidates = ssn.victims.all
 
+    allowed = ssn.victims.allowed(claim, candidates)
 
-def test_the_plugin_runs_in_a_session() -> None:
-    assert [plugin.name for plugin in a_session(World(), Conformance()).plugins()] == ["conformance"]
+    assert [ssn.tasks.record(row).name for row in candidates.rows[allowed]] == ["plain"]
+    assert np.array_equal(ssn.victims.allowed_for_gang(claim, candidates), allowed)

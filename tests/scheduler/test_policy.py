@@ -7,16 +7,20 @@ from tests.scheduler.running import DEFAULT, a_policy
 from volcano_py.actions import ACTIONS
 from volcano_py.conf.arguments import Warn, get_int
 from volcano_py.conf.loader import built_in_conf
-from volcano_py.conf.schema import ConfError
+from volcano_py.conf.schema import FLAGS, ConfError
 from volcano_py.framework.extension import (
     JobOrder,
     JobPipelined,
     JobReady,
+    JobStarving,
     JobValid,
     NodeOrder,
     NormalizedOrder,
     Predicate,
+    Preemptable,
+    Reclaimable,
     StaticPredicate,
+    UnifiedEvictable,
 )
 from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.plugin import Plugin
@@ -73,7 +77,10 @@ def test_every_session_has_plugins_of_its_own() -> None:
 def test_a_plugin_answers_on_the_points_it_inherits() -> None:
     (((_, points),),) = a_policy(conf("name: gang")).instantiate()
 
-    assert points == {JobOrder, JobValid, JobReady, JobPipelined}
+    assert points == {
+        *(JobOrder, JobValid, JobReady, JobPipelined, JobStarving),
+        *(Preemptable, Reclaimable, UnifiedEvictable),
+    }
 
 
 @pytest.mark.parametrize(
@@ -95,12 +102,9 @@ def test_a_switch_silences_a_plugin_on_its_point(plugin: str, switch: str, silen
 
 
 def test_validity_has_no_switch() -> None:
-    switches = ("enableJobReady", "enableJobOrder", "enableJobPipelined", "enablePredicate", "enableJobEnqueued")
-    (((_, left),),) = a_policy(
-        conf(f"{{name: gang, {', '.join(f'{name}: false' for name in switches)}}}")
-    ).instantiate()
+    (((_, left),),) = a_policy(conf(f"{{name: gang, {', '.join(f'{name}: false' for name in FLAGS)}}}")).instantiate()
 
-    assert left == {JobValid}
+    assert left == {JobValid, UnifiedEvictable}
 
 
 def test_a_name_nobody_knows_is_an_error_with_its_place() -> None:

@@ -13,6 +13,9 @@ TASK_PRIORITY: Final = "volcano.sh/task-priority"  # annotation: integer that re
 PREEMPTABLE: Final = "volcano.sh/preemptable"  # annotation, else label: "true" or "false"
 STRATEGY_TYPE: Final = "volcano.sh/resource-strategy-scoring-type"  # annotation: LeastAllocated or MostAllocated
 STRATEGY_WEIGHT: Final = "volcano.sh/resource-strategy-weight"  # annotation: JSON of resource to weight
+SYSTEM_NAMESPACE: Final = "kube-system"
+CRITICAL_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
+PREEMPT_NEVER: Final = "Never"  # spec.preemptionPolicy
 QUEUE_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"  # scheduling gate lifted once its queue has room
 
 # PodGroups

@@ -28,3 +28,8 @@ def integer_or_none(text: str) -> int | None:
         return None
     value = int(text)
     return value if value in _INT32 else None
+
+
+def boolean(text: str) -> bool:
+    """Return the boolean that an annotation or label holds, as Go writes one; any other text is False."""
+    return text in ("1", "t", "T", "TRUE", "true", "True")

@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.evictables import Evictables
 from volcano_py.framework.extension import Vote
 from volcano_py.framework.plugin import PluginFailed
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import Floats
+from volcano_py.model.resources import Bools, Floats
+from volcano_py.snapshot.columns import Rows
 
 
 class Point:
@@ -88,11 +90,11 @@ def sort_keys(points: Points, n: int, view: Any, ignore: Ignore = _raise) -> lis
     return keys
 
 
-def first_difference(points: Points, left: Any, right: Any, ignore: Ignore = _raise) -> float:
+def first_difference(points: Points, *args: Any, ignore: Ignore = _raise) -> float:
     """First non-zero comparison decides; 0 if nobody has an opinion, and a plugin that fails has none."""
     for point in points:
         try:
-            answer = float(point(left, right))
+            answer = float(point(*args))
         except PluginFailed as failure:
             ignore(failure)
             continue
@@ -151,6 +153,77 @@ def rejection(tiers: Tiers, *args: Any) -> Vote | Reason | None:
         if permitted:
             return None
     return None
+
+
+def starving(tiers: Tiers, *args: Any) -> bool:
+    """The first tier in which anybody answers decides, and all in it must say yes; nobody answers: no."""
+    for tier in tiers:
+        if tier:
+            return all(point(*args) for point in tier)
+    return False
+
+
+def intersected(tiers: Tiers, claim: Any, candidates: Evictables) -> Bools:
+    """Intersect answers within a tier; for each group the first tier that leaves anybody decides. Shape (n,).
+
+    Within a tier an empty answer or an empty intersection ends it for the group. (In Volcano an intersection that
+    comes out empty lets the next plugin of the tier start afresh with its own candidates, whom the others refused.)
+    """
+    n = len(candidates)
+    result = np.zeros(n, dtype=bool)
+    open_ = np.ones(n, dtype=bool)  # candidates whose group is not decided
+    for tier in tiers:
+        agreed: Bools | None = None
+        for point in tier:
+            answer = point(claim, candidates)
+            if answer is not None:
+                _check_mask(point, answer, n)
+                agreed = answer if agreed is None else agreed & answer
+        if agreed is None:
+            continue
+        result |= agreed & open_
+        if tier is tiers[-1]:
+            break
+        open_ &= ~_in_groups_of(agreed, candidates.groups)
+        if not open_.any():
+            break
+    return result
+
+
+def united(tiers: Tiers, candidates: Evictables) -> Bools:
+    """Unite answers within a tier; the first tier that names anybody decides. Shape (n,)."""
+    for tier in tiers:
+        named = np.zeros(len(candidates), dtype=bool)
+        for point in tier:
+            answer = point(candidates)
+            _check_mask(point, answer, len(candidates))
+            named |= answer
+        if named.any():
+            return named
+    return np.zeros(len(candidates), dtype=bool)
+
+
+def spared(points: Points, claim: Any, candidates: Evictables) -> Bools:
+    """Any says so: return who must stay, shape (n,)."""
+    found = np.zeros(len(candidates), dtype=bool)
+    for point in points:
+        answer = point(claim, candidates)
+        _check_mask(point, answer, len(candidates))
+        found |= answer
+    return found
+
+
+def _in_groups_of(chosen: Bools, groups: Rows) -> Bools:
+    """Return everybody whose group has a chosen one, shape (n,)."""
+    decided = np.zeros(int(groups[-1]) + 1 if len(groups) else 0, dtype=bool)
+    decided[groups[chosen]] = True
+    return decided[groups]
+
+
+def _check_mask(point: Point, answer: Any, n: int) -> None:
+    if not isinstance(answer, np.ndarray) or answer.dtype != bool or answer.shape != (n,):
+        found = f"{answer.dtype} {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
+        raise PluginFailed(point.plugin.name, point.method, f"expected a mask of shape ({n},), got {found}")
 
 
 def notify(points: Points, *args: Any) -> None:

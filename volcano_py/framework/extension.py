@@ -6,12 +6,14 @@ A switch that is absent in a loaded conf is on.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from enum import IntEnum
+from dataclasses import dataclass
+from enum import Enum, IntEnum
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.evictables import Evictables
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.normalized import NormalizedScore
 from volcano_py.model.rejections import Reason
@@ -213,6 +215,125 @@ class PlacementWatch(ExtensionPoint):
         """Count tasks of one job and kind out, because they are to be evicted."""
 
 
+class JobStarving(ExtensionPoint):
+    """Does a job need more than it has, so that others may be evicted for it?
+
+    Rule: the first tier in which any plugin answers decides, and all in it must say yes; nobody answers: no.
+    """
+
+    switch = "enableJobStarving"
+
+    @abstractmethod
+    def job_starving(self, job: JobInfo) -> bool:
+        """Say whether the job starves."""
+
+
+class Purpose(Enum):
+    """What room is taken for."""
+
+    PREEMPT = "preempt"  # from jobs of the same queue, or from the claimant's own job
+    RECLAIM = "reclaim"  # from other queues
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who wants the room that others are to leave."""
+
+    purpose: Purpose
+    job: JobInfo
+    queue: QueueInfo
+    task: TaskInfo | None = None  # None: the job as a whole (gang actions)
+    priority: int = 0  # of the task; where there is none it has no meaning
+
+
+class Preemptable(ExtensionPoint):
+    """Which tasks of its queue may go for a claimant?
+
+    Rule of all three questions of this kind, for every group of candidates by itself: within a tier the answers are
+    intersected; a plugin that abstains does not count; once nobody is left the tier says nothing. The first tier that
+    leaves anybody decides. A `VictimFilter` has the last word.
+    """
+
+    switch = "enablePreemptable"
+
+    @abstractmethod
+    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools | None:
+        """Return for each candidate whether it may go, shape (n,); None for no opinion.
+
+        Whatever is counted from candidate to candidate is counted within a group, in the order given; `Evictables`
+        has the sums.
+        """
+
+
+class Reclaimable(ExtensionPoint):
+    """Which tasks of other queues may go for a claimant? Rule: see `Preemptable`."""
+
+    switch = "enableReclaimable"
+
+    @abstractmethod
+    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools | None:
+        """Return for each candidate whether it may go, shape (n,); None for no opinion."""
+
+
+class UnifiedEvictable(ExtensionPoint):
+    """Which tasks may go for a whole gang? Asked once for one group; it has no switch. Rule: see `Preemptable`."""
+
+    switch = ""
+
+    @abstractmethod
+    def unified_evictable(self, claim: Claim, candidates: Evictables) -> Bools | None:
+        """Return for each candidate whether it may go, shape (n,); None for no opinion."""
+
+
+class VictimTasks(ExtensionPoint):
+    """Which running tasks must go now, whoever gets their room?
+
+    Rule: united within a tier, the first tier that names anybody decides. A `VictimFilter` has the last word.
+    """
+
+    switch = "enabledVictim"
+
+    @abstractmethod
+    def victim_tasks(self, candidates: Evictables) -> Bools:
+        """Return for each candidate, one group, whether it must go, shape (n,)."""
+
+
+class VictimFilter(ExtensionPoint):
+    """Which tasks must stay, whatever other plugins say and in whatever tier? Rule: any says so. It has no switch.
+
+    A plugin's filter counts for those of the questions above that the plugin answers and that are switched on for it.
+    """
+
+    switch = ""
+
+    @abstractmethod
+    def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
+        """Return for each candidate whether it must stay, shape (n,); without a claim nobody gets the room.
+
+        What one pod after the other may cost (a budget) is counted within a group, in the order given.
+        """
+
+
+class Preemptive(ExtensionPoint):
+    """May a queue take room from others for these tasks? Rule: all must say yes."""
+
+    switch = "enablePreemptive"
+
+    @abstractmethod
+    def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
+        """Say whether the queue may hold these tasks beside what it holds now; each with how many of its like."""
+
+
+class VictimQueueOrder(ExtensionPoint):
+    """From which of two queues is taken first? Rule: first non-zero comparison, then the reverse of `QueueOrder`."""
+
+    switch = ""
+
+    @abstractmethod
+    def victim_queue_order(self, left: QueueInfo, right: QueueInfo, claimant: QueueInfo) -> float:
+        """Return a negative number if left loses first, a positive one if right does, zero for no opinion."""
+
+
 POINTS: tuple[type[ExtensionPoint], ...] = (
     JobOrder,
     TaskOrder,
@@ -229,5 +350,13 @@ POINTS: tuple[type[ExtensionPoint], ...] = (
     NodeOrder,
     NormalizedOrder,
     PlacementWatch,
+    JobStarving,
+    Preemptable,
+    Reclaimable,
+    UnifiedEvictable,
+    VictimTasks,
+    VictimFilter,
+    Preemptive,
+    VictimQueueOrder,
 )
 """Every extension point."""

@@ -18,12 +18,17 @@ JobSortKey = tuple[float | str, ...]
 _Entry = tuple[list[float], int]  # keys of the plugins, row of the task
 
 
-class PendingTasks:
-    """The pending tasks of every job, in task order."""
+def pending_tasks(ssn: "Session") -> "OrderedTasks":
+    """Return the tasks of jobs that wait now."""
+    return OrderedTasks(ssn, np.flatnonzero((ssn.tasks.status == TaskStatus.PENDING) & (ssn.tasks.job >= 0)))
 
-    def __init__(self, ssn: "Session") -> None:
+
+class OrderedTasks:
+    """Some tasks of every job, in task order."""
+
+    def __init__(self, ssn: "Session", rows: Rows) -> None:
+        """Take the rows of tasks that belong to a job, in any order."""
         tasks = ssn.tasks
-        rows = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
         view = _view(tasks, rows)
         keys = combine.sort_keys(ssn.task_orders, len(rows), view, ssn.ignore)
         # A job whose names all end in numbers is ordered by them; otherwise creation time decides (see _fix).
@@ -63,8 +68,13 @@ class PendingTasks:
             entries.sort(key=cmp_to_key(partial(_compare, ssn.tasks)))
             self._rows[start:end] = [task for _, task in entries]
 
+    @property
+    def rows(self) -> Rows:
+        """All of them, job after job."""
+        return self._rows
+
     def of(self, job_row: int) -> Rows:
-        """Return the rows of a job's pending tasks, first to last."""
+        """Return the rows of a job's tasks, first to last."""
         rows: Rows = self._rows[self._bounds[job_row] : self._bounds[job_row + 1]]
         return rows
 
@@ -79,7 +89,7 @@ class PendingTasks:
         }
 
     def counts(self) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
-        """Return the number of pending tasks by job row."""
+        """Return the number of tasks by job row."""
         return np.diff(self._bounds)
 
 
@@ -104,32 +114,42 @@ def _view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
         priority=tasks.priority[rows],
         creation=tasks.creation[rows],
         suffix=tasks.suffix[rows],
+        traits=tasks.traits[rows],
     )
 
 
 def job_sort_keys(ssn: "Session", rows: Rows) -> list[JobSortKey]:
     """Return one tuple per job of ``rows``; sorted, they are the order of jobs. No two jobs have the same tuple."""
-    view = ssn.jobs.rows_view(rows)
-    keys = combine.sort_keys(ssn.job_orders, len(rows), view, ssn.ignore)
-    columns = [key.tolist() for key in keys]
+    columns = [key.tolist() for key in plugin_job_keys(ssn, rows)]
     names = [(record.key.namespace, record.key.name) for record in (ssn.jobs.record(row) for row in rows.tolist())]
     return [
         (*plugin_keys, creation, *name)
-        for *plugin_keys, creation, name in zip(*columns, view.creation.tolist(), names, strict=True)
+        for *plugin_keys, creation, name in zip(*columns, ssn.jobs.creation[rows].tolist(), names, strict=True)
     ]
+
+
+def plugin_job_keys(ssn: "Session", rows: Rows) -> list[Floats]:
+    """Return what plugins order jobs by, most important first, each of shape (n_jobs,); the lowest goes first."""
+    return combine.sort_keys(ssn.job_orders, len(rows), ssn.jobs.rows_view(rows), ssn.ignore)
+
+
+def plugin_task_keys(ssn: "Session", rows: Rows) -> list[Floats]:
+    """Return what plugins order tasks by, most important first, each of shape (n_tasks,); the lowest goes first."""
+    return combine.sort_keys(ssn.task_orders, len(rows), _view(ssn.tasks, rows), ssn.ignore)
 
 
 def first_queue(ssn: "Session", queues: list[QueueInfo]) -> QueueInfo:
     """Return the queue that goes first now; shares move with every placement, so it is asked each time."""
     best = queues[0]
     for queue in queues[1:]:
-        if _queue_before(ssn, queue, best):
+        if queue_before(ssn, queue, best):
             best = queue
     return best
 
 
-def _queue_before(ssn: "Session", left: QueueInfo, right: QueueInfo) -> bool:
-    opinion = combine.first_difference(ssn.queue_orders, left, right, ssn.ignore)
+def queue_before(ssn: "Session", left: QueueInfo, right: QueueInfo) -> bool:
+    """Say whether a queue goes before another one now."""
+    opinion = combine.first_difference(ssn.queue_orders, left, right, ignore=ssn.ignore)
     if opinion:
         return opinion < 0
     return (left.record.creation, left.name) < (right.record.creation, right.name)

@@ -31,6 +31,10 @@ class Placement:
         self._ssn = ssn
         self._states: dict[int, Candidates] = {}
 
+    def forget(self) -> None:
+        """Fill the state of every shape anew when it is asked for again."""
+        self._states.clear()
+
     def candidates(self, shape_id: int) -> Candidates:
         """Return the up-to-date state of a shape."""
         state = self._states.get(shape_id)

@@ -17,7 +17,7 @@ from volcano_py.framework.extension import Verdicts
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.kinds import split
 from volcano_py.framework.memory import CycleReport, Memory
-from volcano_py.framework.ordering import PendingTasks
+from volcano_py.framework.ordering import OrderedTasks, pending_tasks
 from volcano_py.framework.placement import Placement
 from volcano_py.framework.plugin import DependsOn, Plugin, PluginFailed
 from volcano_py.framework.queues import JobAccounts, QueueColumns
@@ -27,6 +27,7 @@ from volcano_py.framework.roles import Roles
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.statics import StaticVerdicts
 from volcano_py.framework.tie_order import tie_order
+from volcano_py.framework.victims import Victims
 from volcano_py.model.decisions import Emit
 from volcano_py.model.objects import GroupCondition, JobKey
 from volcano_py.model.rejections import Reason, Rejection
@@ -101,6 +102,7 @@ class Session:
         self._statics = statics
         self._deltas: dict[tuple[int, TaskStatus], tuple[Floats, Floats]] = {}
         self._job_changes: dict[tuple[int, TaskStatus, TaskStatus], Floats] = {}
+        self._eviction_deltas: dict[int, Floats] = {}
         self._task_infos: dict[int, TaskInfo] = {}
         self._node_local: dict[int, bool] = {}
         self._roles: dict[int, Roles] = {}
@@ -155,23 +157,23 @@ class Session:
         self.report.plugin_seconds[key] = self.report.plugin_seconds.get(key, 0.0) + self.stopwatch() - started
 
     def _collect_points(self) -> None:
-        self.job_orders = self._points(extension.JobOrder, "job_order")
-        self.task_orders = self._points(extension.TaskOrder, "task_order")
-        self.queue_orders = self._points(extension.QueueOrder, "queue_order")
-        self._job_valid = self._points(extension.JobValid, "job_valid")
-        self._job_ready = self._points(extension.JobReady, "missing")
-        self._overused = self._points(extension.Overused, "overused")
-        self._allocatable = self._points(extension.Allocatable, "allocatable")
-        self._job_enqueueable = self._tiered(extension.JobEnqueueable, "job_enqueueable")
-        self._job_enqueued = self._points(extension.JobEnqueued, "job_enqueued")
-        self._job_pipelined = self._tiered(extension.JobPipelined, "job_pipelined")
-        self._static_predicates = self._points(extension.StaticPredicate, "static_predicate")
-        self.predicates = self._points(extension.Predicate, "predicate")
-        self.node_orders = self._points(extension.NodeOrder, "node_order")
-        self.normalized = RawScores(self, self._points(extension.NormalizedOrder, "normalized_orders"))
+        self.job_orders = self.points(extension.JobOrder, "job_order")
+        self.task_orders = self.points(extension.TaskOrder, "task_order")
+        self.queue_orders = self.points(extension.QueueOrder, "queue_order")
+        self._job_valid = self.points(extension.JobValid, "job_valid")
+        self._job_ready = self.points(extension.JobReady, "missing")
+        self._overused = self.points(extension.Overused, "overused")
+        self._allocatable = self.points(extension.Allocatable, "allocatable")
+        self._job_enqueueable = self.tiered(extension.JobEnqueueable, "job_enqueueable")
+        self._job_enqueued = self.points(extension.JobEnqueued, "job_enqueued")
+        self._job_pipelined = self.tiered(extension.JobPipelined, "job_pipelined")
+        self._static_predicates = self.points(extension.StaticPredicate, "static_predicate")
+        self.predicates = self.points(extension.Predicate, "predicate")
+        self.node_orders = self.points(extension.NodeOrder, "node_order")
+        self.normalized = RawScores(self, self.points(extension.NormalizedOrder, "normalized_orders"))
         self.watchers = [
             Watcher(point, Point(point.plugin, "freed"))
-            for point in self._points(extension.PlacementWatch, "placed")
+            for point in self.points(extension.PlacementWatch, "placed")
             if point.plugin not in self._broken
         ]
         self._about_nodes = list(dict.fromkeys(point.plugin for point in (*self.predicates, *self.node_orders)))
@@ -184,6 +186,7 @@ class Session:
             zip(self._static_predicates, self._static_offsets, strict=True),
             zip(self.predicates, self.reason_offsets, strict=True),
         )
+        self.victims = Victims(self)
 
     def _number(self, groups: Iterable[tuple[Reason, ...]]) -> tuple[int, ...]:
         offsets = []
@@ -192,7 +195,8 @@ class Session:
             self._reasons.extend(group)
         return tuple(offsets)
 
-    def _tiered(self, point: type, method: str) -> list[list[Point]]:
+    def tiered(self, point: type, method: str) -> list[list[Point]]:
+        """Return what the plugins answer with at an extension point, by tier."""
         return [
             [
                 self._point(plugin, method)
@@ -218,8 +222,9 @@ class Session:
         finally:
             self._spent(plugin, method, started)
 
-    def _points(self, point: type, method: str) -> list[Point]:
-        return [entry for tier in self._tiered(point, method) for entry in tier]
+    def points(self, point: type, method: str) -> list[Point]:
+        """Return what the plugins answer with at an extension point, in conf order."""
+        return [entry for tier in self.tiered(point, method) for entry in tier]
 
     # What there is
 
@@ -266,6 +271,23 @@ class Session:
         return self._snapshot.shapes
 
     @cached_property
+    def requests(self) -> Floats:
+        """What tasks of each kind ask for, shape (n_resources, n_shapes)."""
+        return self._snapshot.requests
+
+    @cached_property
+    def queue_of_job(self) -> Rows:
+        """The row of each job's queue among the queues, -1 where there is none, shape (n_jobs,)."""
+        known = np.array(
+            [-1 if (queue := self.queues.get(name)) is None else queue.row for name in self.jobs.rules.queue_names],
+            dtype=np.intp,
+        )
+        rules = self.jobs.rules
+        of_job = np.full(len(self.jobs), -1, dtype=np.intp)
+        of_job[rules.present] = known[rules.queue[rules.present]]
+        return of_job
+
+    @cached_property
     def total(self) -> Floats:
         """What all nodes together can give to pods, shape (n_resources,)."""
         total: Floats = self.nodes.allocatable.sum(axis=1)
@@ -303,9 +325,9 @@ class Session:
         return found
 
     @cached_property
-    def pending(self) -> PendingTasks:
+    def pending(self) -> OrderedTasks:
         """The pending tasks of every job, in task order, as they were at the first use."""
-        return PendingTasks(self)
+        return pending_tasks(self)
 
     def deltas(self, shape_id: int, status: TaskStatus) -> tuple[Floats, Floats]:
         """Return what a task of this shape and status adds to its node's and to its job's block."""
@@ -324,6 +346,20 @@ class Session:
             found = self.deltas(shape_id, after)[1] - self.deltas(shape_id, before)[1]
             self._job_changes[shape_id, before, after] = found
         return found
+
+    def eviction_delta(self, shape_id: int) -> Floats:
+        """Return what the eviction of a task that holds its place adds to its node's block, shape (node_rows,)."""
+        found = self._eviction_deltas.get(shape_id)
+        if found is None:
+            request, nonzero = self._snapshot.requests[:, shape_id], self._snapshot.nonzero[:, shape_id]
+            found = self._eviction_deltas[shape_id] = layout.eviction_delta(request, nonzero)
+        return found
+
+    def something_is_released(self) -> None:
+        """Have placement look at what is being released, from now on."""
+        if not self.anything_releasing:
+            self.anything_releasing = True
+            self.placement.forget()
 
     def static_verdicts(self, task: TaskInfo) -> Verdicts:
         """Return the static predicates' verdicts on all nodes, shape (n_nodes,)."""

@@ -6,6 +6,7 @@ the cache and every snapshot, so they are never changed, only replaced.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntFlag
 from typing import NamedTuple
 
 import msgspec
@@ -34,6 +35,14 @@ class TaskRef(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
+class TaskTrait(IntFlag):
+    """What a task is, in the bits of its column `TaskColumns.traits`."""
+
+    PREEMPTABLE = 1  # its users agree that it is evicted
+    CRITICAL = 2  # the cluster itself depends on it
+    NEVER_PREEMPTS = 4  # nothing is evicted for it
+
+
 class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     """One pod. Small on purpose: there may be a hundred thousand."""
 
@@ -47,6 +56,8 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     foreign: bool = False  # asks for another scheduler: counted where it stands, never placed by us
     condition: str = ""  # message of PodScheduled=False as it stands on the pod, "" when there is none
     started: float = 0.0  # when its node took it up, seconds since the epoch, 0 for never
+    traits: int = TaskTrait.PREEMPTABLE.value  # TaskTrait
+    nominated: str = ""  # the node whose room is held for it, as it stands on the pod (status.nominatedNodeName)
 
     @property
     def ref(self) -> TaskRef:

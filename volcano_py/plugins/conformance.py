@@ -1,26 +1,53 @@
 """Conformance: pods that the cluster itself depends on are no victims.
 
 Protected is every pod of the namespace kube-system and every pod of the priority classes system-cluster-critical and
-system-node-critical. (Volcano: plugins/conformance.)
+system-node-critical (`TaskTrait.CRITICAL`). (Volcano: plugins/conformance.)
 
-The plugin speaks only when an action asks whom it may evict. None of the actions here does so yet, so in a
-configuration of today the plugin has nothing to answer.
+In Volcano another tier decides alone where this plugin's tier lets nobody go, and may take a critical pod. Here what is
+protected stays, whatever the tiers.
 """
 
-from typing import Final
+import numpy as np
 
+from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.extension import (
+    Claim,
+    Preemptable,
+    Reclaimable,
+    UnifiedEvictable,
+    VictimFilter,
+    VictimTasks,
+)
 from volcano_py.framework.plugin import Plugin
+from volcano_py.model.objects import TaskTrait
+from volcano_py.model.resources import Bools
 
-CRITICAL_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
-SYSTEM_NAMESPACE: Final = "kube-system"
 
-
-class Conformance(Plugin):
+class Conformance(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, VictimFilter):
     """Protection of the cluster's own pods."""
 
     name = "conformance"
 
+    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let go what is not critical."""
+        return ~_critical(candidates)
 
-def protected(namespace: str, priority_class: str) -> bool:
-    """Say whether a pod must never be evicted for another one."""
-    return namespace == SYSTEM_NAMESPACE or priority_class in CRITICAL_CLASSES
+    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let go what is not critical."""
+        return ~_critical(candidates)
+
+    def unified_evictable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let go what is not critical."""
+        return ~_critical(candidates)
+
+    def victim_tasks(self, candidates: Evictables) -> Bools:
+        """Name nobody; the plugin answers here so that its filter counts."""
+        return np.zeros(len(candidates), dtype=bool)
+
+    def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
+        """Return what is critical."""
+        return _critical(candidates)
+
+
+def _critical(candidates: Evictables) -> Bools:
+    return np.asarray(candidates.traits & TaskTrait.CRITICAL.value > 0)

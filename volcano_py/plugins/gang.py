@@ -4,27 +4,45 @@ ready      ready tasks + pending best-effort tasks >= min_available, and every r
 pipelined  the same with promised (pipelined) tasks
 valid      enough tasks exist that could ever count
 order      jobs that are not ready before those that are
+starving   ready + promised tasks < min_available
+victims    tasks of a job as long as its ready tasks are more than its min_available; for a whole gang: all
 
 At the end of a session it says on the PodGroup how things stand. Unlike Volcano it sets the opposite condition False,
 and it counts Binding tasks as placed, so that a gang that has just been bound does not complain.
 """
 
+from typing import Final
+
 import numpy as np
 
 from volcano_py.api import keys
-from volcano_py.framework.extension import JobOrder, JobPipelined, JobReady, JobValid, Vote
+from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.extension import (
+    Claim,
+    JobOrder,
+    JobPipelined,
+    JobReady,
+    JobStarving,
+    JobValid,
+    Preemptable,
+    Reclaimable,
+    UnifiedEvictable,
+    Vote,
+)
 from volcano_py.framework.fit_error import job_fit_error
 from volcano_py.framework.info import JobInfo
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import GroupCondition, JobRecord
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import Floats
+from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.statuses import READY_STATUSES, VALID_STATUSES, TaskStatus
 from volcano_py.snapshot.columns import JobColumns
 
+_READY: Final = list(READY_STATUSES)
 
-class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined):
+
+class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Preemptable, Reclaimable, UnifiedEvictable):
     """Minimum sizes of jobs and of their roles."""
 
     name = "gang"
@@ -59,6 +77,32 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined):
         if job.is_pipelined() and not job.roles_short(promised, best_effort=True):
             return Vote.PERMIT
         return Vote.REJECT
+
+    def job_starving(self, job: JobInfo) -> bool:
+        """Say whether the job is below its minimum, promised tasks counted and best-effort ones not."""
+        return job.ready_count + job.count(TaskStatus.PIPELINED) < job.min_available
+
+    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let go what jobs have beyond their minimum, the first candidates of a job first."""
+        return self._surplus(candidates)
+
+    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let go what jobs have beyond their minimum, the first candidates of a job first."""
+        return self._surplus(candidates)
+
+    def unified_evictable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let all go: the actions for gangs divide jobs into what is safe to lose and the rest by themselves."""
+        return np.ones(len(candidates), dtype=bool)
+
+    def _surplus(self, candidates: Evictables) -> Bools:
+        jobs = self._ssn.jobs
+        ready = jobs.counts[_READY].sum(axis=0)
+        surplus = (ready - jobs.min_available)[candidates.jobs]
+        return np.asarray(candidates.by_job.count() < surplus)
+
+    def on_session_open(self, ssn: Session) -> None:
+        """Note whose jobs they are."""
+        self._ssn = ssn
 
     def on_session_close(self, ssn: Session) -> None:
         """Say on every PodGroup that has tasks whether its gang is complete."""

@@ -1,18 +1,39 @@
 """Priority: the more important job first, and in a job the more important task.
 
 job order: -priority of the PodGroup's PriorityClass. task order: -priority of the pod, or of its annotation.
+starving: a job some of whose tasks are neither ready nor promised anything. victims in the claimant's queue: tasks of
+jobs of lower priority; in its own job, tasks of lower priority. victims for a whole gang: in preemption tasks of jobs
+of lower priority, in reclamation all.
 """
 
-from volcano_py.framework.extension import JobOrder, TaskOrder
+import numpy as np
+
+from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.extension import (
+    Claim,
+    JobOrder,
+    JobStarving,
+    Preemptable,
+    Purpose,
+    TaskOrder,
+    UnifiedEvictable,
+)
+from volcano_py.framework.info import JobInfo
 from volcano_py.framework.plugin import Plugin
-from volcano_py.model.resources import Floats
+from volcano_py.framework.session import Session
+from volcano_py.model.resources import Bools, Floats
+from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import JobColumns, TaskColumns
 
 
-class Priority(Plugin, JobOrder, TaskOrder):
-    """Order by priority."""
+class Priority(Plugin, JobOrder, TaskOrder, JobStarving, Preemptable, UnifiedEvictable):
+    """Order by priority, and take from what has less of it."""
 
     name = "priority"
+
+    def on_session_open(self, ssn: Session) -> None:
+        """Note whose jobs they are."""
+        self._ssn = ssn
 
     def job_order(self, jobs: JobColumns) -> Floats:
         """Return minus the priority of each job, shape (n_jobs,)."""
@@ -21,3 +42,19 @@ class Priority(Plugin, JobOrder, TaskOrder):
     def task_order(self, tasks: TaskColumns) -> Floats:
         """Return minus the priority of each task, shape (n_tasks,)."""
         return -tasks.priority.astype(float)
+
+    def job_starving(self, job: JobInfo) -> bool:
+        """Say whether some task is neither ready nor promised anything."""
+        return job.ready_count + job.count(TaskStatus.PIPELINED) < job.n_tasks
+
+    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let go tasks of lesser jobs, and of the claimant's own job lesser tasks."""
+        own = candidates.jobs == claim.job.row
+        lesser = self._ssn.jobs.priority[candidates.jobs] < claim.job.record.priority
+        return np.where(own, candidates.priorities < claim.priority, lesser)
+
+    def unified_evictable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let go tasks of lesser jobs; where room is taken from other queues, all."""
+        if claim.purpose is Purpose.RECLAIM:
+            return np.ones(len(candidates), dtype=bool)
+        return np.asarray(self._ssn.jobs.priority[candidates.jobs] < claim.job.record.priority)

@@ -172,7 +172,7 @@ class NodeColumns:
 class TaskColumns:
     """Tasks as columns; rows are in no particular order, and a row without a record is free."""
 
-    __slots__ = ("creation", "job", "node", "priority", "records", "shape", "status", "suffix")
+    __slots__ = ("creation", "job", "node", "priority", "records", "shape", "status", "suffix", "traits")
 
     def __init__(
         self,
@@ -184,6 +184,7 @@ class TaskColumns:
         priority: Ints,
         creation: Floats,
         suffix: Ints,
+        traits: NDArray[np.uint8],
     ) -> None:
         self.records = records
         self.status = status  # TaskStatus
@@ -193,6 +194,7 @@ class TaskColumns:
         self.priority = priority
         self.creation = creation  # seconds since the epoch
         self.suffix = suffix  # the number that ends the name, -1 if it does not end in one (see store)
+        self.traits = traits  # TaskTrait
 
     def record(self, row: int) -> TaskRecord:
         """Return the record of a row that is not free."""

@@ -71,6 +71,18 @@ def node_delta(status: TaskStatus, request: Floats, nonzero: Floats) -> Floats:
     return np.concatenate(((signs[:, None] * request).ravel(), signs[REQUESTED] * nonzero))
 
 
+def eviction_delta(request: Floats, nonzero: Floats) -> Floats:
+    """Return what the eviction of a task that holds its place adds to the block of its node, shape (node_rows,).
+
+    The task is being released from then on. To predicates and scores it is gone at once, unlike a pod that terminates
+    already: they are asked what will be possible without it (Volcano tells its NodeInfo so when it evicts).
+    """
+    leaving = node_delta(TaskStatus.RELEASING, request, nonzero) - node_delta(TaskStatus.RUNNING, request, nonzero)
+    leaving[REQUESTED * len(request) : (REQUESTED + 1) * len(request)] -= request
+    leaving[N_SECTIONS * len(request) :] -= nonzero
+    return leaving
+
+
 def job_delta(status: TaskStatus, request: Floats, best_effort: bool) -> Floats:
     """Return what a task in this status adds to the block of its job, shape (job_rows,)."""
     delta = np.zeros(job_rows(len(request)))

@@ -57,6 +57,7 @@ class ClusterStore:
         self._priority = np.zeros(0, dtype=np.int64)
         self._creation = np.zeros(0)
         self._suffix = np.zeros(0, dtype=np.int64)
+        self._traits = np.zeros(0, dtype=np.uint8)
         self._job_table: RowTable[JobKey] = RowTable()
         self._job_records: list[JobRecord | None] = []
         self._job_tasks: list[set[str]] = []  # uids
@@ -190,6 +191,7 @@ class ClusterStore:
         self._priority[row] = record.priority
         self._creation[row] = record.creation
         self._suffix[row] = name_suffix(record.name)
+        self._traits[row] = record.traits
         self._enter(row, TaskPlace(record, status, node))
 
     def move_task(self, uid: str, status: TaskStatus, node: str = "") -> None:
@@ -229,6 +231,7 @@ class ClusterStore:
         self._priority = grown(self._priority, height)
         self._creation = grown(self._creation, height)
         self._suffix = grown(self._suffix, height)
+        self._traits = grown(self._traits, height)
 
     def _enter(self, row: int, place: TaskPlace) -> None:
         node_delta, job_delta = self.shapes.deltas(int(self._shape[row]), place.status)
@@ -316,6 +319,7 @@ class ClusterStore:
             priority=self._priority[:n].copy(),
             creation=self._creation[:n].copy(),
             suffix=self._suffix[:n].copy(),
+            traits=self._traits[:n].copy(),
         )
 
     def _job_columns(self) -> JobColumns:

@@ -19,6 +19,7 @@ from tests.conformance.handlers.scheduler import (
     predicate,
     queue_share,
     strategies,
+    victims,
 )
 from tests.conformance.operations import Operation
 
@@ -40,11 +41,12 @@ AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "scheduler/nodeorder": CYCLE,
     "scheduler/overcommit": {"enqueueable": enqueueable.OPERATION},
     "scheduler/predicates": CYCLE,
-    "scheduler/priority": CYCLE,
+    "scheduler/priority": {**CYCLE, "evictable": victims.EVICTABLE},
     "scheduler/proportion": CYCLE,
     "scheduler/resource-strategy-fit": {**CYCLE, "nodeOrder": node_order.OPERATION, **strategies.OPERATIONS},
     "scheduler/resourcequota": {"enqueueable": enqueueable.OPERATION},
     "scheduler/sla": {"jobOrder": job_order.OPERATION},
+    "scheduler/victims": {"preemptable": victims.PREEMPTABLE},
 }
 
 

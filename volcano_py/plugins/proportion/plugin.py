@@ -6,30 +6,52 @@ share        max over r of taken_r / deserved_r, over resources of which it dese
 order        the queue of higher priority first, then that of lower share
 overused     deserved <= taken in every resource, within 0.1: the queue gets nothing more in this session
 allocatable  the queue is open, and taken + request <= deserved in what the task asks for, pods left aside, exactly
+preemptive   the same, with all tasks in question
+victims      of other queues: the first candidates of a queue, as long as it holds more than it deserves of anything
+spared       when room is taken from other queues: whoever is no such victim, whatever other tiers say, and whoever's
+             queue would be left with less than its guarantee
 enqueue      the queue is open, and min + taken + reserved - elastic <= capability in what minResources ask for, pods
              left aside, exactly; reserved and elastic as in `framework.reservations`, capability = what guarantees of
              other queues leave, cut to the queue's own
 
 Sums over a queue's jobs take every PodGroup of it, whatever its phase. (Volcano: plugins/proportion; differences:
-division never ends short of a share, and a queue without a state counts as open.)
+division never ends short of a share, a queue without a state counts as open, and a queue loses nothing that it deserves
+where the answer of another tier comes first.)
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from volcano_py.framework import reservations
-from volcano_py.framework.extension import Allocatable, JobEnqueueable, JobEnqueued, Overused, QueueOrder, Vote
+from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.extension import (
+    Allocatable,
+    Claim,
+    JobEnqueueable,
+    JobEnqueued,
+    Overused,
+    Preemptive,
+    Purpose,
+    QueueOrder,
+    Reclaimable,
+    VictimFilter,
+    Vote,
+)
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.memory import QueueReport
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.queue_limits import capability, columns, real_capability, room_for, share
 from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import EPSILON
+from volcano_py.model.resources import EPSILON, Bools
 from volcano_py.model.shape import Field
 from volcano_py.plugins.proportion.division import deserved
 
 
-class Proportion(Plugin, QueueOrder, Overused, Allocatable, JobEnqueueable, JobEnqueued):
+class Proportion(
+    Plugin, QueueOrder, Overused, Allocatable, JobEnqueueable, JobEnqueued, Preemptive, Reclaimable, VictimFilter
+):
     """Weighted shares of queues."""
 
     name = "proportion"
@@ -42,6 +64,7 @@ class Proportion(Plugin, QueueOrder, Overused, Allocatable, JobEnqueueable, JobE
         limits = columns(queues.records, ssn.resources, capability)
         guarantee = columns(queues.records, ssn.resources, lambda record, resources: record.guarantee.vector(resources))
         weights = np.array([record.weight for record in queues.records], dtype=float)
+        self._guarantee = guarantee
         self._capability = real_capability(ssn.total, guarantee, limits)
         self._request = queues.sums(ssn.jobs.allocated + ssn.jobs.pending)
         self._deserved = deserved(
@@ -69,6 +92,29 @@ class Proportion(Plugin, QueueOrder, Overused, Allocatable, JobEnqueueable, JobE
             return 0
         taken = self._queues.taken[:, queue.row].tolist()
         return room_for(taken, task.asked, self._limits[queue.row], wanted)
+
+    def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
+        """Say whether the queue deserves these tasks beside what it holds."""
+        if not queue.record.open:
+            return False
+        asked = np.asarray(sum(task.request * count for task, count in tasks))
+        return not reservations.over_asked(
+            self._queues.taken[:, queue.row] + asked, self._deserved[:, queue.row], asked
+        ).any()
+
+    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let go candidates of queues that hold more than they deserve, as many as it takes to end that."""
+        held = self._queues.taken[:, candidates.queues] - candidates.by_queue.total(candidates.requests)
+        return np.asarray((held >= self._deserved[:, candidates.queues] + EPSILON).any(axis=0))
+
+    def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
+        """Return whose queue would lose what it deserves or what is guaranteed to it, to another queue."""
+        if claim is None or claim.purpose is not Purpose.RECLAIM:
+            return np.zeros(len(candidates), dtype=bool)
+        requests = candidates.requests
+        left = self._queues.taken[:, candidates.queues] - candidates.by_queue.total(requests) - requests
+        short = (left <= self._guarantee[:, candidates.queues] - EPSILON) & (requests > 0)
+        return np.asarray(short.any(axis=0)) | ~self.reclaimable(claim, candidates)
 
     def job_enqueueable(self, job: JobInfo) -> Vote | Reason:
         """Permit a job that fits into what its queue may have, reject any other."""

@@ -9,7 +9,15 @@ from tests.conformance.handlers.scheduler.world import CLOCK, INPUTS, load, poli
 from tests.conformance.operations import Operation, Outcome, same, same_set
 from tests.conformance.row_files import Case
 from volcano_py.framework.memory import Memory
-from volcano_py.model.decisions import Bind, Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
+from volcano_py.model.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Nominate,
+    RecordEvent,
+    SetPodCondition,
+    SetPodGroupStatus,
+)
 from volcano_py.model.objects import JobKey
 from volcano_py.model.resources import EPSILON
 from volcano_py.model.statuses import PodGroupPhase, TaskStatus
@@ -22,6 +30,7 @@ class Decided:
     """The decisions of one cycle, sorted by kind."""
 
     binds: list[Bind] = field(default_factory=list)
+    evictions: list[Evict] = field(default_factory=list)
     phases: dict[JobKey, str] = field(default_factory=dict)
 
     def take(self, batch: tuple[Decision, ...]) -> None:
@@ -29,10 +38,12 @@ class Decided:
             match decision:
                 case Bind():
                     self.binds.append(decision)
+                case Evict():
+                    self.evictions.append(decision)
                 case SetPodGroupStatus():
                     self.phases[decision.job] = decision.phase
-                case SetPodCondition() | RecordEvent():
-                    pass  # rows do not compare texts of cycles
+                case SetPodCondition() | RecordEvent() | Nominate():
+                    pass  # rows do not compare texts of cycles, nor what is written on pods that wait
                 case _:
                     raise AssertionError(f"the runner does not know what {decision} does to a row")
 
@@ -49,13 +60,15 @@ def _run(case: Case) -> Outcome:
     assert not report.failures
     bound = Counter(bind.task for bind in decided.binds)
     assert max(bound.values(), default=1) == 1, "a pod is bound twice"
+    gone = Counter(eviction.task for eviction in decided.evictions)
+    assert max(gone.values(), default=1) == 1, "a pod is evicted twice"
     over = (snapshot.nodes.idle < -EPSILON) & (snapshot.nodes.idle < idle_before)
     assert not over.any(), "a node has more than is allocatable"
     return {
         "bindMap": {str(bind.task): bind.node for bind in decided.binds},
         "bindsNum": len(decided.binds),
-        "evicted": [],  # no decision evicts yet; one that does is not known to Decided
-        "evictNum": 0,
+        "evicted": [str(eviction.task) for eviction in decided.evictions],
+        "evictNum": len(decided.evictions),
         "minimalBindCheck": not _split_gangs(snapshot, decided, held_before),
         "pipelined": _pipelined(snapshot),
         "podGroupPhase": {str(key): phase for key, phase in decided.phases.items()},

@@ -1,0 +1,172 @@
+"""Who may be evicted: the candidates of a session, what plugins say of them, and in what order they go."""
+
+from collections.abc import Sequence
+from functools import cached_property, cmp_to_key
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from volcano_py.framework import combine
+from volcano_py.framework.combine import Point
+from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.extension import (
+    Claim,
+    JobStarving,
+    Preemptable,
+    Preemptive,
+    Purpose,
+    Reclaimable,
+    UnifiedEvictable,
+    VictimFilter,
+    VictimQueueOrder,
+    VictimTasks,
+)
+from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.ordering import OrderedTasks, job_sort_keys, plugin_job_keys, plugin_task_keys, queue_before
+from volcano_py.model.objects import TaskTrait
+from volcano_py.model.resources import Bools
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot.columns import Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_METHODS: Final[dict[type, str]] = {
+    Preemptable: "preemptable",
+    Reclaimable: "reclaimable",
+    UnifiedEvictable: "unified_evictable",
+    VictimTasks: "victim_tasks",
+}
+
+
+class Victims:
+    """The part of a session that evictions are about."""
+
+    def __init__(self, ssn: "Session") -> None:
+        self._ssn = ssn
+        self._starving = ssn.tiered(JobStarving, "job_starving")
+        self._preemptive = ssn.points(Preemptive, "preemptive")
+        self._queue_order = ssn.points(VictimQueueOrder, "victim_queue_order")
+        self._tiers = {kind: ssn.tiered(kind, method) for kind, method in _METHODS.items()}
+        self._filters: dict[type, list[Point]] = {kind: self._filters_of(kind) for kind in _METHODS}
+
+    def _filters_of(self, kind: type) -> list[Point]:
+        """Return the filters of the plugins that answer this kind of question."""
+        asked = {point.plugin for tier in self._tiers[kind] for point in tier}
+        return [point for point in self._ssn.points(VictimFilter, "spared") if point.plugin in asked]
+
+    # Questions
+
+    def starving(self, job: JobInfo) -> bool:
+        """Say whether others may be evicted for a job."""
+        return combine.starving(self._starving, job)
+
+    def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
+        """Say whether a queue may take room from others for these tasks."""
+        return all(point(queue, tasks) for point in self._preemptive)
+
+    def allowed(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Return which candidates may go so that the task of a claim gets their room, shape (n,)."""
+        return self._answer(Preemptable if claim.purpose is Purpose.PREEMPT else Reclaimable, claim, candidates)
+
+    def allowed_for_gang(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Return which candidates may go so that a whole gang gets their room, shape (n,)."""
+        return self._answer(UnifiedEvictable, claim, candidates)
+
+    def unconditional(self) -> Rows:
+        """Return the running tasks that must go whoever gets their room, in order of candidates."""
+        candidates = self.all.only(self._ssn.tasks.status[self.all.rows] == TaskStatus.RUNNING).together()
+        named = combine.united(self._tiers[VictimTasks], candidates)
+        named &= ~combine.spared(self._filters[VictimTasks], None, candidates)
+        rows: Rows = candidates.rows[named]
+        return rows
+
+    def _answer(self, kind: type, claim: Claim, candidates: Evictables) -> Bools:
+        if not len(candidates):
+            return np.zeros(0, dtype=bool)
+        allowed = combine.intersected(self._tiers[kind], claim, candidates)
+        filters = self._filters[kind]
+        if filters and allowed.any():
+            # Only who would go is shown to the filters: whoever stays costs no budget.
+            kept = np.flatnonzero(allowed)
+            allowed[kept[combine.spared(filters, claim, candidates.only(allowed))]] = False
+        return allowed
+
+    # Candidates
+
+    @cached_property
+    def _standing(self) -> Rows:
+        """The tasks that run or are bound, of jobs that have a PodGroup, and that agree to be evicted, by job rank."""
+        ssn, tasks = self._ssn, self._ssn.tasks
+        standing = (tasks.status == TaskStatus.RUNNING) | (tasks.status == TaskStatus.BOUND)
+        standing &= (tasks.node >= 0) & (tasks.job >= 0) & (tasks.traits & TaskTrait.PREEMPTABLE.value > 0)
+        rows = np.flatnonzero(standing)
+        rows = rows[ssn.jobs.rules.present[tasks.job[rows]]]
+        rows = OrderedTasks(ssn, rows).rows[::-1]  # the last of a job first
+        return np.asarray(rows[np.argsort(self._job_rank[tasks.job[rows]], kind="stable")])
+
+    @cached_property
+    def all(self) -> Evictables:
+        """Every task of a job that stood on a node at the first use and may be a victim at all, grouped by node."""
+        nodes = self._ssn.tasks.node[self._standing]
+        order = np.argsort(nodes, kind="stable")
+        return Evictables(self._ssn, self._standing[order], nodes[order].astype(np.intp))
+
+    @cached_property
+    def _job_rank(self) -> Rows:
+        """The place of every job: by queue, then the one that goes last first, shape (n_jobs,)."""
+        ssn = self._ssn
+        present = ssn.jobs.present()
+        keys = job_sort_keys(ssn, present)
+        order = np.array(sorted(range(len(present)), key=keys.__getitem__, reverse=True), dtype=np.intp)
+        last_first = present[order]
+        by_queue = last_first[np.argsort(ssn.queue_of_job[last_first], kind="stable")]
+        rank = np.zeros(len(ssn.jobs), dtype=np.intp)
+        rank[by_queue] = np.arange(len(by_queue))
+        return rank
+
+    @cached_property
+    def _tie_rank(self) -> Rows:
+        """The place of every task among them if all jobs were equal in job order, shape (n_tasks,)."""
+        rows = self._standing
+        keys = plugin_task_keys(self._ssn, rows)
+        order = np.lexsort((np.arange(len(rows)), *(-key for key in reversed(keys))))
+        rank = np.zeros(len(self._ssn.tasks.records), dtype=np.intp)
+        rank[rows[order]] = np.arange(len(rows))
+        return rank
+
+    # Order
+
+    def in_order(self, claimant: QueueInfo, rows: Rows) -> Rows:
+        """Return task rows in the order in which they go now, the first one first.
+
+        Of two queues the one goes first that `VictimQueueOrder` says, else the one that is last in queue order. In a
+        queue the job that is last in the order of plugins; of jobs that are equal to them the task that is last in the
+        order of plugins; then the younger job, then the task that is last in its job. (Volcano:
+        BuildVictimsPriorityQueue.)
+        """
+        if len(rows) < 2:
+            return rows
+        jobs, which = np.unique(self._ssn.tasks.job[rows], return_inverse=True)
+        keys = [-key[which] for key in plugin_job_keys(self._ssn, jobs.astype(np.intp))]
+        queue = self.queue_rank(claimant, self._ssn.queue_of_job[jobs])[which]
+        found: Rows = rows[np.lexsort((self._tie_rank[rows], *reversed(keys), queue))]
+        return found
+
+    def queue_rank(self, claimant: QueueInfo, queues: Rows) -> Rows:
+        """Return the place of each of these queues (n,) in the order in which they lose, shape (n,)."""
+        distinct, which = np.unique(queues, return_inverse=True)
+        if len(distinct) < 2:
+            return which
+        infos = list(self._ssn.queues.values())
+
+        def compare(left: int, right: int) -> int:
+            one, other = infos[distinct[left]], infos[distinct[right]]
+            opinion = combine.first_difference(self._queue_order, one, other, claimant, ignore=self._ssn.ignore)
+            if opinion:
+                return -1 if opinion < 0 else 1
+            return 1 if queue_before(self._ssn, one, other) else -1
+
+        rank = np.empty(len(distinct), dtype=np.intp)
+        rank[sorted(range(len(distinct)), key=cmp_to_key(compare))] = np.arange(len(distinct))
+        return rank[which]
