@@ -125,6 +125,39 @@ def test_a_queue_record_names_what_is_written_even_if_it_is_zero() -> None:
     assert (record.reclaimable, record.parent) == (False, "team")
 
 
+@pytest.mark.parametrize(("strategy", "fifo"), [("fifo", True), ("traverse", False), ("", False), ("FIFO", False)])
+def test_only_fifo_is_fifo(strategy: str, fifo: bool) -> None:
+    queue = msgspec.structs.replace(a_queue("q"), spec=QueueSpec(dequeue_strategy=strategy))
+
+    assert queue_record(queue).fifo is fifo
+
+
+@pytest.mark.parametrize(
+    ("path", "weights", "expected"),
+    [
+        pytest.param("", "", (), id="none"),
+        pytest.param("root", "1", (), id="the-root-itself"),
+        pytest.param("root/eng/dev", "1/2/8", (("eng", 2.0), ("dev", 8.0)), id="a-way-down"),
+        pytest.param("root/a/b/c", "1/2", (("a", 2.0), ("b", 1.0), ("c", 1.0)), id="too-few-weights"),
+        pytest.param("root/a", "1/2/3", (("a", 2.0),), id="too-many-weights"),
+        pytest.param("root/a/b/c", "1/x/0.5/nan", (("a", 1.0), ("b", 1.0), ("c", 1.0)), id="weights-that-are-none"),
+    ],
+)
+def test_the_way_of_a_queue_through_the_tree_of_drf(
+    path: str, weights: str, expected: tuple[tuple[str, float], ...]
+) -> None:
+    assert queue_record(a_queue("q", hierarchy=path, hierarchy_weights=weights)).hierarchy == expected
+
+
+def test_what_only_quotas_count_stands_beside_the_resources() -> None:
+    record = job_record(
+        a_group(min_resources={"cpu": 2, "requests.cpu": 2, "count/pods": 3}), PriorityTable(), "default"
+    )
+
+    assert record.min_resources == {"cpu": 2000.0}
+    assert record.min_quota == {"requests.cpu": 2000.0, "count/pods": 3000.0}
+
+
 def test_a_quantity_of_a_queue_that_cannot_be_read_is_named() -> None:
     queue = msgspec.structs.replace(a_queue("q"), spec=QueueSpec(deserved={"cpu": "some"}))
 

@@ -4,6 +4,9 @@ while a queue has a job: take the queue's first job; place its tasks in order un
     ready -> commit, and the job's other tasks wait for another turn, one at a time
     not ready, but would be once promised resources are free -> keep, uncommitted, for this session
     otherwise -> take everything back
+
+A job that gets nothing does not hold up those behind it, unless its queue serves strictly in order (dequeueStrategy
+fifo): then those have no turn in this session. (In Volcano fifo has no effect.)
 """
 
 import numpy as np
@@ -26,10 +29,13 @@ def allocate(ssn: Session) -> None:
     for queue, row in turns:
         job = ssn.job(row)
         try:
-            left = _turn(ssn, queue, job, worksheet[row])
+            left, moved = _turn(ssn, queue, job, worksheet[row])
         except PluginFailed as failure:
             ssn.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
+            turns.stop_behind(queue, job, "allocate")
             continue
+        if not moved:
+            turns.stop_behind(queue, job, "allocate")
         if len(left):
             worksheet[row] = left
             turns.give_back(queue, row)
@@ -55,8 +61,8 @@ def _worksheet(ssn: Session) -> dict[int, Rows]:
     return ssn.pending.only(np.fromiter(placeable, dtype=bool), np.array(usable, dtype=np.intp))
 
 
-def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:
-    """Give a job its turn; return the tasks that may have another."""
+def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> tuple[Rows, bool]:
+    """Give a job its turn; return the tasks that may have another, and whether it got or was promised anything."""
     statement = ssn.statement()
     try:
         left, ready = _place_until_ready(ssn, statement, queue, job, tasks)
@@ -68,13 +74,14 @@ def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:
         if len(statement):
             ssn.report.jobs_discarded += 1
         statement.discard()
-        return left[:0]
+        return left[:0], False
     if not ready:
-        return left[:0]
+        return left[:0], len(statement) > 0
+    moved = len(statement) > 0
     placed = statement.commit()
     ssn.report.tasks_placed += placed
     ssn.report.jobs_committed += bool(placed)
-    return left
+    return left, moved
 
 
 def _place_until_ready(

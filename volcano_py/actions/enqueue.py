@@ -1,8 +1,8 @@
 """Let pending jobs in: a job whose minimum the cluster could not give stays out and costs later actions nothing.
 
 A job without minResources is asked nothing but whether its queue is open. A job that is refused is not asked again in
-the session and does not hold up the next one; its users get an event, once for each new reason (in Volcano one for
-every session).
+the session and does not hold up the next one, unless its queue serves strictly in order (dequeueStrategy fifo); its
+users get an event, once for each new reason (in Volcano one for every session, and fifo has no effect there).
 """
 
 from volcano_py.api import keys
@@ -19,7 +19,8 @@ def enqueue(ssn: Session) -> None:
     """Ask for every pending job, in order of queues and jobs, whether it may come in."""
     rows = ssn.jobs.present()
     pending = rows[ssn.jobs.phase[rows] == PodGroupPhase.PENDING]
-    for queue, row in QueueTurns(ssn, pending, skip_overused=False):
+    turns = QueueTurns(ssn, pending, skip_overused=False)
+    for queue, row in turns:
         job = ssn.job(row)
         try:
             refusal = _refusal(ssn, queue, job)
@@ -32,6 +33,8 @@ def enqueue(ssn: Session) -> None:
             ssn.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
             refusal = Reason("enqueue", "plugin-failed", f"PodGroup {job.key} waits: {failure}")
         ssn.blocked.setdefault(row, refusal)
+        for behind in turns.stop_behind(queue, job, "enqueue"):
+            ssn.blocked.setdefault(behind, ssn.queue_limits[queue.name])
 
 
 def _refusal(ssn: Session, queue: QueueInfo, job: JobInfo) -> Reason | None:

@@ -79,6 +79,9 @@ PHASE_COMPLETED: Final = "Completed"
 
 # Queue states
 QUEUE_OPEN: Final = "Open"
+DEQUEUE_FIFO: Final = "fifo"
+HIERARCHY: Final = "volcano.sh/hierarchy"
+HIERARCHY_WEIGHTS: Final = "volcano.sh/hierarchy-weights"
 QUEUE_CLOSED: Final = "Closed"
 QUEUE_CLOSING: Final = "Closing"
 QUEUE_UNKNOWN: Final = "Unknown"

@@ -357,6 +357,7 @@ class QueueSpec(Wire, frozen=True):
     affinity: QueueAffinity | None = None
     parent: str = ""
     priority: int = 0
+    dequeue_strategy: str = ""
 
 
 class QueueStatus(Wire, frozen=True):

@@ -1,6 +1,7 @@
 """PodGroups, queues and priority classes as the core sees them."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Final
 
 import msgspec
@@ -139,6 +140,8 @@ def queue_record(queue: Queue) -> QueueRecord:
         node_groups=_node_groups(spec.affinity),
         node_group_limits=_node_group_limits(queue.metadata.annotations.get(keys.NODE_GROUP_LIMITS)),
         parent=spec.parent,
+        fifo=spec.dequeue_strategy == keys.DEQUEUE_FIFO,
+        hierarchy=_hierarchy(queue.metadata.annotations),
     )
 
 
@@ -162,6 +165,26 @@ def _node_group_limits(text: str | None) -> NodeGroupLimits | None:
     except (msgspec.MsgspecError, ValueError) as error:
         return NodeGroupLimits(problem=f"annotation {keys.NODE_GROUP_LIMITS}: {error}")
     return NodeGroupLimits(limits)
+
+
+def _hierarchy(annotations: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
+    """Return the way of a queue through drf's tree.
+
+    The first element stands for the root, whatever its name. A weight that is missing, no number or below 1 counts as 1
+    (Volcano; there a list of weights that is too short ends the process).
+    """
+    names = annotations.get(keys.HIERARCHY, "").split("/")
+    weights = annotations.get(keys.HIERARCHY_WEIGHTS, "").split("/")
+    weights += [""] * (len(names) - len(weights))
+    return tuple((name, _weight(weight)) for name, weight in zip(names[1:], weights[1:], strict=False))
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        return 1.0
+    return weight if 1 <= weight < inf else 1.0
 
 
 def _resource_list(quantities: wire.ResourceList, where: str) -> ResourceList:

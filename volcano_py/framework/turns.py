@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from volcano_py.framework.info import QueueInfo
+from volcano_py.framework.info import JobInfo, QueueInfo
 from volcano_py.framework.ordering import JobSortKey, first_queue, job_sort_keys
 from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
@@ -43,6 +43,13 @@ class _Waiting:
         if self._returned and (not self._first or self._returned[0] < self._first[-1]):
             return heapq.heappop(self._returned)[1]
         return self._first.pop()[1]
+
+    def drop(self) -> list[int]:
+        """Drop all jobs and return their rows, in no particular order."""
+        rows = [row for _, row in (*self._first, *self._returned)]
+        self._first.clear()
+        self._returned.clear()
+        return rows
 
 
 class QueueTurns:
@@ -85,3 +92,14 @@ class QueueTurns:
         """Let a job have another turn, at its place in the order as it is now."""
         key = job_sort_keys(self._ssn, np.array([job_row]))[0]
         self._jobs[queue.name].give_back((key, job_row))
+
+    def stop_behind(self, queue: QueueInfo, head: JobInfo, action: str) -> list[int]:
+        """End the turns of a queue that serves strictly in order, whose head got nothing; of others go on.
+
+        Return the rows of the jobs that have no turn any more; what is recorded says behind whom they wait.
+        """
+        if not queue.record.fifo:
+            return []
+        text = f'queue "{queue.name}" serves in order (dequeueStrategy fifo), and PodGroup {head.key} is first'
+        self._ssn.queue_limits[queue.name] = Reason(action, "behind-head", text)
+        return self._jobs[queue.name].drop()

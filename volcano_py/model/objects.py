@@ -143,6 +143,8 @@ class QueueRecord:
     node_groups: NodeGroupAffinity | None = None
     node_group_limits: NodeGroupLimits | None = None
     parent: str = ""
+    fifo: bool = False  # dequeueStrategy: whether a job that gets nothing holds up those behind it
+    hierarchy: tuple[tuple[str, float], ...] = ()  # drf's tree: names below the root with their weights, from the top
 
     @property
     def open(self) -> bool:

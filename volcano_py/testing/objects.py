@@ -173,20 +173,30 @@ def a_queue(
     created: float = 0.0,
     capability: Mapping[str, WireQuantity] | None = None,
     guarantee: Mapping[str, WireQuantity] | None = None,
+    deserved: Mapping[str, WireQuantity] | None = None,
+    parent: str = "",
+    fifo: bool = False,
+    hierarchy: str = "",
+    hierarchy_weights: str = "",
 ) -> Queue:
-    """Return a queue."""
+    """Return a queue; ``hierarchy`` and its weights are the annotations that drf reads (``root/eng``, ``1/2``)."""
+    notes = {keys.HIERARCHY: hierarchy, keys.HIERARCHY_WEIGHTS: hierarchy_weights}
     return msgspec.convert(
         {
             "metadata": {
                 "name": name,
                 "uid": f"uid-{name}",
                 "creationTimestamp": EPOCH + timedelta(seconds=created),
+                "annotations": {key: text for key, text in notes.items() if text},
             },
             "spec": {
                 "weight": weight,
                 "priority": priority,
                 "capability": _resources(capability or {}),
                 "guarantee": {"resource": _resources(guarantee or {})},
+                "deserved": _resources(deserved or {}),
+                "parent": parent,
+                "dequeueStrategy": keys.DEQUEUE_FIFO if fifo else "",
             },
             "status": {"state": state},
         },

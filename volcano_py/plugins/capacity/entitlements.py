@@ -24,11 +24,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from volcano_py.api.keys import ROOT_QUEUE
 from volcano_py.framework.queue_limits import capability, columns, real_capability
 from volcano_py.model.objects import QueueRecord
 from volcano_py.model.resource_lists import ResourceList
 from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, PODS_ROW, Bools, Floats, ResourceRegistry
-from volcano_py.plugins.capacity.tree import ROOT, QueueTree
+from volcano_py.plugins.capacity.tree import QueueTree
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ def in_a_tree(
         guaranteed = [np.bincount(parents, weights=row, minlength=len(records)) for row in lists.guarantee[:, rows]]
         rest = np.maximum(ceiling[:, parents] - np.array(guaranteed)[:, parents], 0.0) + lists.guarantee[:, rows]
         ceiling[:, rows] = np.minimum(rest, limits[:, rows])
-    root = next((row for row, record in enumerate(records) if record.name == ROOT), None)
+    root = next((row for row, record in enumerate(records) if record.name == ROOT_QUEUE), None)
     if root is not None:
         children = np.flatnonzero(tree.parents == root)
         for amounts in (lists.guarantee, deserved):

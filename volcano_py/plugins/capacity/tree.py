@@ -8,15 +8,13 @@ set aside with the reason, and so are the queues below it. All others go on. (Vo
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
+from volcano_py.api.keys import ROOT_QUEUE
 from volcano_py.model.objects import QueueRecord
 from volcano_py.model.resources import Bools, Floats
 from volcano_py.snapshot.columns import Rows
-
-ROOT: Final = "root"
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +105,12 @@ def _climb(
             problems.update(dict.fromkeys(circle, problem))
             break
         path.append(row)
-        if records[row].name == ROOT:
+        if records[row].name == ROOT_QUEUE:
             chains[row] = (row,)
             break
-        parent = records[row].parent or ROOT
+        parent = records[row].parent or ROOT_QUEUE
         if parent not in rows:
-            if parent == ROOT:
+            if parent == ROOT_QUEUE:
                 chains[row] = (row,)
             else:
                 problems[row] = f'its parent "{parent}" does not exist: create it or change spec.parent'
@@ -122,7 +120,7 @@ def _climb(
     for entry in reversed(path):
         if entry in chains or entry in problems:
             continue
-        parent_row = rows[records[entry].parent or ROOT]
+        parent_row = rows[records[entry].parent or ROOT_QUEUE]
         if parent_row in chains:
             chains[entry] = (entry, *chains[parent_row])
         else:

@@ -1,0 +1,82 @@
+"""Queues that serve strictly in order (fifo), and those that go past a job that gets nothing (traverse)."""
+
+from typing import Any
+
+import pytest
+
+from volcano_py.testing import Result, Scenario, a_group, a_job, a_node, a_queue
+
+GANG = ("priority", "gang", "predicates", "proportion")
+ALONE = ("priority", "predicates")
+
+
+def run(*objects: Any, fifo: bool, plugins: Any = GANG, **options: Any) -> Result:
+    queues = (a_queue("q", fifo=fifo), a_queue("other"))
+    return Scenario(*objects, a_node("n1", cpu=4), queues=queues, plugins=plugins, **options).run()
+
+
+@pytest.mark.parametrize(("fifo", "placed"), [(True, set()), (False, {"small-0", "small-1"})], ids=["fifo", "traverse"])
+def test_a_gang_that_does_not_fit_holds_up_those_behind_it_or_does_not(fifo: bool, placed: set[str]) -> None:
+    big = a_job("big", tasks=5, cpu=1, queue="q")
+    small = a_job("small", tasks=2, cpu=1, queue="q", created=1)
+
+    assert set(run(big, small, fifo=fifo).placements) == placed
+
+
+def test_jobs_of_a_queue_that_is_held_up_say_behind_whom_they_wait() -> None:
+    big = a_job("big", tasks=5, cpu=1, queue="q")
+    small = a_job("small", tasks=2, cpu=1, queue="q", created=1)
+
+    result = run(big, small, fifo=True, plugins=GANG[:-1])
+
+    text = 'queue "q" serves in order (dequeueStrategy fifo), and PodGroup default/big is first'
+    assert text in result.why_not("small").message
+    assert "Insufficient cpu" in result.why_not("big").message
+
+
+def test_other_queues_go_on() -> None:
+    big = a_job("big", tasks=5, cpu=1, queue="q")
+    small = a_job("small", tasks=2, cpu=1, queue="other", created=1)
+
+    assert set(run(big, small, fifo=True).placements) == {"small-0", "small-1"}
+
+
+def test_who_is_first_fits_and_the_next_is_served() -> None:
+    jobs = [a_job(name, tasks=2, cpu=1, queue="q", created=age) for age, name in enumerate(("a", "b", "c"))]
+
+    assert set(run(*jobs, fifo=True).placements) == {"a-0", "a-1", "b-0", "b-1"}
+
+
+@pytest.mark.parametrize(("fifo", "placed"), [(True, set()), (False, {"small-0"})], ids=["fifo", "traverse"])
+def test_without_gangs_a_job_none_of_whose_tasks_fits_holds_up_those_behind_it(fifo: bool, placed: set[str]) -> None:
+    big = a_job("big", tasks=2, cpu=5, queue="q")
+    small = a_job("small", tasks=1, cpu=1, queue="q", created=1)
+
+    assert set(run(big, small, fifo=fifo, plugins=ALONE).placements) == placed
+
+
+def test_a_job_that_got_its_minimum_does_not_hold_up_those_behind_it_while_it_still_gets_something() -> None:
+    elastic = a_job("elastic", tasks=2, min_available=1, cpu=1, queue="q")
+    gang = a_job("gang", tasks=3, cpu=1, queue="q", created=1)
+
+    assert {"gang-0", "gang-1", "gang-2"} <= set(run(elastic, gang, fifo=True).placements)
+
+
+def test_what_asks_for_nothing_is_placed_all_the_same() -> None:
+    big = a_job("big", tasks=5, cpu=1, queue="q")
+    light = a_job("light", queue="q", created=1)
+
+    result = run(big, light, fifo=True, actions="enqueue, allocate, backfill")
+
+    assert set(result.placements) == {"light-0"}
+
+
+@pytest.mark.parametrize(("fifo", "phase"), [(True, "Pending"), (False, "Inqueue")], ids=["fifo", "traverse"])
+def test_a_job_that_is_not_let_in_keeps_out_those_behind_it_or_does_not(fifo: bool, phase: str) -> None:
+    head = a_group("head", queue="q", min_resources={"cpu": 5})
+    behind = a_group("behind", queue="q", min_resources={"cpu": 1}, created=1)
+
+    result = run(head, behind, fifo=fifo)
+
+    assert result.phases == {"head": "Pending", "behind": phase}
+    assert [event.name for event in result.events] == ["head"]
