@@ -3,8 +3,10 @@ from dataclasses import fields, replace
 import pytest
 
 from tests.reference.world import a_shape
+from volcano_py.model.pod_terms import PodSelector, PodTerm, PodTerms, Spread
 from volcano_py.model.shape import Field, HostPort, NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 
+WEB = PodSelector(("default",), None, (Requirement("app", "In", ("web",)),))
 FIELD_OF = {  # attribute of Shape: the Field that plugins declare for it
     "request": Field.REQUEST,
     "nonzero": Field.REQUEST,
@@ -15,6 +17,9 @@ FIELD_OF = {  # attribute of Shape: the Field that plugins declare for it
     "host_ports": Field.HOST_PORTS,
     "images": Field.IMAGES,
     "n_containers": Field.IMAGES,
+    "pod_terms": Field.POD_TERMS,
+    "spread": Field.SPREAD,
+    "selected_by": Field.SELECTED_BY,
     "gates": Field.GATES,
     "unsupported": Field.UNSUPPORTED,
 }
@@ -28,6 +33,9 @@ OTHER = {
     "host_ports": (HostPort("0.0.0.0", "TCP", 80),),
     "images": ("nginx:latest",),
     "n_containers": 2,
+    "pod_terms": PodTerms(away=(PodTerm(WEB, "zone"),)),
+    "spread": (Spread(WEB, "zone", 1, hard=True),),
+    "selected_by": frozenset({WEB}),
     "gates": ("g",),
     "unsupported": ("spec.x",),
 }

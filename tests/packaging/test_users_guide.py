@@ -80,11 +80,6 @@ EVERYTHING = {
         {"name": "b", "ephemeral": {"volumeClaimTemplate": {}}},
     ],
     "resourceClaims": [{"name": "gpu"}],
-    "affinity": {
-        kind: {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
-        for kind in ("podAffinity", "podAntiAffinity")
-    },
-    "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
     "containers": [{"name": "main", "ports": [{"containerPort": 80, "hostPort": 80}]}],
 }
 """A pod's spec with every constraint there is that could keep it from being placed."""

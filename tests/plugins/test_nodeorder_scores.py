@@ -323,19 +323,8 @@ def test_a_preference_that_cannot_be_read_keeps_the_pod_waiting_and_says_so() ->
     assert len(ranked(F, shape, only(least_allocated=1))) == 3
 
 
-def test_scores_by_other_pods_are_missing_with_a_warning() -> None:
-    told: list[str] = []
-
-    NodeOrdering.parse({"podaffinity.weight": 0, "podtopologyspread.weight": 5}, told.append)
-
-    assert len(told) == 1
-    assert told[0].startswith(
-        "argument podtopologyspread.weight: scores that depend on other pods do not exist here yet"
-    )
-
-
 def test_default_weights_are_volcanos() -> None:
-    assert NodeOrdering.parse({}, lambda text: None) == NodeOrderArgs(1, 0, 1, 2, 3, 1)
+    assert NodeOrdering.parse({}, lambda text: None) == NodeOrderArgs(1, 0, 1, 2, 3, 1, 2, 2)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

@@ -242,11 +242,21 @@ def test_reasons_are_kube_schedulers_texts() -> None:
         "node(s) were unschedulable",
         "node(s) didn't match Pod's node affinity/selector",
         "node(s) had untolerated taint(s)",
+        "plugin InterPodAffinity pre-predicates failed parsing pod: a selector of its affinity terms is invalid",
+        "plugin PodTopologySpread pre-predicates failed get constraints from pod: a selector of them is invalid",
         "node(s) pod number exceeded",
         "node(s) didn't have free ports for the requested pod ports",
+        "node(s) didn't match pod affinity rules",
+        "node(s) didn't match pod anti-affinity rules",
+        "node(s) didn't satisfy existing pods anti-affinity rules",
+        "node(s) didn't match pod topology spread constraints (missing required label)",
+        "node(s) didn't match pod topology spread constraints",
     ]
     assert not any(reason.resolvable for reason in Predicates.static_reasons)
-    assert all(reason.resolvable for reason in Predicates.reasons)
+    assert [reason.code for reason in Predicates.reasons if not reason.resolvable] == [
+        "pod-affinity",
+        "topology-spread-label",
+    ]
 
 
 nodes = st.tuples(*(selective_nodes(f"n{index}") for index in range(4)))

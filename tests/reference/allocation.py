@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cmp_to_key
 
-from tests.reference import scoring
+from tests.reference import neighbours, scoring
 from tests.reference.accounts import READY, NodeAccount, best_effort, fits, node_accounts, ports_free, tasks_by_job
 from tests.reference.ranking import ALL, Weights, nodeorder
 from tests.reference.selection import static_reason
@@ -50,7 +50,7 @@ class Job:
     record: JobRecord
     members: list[Member]
     waiting: list[Member] = field(default_factory=list)
-    refused: set[Shape] = field(default_factory=set)
+    refused: set[object] = field(default_factory=set)  # kinds of tasks
 
     def count(self, *statuses: TaskStatus) -> int:
         return sum(member.status in statuses for member in self.members)
@@ -104,6 +104,8 @@ class Cycle:
     def __init__(self, world: World, rules: Rules) -> None:
         self.rules = rules
         self.nodes = node_accounts(world)
+        self.company = neighbours.company(world)
+        self.selectors = {selector for task in world.tasks for selector in task.shape.selectors}
         self.binds: list[tuple[str, str]] = []
         members = tasks_by_job(world)
         self.jobs = [
@@ -141,15 +143,15 @@ class Cycle:
         failed: set[str] = set()
         while job.waiting:
             member = job.waiting.pop(0)
-            shape = member.task.shape
-            if shape in job.refused:
+            shape, kind = member.task.shape, self.kind(member.task)
+            if kind in job.refused:
                 continue
             if not self.may_hold(job, shape):
-                job.refused.add(shape)
+                job.refused.add(kind)
             elif self.place(member):
                 placed.append(member)
             else:
-                job.refused.add(shape)
+                job.refused.add(kind)
                 failed.add(member.task.record.role)
                 if not job.go_on(failed):
                     break
@@ -166,35 +168,53 @@ class Cycle:
     def is_ready(self, job: Job) -> bool:
         return job.ready() if self.rules.gang else True
 
+    def kind(self, task: Task) -> object:
+        """Return what two tasks have in common if every answer about them is the same."""
+        return task.shape, frozenset(one for one in self.selectors if self.company.means(one, task))
+
     def may_hold(self, job: Job, shape: Shape) -> bool:
         """Say whether the job's queue may hold one more task like this."""
         return True
 
     def place(self, member: Member) -> bool:
         shape = member.task.shape
-        open_nodes = [node for node in self.nodes.values() if self.feasible(shape, node)]
+        open_nodes = [node for node in self.nodes.values() if self.feasible(member.task, node)]
         for status, future in ((ALLOCATED, False), (PIPELINED, True))[: 1 if best_effort(shape) else 2]:
             group = [node for node in open_nodes if fits(shape, node, future=future)]
             if group:
-                scores = self.scores(shape, group)
+                scores = self.scores(member.task, group)
                 best = group[scores.index(max(scores))]  # the first of equals, by name
                 member.status, member.node = status, best.record.name
                 best.put(shape, status)
+                self.company.pods.append(neighbours.Standing(member.task, member.node))
                 return True
         return False
 
-    def feasible(self, shape: Shape, node: NodeAccount) -> bool:
+    def feasible(self, task: Task, node: NodeAccount) -> bool:
+        shape = task.shape
         if node.record.closed:
             return False
         if not self.rules.predicates:
             return True
         if static_reason(shape, node.record) or not ports_free(shape, node):
             return False
+        if neighbours.affinity_reason(task, node.record, self.company):
+            return False
+        if neighbours.spread_reason(task, node.record, self.company):
+            return False
         return node.pods < node.allocatable["pods"]
 
-    def scores(self, shape: Shape, group: list[NodeAccount]) -> list[Fraction]:
-        rules, everybody = self.rules, list(self.nodes.values())
+    def scores(self, task: Task, group: list[NodeAccount]) -> list[Fraction]:
+        rules, everybody, shape = self.rules, list(self.nodes.values()), task.shape
         scores = [Fraction(score) for score in nodeorder(shape, group, everybody, rules.nodeorder)]
+        records = [node.record for node in group]
+        wishes = neighbours.affinity_scores(task, records, self.company)
+        even = neighbours.spread_scores(task, records, self.company)
+        by = rules.nodeorder
+        scores = [
+            score + by.pod_affinity * wish + by.pod_spread * flat
+            for score, wish, flat in zip(scores, wishes, even, strict=True)
+        ]
         if not rules.binpack:
             return scores
         packed = (scoring.binpack(shape, node, rules.weights, rules.binpack) for node in group)
@@ -207,6 +227,7 @@ class Cycle:
         node.nonzero_cpu -= int(shape.nonzero[0])
         node.nonzero_memory -= int(shape.nonzero[1])
         node.pods -= 1
+        self.company.pods.remove(neighbours.Standing(member.task, member.node))
         for port in shape.host_ports:
             node.ports.remove(port)
         member.status, member.node = PENDING, ""

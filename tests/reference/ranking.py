@@ -22,10 +22,12 @@ class Weights:
     node_affinity: int = 2
     taints: int = 3
     images: int = 1
+    pod_affinity: int = 2
+    pod_spread: int = 2
 
 
 ALL = Weights()
-LEAST_ALLOCATED = Weights(balanced=0, node_affinity=0, taints=0, images=0)
+LEAST_ALLOCATED = Weights(balanced=0, node_affinity=0, taints=0, images=0, pod_affinity=0, pod_spread=0)
 
 
 def nodeorder(shape: Shape, group: Sequence[NodeAccount], everybody: Sequence[NodeAccount], by: Weights) -> list[int]:

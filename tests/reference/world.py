@@ -1,13 +1,16 @@
 """A cluster written down as plain records, and the store it fills; quantities as people write them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import attrgetter
 from random import Random
 
 from volcano_py.api.quantity import WireQuantity
+from volcano_py.model.facts import NamespaceRecord
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaintRecord, TaskRecord
+from volcano_py.model.pod_terms import PodTerms, Spread
 from volcano_py.model.resources import amounts_of
-from volcano_py.model.shape import HostPort, NodeTerm, PreferredTerm, Shape, Tolerance
+from volcano_py.model.shape import NO_TERMS, HostPort, NodeTerm, PreferredTerm, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.store import ClusterStore
 
@@ -32,6 +35,7 @@ class World:
     queues: tuple[QueueRecord, ...] = (QueueRecord("default", state="Open"),)
     jobs: tuple[JobRecord, ...] = ()
     tasks: tuple[Task, ...] = ()
+    namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # labels
 
     def store(self, shuffle: int | None = None) -> ClusterStore:
         """Fill a store; ``shuffle`` seeds another order of arrival."""
@@ -39,13 +43,14 @@ class World:
             [("set_node", (node,)) for node in self.nodes]
             + [("set_queue", (queue,)) for queue in self.queues]
             + [("set_job", (job,)) for job in self.jobs]
+            + [("facts.set_namespace", (NamespaceRecord(name, labels),)) for name, labels in self.namespaces.items()]
             + [("set_task", (task.record, task.shape, task.status, task.node)) for task in self.tasks]
         )
         if shuffle is not None:
             Random(shuffle).shuffle(steps)
         store = ClusterStore()
         for method, arguments in steps:
-            getattr(store, method)(*arguments)
+            attrgetter(method)(store)(*arguments)
         return store
 
     def task(self, name: str) -> Task:
@@ -86,6 +91,8 @@ def a_shape(
     tolerations: Sequence[Tolerance] = (),
     host_ports: Sequence[HostPort] = (),
     images: Sequence[str] = (),
+    pod_terms: PodTerms = NO_TERMS,
+    spread: Sequence[Spread] = (),
     gates: Sequence[str] = (),
     unsupported: Sequence[str] = (),
     **others: WireQuantity,
@@ -102,6 +109,8 @@ def a_shape(
         host_ports=tuple(sorted(host_ports)),
         images=tuple(sorted(images)),
         n_containers=1,
+        pod_terms=pod_terms,
+        spread=tuple(spread),
         gates=tuple(gates),
         unsupported=tuple(unsupported),
     )

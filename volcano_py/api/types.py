@@ -94,6 +94,8 @@ class PodAffinityTerm(Wire, frozen=True):
     namespaces: list[str] = []
     namespace_selector: LabelSelector | None = None
     topology_key: str = ""
+    match_label_keys: list[str] = []
+    mismatch_label_keys: list[str] = []
 
 
 class WeightedPodAffinityTerm(Wire, frozen=True):
@@ -193,6 +195,10 @@ class TopologySpreadConstraint(Wire, frozen=True):
     topology_key: str = ""
     when_unsatisfiable: str = ""
     label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    match_label_keys: list[str] = []
+    node_affinity_policy: str = ""
+    node_taints_policy: str = ""
 
 
 class PodResourceClaim(Wire, frozen=True):

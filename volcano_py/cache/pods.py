@@ -8,13 +8,13 @@ import msgspec
 
 from volcano_py.api import keys
 from volcano_py.api.types import NodeSelector, NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm
+from volcano_py.cache import pod_terms
 from volcano_py.cache.fields import boolean, int32, integer_or_none, seconds
 from volcano_py.cache.requests import SIDECAR, in_force, pod_limits, pod_request
 from volcano_py.model.objects import TaskRecord, TaskTrait
 from volcano_py.model.shape import ALL_ADDRESSES, HostPort, NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
 
-_DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 _CONDITION_FALSE: Final = "False"
 _TCP: Final = "TCP"
 _DEFAULT_PRIORITY: Final = 1
@@ -55,6 +55,7 @@ def task_record(pod: Pod, scheduler_names: Collection[str]) -> TaskRecord:
         creation=seconds(meta.creation_timestamp),
         role=intern(role),
         foreign=pod.spec.scheduler_name not in scheduler_names,
+        labels=tuple(intern(text) for pair in sorted(meta.labels.items()) for text in pair),
         condition=_why_not_scheduled(pod),
         started=seconds(pod.status.start_time),
         traits=_traits(pod),
@@ -112,18 +113,18 @@ class ShapeReader:
         spec = in_force(pod)
         try:
             strategy = _strategy(pod)
-            content = self._content(spec, strategy)
+            content = self._content(spec, strategy, pod_terms.identity(pod))
         except OverflowError as error:
             raise ValueError(f"spec: a number in it is too large ({error}): write a smaller one") from error
         shape = self._shapes.get(content)
         if shape is None:
-            shape = shape_of(spec, strategy)
+            shape = shape_of(pod)
             if len(self._shapes) >= self._capacity:
                 del self._shapes[next(iter(self._shapes))]  # the oldest
             self._shapes[content] = shape
         return shape
 
-    def _content(self, spec: PodSpec, strategy: tuple[str, str]) -> bytes:
+    def _content(self, spec: PodSpec, strategy: tuple[str, str], identity: tuple[str, ...]) -> bytes:
         return self._encode(
             (
                 spec.containers,
@@ -138,6 +139,7 @@ class ShapeReader:
                 spec.resource_claims,
                 spec.scheduling_gates,
                 strategy,
+                identity,
             )
         )
 
@@ -149,8 +151,9 @@ def _strategy(pod: Pod) -> tuple[str, str]:
     return (kind, annotations.get(keys.STRATEGY_WEIGHT, "")) if kind else ("", "")
 
 
-def shape_of(spec: PodSpec, strategy: tuple[str, str] = ("", "")) -> Shape:
-    """Return the shape of a pod's spec; raise QuantityError naming the field that cannot be read."""
+def shape_of(pod: Pod) -> Shape:
+    """Return the shape of a pod; raise QuantityError naming the field that cannot be read."""
+    spec = in_force(pod)
     request = pod_request(spec)
     node_affinity = spec.affinity.node_affinity if spec.affinity is not None else None
     required = node_affinity.required if node_affinity is not None else None
@@ -164,29 +167,18 @@ def shape_of(spec: PodSpec, strategy: tuple[str, str] = ("", "")) -> Shape:
         images=_images(spec),
         n_containers=len(spec.init_containers) + len(spec.containers),
         tolerations=tuple(Tolerance(t.key, t.operator, t.value, t.effect) for t in spec.tolerations),
+        pod_terms=pod_terms.pod_terms(pod),
+        spread=pod_terms.spreads(pod),
         gates=tuple(gate.name for gate in spec.scheduling_gates),
         limits=pod_limits(spec),
-        strategy=strategy,
+        strategy=_strategy(pod),
         unsupported=tuple(unsupported(spec)),
     )
 
 
 def unsupported(spec: PodSpec) -> list[str]:
     """Return the fields that constrain where a pod may stand and that no policy here understands yet."""
-    paths = _volumes(spec)
-    paths += [f"spec.resourceClaims[{claim.name}]" for claim in spec.resource_claims]
-    affinity = spec.affinity
-    if affinity is not None:
-        for name, neighbours in (
-            ("podAffinity", affinity.pod_affinity),
-            ("podAntiAffinity", affinity.pod_anti_affinity),
-        ):
-            if neighbours is not None and neighbours.required:
-                paths.append(f"spec.affinity.{name}.requiredDuringSchedulingIgnoredDuringExecution")
-    for index, constraint in enumerate(spec.topology_spread_constraints):
-        if constraint.when_unsatisfiable == _DO_NOT_SCHEDULE:
-            paths.append(f"spec.topologySpreadConstraints[{index}]")
-    return paths
+    return _volumes(spec) + [f"spec.resourceClaims[{claim.name}]" for claim in spec.resource_claims]
 
 
 def _host_ports(spec: PodSpec) -> tuple[HostPort, ...]:

@@ -1,7 +1,8 @@
 """For one shape: which nodes may take a task now, how good they are, and why the others may not.
 
 A state is filled once per session and afterwards refreshed only for nodes that have been touched, if every plugin that
-has a say declares that its answers depend on the node alone.
+has a say declares that its answers depend on the node alone. What other pods have to say (`framework.company`) is
+added: a mask, if a task of the shape changes nothing about it for the next one, else asked again for each.
 """
 
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from volcano_py.framework import combine
+from volcano_py.framework.company import company
 from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.normalized import Highest, HighestWatch
 from volcano_py.framework.refusals import explain
@@ -27,16 +29,21 @@ class Candidates:
     """The nodes of a session as one shape sees them."""
 
     __slots__ = (
-        *("_added", "_highest", "_later", "_local", "_position", "_rejection", "_scores", "_ssn", "_static_ok"),
-        *("future", "ranked", "task"),
+        *("_added", "_company", "_direct", "_highest", "_later", "_local", "_mask", "_mixed", "_position"),
+        *("_rejection", "_scores", "_ssn", "_static_ok", "_static_verdicts_ok", "future", "ranked", "task"),
     )
 
     def __init__(self, ssn: "Session", task: TaskInfo) -> None:
         self._ssn = ssn
         self.task = task
         verdicts = ssn.static_verdicts(task)
-        self._static_ok: Bools = (verdicts == 0) & ~ssn.nodes.closed
+        self._static_verdicts_ok: Bools = (verdicts == 0) & ~ssn.nodes.closed
+        self._static_ok = self._static_verdicts_ok
+        self._company = company(ssn, task)
+        self._mixed = self._company is not None and self._company.own_pods_matter
+        self._mask: Bools | None = None  # what the company allows, if a task of the shape changes nothing about it
         self._scores = ssn.normalized.of(task, self._static_ok)
+        self._direct = self._scores.fixed and not self._mixed  # `ranked` is of `_evaluate` as it is
         self._added = self._scores.base  # by the normalised scores, to every node
         self._highest: Highest = ()  # raw numbers among the candidates that `_added` is made of
         self._rejection: tuple[bool, Rejection] | None = None
@@ -44,8 +51,11 @@ class Candidates:
 
     def _fill(self) -> None:
         self._position = self._ssn.journal.n_touched
+        if self._company is not None and not self._mixed:
+            self._mask = self._company.allowed()
+            self._static_ok = self._static_verdicts_ok if self._mask is None else self._static_verdicts_ok & self._mask
         found = self._evaluate(self._ssn.nodes, self._static_ok, None)
-        if self._scores.fixed:
+        if self._direct:
             self.ranked, self.future = found
         else:
             self._local, self._later = found
@@ -74,6 +84,10 @@ class Candidates:
 
     def _rank(self, rows: Rows | None) -> None:
         """Add what depends on who the candidates are, after these rows of `_local` have changed (None: all)."""
+        if self._mixed:
+            self.ranked = self._in_company(self._local)
+            self.future = self._in_company(self._later) if self._ssn.anything_releasing else self._later
+            return
         highest = self._scores.highest(self._local > _NOWHERE)
         if rows is None or highest != self._highest:
             self._highest = highest
@@ -85,13 +99,31 @@ class Candidates:
         if self._ssn.anything_releasing:
             self.future = self._later + self._scores.added(self._scores.highest(self._later > _NOWHERE))
 
+    def _in_company(self, local: Floats) -> Floats:
+        """Return the scores of the nodes that other pods allow among these, shape (n_nodes,)."""
+        group = local > _NOWHERE
+        if self._company is None:
+            return local
+        allowed = self._company.allowed()
+        if allowed is not None:
+            group &= allowed
+        added = self._company.added(group)
+        if not self._scores.fixed:
+            added = added + self._scores.added(self._scores.highest(group))
+        return np.where(group, local + added, _NOWHERE)
+
+    @property
+    def one_changes_one(self) -> bool:
+        """Whether placing a task of the shape changes, for the next one, only the node it goes to."""
+        return not self._mixed and self._ssn.node_local(self.task.shape_id)
+
     def refresh(self) -> None:
         """Bring the state up to date with what has been placed and taken back since."""
         journal = self._ssn.journal
         if self._position == journal.n_touched:
             return
         self._rejection = None
-        if not self._ssn.node_local(self.task.shape_id):
+        if not self._ssn.node_local(self.task.shape_id) or self._mask_is_old():
             self._fill()
             return
         rows = journal.touched_since(self._position)
@@ -103,7 +135,7 @@ class Candidates:
         self._position = journal.n_touched
         view = self._ssn.nodes.rows_view(rows)
         ranked, future = self._evaluate(view, self._static_ok.take(rows), rows)
-        if self._scores.fixed:
+        if self._direct:
             self.ranked[rows] = ranked
             if self._ssn.anything_releasing:
                 self.future[rows] = future
@@ -112,6 +144,11 @@ class Candidates:
         if self._ssn.anything_releasing:
             self._later[rows] = future
         self._rank(rows)
+
+    def _mask_is_old(self) -> bool:
+        if self._company is None or self._mixed:
+            return False
+        return self._company.allowed() is not self._mask
 
     def after(self, rows: Rows, copies: Ints, delta: Floats) -> Floats:
         """Return what `ranked` would be on these nodes with so many more tasks of this shape there, shape (n_rows,).

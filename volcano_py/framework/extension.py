@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,6 +175,50 @@ class Predicate(ExtensionPoint):
         """
         verdicts = self.predicate(task, nodes)
         return np.asarray(verdicts == np.arange(1, len(self.reasons) + 1)[:, None])
+
+
+class NeighbourFilter(Protocol):
+    """Where one shape may stand beside the pods of a session."""
+
+    own_pods_matter: bool
+    """Whether a task of the shape that finds its place may change the answer for the next one."""
+
+    def allowed(self) -> Bools:
+        """Return where it may stand now, shape (n_nodes,); the same array as long as nothing has changed."""
+
+
+class NeighbourPredicate(ExtensionPoint):
+    """May the task stand on the node, as pods stand there and on other nodes? Rule: all must say yes.
+
+    Asked only about shapes with terms of their own or meant by others' (`Shape.sociable`), and asked again after every
+    placement. Such a plugin is a `Predicate` too: there its ``refusals`` name the reasons of both.
+    """
+
+    switch = "enablePredicate"
+
+    @abstractmethod
+    def neighbour_filter(self, task: TaskInfo) -> NeighbourFilter | None:
+        """Return the filter of a shape for this session, None if no pod makes a difference to it."""
+
+
+class NeighbourScores(Protocol):
+    """How good nodes are for one shape, as pods stand there and on other nodes."""
+
+    def scores(self, group: Bools) -> Floats:
+        """Return scores among a group of candidates, weights applied, shape (n_nodes,); of no meaning outside it."""
+
+
+class NeighbourOrder(ExtensionPoint):
+    """How good is the node among the candidates, as pods stand there and on other nodes? Rule: sum.
+
+    Asked only about shapes with terms of their own or meant by others', and asked again after every placement.
+    """
+
+    switch = "enableNodeOrder"
+
+    @abstractmethod
+    def neighbour_scores(self, task: TaskInfo) -> NeighbourScores | None:
+        """Return the scores of a shape for this session, None if no pod makes a difference to it."""
 
 
 class NodeOrder(ExtensionPoint):
@@ -347,8 +391,10 @@ POINTS: tuple[type[ExtensionPoint], ...] = (
     Allocatable,
     StaticPredicate,
     Predicate,
+    NeighbourPredicate,
     NodeOrder,
     NormalizedOrder,
+    NeighbourOrder,
     PlacementWatch,
     JobStarving,
     Preemptable,

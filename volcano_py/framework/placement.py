@@ -62,7 +62,7 @@ class Placement:
 
     def place_idle(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
         """Place as many of these pending tasks as fit what is idle now, in order; return how many found a node."""
-        if len(tasks) > 1 and self._ssn.node_local(shape_id):
+        if len(tasks) > 1 and self.candidates(shape_id).one_changes_one:
             return self._place_many(statement, job_row, shape_id, tasks)
         for done in range(len(tasks)):  # one task, or scores that every placement may change: ask again for each
             state = self.candidates(shape_id)

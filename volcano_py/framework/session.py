@@ -17,6 +17,7 @@ from volcano_py.framework.extension import Verdicts
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.kinds import split
 from volcano_py.framework.memory import CycleReport, Memory
+from volcano_py.framework.neighbours import Neighbours
 from volcano_py.framework.ordering import OrderedTasks, pending_tasks
 from volcano_py.framework.placement import Placement
 from volcano_py.framework.plugin import DependsOn, Plugin, PluginFailed
@@ -42,7 +43,10 @@ ActivePlugin = tuple[Plugin, frozenset[type]]
 """A plugin instance and the extension points that the conf leaves switched on for it."""
 
 PREFERENCES: Final[frozenset[type]] = frozenset(
-    {extension.JobOrder, extension.TaskOrder, extension.QueueOrder, extension.NodeOrder, extension.NormalizedOrder}
+    {
+        *(extension.JobOrder, extension.TaskOrder, extension.QueueOrder),
+        *(extension.NodeOrder, extension.NormalizedOrder, extension.NeighbourOrder),
+    }
 )
 """Extension points at which a plugin says what is better, not what may happen; without it the rest is still safe."""
 
@@ -111,6 +115,9 @@ class Session:
         self._broken: dict[Plugin, PluginFailed] = {}
         self._collect_points()
         self._snapshot, self._marks = split(snapshot, self._told_apart())
+        self.neighbours: Neighbours | None = None  # where terms between pods are answered from, None without any term
+        if snapshot.sociable:
+            self.neighbours = Neighbours(self.nodes, self.tasks, self._snapshot.shapes)
         for plugin in self.plugins():
             self.tell(plugin, "on_session_open")
         if self._broken:
@@ -169,7 +176,9 @@ class Session:
         self._job_pipelined = self.tiered(extension.JobPipelined, "job_pipelined")
         self._static_predicates = self.points(extension.StaticPredicate, "static_predicate")
         self.predicates = self.points(extension.Predicate, "predicate")
+        self.neighbour_predicates = self.points(extension.NeighbourPredicate, "neighbour_filter")
         self.node_orders = self.points(extension.NodeOrder, "node_order")
+        self.neighbour_orders = self.points(extension.NeighbourOrder, "neighbour_scores")
         self.normalized = RawScores(self, self.points(extension.NormalizedOrder, "normalized_orders"))
         self.watchers = [
             Watcher(point, Point(point.plugin, "freed"))

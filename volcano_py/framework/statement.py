@@ -104,6 +104,8 @@ class Statement:
         # A Python loop over the placed tasks, only of shapes that take ports of their nodes.
         for node in nodes.tolist() if ports else ():
             ssn.journal.replace(taken.codes, node, taken.with_more(node, ports))
+        if ssn.neighbours is not None:
+            ssn.neighbours.moved(ssn.journal, shape_id, nodes, 1)
         for accounts in ssn.accounts:
             accounts.add(ssn.journal, job_row, info.request if len(tasks) == 1 else info.request * len(tasks))
         for watcher in ssn.watchers:
@@ -116,6 +118,8 @@ class Statement:
         # A Python loop over the victims, only of shapes that take ports of their nodes.
         for node in nodes.tolist() if ports else ():
             ssn.journal.replace(taken.codes, node, taken.with_less(node, ports))
+        if ssn.neighbours is not None:
+            ssn.neighbours.moved(ssn.journal, shape_id, nodes, -1)
         for accounts in ssn.accounts:
             accounts.add(ssn.journal, job_row, -task.request * len(tasks))
         for watcher in ssn.watchers:

@@ -54,6 +54,7 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     creation: float = 0.0  # seconds since the epoch
     role: str = ""  # volcano.sh/task-spec
     foreign: bool = False  # asks for another scheduler: counted where it stands, never placed by us
+    labels: tuple[str, ...] = ()  # key, value, key, value, ...: flat, for there are many; see `label_map`
     condition: str = ""  # message of PodScheduled=False as it stands on the pod, "" when there is none
     started: float = 0.0  # when its node took it up, seconds since the epoch, 0 for never
     traits: int = TaskTrait.PREEMPTABLE.value  # TaskTrait
@@ -63,6 +64,11 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     def ref(self) -> TaskRef:
         """The identity used in decisions."""
         return TaskRef(self.namespace, self.name, self.uid)
+
+    @property
+    def label_map(self) -> dict[str, str]:
+        """Its labels, made anew."""
+        return dict(zip(self.labels[::2], self.labels[1::2], strict=True))
 
     @property
     def key(self) -> JobKey | None:

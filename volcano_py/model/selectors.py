@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from volcano_py.model.shape import Requirement
+from volcano_py.model.requirements import Requirement
 
 IN: Final = "In"
 NOT_IN: Final = "NotIn"

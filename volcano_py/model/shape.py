@@ -10,6 +10,8 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from volcano_py.api import keys
+from volcano_py.model.pod_terms import PodSelector, PodTerms, Spread
+from volcano_py.model.requirements import Requirement as Requirement
 
 
 class Field(Enum):
@@ -22,18 +24,13 @@ class Field(Enum):
     TOLERATIONS = auto()
     HOST_PORTS = auto()
     IMAGES = auto()  # and the number of containers
+    POD_TERMS = auto()  # affinity and anti-affinity to other pods
+    SPREAD = auto()
+    SELECTED_BY = auto()  # what others' terms, and its own, say of it: namespace and labels as far as they matter
     GATES = auto()
     LIMITS = auto()
     STRATEGY = auto()
     UNSUPPORTED = auto()  # constraints that are recognised but not implemented yet
-
-
-class Requirement(NamedTuple):
-    """One requirement on a label or field of a node."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
 
 
 class NodeTerm(NamedTuple):
@@ -65,6 +62,7 @@ class Tolerance(NamedTuple):
 
 
 ALL_ADDRESSES: Final = "0.0.0.0"
+NO_TERMS: Final = PodTerms()
 
 
 class HostPort(NamedTuple):
@@ -88,6 +86,10 @@ class Shape:
     host_ports: tuple[HostPort, ...] = ()  # distinct and sorted
     images: tuple[str, ...] = ()  # of containers and image volumes, sorted; the same image may stand there twice
     n_containers: int = 0  # init containers included
+    pod_terms: PodTerms = NO_TERMS
+    spread: tuple[Spread, ...] = ()
+    selected_by: frozenset[PodSelector] = frozenset()
+    """Those of the selectors in use that mean this pod: filled in by `snapshot.selection`, never by who reads pods."""
     gates: tuple[str, ...] = ()
     limits: tuple[float, float] = (0.0, 0.0)  # cpu and memory it may use at most, 0 for no limit
     strategy: tuple[str, str] = (
@@ -100,3 +102,18 @@ class Shape:
     def best_effort(self) -> bool:
         """Whether it asks for nothing but its own place."""
         return not any(amount >= 0.1 for name, amount in self.request if name != keys.PODS)
+
+    @property
+    def sociable(self) -> bool:
+        """Whether other pods make a difference to it, or it to them."""
+        return bool(self.selected_by or self.spread or self.pod_terms != NO_TERMS)
+
+    @property
+    def selectors(self) -> frozenset[PodSelector]:
+        """The selectors of its own terms."""
+        terms = self.pod_terms
+        if not self.spread and terms == NO_TERMS:
+            return frozenset()
+        preferred = (term.term for term in terms.preferred)
+        of_terms = {term.selector for term in (*terms.near, *terms.away, *preferred)}
+        return frozenset(of_terms | {spread.selector for spread in self.spread})

@@ -341,3 +341,4 @@ class Snapshot:
     nonzero: Floats  # (2, n_shapes)
     withheld: dict[JobKey, str] = field(default_factory=dict)  # why a PodGroup that exists is not among the jobs
     facts: ClusterFacts = NO_FACTS
+    sociable: bool = False  # whether any task has terms about other pods

@@ -1,5 +1,6 @@
 """The facts of a cluster as they are told, and frozen when a snapshot asks."""
 
+from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from volcano_py.model.facts import NO_FACTS, BudgetRecord, ClusterFacts, NamespaceRecord, QuotaRecord
@@ -35,7 +36,9 @@ class _PerNamespace(Generic[R]):
 class FactStore:
     """What is known of namespaces, quotas and budgets; a copy for snapshots is made once per change."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_labels: Callable[[str, Mapping[str, str]], None] = lambda _, __: None) -> None:
+        """Take whom to tell of the labels of a namespace when they have changed; one that is gone has none."""
+        self._on_labels = on_labels
         self._namespaces: dict[str, NamespaceRecord] = {}
         self._quotas: _PerNamespace[QuotaRecord] = _PerNamespace()
         self._budgets: _PerNamespace[BudgetRecord] = _PerNamespace()
@@ -57,6 +60,7 @@ class FactStore:
         """Add or replace a namespace."""
         self._namespaces[record.name] = record
         self._frozen = None
+        self._on_labels(record.name, record.labels)
 
     def set_quota(self, record: QuotaRecord) -> None:
         """Add or replace a quota."""
@@ -72,6 +76,7 @@ class FactStore:
         """Forget a namespace."""
         self._namespaces.pop(name, None)
         self._frozen = None
+        self._on_labels(name, {})
 
     def remove_quota(self, namespace: str, name: str) -> None:
         """Forget a quota."""

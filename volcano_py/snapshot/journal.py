@@ -3,6 +3,7 @@
 Amounts are whole numbers below 2^53, so subtracting what was added restores every bit (`model.resources`).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ from volcano_py.model.resources import Floats
 Rows = NDArray[np.intp]
 
 
-_Entry = tuple[bool, NDArray[Any], Rows | int, Any]
-"""Whether amounts were added, the block or column, where in it, and the amounts or what stood there.
+_Counter = Callable[[int, list[int], int], None]
+_REPLACED, _ADDED, _TOLD = range(3)
+
+_Entry = tuple[int, Any, Rows | int, Any]
+"""What was done, the block, column or counter, where in it, and the amounts, what stood there, or what was counted.
 
 A plain tuple, not a named one: there are five of them for every task that is placed.
 """
@@ -48,7 +52,7 @@ class Journal:
             view += amounts
         else:
             block[:, columns] += amounts
-        self._log.append((True, block, columns, amounts))
+        self._log.append((_ADDED, block, columns, amounts))
 
     def add_to_nodes(self, block: Floats, columns: Rows | int, amounts: Floats) -> None:
         """Do the same to the nodes' block and note the nodes as touched."""
@@ -70,15 +74,23 @@ class Journal:
         """Set some elements of a column, remembering what stood there."""
         old = column[rows] if isinstance(rows, int) else column[rows].copy()
         column[rows] = values
-        self._log.append((False, column, rows, old))
+        self._log.append((_REPLACED, column, rows, old))
+
+    def tell(self, counter: _Counter, kind: int, nodes: list[int], by: int) -> None:
+        """Call ``counter(kind, nodes, by)``, and on undo the same with ``-by``: for what is not kept in columns."""
+        counter(kind, nodes, by)
+        self._log.append((_TOLD, counter, kind, (nodes, by)))
 
     def rollback(self, checkpoint: int, nodes: Floats | None = None) -> None:
         """Take back everything since the checkpoint; changes to ``nodes`` are noted as touched again."""
         while len(self._log) > checkpoint:
-            added, target, where, what = self._log.pop()
-            if added:
+            kind, target, where, what = self._log.pop()
+            if kind == _ADDED:
                 target[:, where] -= what
                 if target is nodes:
                     self._touch(where)
+            elif kind == _TOLD:
+                counted, by = what
+                target(where, counted, -by)
             else:
                 target[where] = what

@@ -4,6 +4,8 @@ It is owned by one thread (the event loop of the daemon); snapshots are private 
 knows where changes come from: the cache feeds it, tests and benchmarks do too.
 """
 
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ from volcano_py.snapshot.facts import FactStore
 from volcano_py.snapshot.nodes import NodeStore
 from volcano_py.snapshot.ports import PortSet
 from volcano_py.snapshot.rows import RowTable, grown
+from volcano_py.snapshot.selection import Selection
 from volcano_py.snapshot.shapes import ShapeTable
 
 
@@ -44,9 +47,10 @@ class ClusterStore:
         self.resources = ResourceRegistry()
         self.shapes = ShapeTable(self.resources)
         self.nodes = NodeStore(self.resources)
-        self.facts = FactStore()
+        self.facts = FactStore(self._label_namespace)
         self.queues: dict[str, QueueRecord] = {}
         self._withheld: dict[JobKey, str] = {}
+        self._selection = Selection()
         self._task_table: RowTable[str] = RowTable()
         self._places: list[TaskPlace | None] = []
         self._task_records: list[TaskRecord | None] = []
@@ -176,10 +180,15 @@ class ClusterStore:
     # Tasks
 
     def set_task(self, record: TaskRecord, shape: Shape, status: TaskStatus, node: str = "") -> None:
-        """Add a task, or replace what is known of it and where it stands."""
+        """Add a task, or replace what is known of it and where it stands; the shape need not say who selects it."""
+        row = self._task_table.get(record.uid)
+        before = frozenset() if row is None else self.shapes.shape(int(self._shape[row])).selectors
+        self._select_again(self._selection.put(record, shape.selectors, before))
+        selected_by = self._selection.of(record.uid)
+        if shape.selected_by != selected_by:
+            shape = replace(shape, selected_by=selected_by)
         shape_id = self.shapes.acquire(shape)  # before the old one is released: an equal shape keeps its id
         self._grow()
-        row = self._task_table.get(record.uid)
         if row is None:
             row = self._task_table.add(record.uid)
             if row == len(self._places):
@@ -205,9 +214,24 @@ class ClusterStore:
         row = self._task_table.get(uid)
         if row is None:
             return
+        before = self.shapes.shape(int(self._shape[row])).selectors
         self._withdraw(row)
         self.shapes.release(int(self._shape[row]))
         self._task_table.remove(uid)
+        self._select_again(self._selection.drop(uid, before))
+
+    def _label_namespace(self, name: str, labels: Mapping[str, str]) -> None:
+        """Take the labels of a namespace; one that is unknown or gone counts as one without."""
+        self._select_again(self._selection.set_namespace(name, labels))
+
+    def _select_again(self, uids: Iterable[str]) -> None:
+        """Give tasks whose selectors have changed the shape that says so; nothing else about them depends on it."""
+        for uid in sorted(uids):
+            row = self._row_of(uid)
+            old = int(self._shape[row])
+            shape = replace(self.shapes.shape(old), selected_by=self._selection.of(uid))
+            self._shape[row] = self.shapes.acquire(shape)
+            self.shapes.release(old)
 
     def task(self, uid: str) -> TaskPlace | None:
         """Return a task and where it stands."""
@@ -304,6 +328,7 @@ class ClusterStore:
                 nonzero=nonzero,
                 withheld=dict(self._withheld),
                 facts=self.facts.frozen(),
+                sociable=self._selection.in_use,
             )
         )
 

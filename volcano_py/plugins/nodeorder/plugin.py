@@ -5,7 +5,11 @@
     NodeAffinity      raw = sum of weights of the preferred terms that match; the highest among the candidates is 100
     TaintToleration   raw = number of PreferNoSchedule taints that are not tolerated; none of them is 100
 
-The last two are scaled by the highest raw number among the candidates (`framework.normalized`). A weight of 0 switches
+    InterPodAffinity  pods that are there or in the same domain, preferred or not: `pod_affinity`
+    PodTopologySpread how evenly pods would stand over domains: `spread`
+
+NodeAffinity and TaintToleration are scaled by the highest raw number among the candidates (`framework.normalized`), the
+last two by rules of their own. A weight of 0 switches
 a scorer off, a negative one turns it round. (Volcano: plugins/nodeorder with kube-scheduler v1.36.)
 
 A preferred term that cannot be parsed makes kube-scheduler's scorer fail, and Volcano then leaves the task where it is
@@ -20,24 +24,32 @@ from typing import Any, Final
 import numpy as np
 
 from volcano_py.conf.arguments import Warn, get_int
-from volcano_py.framework.extension import NodeOrder, NormalizedOrder, StaticPredicate, Verdicts
+from volcano_py.framework.extension import (
+    NeighbourOrder,
+    NeighbourScores,
+    NodeOrder,
+    NormalizedOrder,
+    StaticPredicate,
+    Verdicts,
+)
 from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.normalized import NormalizedScore, Normalizer
 from volcano_py.framework.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import CPU_ROW, MEMORY_ROW, Floats
+from volcano_py.model.resources import CPU_ROW, MEMORY_ROW, Bools, Floats
 from volcano_py.model.shape import Field, Shape
 from volcano_py.plugins.nodeorder import images
+from volcano_py.plugins.nodeorder.pod_affinity import PreferredNeighbours
 from volcano_py.plugins.nodeorder.resources import balanced_allocation, least_allocated, most_allocated
+from volcano_py.plugins.nodeorder.spread import SoftSpread
 from volcano_py.snapshot import taints
 from volcano_py.snapshot.columns import NodeColumns, Rows
 from volcano_py.snapshot.node_terms import term_matches, valid_term
 
 _CPU_AND_MEMORY: Final = slice(CPU_ROW, MEMORY_ROW + 1)
 _GPU: Final = "nvidia.com/gpu"
-_INVALID_PREFERENCE: Final = 1
-_TO_COME: Final = ("podaffinity.weight", "podtopologyspread.weight")
+_INVALID_PREFERENCE, _INVALID_POD_TERM, _INVALID_SPREAD = 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +62,8 @@ class NodeOrderArgs:
     node_affinity: int = 2
     taint_toleration: int = 3
     image_locality: int = 1
+    pod_affinity: int = 2
+    pod_topology_spread: int = 2
 
     @classmethod
     def only(cls, **weights: int) -> "NodeOrderArgs":
@@ -64,20 +78,29 @@ _KEYS: Final = {
     "node_affinity": "nodeaffinity.weight",
     "taint_toleration": "tainttoleration.weight",
     "image_locality": "imagelocality.weight",
+    "pod_affinity": "podaffinity.weight",
+    "pod_topology_spread": "podtopologyspread.weight",
 }
 
 
-class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, StaticPredicate):
+class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPredicate):
     """Weighted sum of kube-scheduler's scores."""
 
     name = "nodeorder"
     depends_on = DependsOn.NODE_ALONE
-    reads = frozenset({Field.REQUEST, Field.PREFERRED_NODE_AFFINITY, Field.TOLERATIONS, Field.IMAGES})
-    arguments = frozenset({*_KEYS.values(), *_TO_COME})
+    reads = frozenset(
+        {
+            *(Field.REQUEST, Field.PREFERRED_NODE_AFFINITY, Field.TOLERATIONS, Field.IMAGES),
+            *(Field.POD_TERMS, Field.SPREAD, Field.SELECTED_BY, Field.NODE_SELECTOR, Field.NODE_AFFINITY),
+        }
+    )
+    arguments = frozenset(_KEYS.values())
     static_reasons = (
         Reason(
             "nodeorder", "preferred-node-affinity", "pod's preferred node affinity cannot be read: correct its terms"
         ),
+        Reason("nodeorder", "preferred-pod-affinity", "pod's affinity to other pods cannot be read: correct its terms"),
+        Reason("nodeorder", "soft-spread", "pod's topology spread constraints cannot be read: correct their selectors"),
     )
 
     def __init__(self, arguments: NodeOrderArgs | None = None) -> None:
@@ -86,11 +109,9 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, StaticPredicate):
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> NodeOrderArgs:
         """Read the weights: ``leastrequested`` 1, ``mostrequested`` 0, ``balancedresource`` 1, ``nodeaffinity`` 2,
-        ``tainttoleration`` 3 and ``imagelocality`` 1, each with ``.weight``.
+        ``tainttoleration`` 3, ``imagelocality`` 1, ``podaffinity`` 2 and ``podtopologyspread`` 2, each with
+        ``.weight``.
         """
-        for key in _TO_COME:
-            if get_int(arguments, key, 0, warn):
-                warn(f"argument {key}: scores that depend on other pods do not exist here yet: it is left out")
         defaults = NodeOrderArgs()
         return NodeOrderArgs(
             **{name: get_int(arguments, key, getattr(defaults, name), warn) for name, key in _KEYS.items()}
@@ -149,9 +170,41 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, StaticPredicate):
         return images.image_locality(found, shape.n_containers, len(nodes))
 
     def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
-        """Refuse every node to a pod whose preference cannot be read, shape (n_nodes,)."""
-        unreadable = self._args.node_affinity and not all(valid_term(term) for _, term in shape.preferred)
-        return np.full(len(nodes), _INVALID_PREFERENCE if unreadable else 0, dtype=np.int16)
+        """Refuse every node to a pod of which a preference cannot be read, shape (n_nodes,)."""
+        args, verdict = self._args, 0
+        if args.pod_topology_spread and not all(spread.selector.readable for spread in shape.spread if not spread.hard):
+            verdict = _INVALID_SPREAD
+        if args.pod_affinity and not shape.pod_terms.readable:
+            verdict = _INVALID_POD_TERM
+        if args.node_affinity and not all(valid_term(term) for _, term in shape.preferred):
+            verdict = _INVALID_PREFERENCE
+        return np.full(len(nodes), verdict, dtype=np.int16)
+
+    def neighbour_scores(self, task: TaskInfo) -> NeighbourScores | None:
+        """Return the scores of a shape that depend on other pods, None if none does."""
+        neighbours, args, shape = self._ssn.neighbours, self._args, task.shape
+        if neighbours is None:
+            return None
+        affinity = PreferredNeighbours(shape, neighbours) if args.pod_affinity else None
+        spread = SoftSpread(self._ssn, shape, neighbours) if args.pod_topology_spread and shape.spread else None
+        parts: list[tuple[int, NeighbourScores]] = []
+        if affinity:
+            parts.append((args.pod_affinity, affinity))
+        if spread:
+            parts.append((args.pod_topology_spread, spread))
+        return _Weighted(parts) if parts else None
+
+
+class _Weighted:
+    """The sum of scores that depend on other pods."""
+
+    def __init__(self, parts: Sequence[tuple[int, NeighbourScores]]) -> None:
+        self._parts = parts
+
+    def scores(self, group: Bools) -> Floats:
+        """Return the weighted sum, shape (n_nodes,)."""
+        found = [_weighted(part.scores(group), weight) for weight, part in self._parts]
+        return found[0] if len(found) == 1 else sum(found[1:], found[0])
 
 
 def preference(shape: Shape, nodes: NodeColumns) -> Floats:

@@ -2,8 +2,9 @@
 
 Per node record (static): NodeUnschedulable, NodeAffinity (nodeSelector and required terms), TaintToleration.
 Per moment: the number of pods, and NodePorts: the ports of the node that the pod wants for itself are free, also of
-other pods of its like (`snapshot.ports`). Texts are kube-scheduler's; as in Volcano a node says all that an eviction
-could change, up to the first reason that it could not. Whether the request fits is the framework's own check.
+other pods of its like (`snapshot.ports`). As pods stand here and elsewhere: InterPodAffinity (`pod_affinity`) and the
+hard constraints of PodTopologySpread (`spread`). Texts are kube-scheduler's; as in Volcano a node says all that an
+eviction could change, up to the first reason that it could not. Whether the request fits is the framework's own check.
 """
 
 from collections.abc import Mapping
@@ -13,26 +14,28 @@ from typing import Any, Final
 import numpy as np
 
 from volcano_py.conf.arguments import Warn, get_bool
-from volcano_py.framework.extension import Predicate, StaticPredicate, Verdicts
+from volcano_py.framework.extension import NeighbourPredicate, Predicate, StaticPredicate, Verdicts
 from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import PODS_ROW, Bools
 from volcano_py.model.shape import Field, Shape
+from volcano_py.plugins.predicates.neighbours import Filter, neighbour_filter
 from volcano_py.snapshot import node_terms, taints
 from volcano_py.snapshot.columns import NodeColumns
 
-UNSCHEDULABLE, NODE_AFFINITY, TAINT = 1, 2, 3
+UNSCHEDULABLE, NODE_AFFINITY, TAINT, UNREADABLE_TERMS, UNREADABLE_SPREAD = range(1, 6)
 _KEYS: Final = {
     "node_affinity": "predicate.NodeAffinityEnable",
     "taint_toleration": "predicate.TaintTolerationEnable",
     "node_ports": "predicate.NodePortsEnable",
+    "pod_affinity": "predicate.PodAffinityEnable",
+    "spread": "predicate.PodTopologySpreadEnable",
 }
 _TO_COME: Final = {
-    "predicate.PodAffinityEnable": "required pod affinity or anti-affinity",
     "predicate.NodeVolumeLimitsEnable": "volume claims",
     "predicate.VolumeZoneEnable": "volume claims",
-    "predicate.PodTopologySpreadEnable": "a hard topology spread constraint",
     "predicate.VolumeBindingEnable": "volume claims",
 }
 _CACHE: Final = "predicate.CacheEnable"  # what it asks for is always done here, and never changes an answer
@@ -46,19 +49,36 @@ class PredicatesArgs:
     node_affinity: bool = True
     taint_toleration: bool = True
     node_ports: bool = True
+    pod_affinity: bool = True
+    spread: bool = True
 
 
-class Predicates(Plugin, StaticPredicate, Predicate):
+class Predicates(Plugin, StaticPredicate, Predicate, NeighbourPredicate):
     """Filter nodes."""
 
     name = "predicates"
     depends_on = DependsOn.NODE_ALONE
-    reads = frozenset({Field.NODE_SELECTOR, Field.NODE_AFFINITY, Field.TOLERATIONS, Field.HOST_PORTS})
+    reads = frozenset(
+        {
+            *(Field.NODE_SELECTOR, Field.NODE_AFFINITY, Field.TOLERATIONS, Field.HOST_PORTS),
+            *(Field.POD_TERMS, Field.SPREAD, Field.SELECTED_BY),
+        }
+    )
     arguments = frozenset({*_KEYS.values(), *_TO_COME, _CACHE})
     static_reasons = (
         Reason("predicates", "node-unschedulable", "node(s) were unschedulable"),
         Reason("predicates", "node-affinity", "node(s) didn't match Pod's node affinity/selector"),
         Reason("predicates", "taint-toleration", "node(s) had untolerated taint(s)"),
+        Reason(
+            "predicates",
+            "pod-affinity-unreadable",
+            "plugin InterPodAffinity pre-predicates failed parsing pod: a selector of its affinity terms is invalid",
+        ),
+        Reason(
+            "predicates",
+            "topology-spread-unreadable",
+            "plugin PodTopologySpread pre-predicates failed get constraints from pod: a selector of them is invalid",
+        ),
     )
     reasons = (
         Reason("predicates", "pod-number", "node(s) pod number exceeded", resolvable=True),
@@ -68,6 +88,22 @@ class Predicates(Plugin, StaticPredicate, Predicate):
             "node(s) didn't have free ports for the requested pod ports",
             resolvable=True,
         ),
+        Reason("predicates", "pod-affinity", "node(s) didn't match pod affinity rules"),
+        Reason("predicates", "pod-anti-affinity", "node(s) didn't match pod anti-affinity rules", resolvable=True),
+        Reason(
+            "predicates",
+            "existing-anti-affinity",
+            "node(s) didn't satisfy existing pods anti-affinity rules",
+            resolvable=True,
+        ),
+        Reason(
+            "predicates",
+            "topology-spread-label",
+            "node(s) didn't match pod topology spread constraints (missing required label)",
+        ),
+        Reason(
+            "predicates", "topology-spread", "node(s) didn't match pod topology spread constraints", resolvable=True
+        ),
     )
     early = TOO_MANY_PODS
 
@@ -76,17 +112,22 @@ class Predicates(Plugin, StaticPredicate, Predicate):
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> PredicatesArgs:
-        """Read the switches, all true: ``predicate.NodeAffinityEnable``, ``predicate.TaintTolerationEnable`` and
-        ``predicate.NodePortsEnable``.
+        """Read the switches, all true: ``predicate.NodeAffinityEnable``, ``predicate.TaintTolerationEnable``,
+        ``predicate.NodePortsEnable``, ``predicate.PodAffinityEnable`` and ``predicate.PodTopologySpreadEnable``.
 
-        Warned about, if false: ``predicate.PodAffinityEnable``, ``predicate.PodTopologySpreadEnable``,
-        ``predicate.NodeVolumeLimitsEnable``, ``predicate.VolumeZoneEnable`` and ``predicate.VolumeBindingEnable``: pods
-        that need these filters wait here in any case. ``predicate.CacheEnable`` changes nothing: what can be kept is.
+        Warned about, if false: ``predicate.NodeVolumeLimitsEnable``, ``predicate.VolumeZoneEnable`` and
+        ``predicate.VolumeBindingEnable``: pods that need these filters wait here in any case. ``predicate.CacheEnable``
+        changes nothing: what can be kept is.
         """
         for key, field in _TO_COME.items():
             if not get_bool(arguments, key, True, warn):
                 warn(f"argument {key}: this filter does not exist here yet: pods with {field} wait all the same")
         return PredicatesArgs(**{name: get_bool(arguments, key, True, warn) for name, key in _KEYS.items()})
+
+    def on_session_open(self, ssn: Session) -> None:
+        """Note the session."""
+        self._ssn = ssn
+        self._filters: dict[int, Filter | None] = {}  # by shape id
 
     def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
         """Return the first of cordon, affinity, taints that keeps the shape away, shape (n_nodes,)."""
@@ -97,6 +138,10 @@ class Predicates(Plugin, StaticPredicate, Predicate):
             verdicts[~node_terms.matches(shape, nodes)] = NODE_AFFINITY
         if not taints.tolerates_cordon(shape.tolerations):
             verdicts[nodes.unschedulable] = UNSCHEDULABLE
+        if self._args.spread and not all(spread.selector.readable for spread in shape.spread if spread.hard):
+            verdicts[:] = UNREADABLE_SPREAD
+        if self._args.pod_affinity and not shape.pod_terms.readable:
+            verdicts[:] = UNREADABLE_TERMS
         return verdicts
 
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
@@ -108,10 +153,22 @@ class Predicates(Plugin, StaticPredicate, Predicate):
         return verdicts
 
     def refusals(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
-        """Return whether a node has too many pods and whether ports are taken, shape (2, n_nodes)."""
+        """Return for each of `reasons` which nodes it is true of, shape (7, n_nodes).
+
+        ``nodes`` are all nodes of the session. A node too far from the pods it must be near to says no more.
+        """
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
         taken = self._ports_taken(task, nodes) if self._wants_ports(task) else np.zeros(len(nodes), dtype=bool)
-        return np.stack((full, taken))
+        company = self.neighbour_filter(task)
+        beside = np.zeros((5, len(nodes)), dtype=bool) if company is None else company.refused()
+        return np.vstack((full, taken, beside))
+
+    def neighbour_filter(self, task: TaskInfo) -> Filter | None:
+        """Return what the terms between pods, and the spread of pods, allow a shape; None if there is nothing."""
+        if task.shape_id not in self._filters:
+            args = self._args
+            self._filters[task.shape_id] = neighbour_filter(self._ssn, task, args.pod_affinity, args.spread)
+        return self._filters[task.shape_id]
 
     def _wants_ports(self, task: TaskInfo) -> bool:
         return self._args.node_ports and bool(task.shape.host_ports)

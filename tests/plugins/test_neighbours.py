@@ -1,0 +1,158 @@
+"""Filters and scores that depend on other pods: the reference's number tables, and random clusters."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+
+from tests.framework.sessions import a_session, job_row, task_row
+from tests.reference.neighbours import (
+    Company,
+    Standing,
+    affinity_reason,
+    affinity_scores,
+    company,
+    spread_reason,
+    spread_scores,
+)
+from tests.reference.social import social_world
+from tests.reference.world import Task, World
+from volcano_py.framework.session import Session
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.plugins.nodeorder import NodeOrderArgs, NodeOrdering
+from volcano_py.plugins.predicates import Predicates
+
+CODES = [reason.code for reason in Predicates.reasons]
+
+
+def filters_of(ssn: Session, plugin: Predicates, task: str) -> list[set[str]]:
+    """Return what the filters between pods have against each node."""
+    info = ssn.task_of(int(ssn.tasks.shape[task_row(ssn, task)]))
+    refused = plugin.refusals(info, ssn.nodes)
+    company = plugin.neighbour_filter(info)
+    if company is not None:
+        assert company.allowed().tolist() == (~refused[2:].any(axis=0)).tolist()
+    return [{CODES[code] for code in np.flatnonzero(column).tolist()} for column in refused.T]
+
+
+def expected_filters(task: Task, cluster: Company) -> Iterator[set[str]]:
+    for node in cluster.nodes.values():
+        affinity = affinity_reason(task, node, cluster)
+        spread = spread_reason(task, node, cluster) if affinity != "pod-affinity" else ""
+        yield {affinity, spread} - {""}
+
+
+def scores_of(ssn: Session, plugin: NodeOrdering, task: str, group: list[int]) -> list[float]:
+    info = ssn.task_of(int(ssn.tasks.shape[task_row(ssn, task)]))
+    found = plugin.neighbour_scores(info) if info.shape.sociable else None
+    mask = np.zeros(len(ssn.nodes), dtype=bool)
+    mask[group] = True
+    return [0.0] * len(group) if found is None else found.scores(mask)[group].tolist()
+
+
+def waiting(world: World) -> list[Task]:
+    return [task for task in world.tasks if task.status is TaskStatus.PENDING]
+
+
+def check(world: World, ssn: Session, cluster: Company, random: Random) -> set[str]:
+    """Compare every answer about every pending task; return the kinds of answers that were seen."""
+    predicates, affinity, spread = ssn.plugins()
+    assert isinstance(predicates, Predicates)
+    assert isinstance(affinity, NodeOrdering)
+    assert isinstance(spread, NodeOrdering)
+    nodes, seen = list(cluster.nodes.values()), set[str]()
+    for task in waiting(world):
+        found = filters_of(ssn, predicates, task.record.name)
+        assert found == list(expected_filters(task, cluster)), task
+        group = sorted(random.sample(range(len(nodes)), random.randint(1, len(nodes))))
+        records = [nodes[row] for row in group]
+        wishes = scores_of(ssn, affinity, task.record.name, group)
+        assert wishes == [3.0 * score for score in affinity_scores(task, records, cluster)], task
+        even = scores_of(ssn, spread, task.record.name, group)
+        assert even == [1.0 * score for score in spread_scores(task, records, cluster)], task
+        seen |= set().union(*found)
+        seen |= {"wishes"} if len(set(wishes)) > 2 else set()
+        seen |= {"even"} if len(set(even)) > 2 else set()
+    return seen
+
+
+def open_session(world: World) -> Session:
+    return a_session(
+        world,
+        Predicates(),
+        NodeOrdering(NodeOrderArgs.only(pod_affinity=3)),
+        NodeOrdering(NodeOrderArgs.only(pod_topology_spread=1)),
+    )
+
+
+def place_at_random(world: World, ssn: Session, cluster: Company, random: Random) -> None:
+    """Allocate or promise some tasks to any nodes."""
+    nodes = list(cluster.nodes)
+    for task in waiting(world):
+        row = task_row(ssn, task.record.name)
+        if ssn.tasks.status[row] != TaskStatus.PENDING or random.random() < 0.4:
+            continue
+        node = random.randrange(len(nodes))
+        statement = ssn.statement()
+        put = random.choice((statement.allocate, statement.pipeline))
+        put(job_row(ssn, str(task.record.job)), int(ssn.tasks.shape[row]), np.array([row]), np.array([node]))
+        cluster.pods.append(Standing(task, nodes[node]))
+
+
+def test_answers_equal_a_plain_loop_before_placements_after_them_and_after_their_undo() -> None:
+    seen = set[str]()
+    for number in range(150):
+        world, random = social_world(number), Random(number)
+        ssn, cluster = open_session(world), company(world)
+        seen |= check(world, ssn, cluster, random)
+        before, checkpoint = list(cluster.pods), ssn.journal.checkpoint()
+        place_at_random(world, ssn, cluster, random)
+        seen |= check(world, ssn, cluster, random)
+        ssn.journal.rollback(checkpoint, ssn.nodes.block)
+        cluster.pods = before
+        seen |= check(world, ssn, cluster, random)
+    assert seen == {*CODES[2:], "wishes", "even"}
+
+
+def test_a_shape_asked_about_late_counts_what_was_placed_and_taken_back_before() -> None:
+    for number in range(150):
+        world, random = social_world(number), Random(number)
+        ssn, cluster = open_session(world), company(world)
+        place_at_random(world, ssn, cluster, random)
+        before, checkpoint = list(cluster.pods), ssn.journal.checkpoint()
+        place_at_random(world, ssn, cluster, random)
+        if number % 2:
+            check(world, ssn, cluster, random)
+        ssn.journal.rollback(checkpoint, ssn.nodes.block)
+        cluster.pods = before
+        check(world, ssn, cluster, random)
+
+
+def test_the_order_in_which_things_became_known_does_not_matter() -> None:
+    for number in range(60):
+        world = social_world(number)
+        ssn = a_session(
+            world.store(shuffle=number),
+            Predicates(),
+            NodeOrdering(NodeOrderArgs.only(pod_affinity=3)),
+            NodeOrdering(NodeOrderArgs.only(pod_topology_spread=1)),
+        )
+        check(world, ssn, company(world), Random(number))
+
+
+@pytest.mark.parametrize("switch", ["pod_affinity", "spread"])
+def test_a_filter_that_is_switched_off_refuses_nothing(switch: str) -> None:
+    codes = {"pod_affinity": set(CODES[2:5]), "spread": set(CODES[5:])}
+    found: set[str] = set()
+    for number in range(60):
+        world = social_world(number)
+        plugin = Predicates(replace(Predicates.parse({}, print), **{switch: False}))
+        ssn = a_session(world, plugin)
+        for task in waiting(world):
+            found |= set().union(*filters_of(ssn, plugin, task.record.name))
+
+    other = codes["spread" if switch == "pod_affinity" else "pod_affinity"]
+    assert found & codes[switch] == set()
+    assert found & other

@@ -1,0 +1,55 @@
+"""For one shape: what the pods of a session say about where it may stand and how good it is there."""
+
+from typing import TYPE_CHECKING
+
+from volcano_py.framework.combine import Point
+from volcano_py.framework.info import TaskInfo
+from volcano_py.model.resources import Bools, Floats
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+class Company:
+    """The filters and scores of a shape that depend on other pods."""
+
+    __slots__ = ("_answers", "_filters", "_kept", "_n", "_scores", "own_pods_matter")
+
+    def __init__(self, ssn: "Session", task: TaskInfo) -> None:
+        self._n = len(ssn.nodes)
+        found = [(point.plugin, point(task)) for point in ssn.neighbour_predicates]
+        filters = [(plugin, answer) for plugin, answer in found if answer is not None]
+        scores = [(point.plugin, point(task)) for point in ssn.neighbour_orders]
+        self._filters = [Point(plugin, "neighbour_filter", answer.allowed) for plugin, answer in filters]
+        self._scores = [Point(plugin, "neighbour_scores", one.scores) for plugin, one in scores if one is not None]
+        self.own_pods_matter = bool(self._scores) or any(answer.own_pods_matter for _, answer in filters)
+        """Whether placing one task of the shape may change an answer for the next one."""
+        self._answers: list[Bools] = []
+        self._kept: Bools | None = None
+
+    def allowed(self) -> Bools | None:
+        """Return where the shape may stand now, shape (n_nodes,), None for everywhere; the same array while equal."""
+        if not self._filters:
+            return None
+        answers: list[Bools] = [point.array(self._n) for point in self._filters]
+        if self._kept is None or any(new is not old for new, old in zip(answers, self._answers, strict=True)):
+            self._kept = answers[0]
+            for answer in answers[1:]:
+                self._kept = self._kept & answer
+            self._answers = answers
+        return self._kept
+
+    def added(self, group: Bools) -> Floats | float:
+        """Return what other pods add to the scores of a group of candidates, shape (n_nodes,)."""
+        added: Floats | float = 0.0
+        for point in self._scores:
+            added = added + point.finite(self._n, group)
+        return added
+
+
+def company(ssn: "Session", task: TaskInfo) -> Company | None:
+    """Return what other pods say of a shape, None for one that they make no difference to."""
+    if ssn.neighbours is None or not task.shape.sociable:
+        return None
+    found = Company(ssn, task)
+    return found if found.own_pods_matter or found.allowed() is not None else None

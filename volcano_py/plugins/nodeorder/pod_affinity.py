@@ -1,0 +1,49 @@
+"""InterPodAffinity's score: preferred terms, in both directions (kube-scheduler v1.36, interpodaffinity/scoring).
+
+    raw   = sum over keys the node has, over pods in its domain:
+              weights of the pod's own preferred terms that mean them + weights of their preferred terms that mean it
+    score = int(100 * ((raw - lowest) / (highest - lowest))) among the candidates, 0 for all if they are equal
+
+Weights of anti-affinity count below 0. Required terms of other pods add nothing: Volcano passes no
+``hardPodAffinityWeight``, which is therefore 0 (1 in kube-scheduler). The division comes first: 29 of 0..100 is 28.
+"""
+
+import numpy as np
+
+from volcano_py.framework.neighbours import Neighbours
+from volcano_py.model.resources import Bools, Floats
+from volcano_py.model.shape import Shape
+
+_BEST = 100.0
+
+
+class PreferredNeighbours:
+    """The score of one shape."""
+
+    def __init__(self, shape: Shape, neighbours: Neighbours) -> None:
+        weights = neighbours.wished_by(shape)
+        for weight, term in shape.pod_terms.preferred:
+            by_shape = weights.setdefault(term.key, {})
+            for shape_id in neighbours.selected_by([term.selector]):
+                by_shape[shape_id] = by_shape.get(shape_id, 0.0) + weight
+        counted = {
+            key: {shape_id: weight for shape_id, weight in found.items() if weight} for key, found in weights.items()
+        }
+        self._tallies = [neighbours.tally(key, found) for key, found in counted.items() if found]
+
+    def __bool__(self) -> bool:
+        return bool(self._tallies)
+
+    def scores(self, group: Bools) -> Floats:
+        """Return scores 0..100 among the candidates, shape (n_nodes,); of no meaning outside the group."""
+        if not group.any():
+            return np.zeros(len(group))
+        raw = sum((tally.at_nodes() for tally in self._tallies[1:]), self._tallies[0].at_nodes())
+        lowest = float(raw.min(where=group, initial=np.inf))
+        width = float(raw.max(where=group, initial=-np.inf)) - lowest
+        if not width:
+            return np.zeros(len(group))
+        raw -= lowest
+        raw /= width
+        raw *= _BEST
+        return np.asarray(np.trunc(raw, out=raw))

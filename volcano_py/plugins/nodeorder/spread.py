@@ -1,0 +1,87 @@
+"""PodTopologySpread's score: soft constraints (kube-scheduler v1.36, podtopologyspread/scoring).
+
+    raw   = round(sum over constraints whose label the node has of: pods in its domain * ln(domains + 2) + max_skew - 1)
+    score = floor(100 * (highest + lowest - raw) / highest) among the candidates, 100 for all if the highest is 0
+
+Candidates that lack a label of the pod's own constraints score 0 and do not count; under the system's default
+constraints a missing label is a domain of its own. Domains are counted among candidates, pods on all nodes that count
+(`framework.spread_domains`); for the host name a domain is a node, and all its pods count. Halves are rounded up.
+"""
+
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from volcano_py.api import keys
+from volcano_py.framework import spread_domains
+from volcano_py.framework.neighbours import EACH_NODE, Neighbours, Tally
+from volcano_py.model.resources import Bools, Floats
+from volcano_py.model.shape import Shape
+from volcano_py.snapshot.columns import Codes
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_BEST: Final = 100.0
+
+
+class _Constraint(NamedTuple):
+    max_skew: int
+    tally: Tally
+    codes: Codes  # (n_nodes,), domains of the key, 0 for a node without it
+    each_node: bool
+
+
+class SoftSpread:
+    """The soft constraints of one shape."""
+
+    def __init__(self, ssn: "Session", shape: Shape, neighbours: Neighbours) -> None:
+        soft = [spread for spread in shape.spread if not spread.hard]
+        own = not any(spread.default for spread in soft)
+        needed = tuple(dict.fromkeys(spread.key for spread in soft)) if own else ()
+        self._constraints: list[_Constraint] = []
+        for spread in soft:
+            codes, _ = neighbours.domains(spread.key)
+            each_node = spread.key == keys.LABEL_HOSTNAME
+            counted = None if each_node else spread_domains.counted_nodes(ssn, shape, spread, needed)
+            tally = spread_domains.tally(neighbours, spread, EACH_NODE if each_node else spread.key, counted)
+            self._constraints.append(_Constraint(spread.max_skew, tally, codes, each_node))
+        self._labelled: Bools | None = None  # candidates that count, None: all
+        if own and soft:
+            self._labelled = np.all([constraint.codes > 0 for constraint in self._constraints], axis=0)
+
+    def __bool__(self) -> bool:
+        return bool(self._constraints)
+
+    def scores(self, group: Bools) -> Floats:
+        """Return scores 0..100 among the candidates, shape (n_nodes,); of no meaning outside the group."""
+        counting = group if self._labelled is None else group & self._labelled
+        if not counting.any():
+            return np.zeros(len(group))
+        raw = np.zeros(len(group))
+        for constraint in self._constraints:
+            pods = constraint.tally.at_nodes()
+            pods *= math.log(_size(constraint, counting) + 2)
+            pods += constraint.max_skew - 1
+            pods *= constraint.codes > 0
+            raw += pods
+        raw += 0.5
+        np.floor(raw, out=raw)
+        highest = max(0.0, float(raw.max(where=counting, initial=-np.inf)))
+        if not highest:
+            return np.where(counting, _BEST, 0.0)
+        lowest = float(raw.min(where=counting, initial=np.inf))
+        np.subtract(highest + lowest, raw, out=raw)
+        raw *= _BEST
+        raw /= highest
+        np.floor(raw, out=raw)
+        raw *= counting
+        return raw
+
+
+def _size(constraint: _Constraint, counting: Bools) -> int:
+    """Return the number of domains among these nodes; no label counts as one more value."""
+    if constraint.each_node:
+        return int(np.count_nonzero(counting))
+    return int(np.count_nonzero(np.bincount(constraint.codes[counting])))

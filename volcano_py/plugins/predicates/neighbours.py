@@ -1,0 +1,54 @@
+"""The filters of one shape that depend on other pods, taken together."""
+
+import numpy as np
+
+from volcano_py.framework.info import TaskInfo
+from volcano_py.framework.session import Session
+from volcano_py.model.resources import Bools
+from volcano_py.plugins.predicates.pod_affinity import AFFINITY, PodAffinity
+from volcano_py.plugins.predicates.spread import HardSpread
+
+
+class Filter:
+    """InterPodAffinity and the hard spread constraints of a shape; one of them may be missing."""
+
+    def __init__(self, shape_id: int, n_nodes: int, affinity: PodAffinity | None, spread: HardSpread | None) -> None:
+        self._n_nodes = n_nodes
+        self._affinity = affinity
+        self._spread = spread
+        parts = [part for part in (affinity, spread) if part is not None]
+        self._tallies = [tally for part in parts for tally in part.tallies]
+        self.own_pods_matter = any(shape_id in tally.weights for tally in self._tallies)
+        self._versions: list[int] = []
+        self._allowed: Bools | None = None
+
+    def allowed(self) -> Bools:
+        """Return where the shape may stand now, shape (n_nodes,); the same array as long as no count has changed."""
+        versions = [tally.version for tally in self._tallies]
+        if self._allowed is None or versions != self._versions:
+            self._versions = versions
+            self._allowed = np.logical_not(self.refused().any(axis=0))
+        return self._allowed
+
+    def refused(self) -> Bools:
+        """Return which nodes are refused, by `pod_affinity`'s three reasons and `spread`'s two, shape (5, n_nodes)."""
+        refused = np.zeros((5, self._n_nodes), dtype=bool)
+        if self._affinity is not None:
+            refused[:3] = self._affinity.refused()
+        if self._spread is not None:
+            refused[3:] = self._spread.refused() & ~refused[AFFINITY]
+        return refused
+
+
+def neighbour_filter(ssn: Session, task: TaskInfo, pod_affinity: bool, spread: bool) -> Filter | None:
+    """Return the filter of a shape, of the parts that are on; None if no pod can make a difference to it."""
+    neighbours, shape = ssn.neighbours, task.shape
+    if neighbours is None or not shape.sociable:
+        return None
+    affinity = PodAffinity(shape, neighbours) if pod_affinity else None
+    if affinity is not None and not affinity.tallies:
+        affinity = None
+    hard = HardSpread(ssn, shape, neighbours) if spread and any(one.hard for one in shape.spread) else None
+    if affinity is None and hard is None:
+        return None
+    return Filter(task.shape_id, len(ssn.nodes), affinity, hard)

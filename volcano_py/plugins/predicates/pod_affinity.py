@@ -1,0 +1,66 @@
+"""InterPodAffinity: pods to stand near to and away from, required (kube-scheduler v1.36, interpodaffinity/filtering).
+
+Per key of a term, over the domains (values of that node label):
+
+    near     pods that meet all of the pod's own affinity terms; a node needs some in its domain, for the key of each
+             term. The first pod of a series: if there is none in any domain and the pod itself meets all its terms,
+             any node that has the labels will do.
+    away     pods that meet one of its anti-affinity terms; a node may have none in its domain
+    theirs   pods whose anti-affinity means this one; a node may have none in its domain
+
+A node without the label of a term is never near, and always far enough away.
+"""
+
+import numpy as np
+
+from volcano_py.framework.neighbours import Neighbours, Tally, Weights
+from volcano_py.model.resources import Bools
+from volcano_py.model.shape import Shape
+
+AFFINITY, ANTI_AFFINITY, THEIRS = range(3)
+
+
+class PodAffinity:
+    """The three questions for one shape."""
+
+    def __init__(self, shape: Shape, neighbours: Neighbours) -> None:
+        near, away = shape.pod_terms.near, shape.pod_terms.away
+        meeting = dict.fromkeys(neighbours.selected_by(term.selector for term in near), 1.0) if near else {}
+        self._near = [neighbours.tally(key, meeting) for key in dict.fromkeys(term.key for term in near)]
+        self._first_may_start = all(term.selector in shape.selected_by for term in near)
+        unwanted: dict[str, dict[int, float]] = {}
+        for term in away:
+            weights = unwanted.setdefault(term.key, {})
+            for shape_id in neighbours.selected_by([term.selector]):
+                weights[shape_id] = weights.get(shape_id, 0.0) + 1.0
+        self._away = _tallies(neighbours, unwanted)
+        self._theirs = _tallies(neighbours, neighbours.kept_away_by(shape))
+        self._n_nodes = neighbours.n_nodes
+
+    @property
+    def tallies(self) -> tuple[Tally, ...]:
+        """What the answers depend on."""
+        return (*self._near, *self._away, *self._theirs)
+
+    def refused(self) -> Bools:
+        """Return which nodes are refused for being too far, too near, or unwelcome, shape (3, n_nodes)."""
+        refused = np.zeros((3, self._n_nodes), dtype=bool)
+        anybody = any(tally.total for tally in self._near)
+        for tally in self._near:
+            if anybody or not self._first_may_start:
+                refused[AFFINITY] |= tally.at_nodes() <= 0
+            else:
+                refused[AFFINITY] |= tally.codes == 0
+        for tally in self._away:
+            refused[ANTI_AFFINITY] |= tally.at_nodes() > 0
+        for tally in self._theirs:
+            refused[THEIRS] |= tally.at_nodes() > 0
+        # One failure ends the filter.
+        refused[ANTI_AFFINITY] &= ~refused[AFFINITY]
+        refused[THEIRS] &= ~(refused[AFFINITY] | refused[ANTI_AFFINITY])
+        return refused
+
+
+def _tallies(neighbours: Neighbours, weights: dict[str, dict[int, float]]) -> list[Tally]:
+    found: list[tuple[str, Weights]] = [(key, counted) for key, counted in weights.items() if counted]
+    return [neighbours.tally(key, counted) for key, counted in found]
