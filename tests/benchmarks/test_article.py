@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.article import e1, e3, e4
+from benchmarks.article import e1, e2, e3, e4
 from benchmarks.article.__main__ import NAMES
 
 
@@ -25,6 +25,16 @@ def test_without_gang_one_job_ends_as_well_and_five_can_wait_for_each_other_for_
     assert alone == pytest.approx(rows[1, "yes"]["seconds to the end, mean"], abs=0.1)
     assert rows[5, "no"]["runs that ended"] == 0
     assert rows[5, "no"]["wasted pod seconds, mean"] > 1000
+
+
+@pytest.mark.parametrize("cluster", e2.CLUSTERS)
+def test_every_server_stands_with_its_share_of_the_workers(cluster):
+    with_topology, without = e2.run(clusters=[cluster]).rows
+
+    assert with_topology["runs laid out as wanted"] == with_topology["runs"] == 20
+    assert with_topology["least"] == with_topology["most"] == e2.BEST
+    assert without["runs laid out as wanted"] == 0
+    assert without["on different nodes, mean"] > e2.BEST
 
 
 def test_binpack_fills_a_node_before_the_next():

@@ -3,10 +3,12 @@
 from dataclasses import replace
 from random import Random
 
+import msgspec
+
 from tests.reference.busy import busy_world
 from tests.reference.node_groups import LABEL
 from tests.reference.world import World
-from volcano_py.model.objects import NodeGroupAffinity, NodeGroupLimits, QueueRecord
+from volcano_py.model.objects import JobRecord, NodeGroupAffinity, NodeGroupLimits, QueueRecord, TopologyTexts
 
 GROUPS = ("a", "b", "c")
 LIMITS = {"a": {"cpu": 512.0}, "b": {"pods": 2.0, "memory": 2.0**28}}
@@ -43,3 +45,23 @@ def with_node_groups(number: int) -> World:
         for queue in (*world.queues, QueueRecord("root"))
     )
     return replace(world, nodes=nodes, queues=queues)
+
+
+def with_topology(number: int) -> World:
+    """Return a crowded cluster whose jobs say how their roles should stand, most of them something valid."""
+    world, random = busy_world(number), Random(-1 - number)
+    roles = ("a", "b", "c", "")
+
+    def text() -> str | None:
+        groups = (",".join(random.sample("abc", random.choice((1, 1, 2, 2, 3)))) for _ in range(random.choice((1, 2))))
+        return None if random.random() < 0.3 else ";".join(groups)
+
+    def job(record: JobRecord) -> JobRecord:
+        order = random.choice((None, "a", "b,a", "c,b,a"))
+        texts = TopologyTexts(text(), text(), order)
+        return replace(record, topology=None if random.random() < 0.2 else texts)
+
+    tasks = tuple(
+        replace(task, record=msgspec.structs.replace(task.record, role=random.choice(roles))) for task in world.tasks
+    )
+    return replace(world, jobs=tuple(job(record) for record in world.jobs), tasks=tasks)

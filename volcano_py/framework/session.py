@@ -15,7 +15,7 @@ from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.combine import Point, Watcher
 from volcano_py.framework.extension import Verdicts
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
-from volcano_py.framework.kinds import split
+from volcano_py.framework.kinds import Marks, split
 from volcano_py.framework.memory import CycleReport, Memory
 from volcano_py.framework.neighbours import Neighbours
 from volcano_py.framework.ordering import OrderedTasks, pending_tasks
@@ -109,6 +109,7 @@ class Session:
         self._eviction_deltas: dict[int, Floats] = {}
         self._task_infos: dict[int, TaskInfo] = {}
         self._node_local: dict[int, bool] = {}
+        self._marks: Marks = {}
         self._roles: dict[int, Roles] = {}
         self._attempt_status = np.full(len(self.tasks.records), -1, dtype=np.int8)
         self._attempt_node = np.full(len(self.tasks.records), -1, dtype=np.int32)

@@ -17,6 +17,7 @@ from volcano_py.plugins.proportion import Proportion
 from volcano_py.plugins.resource_strategy_fit import ResourceStrategyFit
 from volcano_py.plugins.resourcequota import ResourceQuotas
 from volcano_py.plugins.sla import Sla
+from volcano_py.plugins.task_topology import TaskTopology
 
 PLUGINS: Final[dict[str, type[Plugin]]] = {
     plugin.name: plugin
@@ -35,6 +36,7 @@ PLUGINS: Final[dict[str, type[Plugin]]] = {
         ResourceQuotas,
         ResourceStrategyFit,
         Sla,
+        TaskTopology,
     )
 }
 """Plugin by its name in the conf."""

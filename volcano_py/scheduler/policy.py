@@ -24,7 +24,6 @@ PLUGINS_TO_COME: Final = frozenset(
         "numaaware",
         "pdb",
         "rescheduling",
-        "task-topology",
         "tdm",
         "usage",
     }

@@ -289,6 +289,7 @@ def a_job(
     created: float = 0.0,
     min_task_member: Mapping[str, int] | None = None,
     min_resources: Mapping[str, WireQuantity] | None = None,
+    group_annotations: Mapping[str, str] | None = None,
     **pod: Any,
 ) -> Job:
     """Return a job whose tasks are all alike; further arguments are those of `a_pod`.
@@ -311,6 +312,7 @@ def a_job(
         priority_class=priority_class,
         phase=phase,
         created=created,
+        annotations=group_annotations,
     )
     pods = (
         a_pod(member, namespace=namespace, group=name, role=role, created=created, **pod) for member, role in members

@@ -19,6 +19,7 @@ from tests.conformance.handlers.scheduler import (
     predicate,
     queue_share,
     strategies,
+    topology,
     victims,
 )
 from tests.conformance.operations import Operation
@@ -45,6 +46,7 @@ AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "scheduler/proportion": CYCLE,
     "scheduler/resource-strategy-fit": {**CYCLE, "nodeOrder": node_order.OPERATION, **strategies.OPERATIONS},
     "scheduler/resourcequota": {"enqueueable": enqueueable.OPERATION},
+    "scheduler/task-topology": topology.OPERATIONS,
     "scheduler/sla": {"jobOrder": job_order.OPERATION},
     "scheduler/victims": {"preemptable": victims.PREEMPTABLE},
 }

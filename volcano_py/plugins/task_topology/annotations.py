@@ -1,0 +1,90 @@
+"""What a PodGroup's annotations say of its roles.
+
+    volcano.sh/task-topology-affinity        ps,worker;chief     groups of roles that stand together
+    volcano.sh/task-topology-anti-affinity   ps;worker,chief     groups of roles that stand apart
+    volcano.sh/task-topology-task-order      ps,worker           which role goes first
+
+A group of one role is about tasks of that role among themselves, one of several about every pair of them. Nothing is
+trimmed. Every name must be the role of a task of the job and stand once in its group; empty names pass. One that does
+not hold makes the job one without topology.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from volcano_py.model.objects import JobKey, TopologyTexts
+from volcano_py.snapshot.columns import Ints
+
+Groups = tuple[tuple[str, ...], ...]
+
+_SELF_ANTI, _AFFINITY, _SELF_AFFINITY, _ANTI = 4, 3, 2, 1  # what is said of a role, the highest number counts
+
+
+class InvalidTopology(ValueError):
+    """The annotations name a role that does not exist, or one twice."""
+
+
+class Topology(NamedTuple):
+    """The annotations, taken apart."""
+
+    affinity: Groups = ()
+    anti_affinity: Groups = ()
+    order: tuple[str, ...] = ()
+
+
+class Rules(NamedTuple):
+    """The same for the roles of a job, by their place in a list of them."""
+
+    attraction: Ints  # (n_roles, n_roles): 1 together, -1 apart, 0 both or neither
+    repulsion: Ints  # (n_roles, n_roles): 1 apart
+    priority: Ints  # (n_roles,): 0 for a role of which nothing is said
+    order: Ints  # (n_roles,): the higher the earlier
+
+
+def read(texts: TopologyTexts, roles: Collection[str], job: JobKey) -> Topology:
+    """Return what annotations say of a job with these roles; raise InvalidTopology naming the role and the job."""
+    topology = Topology(
+        affinity=_groups(texts.affinity),
+        anti_affinity=_groups(texts.anti_affinity),
+        order=() if texts.order is None else tuple(texts.order.split(",")),
+    )
+    for group in (*topology.affinity, *topology.anti_affinity, topology.order):
+        _check(group, roles, job)
+    return topology
+
+
+def _groups(text: str | None) -> Groups:
+    return () if text is None else tuple(tuple(group.split(",")) for group in text.split(";"))
+
+
+def _check(group: Iterable[str], roles: Collection[str], job: JobKey) -> None:
+    seen: set[str] = set()
+    for role in group:
+        if role and role not in roles:
+            raise InvalidTopology(f"task {role} do not exist in job <{job}>")
+        if role and role in seen:
+            raise InvalidTopology(f"task {role} is duplicate in job <{job}>")
+        seen.add(role)
+
+
+def rules_of(topology: Topology, roles: Sequence[str]) -> Rules:
+    """Return the rules between roles."""
+    place = {role: number for number, role in enumerate(roles)}
+    together, apart = (np.zeros((len(roles), len(roles)), dtype=np.int64) for _ in range(2))
+    priority, order = (np.zeros(len(roles), dtype=np.int64) for _ in range(2))
+    for groups, matrix, alone, several in (
+        (topology.affinity, together, _SELF_AFFINITY, _AFFINITY),
+        (topology.anti_affinity, apart, _SELF_ANTI, _ANTI),
+    ):
+        for group in groups:
+            rows = [place[role] for role in group if role in place]
+            for row in rows:
+                priority[row] = max(priority[row], alone if len(group) == 1 else several)
+                others = rows if len(group) == 1 else [other for other in rows if other != row]
+                matrix[row, others] = 1
+    for number, role in enumerate(topology.order):
+        if role in place:
+            order[place[role]] = len(topology.order) - number
+    return Rules(together - apart, apart, priority, order)

@@ -1,0 +1,205 @@
+"""Task-topology: tasks of a job that should stand together go to one node, and those that should not go apart.
+
+When the session opens, the tasks of every job with pending tasks and annotations (`annotations`) are divided into
+buckets (`buckets`): first those that stand on nodes, then the others by the order of their roles, by what is said of
+the role (apart from itself, together with others, with itself, apart from others), by name. Only roles of which
+something is said are in a bucket.
+
+    task order   tasks in buckets first: the bucket of the most waiting tasks, then the older; in it, the order of roles
+    score        100 * weight / size of the largest bucket * (tasks of the bucket on the node
+                 + waiting tasks of it that there is room for - tasks on the node that it must stand apart from)
+
+0 if the task itself does not fit what is idle or being released there. Waiting tasks are the task itself and as many
+others as fit with it; those that would go last are left out first.
+
+(Volcano: plugins/task-topology.) Unlike there: what a node holds is read from the columns of the session, so that an
+undo or an eviction counts at once, and tasks that were bound in earlier sessions repel too; the order of leaving out is
+fixed; the order of tasks is that at the opening, so buckets are filled one after another; a role counts also if it is
+a label.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from volcano_py.conf.arguments import Warn, get_int
+from volcano_py.framework.extension import NodeOrder, TaskOrder
+from volcano_py.framework.info import TaskInfo
+from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.session import Session
+from volcano_py.model.objects import JobKey, TopologyTexts
+from volcano_py.model.resources import EPSILON, Bools, Floats
+from volcano_py.model.shape import Field
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.plugins.task_topology.annotations import InvalidTopology, Rules, read, rules_of
+from volcano_py.plugins.task_topology.buckets import form, sizes_of
+from volcano_py.snapshot.columns import Ints, NodeColumns, Rows, TaskColumns
+
+_WEIGHT: Final = "task-topology.weight"
+_LAST: Final = 1e18  # the place of tasks without a bucket
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTopologyArgs:
+    """The weight of the plugin."""
+
+    weight: int = 1
+
+
+@dataclass(slots=True)
+class _Layout:
+    """A job's tasks and how they should stand; a task that ends in no bucket is only avoided."""
+
+    rules: Rules
+    tasks: Rows  # (n_tasks,), rows of all tasks of the job; those in buckets in the order in which they joined
+    roles: Rows  # (n_tasks,)
+    buckets: Rows  # (n_tasks,), -1 for none
+    largest: int  # size of the largest bucket
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Tasks of one role in one bucket of one job."""
+
+    layout: _Layout
+    bucket: int
+    role: int
+    place: float  # in the order of tasks of the job
+
+
+class TaskTopology(Plugin, TaskOrder, NodeOrder):
+    """Affinity between the roles of a job."""
+
+    name = "task-topology"
+    depends_on = DependsOn.OTHER_NODES
+    reads = frozenset({Field.REQUEST})
+    arguments = frozenset({_WEIGHT})
+
+    def __init__(self, arguments: TaskTopologyArgs | None = None) -> None:
+        self._args = arguments or TaskTopologyArgs()
+
+    @classmethod
+    def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> TaskTopologyArgs:
+        """Read ``task-topology.weight``, 1."""
+        return TaskTopologyArgs(get_int(arguments, _WEIGHT, 1, warn))
+
+    def marks(self, ssn: Session) -> Ints:
+        """Return a number for every bucket and role, shape (n_tasks,); 0 for tasks without a bucket."""
+        self._kinds: list[_Kind | None] = [None]
+        self._marks: Ints = np.zeros(len(ssn.tasks.records), dtype=np.int64)
+        # A Python loop over jobs; all but those with annotations and pending tasks cost one look.
+        for row in np.flatnonzero(ssn.jobs.counts[TaskStatus.PENDING]).tolist():
+            record = ssn.jobs.records[row]
+            if record is not None and record.topology is not None:
+                self._lay_out(ssn, row, record.key, record.topology)
+        return self._marks
+
+    def _lay_out(self, ssn: Session, row: int, job: JobKey, texts: TopologyTexts) -> None:
+        tasks = ssn.rows_of_job(row)
+        records = [ssn.tasks.record(task) for task in tasks.tolist()]
+        names = sorted({record.role for record in records})
+        try:
+            rules = rules_of(read(texts, names, job), names)
+        except InvalidTopology:
+            return  # as in Volcano: a job with wrong annotations has no topology
+        place = {name: number for number, name in enumerate(names)}
+        roles = np.array([place[record.role] for record in records], dtype=np.intp)
+        waiting = ssn.tasks.status[tasks] == TaskStatus.PENDING
+        nodes = np.where(waiting, -1, ssn.tasks.node[tasks])
+        order = sorted(
+            np.flatnonzero((rules.priority[roles] > 0) & (waiting | (nodes >= 0)) & (np.array(names)[roles] != "")),
+            key=lambda i: (
+                (0, nodes[i], 0, records[i].name, records[i].uid)
+                if nodes[i] >= 0
+                else (1, -rules.order[roles[i]], -rules.priority[roles[i]], records[i].name, records[i].uid)
+            ),
+        )
+        if not order:
+            return
+        inside = np.array(order, dtype=np.intp)
+        outside = np.setdiff1d(np.arange(len(tasks)), inside)
+        sizes = sizes_of([ssn.task_of(shape).request for shape in ssn.tasks.shape[tasks[inside]].tolist()])
+        buckets = form(roles[inside], nodes[inside], sizes, rules.attraction)
+        layout = _Layout(
+            rules=rules,
+            tasks=tasks[np.concatenate((inside, outside))],
+            roles=roles[np.concatenate((inside, outside))],
+            buckets=np.concatenate((buckets, np.full(len(outside), -1))),
+            largest=int(np.bincount(buckets).max()),
+        )
+        self._number(layout, waiting[inside])
+
+    def _number(self, layout: _Layout, waiting: Bools) -> None:
+        """Give every bucket and role of a job a number, and its place in the order of tasks."""
+        n_in = len(waiting)
+        buckets, roles, rules = layout.buckets[:n_in], layout.roles[:n_in], layout.rules
+        left = np.bincount(buckets, weights=waiting)
+        by_bucket = np.argsort(np.lexsort((np.arange(len(left)), -left)))
+        ranked = np.unique(np.stack((-rules.order, -rules.priority)), axis=1, return_inverse=True)[1].reshape(-1)
+        pairs, which = np.unique(np.stack((buckets, roles)), axis=1, return_inverse=True)
+        self._marks[layout.tasks[:n_in]] = len(self._kinds) + which.reshape(-1)
+        self._kinds += [
+            _Kind(layout, bucket, role, float(by_bucket[bucket] * len(ranked) + ranked[role]))
+            for bucket, role in pairs.T.tolist()
+        ]
+
+    def on_session_open(self, ssn: Session) -> None:
+        """Note the places of the kinds of tasks."""
+        self._ssn = ssn
+        marked = np.flatnonzero(self._marks)
+        places = np.array([_LAST if kind is None else kind.place for kind in self._kinds])
+        self._places = np.full(len(ssn.shapes), _LAST)  # by id of the kind
+        self._places[ssn.tasks.shape[marked]] = places[self._marks[marked]]
+
+    def _kind(self, task: TaskInfo) -> _Kind | None:
+        return self._kinds[task.mark(self.name)]
+
+    def depends(self, task: TaskInfo) -> DependsOn:
+        """Only tasks in buckets look at where others stand."""
+        return DependsOn.NODE_ALONE if self._kind(task) is None else DependsOn.OTHER_NODES
+
+    def task_order(self, tasks: TaskColumns) -> Floats:
+        """Return the place of each task among those of its job, shape (n_tasks,)."""
+        return np.where(tasks.shape >= 0, self._places[tasks.shape], _LAST)
+
+    def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
+        """Return how well a node would keep the task's bucket together, shape (n_nodes,)."""
+        kind = self._kind(task)
+        if kind is None:
+            return np.zeros(len(nodes))
+        layout = kind.layout
+        available = nodes.idle + nodes.releasing  # (n_resources, n_nodes)
+        score = self._standing(kind, nodes) + self._room(kind, task, available)
+        scale = self._args.weight * 100.0 / layout.largest
+        return np.where(task.fit.fits(available), score * scale, 0.0)
+
+    def _standing(self, kind: _Kind, nodes: NodeColumns) -> Floats:
+        """Return the tasks of the bucket on each node, less those that the task must stand apart from (n_nodes,)."""
+        layout, n = kind.layout, len(self._ssn.nodes)
+        on = self._ssn.tasks.node[layout.tasks]
+        placed = on >= 0
+        together = np.bincount(on[placed & (layout.buckets == kind.bucket)], minlength=n)
+        repels = layout.rules.repulsion[kind.role, layout.roles[placed]]
+        count = together - np.bincount(on[placed], weights=repels, minlength=n)
+        return np.asarray(count if nodes.rows is None else count[nodes.rows], dtype=float)
+
+    def _room(self, kind: _Kind, task: TaskInfo, available: Floats) -> Floats:
+        """Return how many waiting tasks of the bucket each node has room for, the task included, shape (n_nodes,).
+
+        Others are left out one by one, the last first, until the rest fits.
+        """
+        ssn, layout = self._ssn, kind.layout
+        members = layout.tasks[layout.buckets == kind.bucket]
+        shapes = ssn.tasks.shape[members[ssn.tasks.status[members] == TaskStatus.PENDING]]
+        same = np.flatnonzero(shapes == task.shape_id)
+        others = np.delete(shapes, same[:1])[::-1].tolist()  # the first to be left out comes first
+        if not others:
+            return np.ones(available.shape[1])
+        requests = np.stack([ssn.task_of(shape).request for shape in others], axis=1)  # (n_resources, n_others)
+        kept = np.cumsum(requests[:, ::-1], axis=1) + task.request[:, None]  # with 1, 2, ... others, the first to go
+        rows = np.flatnonzero(kept[:, -1] > 0)  # pods at the least
+        # Needs grow with every other task, so how many fit is how many needs are not above what there is.
+        fitting = [np.searchsorted(kept[row], available[row] + EPSILON, side="left") for row in rows.tolist()]
+        return np.asarray(1.0 + np.min(fitting, axis=0), dtype=float)
