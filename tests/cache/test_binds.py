@@ -7,7 +7,7 @@ from volcano_py.cache.binds import Assumed, Refused
 from volcano_py.cache.changes import Change
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.ledger.ledger import Patience
-from volcano_py.ledger.states import BindState
+from volcano_py.ledger.states import AssumedState
 from volcano_py.model.decisions import Bind
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.statuses import TaskStatus
@@ -44,7 +44,7 @@ def test_accepted_binds_count_on_their_nodes_at_once(make_cluster: Any) -> None:
     assert answers == [Assumed(PAIR[0]), Assumed(PAIR[1])]
     assert statuses(cache) == {"j1-0": (TaskStatus.BINDING, "n1"), "j1-1": (TaskStatus.BINDING, "n1")}
     assert cache.snapshot().nodes.idle[0].tolist() == [2000]
-    assert [entry.state for entry in cache.ledger] == [BindState.ASSUMED, BindState.ASSUMED]
+    assert [entry.state for entry in cache.ledger] == [AssumedState.ASSUMED, AssumedState.ASSUMED]
     assert {entry.generation for entry in cache.ledger} == {cache.generation(JobKey("default", "j1"))}
 
 
@@ -230,7 +230,7 @@ def test_an_acknowledged_bind_waits_for_the_watch(make_cluster: Any) -> None:
     cache.bound(a_ref("j1-0"))
 
     assert statuses(cache) == {"j1-0": (TaskStatus.BINDING, "n1")}
-    assert [entry.state for entry in cache.ledger] == [BindState.ACKNOWLEDGED]
+    assert [entry.state for entry in cache.ledger] == [AssumedState.ACKNOWLEDGED]
 
 
 def test_a_failed_bind_lets_its_pod_wait_again(make_cluster: Any, changes_of: Any) -> None:

@@ -18,6 +18,7 @@ from volcano_py.daemon.reporting import CycleReporter
 from volcano_py.effects.gate import BindGate
 from volcano_py.framework.memory import CycleReport
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.metrics.evictions import EvictionMetrics
 from volcano_py.metrics.jobs import JobMetrics
 from volcano_py.metrics.queues import QueueMetrics
 from volcano_py.metrics.state import StateMetrics
@@ -52,6 +53,7 @@ class Stage:
             WaitingMetrics(self.registry),
             QueueMetrics(self.registry),
             JobMetrics(self.registry),
+            EvictionMetrics(self.registry),
             self.cache.store,
             clock=self.clock,
         )

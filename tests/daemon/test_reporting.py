@@ -5,6 +5,7 @@ from structlog.testing import capture_logs
 from volcano_py.daemon.reporting import CycleReporter, Timing
 from volcano_py.framework.memory import CycleReport, JobReport, QueueReport
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.metrics.evictions import EvictionMetrics
 from volcano_py.metrics.jobs import JobMetrics
 from volcano_py.metrics.queues import QueueMetrics
 from volcano_py.model.objects import JobKey, JobRecord
@@ -36,6 +37,7 @@ def reporter(registry, store, clock) -> CycleReporter:
         WaitingMetrics(registry),
         QueueMetrics(registry),
         JobMetrics(registry),
+        EvictionMetrics(registry),
         store,
         clock=clock,
     )

@@ -191,7 +191,15 @@ class Overdue:
         assert self.cache.assume((bind,), self.cache.token) == [Assumed(bind)]
 
     async def look_until(self, condition) -> None:
-        look = recheck_overdue(self._client, self.cache, NothingHeld(), self.metrics, clock=RealClock(), every_s=0.02)
+        look = recheck_overdue(
+            self._client,
+            self.cache,
+            NothingHeld(),
+            NothingHeld(),
+            self.metrics,
+            clock=RealClock(),
+            every_s=0.02,
+        )
         task = asyncio.create_task(look)
         try:
             await until(condition)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volcano_py.ledger.ledger import Ledger, Patience
-from volcano_py.ledger.states import TRANSITIONS, BindState, is_live
+from volcano_py.ledger.states import TRANSITIONS, AssumedState, is_live
 from volcano_py.model.decisions import Bind
 from volcano_py.model.objects import JobKey, TaskRef
 
@@ -22,15 +22,15 @@ def ledger() -> Iterator[Ledger]:
 
 
 def test_a_bind_goes_from_assumed_over_sent_and_acknowledged_to_confirmed(ledger: Ledger) -> None:
-    assert ledger.assume(a_bind(), 7, now=1.0).state is BindState.ASSUMED
+    assert ledger.assume(a_bind(), 7, now=1.0).state is AssumedState.ASSUMED
     sent = ledger.sent("uid-p1", 2.0)
     acknowledged = ledger.acknowledged("uid-p1", 3.0)
     confirmed = ledger.confirm("uid-p1")
 
     assert sent is not None
-    assert sent.state is BindState.SENT
+    assert sent.state is AssumedState.SENT
     assert acknowledged is not None
-    assert (acknowledged.state, acknowledged.generation) == (BindState.ACKNOWLEDGED, 7)
+    assert (acknowledged.state, acknowledged.generation) == (AssumedState.ACKNOWLEDGED, 7)
     assert confirmed == acknowledged
     assert len(ledger) == 0
     assert (ledger.counts.assumed, ledger.counts.confirmed, ledger.counts.forgotten) == (1, 1, 0)
@@ -39,7 +39,7 @@ def test_a_bind_goes_from_assumed_over_sent_and_acknowledged_to_confirmed(ledger
 def test_a_second_bind_of_a_pod_is_refused_while_the_first_is_live(ledger: Ledger) -> None:
     ledger.assume(a_bind(node="n1"), 0, now=0.0)
 
-    with pytest.raises(ValueError, match="pod default/p1 is already being bound to node n1"):
+    with pytest.raises(ValueError, match="pod default/p1 has a live bind on node n1"):
         ledger.assume(a_bind(node="n2"), 0, now=1.0)
 
     ledger.forget("uid-p1")
@@ -60,7 +60,7 @@ def test_an_answer_without_a_note_of_sending_counts(ledger: Ledger) -> None:
     entry = ledger.acknowledged("uid-p1", 1.0)
 
     assert entry is not None
-    assert entry.state is BindState.ACKNOWLEDGED
+    assert entry.state is AssumedState.ACKNOWLEDGED
 
 
 def test_sending_again_does_not_take_an_acknowledged_bind_back(ledger: Ledger) -> None:
@@ -70,7 +70,7 @@ def test_sending_again_does_not_take_an_acknowledged_bind_back(ledger: Ledger) -
     entry = ledger.sent("uid-p1", 2.0)
 
     assert entry is not None
-    assert entry.state is BindState.ACKNOWLEDGED
+    assert entry.state is AssumedState.ACKNOWLEDGED
 
 
 def test_a_late_bind_is_reported_again_and_again_and_never_dropped(ledger: Ledger) -> None:
@@ -113,7 +113,7 @@ def test_ending_what_is_not_there_changes_nothing(ledger: Ledger) -> None:
 def test_every_live_state_can_end_and_an_end_is_final() -> None:
     for state, following in TRANSITIONS.items():
         if is_live(state):
-            assert {BindState.CONFIRMED, BindState.FORGOTTEN} <= following
+            assert {AssumedState.CONFIRMED, AssumedState.FORGOTTEN} <= following
         else:
             assert not following
 

@@ -28,8 +28,11 @@ VOLCANOS = {
     "unschedule_task_count": Expected("gauge", ("job_id",)),
     "unschedule_job_count": Expected("gauge"),
     "job_share": Expected("gauge", ("job_ns", "job_id")),
-    # A counter in Volcano. This library ends the name of every counter in _total, and queries go by the name.
+    # Counters in Volcano. This library ends the name of every counter in _total, and queries go by the name.
     "job_retry_counts": Expected("gauge", ("job_id",)),
+    "total_preemption_attempts": Expected("gauge"),
+    "pod_preemption_victims": Expected("gauge"),
+    "eviction_transactions_total": Expected("counter", ("action",)),
     **{f"queue_{kind}_milli_cpu": Expected("gauge", ("queue_name",)) for kind in QUEUE_KINDS},
     **{f"queue_{kind}_memory_bytes": Expected("gauge", ("queue_name",)) for kind in QUEUE_KINDS},
     **{f"queue_{kind}_scalar_resources": Expected("gauge", ("queue_name", "resource")) for kind in QUEUE_KINDS},
@@ -38,9 +41,6 @@ VOLCANOS = {
     "queue_overused": Expected("gauge", ("queue_name",)),
 }
 NOT_YET = {
-    "pod_preemption_victims": "preemption",
-    "total_preemption_attempts": "preemption",
-    "eviction_transactions_total": "preemption and reclaim",
     **{f"namespace_{what}": "Volcano never sets it" for what in ("share", "weight", "weighted_share")},
     **{
         f"vgpu_device_{what}": "plugin deviceshare"

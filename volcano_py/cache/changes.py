@@ -18,6 +18,7 @@ class Change(Enum):
     NODE = auto()  # a node is new, or might take what it did not take before
     NODE_WORSE = auto()  # a node changed in a way that can only hinder
     BIND_FAILED = auto()  # an assumed bind was refused or failed: its pod waits again
+    EVICTION_FAILED = auto()  # an assumed eviction was refused or failed: who was to get its room waits for nothing
     FACT = auto()  # a namespace, quota or budget changed so that it might allow more
     FACT_WORSE = auto()  # one of them changed in a way that can only hinder
 
@@ -31,6 +32,7 @@ HELPFUL: Final = frozenset(
         Change.PRIORITY,
         Change.NODE,
         Change.BIND_FAILED,
+        Change.EVICTION_FAILED,
         Change.FACT,
     }
 )

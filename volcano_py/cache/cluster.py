@@ -3,12 +3,13 @@
 One thread, the event loop's, owns it. Snapshots are private copies and may go anywhere.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from volcano_py.api import keys
 from volcano_py.api.types import Pod
 from volcano_py.cache.binds import Assumed, Binds, Refused
 from volcano_py.cache.changes import ChangeCallback
+from volcano_py.cache.evictions import Evictions, Plan
 from volcano_py.cache.fact_intake import budget_intake, namespace_intake, quota_intake
 from volcano_py.cache.group_intake import GroupIntake, PriorityIntake, QueueIntake
 from volcano_py.cache.groups import PriorityTable
@@ -17,7 +18,7 @@ from volcano_py.cache.pod_intake import PodIntake
 from volcano_py.cache.state import ClusterState, SnapshotToken
 from volcano_py.cache.unreadable import Unreadable, UnreadableBook, UnreadableCallback
 from volcano_py.ledger.ledger import Entry, Ledger, Patience
-from volcano_py.model.decisions import Bind, Decision
+from volcano_py.model.decisions import Bind, Decision, Evict, Nominate
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.runtime.clock import Clock, RealClock
@@ -41,6 +42,9 @@ class ClusterCache:
         patience: Patience | None = None,
     ) -> None:
         self.ledger = Ledger(patience)
+        """Assumed binds."""
+        self.evictions = Ledger(patience, what="eviction")
+        """Assumed evictions."""
         self._clock: Clock = clock or RealClock()
         self._state = ClusterState()
         self._book = UnreadableBook()
@@ -52,8 +56,11 @@ class ClusterCache:
         self.namespaces = namespace_intake(self._state, self._book)
         self.quotas = quota_intake(self._state, self._book)
         self.budgets = budget_intake(self._state, self._book)
-        self.pods = PodIntake(self._state, self._book, self.ledger, self.nodes, self.groups, scheduler_names)
+        self.pods = PodIntake(
+            self._state, self._book, self.ledger, self.evictions, self.nodes, self.groups, scheduler_names
+        )
         self._binds = Binds(self._state, self.ledger, self.pods, self._clock)
+        self._evictions = Evictions(self._state, self.evictions, self.pods, self._clock)
 
     # What there is
 
@@ -131,9 +138,59 @@ class ClusterCache:
         """Take a pod as it was read again, None if there is none of this name, as the truth about its bind."""
         self._binds.resolve(task, pod)
 
+    # Evictions
+
+    def objection(self, plan: Plan, decided_at: SnapshotToken) -> str:
+        """Return why a plan to evict does not hold any more, "" if it does."""
+        return self._evictions.objection(plan, decided_at)
+
+    def assume_evicted(self, evictions: Sequence[Evict]) -> None:
+        """Count the victims of a plan to which there is no objection as terminating."""
+        self._evictions.assume(evictions)
+
+    def plan_refused(self) -> None:
+        """Tell those who start cycles that a plan was refused."""
+        self._evictions.refused()
+
+    def evicting(self, task: TaskRef) -> None:
+        """Note that the request to delete a pod is on its way."""
+        self._evictions.sent(task)
+
+    def evicted(self, task: TaskRef) -> None:
+        """Note that the API server has taken the deletion; the task stays terminating until the watch shows it."""
+        self._evictions.deleted(task)
+
+    def eviction_failed(self, task: TaskRef, why: str) -> None:
+        """Let a pod stay because its eviction failed; nothing if the watch has meanwhile told better."""
+        self._evictions.failed(task, why)
+
+    def expired_evictions(self, now: float | None = None) -> list[Entry]:
+        """Return the evictions that the watch should have confirmed by now; read their pods and `resolve_eviction`."""
+        return self._evictions.expired(self._clock.monotonic() if now is None else now)
+
+    def resolve_eviction(self, task: TaskRef, pod: Pod | None) -> None:
+        """Take a pod as it was read again, None if there is none of this name, as the truth about its eviction."""
+        self._evictions.resolve(task, pod)
+
+    # Nominations
+
+    def nominate(self, nomination: Nominate) -> bool:
+        """Count a waiting pod as nominated to a node; False if it waits no longer or is nominated there already."""
+        return self.pods.nominate(nomination.task.uid, nomination.node, self._clock.monotonic())
+
+    def nomination_failed(self, task: TaskRef) -> None:
+        """Count a pod as nominated to what the watch says: the nomination could not be written."""
+        self.pods.nomination_failed(task.uid)
+
+    def end_nominations(self, now: float | None = None) -> None:
+        """Let nominations that the watch should have shown by now count no more."""
+        self.pods.end_nominations(self._clock.monotonic() if now is None else now)
+
     def validate(self) -> None:
         """Raise AssertionError if what is assumed and what is counted contradict each other."""
         self.ledger.validate()
+        self.evictions.validate()
+        self._validate_evictions()
         assumed = {entry.task.uid: entry.node for entry in self.ledger}
         columns = self.snapshot().tasks
         records = [(record, status) for record, status in zip(columns.records, columns.status, strict=False) if record]
@@ -147,3 +204,12 @@ class ClusterCache:
         stand = sum(1 for record, _ in records if (place := self.store.task(record.uid)) and place.node)
         if stand - len(binding) != self._state.bound_pods:
             raise AssertionError(f"{stand - len(binding)} pods stand on nodes, {self._state.bound_pods} were counted")
+
+    def _validate_evictions(self) -> None:
+        going = {entry.task.uid: entry.node for entry in self.evictions}
+        if going.keys() != self.pods.staying():
+            raise AssertionError(f"evictions are assumed of {sorted(going)}, counted so {sorted(self.pods.staying())}")
+        for uid, node in going.items():
+            place = self.store.task(uid)
+            if place is None or (place.status, place.node) != (TaskStatus.RELEASING, node):
+                raise AssertionError(f"the eviction of pod {uid} from node {node} is assumed, the store has {place}")

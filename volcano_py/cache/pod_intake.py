@@ -1,10 +1,12 @@
-"""Pod events: which tasks there are, where they stand, and what becomes of binds that are assumed.
+"""Pod events: which tasks there are, where they stand, and what becomes of what is assumed of them.
 
     pod                               in the store
     ours, not on a node               PENDING; BINDING on its node while a bind is assumed
-    ours, on a node                   as its phase says; an assumed bind is confirmed, or forgotten if the node differs
+    ours, on a node                   as its phase says; an assumed bind is confirmed, or forgotten if the node differs;
+                                      RELEASING while an eviction is assumed, which its termination or end confirms
     ours, ended                       SUCCEEDED or FAILED, on no node: it counts in its job
     of another scheduler, on a node   counted on the node, marked foreign
+    of another, nominated to a node   PENDING, marked foreign: what it is nominated to is held for it
     of another scheduler, otherwise   not kept; its PodGroup is not ours while it exists
     cannot be read, on a node         what was known of it stays, and the node is closed
     cannot be read, otherwise         not kept: not scheduled
@@ -23,7 +25,8 @@ from volcano_py.api.types import Pod
 from volcano_py.cache.changes import Change
 from volcano_py.cache.group_intake import GroupIntake
 from volcano_py.cache.node_intake import NodeIntake
-from volcano_py.cache.pods import ShapeReader, is_terminal, task_record, task_status
+from volcano_py.cache.nominations import AssumedNominations
+from volcano_py.cache.pods import ShapeReader, is_terminal, nominated_node, task_record, task_status
 from volcano_py.cache.raw_pod import peek
 from volcano_py.cache.state import ClusterState
 from volcano_py.cache.unreadable import Unreadable, UnreadableBook
@@ -36,6 +39,7 @@ from volcano_py.snapshot.store import TaskPlace
 
 _ENDED = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
 _WAITING = frozenset({TaskStatus.PENDING, TaskStatus.BINDING})
+_LEAVING = frozenset({TaskStatus.RELEASING, *_ENDED})
 
 
 class PodIntake:
@@ -46,6 +50,7 @@ class PodIntake:
         state: ClusterState,
         book: UnreadableBook,
         ledger: Ledger,
+        evictions: Ledger,
         nodes: NodeIntake,
         groups: GroupIntake,
         scheduler_names: Collection[str],
@@ -54,11 +59,14 @@ class PodIntake:
         self._store = state.store
         self._book = book
         self._ledger = ledger
+        self._evictions = evictions
         self._nodes = nodes
         self._groups = groups
         self._scheduler_names = frozenset(scheduler_names)
         self._shapes = ShapeReader()
         self._waiting: dict[str, Shape] = {}  # uid -> shape of every task that is not on a node yet
+        self._staying: dict[str, TaskStatus] = {}  # uid of a task whose eviction is assumed -> its status without that
+        self._nominations = AssumedNominations()
         self._foreign_groups: dict[str, JobKey] = {}  # uid of a pod of another scheduler -> the group it names
 
     def on_events(self, events: list[Event[Pod]]) -> None:
@@ -94,7 +102,7 @@ class PodIntake:
         node = "" if is_terminal(pod) else pod.spec.node_name
         if pod.spec.scheduler_name not in self._scheduler_names:
             self._name_foreign_group(pod)
-            if not node:
+            if not node and not (nominated_node(pod) and task_status(pod) is TaskStatus.PENDING):
                 self._readable(uid)
                 self._drop(uid, place)
                 return
@@ -133,6 +141,53 @@ class PodIntake:
         self._state.touch_job(place.record.key)
         self._state.note(Change.BIND_FAILED)
 
+    # What is assumed
+
+    def go(self, uid: str) -> None:
+        """Count a task that holds its node as terminating, until the watch shows it or `stay`."""
+        place = self._store.task(uid)
+        if place is not None:
+            self._staying[uid] = place.status
+            self._state.move_task(place, TaskStatus.RELEASING, place.node)
+
+    def stay(self, uid: str) -> None:
+        """Count a task whose eviction came to nothing as what it is without it."""
+        status, place = self._staying.pop(uid, None), self._store.task(uid)
+        if status is not None and place is not None:
+            self._state.move_task(place, status, place.node)
+            self._state.touch_job(place.record.key)
+            self._state.note(Change.EVICTION_FAILED)
+
+    def staying(self) -> frozenset[str]:
+        """Return the uids of the tasks that count as terminating only because their eviction is assumed."""
+        return frozenset(self._staying)
+
+    def nominate(self, uid: str, node: str, now: float) -> bool:
+        """Count a waiting task as nominated to a node ("" for none); say whether that is anything new."""
+        place = self._store.task(uid)
+        if place is None or place.status not in _WAITING or place.record.nominated == node:
+            return False
+        self._nominations.assume(uid, node, place.record.nominated, now)
+        self._set_nominated(uid, node)
+        return True
+
+    def nomination_failed(self, uid: str) -> None:
+        """Count a task as nominated to what the watch says."""
+        shown = self._nominations.end(uid)
+        if shown is not None:
+            self._set_nominated(uid, shown)
+
+    def end_nominations(self, now: float) -> None:
+        """Let nominations that the watch should have shown by now count no more."""
+        for uid in self._nominations.expired(now):
+            self.nomination_failed(uid)
+
+    def _set_nominated(self, uid: str, node: str) -> None:
+        place, shape = self._store.task(uid), self._waiting.get(uid)
+        if place is not None and shape is not None:
+            record = msgspec.structs.replace(place.record, nominated=node)
+            self._state.set_task(place, record, shape, place.status, place.node)
+
     def unreadable_bound_pods(self) -> int:
         """Return how many pods stand on a node without being in the store, because they cannot be read."""
         return sum(
@@ -146,6 +201,10 @@ class PodIntake:
     def _put(self, before: TaskPlace | None, record: TaskRecord, shape: Shape, status: TaskStatus, node: str) -> None:
         uid = record.uid
         confirmed = False
+        if len(self._nominations):
+            record = self._with_nomination(record, status)
+        if self._evictions.get(uid) is not None:
+            status = self._unless_evicted(uid, status)
         assumed = self._ledger.get(uid)
         if assumed is not None:
             if status is TaskStatus.PENDING:
@@ -166,15 +225,32 @@ class PodIntake:
             if not confirmed:
                 self._state.touch_job(record.key)
 
+    def _unless_evicted(self, uid: str, status: TaskStatus) -> TaskStatus:
+        """Return the status of a task whose eviction is assumed; if it is going already, that confirms it."""
+        if status in _LEAVING:
+            self._evictions.confirm(uid)
+            self._staying.pop(uid, None)
+            return status
+        self._staying[uid] = status
+        return TaskStatus.RELEASING
+
+    def _with_nomination(self, record: TaskRecord, status: TaskStatus) -> TaskRecord:
+        if status is not TaskStatus.PENDING:
+            self._nominations.end(record.uid)
+            return record
+        node = self._nominations.see(record.uid, record.nominated)
+        return record if node == record.nominated else msgspec.structs.replace(record, nominated=node)
+
     def _note_waiting(self, before: TaskPlace | None, record: TaskRecord, shape: Shape, status: TaskStatus) -> None:
         """Tell whether a task asks for something else than it did."""
         if before is not None and shape == self._waiting.get(record.uid):
-            same = msgspec.structs.replace(before.record, condition=record.condition)
+            same = msgspec.structs.replace(before.record, condition=record.condition, nominated=record.nominated)
             if same == record:
                 self._state.note(Change.POD)
                 return
         self._state.touch_job(record.key)
-        self._state.note(Change.POD_PENDING if status is TaskStatus.PENDING else Change.POD)
+        ours_waits = status is TaskStatus.PENDING and not record.foreign
+        self._state.note(Change.POD_PENDING if ours_waits else Change.POD)
 
     def _note_standing(self, before: TaskPlace | None, status: TaskStatus, node: str) -> None:
         """Tell whether a task made room: by ending, or by standing elsewhere than was assumed."""
@@ -186,6 +262,9 @@ class PodIntake:
         if place is None:
             return
         self._waiting.pop(uid, None)
+        self._staying.pop(uid, None)
+        self._evictions.confirm(uid)
+        self._nominations.end(uid)
         self._state.drop_task(place)
         self._groups.leave(uid)
         self._groups.lost(place.record.key)

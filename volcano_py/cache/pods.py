@@ -57,9 +57,9 @@ def task_record(pod: Pod, scheduler_names: Collection[str]) -> TaskRecord:
         foreign=pod.spec.scheduler_name not in scheduler_names,
         labels=tuple(intern(text) for pair in sorted(meta.labels.items()) for text in pair),
         condition=_why_not_scheduled(pod),
+        nominated=nominated_node(pod),
         started=seconds(pod.status.start_time),
         traits=_traits(pod),
-        nominated=intern(pod.status.nominated_node_name),
     )
 
 
@@ -79,6 +79,11 @@ def _traits(pod: Pod) -> int:
     if spec.preemption_policy == keys.PREEMPT_NEVER:
         traits |= TaskTrait.NEVER_PREEMPTS
     return traits.value
+
+
+def nominated_node(pod: Pod) -> str:
+    """Return the node whose room is held for a pod that waits, "" for none; a pod on a node holds that."""
+    return "" if pod.spec.node_name else intern(pod.status.nominated_node_name)
 
 
 def _priority(spec: int | None, annotation: str | None) -> int:

@@ -5,7 +5,7 @@ from typing import NewType
 from volcano_py.cache.changes import Change, ChangeCallback
 from volcano_py.model.objects import JobKey, TaskRecord
 from volcano_py.model.shape import Shape
-from volcano_py.model.statuses import TaskStatus
+from volcano_py.model.statuses import READY_STATUSES, TaskStatus
 from volcano_py.snapshot.store import ClusterStore, TaskPlace
 
 SnapshotToken = NewType("SnapshotToken", int)
@@ -15,11 +15,12 @@ SnapshotToken = NewType("SnapshotToken", int)
 class _JobTrack:
     """What is remembered of a job beside its record."""
 
-    __slots__ = ("generation", "group_revision", "has_group", "members")
+    __slots__ = ("generation", "group_revision", "has_group", "loss_revision", "members")
 
     def __init__(self) -> None:
         self.generation = 0  # revision of the last change of the PodGroup's demand or of its members
         self.group_revision = 0  # revision of the last change of the PodGroup's demand
+        self.loss_revision = 0  # revision at which it last lost a member that counted towards its minimum
         self.has_group = False
         self.members = 0
 
@@ -71,6 +72,11 @@ class ClusterState:
         track = self._jobs.get(key)
         return 0 if track is None or not track.has_group else track.group_revision
 
+    def loss_revision(self, key: JobKey) -> int:
+        """Return the revision at which a job last lost a member that counted towards its minimum, 0 for never."""
+        track = self._jobs.get(key)
+        return 0 if track is None else track.loss_revision
+
     def node_revision(self, name: str) -> int:
         """Return the revision of the last change of a node that may turn a yes into a no, 0 for an unknown node."""
         return self._node_revisions.get(name, 0)
@@ -104,7 +110,10 @@ class ClusterState:
         self.bound_pods += _stands(status, node) - (before is not None and _stands(before.status, before.node))
         if before is None:
             self._join(record.key)
-        elif before.record.job != record.job:
+            return
+        if before.record.job != record.job or status not in READY_STATUSES:
+            self._note_loss(before)
+        if before.record.job != record.job:
             self._join(record.key)
             self._leave(before.record.key)
 
@@ -117,7 +126,14 @@ class ClusterState:
         """Forget a task."""
         self.store.remove_task(before.record.uid)
         self.bound_pods -= _stands(before.status, before.node)
+        self._note_loss(before)
         self._leave(before.record.key)
+
+    def _note_loss(self, before: TaskPlace) -> None:
+        """Note that a job has lost this member, if it counted towards its minimum."""
+        key = before.record.key
+        if key is not None and before.status in READY_STATUSES:
+            self._track(key).loss_revision = self.advance()
 
     def _track(self, key: JobKey) -> _JobTrack:
         track = self._jobs.get(key)

@@ -1,12 +1,16 @@
 """The events that the daemon records by itself; all others are decisions of a cycle."""
 
+from collections.abc import Sequence
+
 from volcano_py.api import keys
 from volcano_py.cache.unreadable import Unreadable
+from volcano_py.effects import evictor
 from volcano_py.effects.outcomes import GangOutcome
 from volcano_py.kube.lease import LeaseOptions
-from volcano_py.model.decisions import Bind, RecordEvent, SetPodCondition
+from volcano_py.model.decisions import Bind, Evict, RecordEvent, SetPodCondition
+from volcano_py.model.objects import JobRecord
 
-_NAMED = 3  # failed binds that a message names
+_NAMED = 3  # failed binds or evicted pods that a message names
 
 
 def scheduled(bind: Bind) -> RecordEvent:
@@ -26,6 +30,24 @@ def gang_failed(outcome: GangOutcome, uid: str) -> RecordEvent:
     more = f"; and {len(outcome.failed) - _NAMED} more" if len(outcome.failed) > _NAMED else ""
     text = f"{len(outcome.failed)} of {outcome.binds} binds failed, their pods are placed again: {named}{more}"
     return RecordEvent("PodGroup", *outcome.job, uid, keys.EVENT_WARNING, keys.EVENT_FAILED_SCHEDULING, text)
+
+
+def evicted(evict: Evict) -> RecordEvent:
+    """Return the event of a pod that is evicted."""
+    return RecordEvent("Pod", *evict.task, keys.EVENT_WARNING, keys.EVENT_EVICT, evictor.message(evict))
+
+
+def member_evicted(evict: Evict, job: JobRecord) -> RecordEvent:
+    """Return the event of a PodGroup of which a pod is evicted, in Volcano's one word: the action that decided it."""
+    return RecordEvent("PodGroup", *job.key, job.uid, keys.EVENT_NORMAL, keys.EVENT_EVICT, evict.action)
+
+
+def evicting(job: JobRecord, evictions: Sequence[Evict]) -> RecordEvent:
+    """Return the event of a PodGroup for which others go."""
+    named = ", ".join(str(evict.task) for evict in evictions[:_NAMED])
+    more = f" and {len(evictions) - _NAMED} more" if len(evictions) > _NAMED else ""
+    text = f"{evictions[0].action}: pods are evicted to make room: {named}{more}"
+    return RecordEvent("PodGroup", *job.key, job.uid, keys.EVENT_NORMAL, keys.EVENT_PREEMPTING, text)
 
 
 def leading(lease: LeaseOptions, uid: str, identity: str) -> RecordEvent:

@@ -1,4 +1,4 @@
-"""What became of binds: told to the cache, to the pod, to the PodGroup and to the operators."""
+"""What became of binds and evictions: told to the cache, to the pod, to the PodGroup and to the operators."""
 
 import structlog
 
@@ -11,7 +11,7 @@ from volcano_py.effects.events import EventRecorder
 from volcano_py.effects.gate import BindGate
 from volcano_py.effects.outcomes import GangOutcome
 from volcano_py.metrics.effects import BindMetrics
-from volcano_py.model.decisions import Bind, SetPodCondition
+from volcano_py.model.decisions import Bind, Evict, RecordEvent, SetPodCondition
 from volcano_py.runtime.clock import Clock
 
 log = structlog.get_logger()
@@ -70,3 +70,35 @@ class BindAnswers:
         if record is not None:
             self._events.record(event)
         self._complaints.tell(job=str(outcome.job), problem=event.message)
+
+
+class EvictionAnswers:
+    """Who the evictor reports to; every eviction ends in exactly one of evicted, failed and unknown."""
+
+    def __init__(self, cache: ClusterCache, events: EventRecorder, *, clock: Clock) -> None:
+        self._cache = cache
+        self._events = events
+        self._complaints = Complaints("evictions failed", clock)
+
+    def evicting(self, evict: Evict) -> None:
+        """Note that a request goes out."""
+        self._cache.evicting(evict.task)
+
+    def evicted(self, evict: Evict) -> None:
+        """Tell a pod and its PodGroup that it goes."""
+        self._cache.evicted(evict.task)
+        self._events.record(announcements.evicted(evict))
+        job = None if evict.job is None else self._cache.store.job(evict.job)
+        if job is not None:
+            event = self._cache.to_write(announcements.member_evicted(evict, job))
+            if isinstance(event, RecordEvent):
+                self._events.record(event)
+
+    def eviction_failed(self, evict: Evict, why: str) -> None:
+        """Let the pod stay; who was to get its room is planned for again."""
+        self._cache.eviction_failed(evict.task, why)
+        self._complaints.tell(task=str(evict.task), node=evict.node, action=evict.action, problem=why)
+
+    def eviction_unknown(self, evict: Evict) -> None:
+        """Leave the eviction in the ledger, whose deadline makes the pod be read again."""
+        log.warning("outcome of an eviction unknown; its pod is read again later", task=str(evict.task))

@@ -32,8 +32,8 @@ log = structlog.get_logger()
 
 _FAILED_FIRST_S: Final = 0.5
 _FAILED_CAP_S: Final = 30.0
-_AT_ONCE: Final = HELPFUL - {Change.BIND_FAILED}
-"""A bind that failed is tried again with the next period: at once, a refusal for good would be repeated without end."""
+_AT_ONCE: Final = HELPFUL - {Change.BIND_FAILED, Change.EVICTION_FAILED}
+"""What failed is tried again with the next period: at once, a refusal for good would be repeated without end."""
 
 Deliver = Callable[[tuple[Decision, ...], SnapshotToken], bool]
 """Takes a batch of decisions on the event loop, with the state they were made on; False asks for another cycle."""

@@ -21,7 +21,7 @@ import volcano_py
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.unreadable import Unreadable
 from volcano_py.daemon import announcements, debug
-from volcano_py.daemon.answers import BindAnswers
+from volcano_py.daemon.answers import BindAnswers, EvictionAnswers
 from volcano_py.daemon.barrier import StartBarrier
 from volcano_py.daemon.configuration import Configuration, shown_policy
 from volcano_py.daemon.cycles import CycleLoop
@@ -36,7 +36,9 @@ from volcano_py.daemon.reporting import CycleReporter
 from volcano_py.effects.binder import Binder
 from volcano_py.effects.conditions import PodConditionWriter
 from volcano_py.effects.events import EventRecorder
+from volcano_py.effects.evictor import Evictor
 from volcano_py.effects.gate import BindGate
+from volcano_py.effects.nominations import NominationWriter
 from volcano_py.effects.podgroups import PodGroupStatusWriter
 from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.client import ApiClient
@@ -45,6 +47,7 @@ from volcano_py.kube.informer import SyncTimeout
 from volcano_py.metrics.conf import ConfMetrics
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
 from volcano_py.metrics.effects import BindMetrics, LaneMetrics, RequestMetrics
+from volcano_py.metrics.evictions import EvictionMetrics
 from volcano_py.metrics.jobs import JobMetrics
 from volcano_py.metrics.leader import LeaderMetrics
 from volcano_py.metrics.queues import QueueMetrics
@@ -108,6 +111,7 @@ class SchedulerDaemon:
             scheduler_names=(options.scheduler_name,), default_queue=options.default_queue, clock=self._clock
         )
         self._bind_metrics = BindMetrics(self.registry)
+        self._eviction_metrics = EvictionMetrics(self.registry)
         self._intake = Intake(
             self.client,
             self.cache,
@@ -127,6 +131,7 @@ class SchedulerDaemon:
             WaitingMetrics(self.registry),
             QueueMetrics(self.registry),
             self._job_metrics,
+            self._eviction_metrics,
             self.cache.store,
             clock=self._clock,
         )
@@ -145,6 +150,7 @@ class SchedulerDaemon:
         )
         ledger, monotonic = self.cache.ledger, self._clock.monotonic
         self._state_metrics.watch_ledger(lambda: len(ledger), lambda: ledger.oldest_age(monotonic()))
+        self._eviction_metrics.watch_assumed(lambda: len(self.cache.evictions))
         self._state_metrics.watch_readiness(self.ready.is_set)
 
     def _build_effects(self) -> None:
@@ -182,14 +188,35 @@ class SchedulerDaemon:
         )
         answers = BindAnswers(self.cache, self._gate, self._conditions, self.events, binds, clock=clock)
         self.binder = Binder(client, answers, binds, clock=clock, rng=rng, options=options.binder)
+        self.evictor = Evictor(
+            client,
+            EvictionAnswers(self.cache, self.events, clock=clock),
+            self._eviction_metrics,
+            scheduler_name=options.scheduler_name,
+            clock=clock,
+            rng=rng,
+            options=options.evictor,
+        )
+        self._nominations = NominationWriter(
+            client,
+            lanes,
+            clock=clock,
+            rng=rng,
+            waits=self._intake.waits,
+            on_refused=self.cache.nomination_failed,
+            options=options.nominations,
+        )
         self._dispatcher = Dispatcher(
             self.cache,
             self._gate,
             self.binder,
+            self.evictor,
+            self._nominations,
             self._groups,
             self._conditions,
             self.events,
             binds,
+            self._eviction_metrics,
             self._job_metrics,
             clock=clock,
         )
@@ -210,7 +237,7 @@ class SchedulerDaemon:
             async with Supervisor() as supervisor:
                 self._start(supervisor)
                 code = await self._run_until_the_end(shutdown)
-            if code == 0 and not self.binder.busy:
+            if code == 0 and not (self.binder.busy or self.evictor.backlog):
                 await self._leadership.give_up()  # not before the last request of ours has ended
             return code
 
@@ -280,12 +307,18 @@ class SchedulerDaemon:
             absent_retry_s=options.reflectors.absent_retry_s,
         )
         supervisor.start("queues", queues)
-        for effect in (self.events, self._conditions, self._groups, self.binder):
+        for effect in (self.events, self._conditions, self._groups, self._nominations, self.evictor, self.binder):
             effect.start(supervisor)
         recheck = recheck_overdue(
-            self.client, self.cache, self.binder, self._state_metrics, clock=clock, every_s=options.recheck_every_s
+            self.client,
+            self.cache,
+            self.binder,
+            self.evictor,
+            self._state_metrics,
+            clock=clock,
+            every_s=options.recheck_every_s,
         )
-        supervisor.start("overdue binds", recheck)
+        supervisor.start("overdue binds and evictions", recheck)
         self._leadership.announce(self.events)
         for entry in self.cache.unreadable():
             self._tell_unreadable(entry)
@@ -345,10 +378,15 @@ class SchedulerDaemon:
         return 1 if shutdown.force.is_set() else 0
 
     async def _finish(self) -> None:
-        """Complete the binds that were decided, then write as many statuses and events as there is time for."""
-        log.info("completing binds", on_their_way=self._gate.count)
-        if not await self.binder.drained(self.options.stop_patience_s):
-            log.warning("binds left undone; the next scheduler decides them anew", count=self._gate.count)
+        """Complete the binds and evictions that were decided, then write what there is time for."""
+        log.info("completing binds and evictions", binds=self._gate.count, evictions=self.evictor.backlog)
+        patience_s = self.options.stop_patience_s
+        done = await asyncio.gather(self.binder.drained(patience_s), self.evictor.drained(patience_s))
+        if not all(done):
+            undone = {"binds": self._gate.count, "evictions": self.evictor.backlog}
+            log.warning("binds or evictions left undone; the next scheduler decides them anew", **undone)
         patience_s = self.options.flush_patience_s
-        written = await asyncio.gather(self._groups.drained(patience_s), self.events.drained(patience_s))
+        written = await asyncio.gather(
+            self._groups.drained(patience_s), self.events.drained(patience_s), self._nominations.drained(patience_s)
+        )
         log.info("scheduler ends", statuses_written=written[0], events_written=written[1])

@@ -1,18 +1,33 @@
-"""Decisions on their way out: binds are assumed and sent, everything else goes into its lane."""
+"""Decisions on their way out: binds and evictions are assumed and sent, everything else goes into its lane."""
+
+from collections.abc import Iterable
 
 import structlog
 
 from volcano_py.cache.binds import Refused
 from volcano_py.cache.cluster import ClusterCache
+from volcano_py.cache.evictions import Plan
 from volcano_py.cache.state import SnapshotToken
+from volcano_py.daemon import announcements
 from volcano_py.effects.binder import Binder
 from volcano_py.effects.conditions import PodConditionWriter
 from volcano_py.effects.events import EventRecorder
+from volcano_py.effects.evictor import Evictor
 from volcano_py.effects.gate import BindGate
+from volcano_py.effects.nominations import NominationWriter
 from volcano_py.effects.podgroups import PodGroupStatusWriter
 from volcano_py.metrics.effects import BindMetrics
+from volcano_py.metrics.evictions import EvictionMetrics
 from volcano_py.metrics.jobs import JobMetrics
-from volcano_py.model.decisions import Bind, Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
+from volcano_py.model.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Nominate,
+    RecordEvent,
+    SetPodCondition,
+    SetPodGroupStatus,
+)
 from volcano_py.model.objects import JobKey, JobRecord
 from volcano_py.runtime.clock import Clock
 
@@ -27,10 +42,13 @@ class Dispatcher:
         cache: ClusterCache,
         gate: BindGate,
         binder: Binder,
+        evictor: Evictor,
+        nominations: NominationWriter,
         groups: PodGroupStatusWriter,
         conditions: PodConditionWriter,
         events: EventRecorder,
         metrics: BindMetrics,
+        evictions: EvictionMetrics,
         jobs: JobMetrics,
         *,
         clock: Clock,
@@ -38,17 +56,41 @@ class Dispatcher:
         self._cache = cache
         self._gate = gate
         self._binder = binder
+        self._evictor = evictor
+        self._nominations = nominations
         self._groups = groups
         self._conditions = conditions
         self._events = events
         self._metrics = metrics
+        self._eviction_metrics = evictions
         self._jobs = jobs
         self._clock = clock
 
     def deliver(self, batch: tuple[Decision, ...], decided_at: SnapshotToken) -> bool:
-        """Carry out a batch; False if some of it rests on a state that has passed, so that another cycle is needed."""
+        """Carry out a batch; False if some of it rests on a state that has passed, so that another cycle is needed.
+
+        A batch with evictions is one plan: those who go, those who are promised their room and those who are bound
+        beside them stand or fall together.
+        """
         binds = tuple(decision for decision in batch if isinstance(decision, Bind))
-        up_to_date = not binds or self._bind(binds, decided_at)
+        plans = _plans(batch)
+        objections = [self._cache.objection(plan, decided_at) for plan in plans]
+        crowded = sum(len(plan.evictions) for plan in plans) > self._evictor.room
+        if crowded:
+            objections = ["too many evictions are on their way" for _ in plans]
+        if any(objections) and binds:
+            self._refuse_binds(binds, next(filter(None, objections)))
+            binds = ()
+        bound = not binds or self._bind(binds, decided_at)
+        for plan, objection in zip(plans, objections, strict=True):
+            why = objection or ("" if bound else "binds of the same plan were refused")
+            self._refuse(plan, why) if why else self._evict(plan)
+        if not plans:
+            self._nominate(decision for decision in batch if isinstance(decision, Nominate))
+        self._write(batch)
+        return crowded or (bound and not any(objections))  # more room for evictions comes with time
+
+    def _write(self, batch: tuple[Decision, ...]) -> None:
         for decision in batch:
             match self._cache.to_write(decision):
                 case SetPodGroupStatus() as status:
@@ -57,7 +99,40 @@ class Dispatcher:
                     self._conditions.put(condition)
                 case RecordEvent() as event:
                     self._events.record(event)
-        return up_to_date
+
+    # Evictions
+
+    def _refuse(self, plan: Plan, why: str) -> None:
+        self._eviction_metrics.refused(len(plan.evictions))
+        log.info("plan to evict refused", action=plan.evictions[0].action, victims=len(plan.evictions), reason=why)
+        self._cache.plan_refused()
+
+    def _evict(self, plan: Plan) -> None:
+        evictions = plan.evictions
+        self._cache.assume_evicted(evictions)
+        self._nominate(plan.nominations)
+        self._evictor.submit(evictions)
+        action, beneficiary = evictions[0].action, evictions[0].beneficiary
+        self._eviction_metrics.planned(action, len(evictions))
+        log.info("evicting", action=action, victims=len(evictions), beneficiary=str(beneficiary or ""))
+        job = None if beneficiary is None else self._cache.store.job(beneficiary)
+        if job is not None:
+            event = self._cache.to_write(announcements.evicting(job, evictions))
+            if isinstance(event, RecordEvent):
+                self._events.record(event)
+
+    def _nominate(self, nominations: Iterable[Nominate]) -> None:
+        for nomination in nominations:
+            if self._cache.nominate(nomination):
+                self._nominations.put(nomination)
+
+    # Binds
+
+    def _refuse_binds(self, binds: tuple[Bind, ...], why: str) -> None:
+        for bind in binds:
+            self._metrics.refused()
+            self._gate.leave()
+            log.debug("bind refused", task=str(bind.task), node=bind.node, reason=why)
 
     def _bind(self, binds: tuple[Bind, ...], decided_at: SnapshotToken) -> bool:
         now = self._clock.now().timestamp()
@@ -72,6 +147,7 @@ class Dispatcher:
                 continue
             accepted.append(bind)
             self._conditions.discard(bind.task)
+            self._nominations.discard(bind.task)
             place, job = self._cache.store.task(bind.task.uid), self._cache.store.job(bind.job)
             if place is not None and job is not None:
                 self._metrics.assumed(now - place.record.creation, now - job.creation)
@@ -80,3 +156,13 @@ class Dispatcher:
         for key, job in placed.items():
             self._jobs.placed(key, job.queue, job.creation, now)
         return len(accepted) == len(binds)
+
+
+def _plans(batch: tuple[Decision, ...]) -> list[Plan]:
+    """Return what a batch evicts: one plan for a job that gets the room, one for each pod that goes for nobody."""
+    evictions = [decision for decision in batch if isinstance(decision, Evict)]
+    alone = [Plan((evict,)) for evict in evictions if evict.beneficiary is None]
+    together = tuple(evict for evict in evictions if evict.beneficiary is not None)
+    if not together:
+        return alone
+    return [Plan(together, tuple(decision for decision in batch if isinstance(decision, Nominate))), *alone]

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from volcano_py.api import keys
-from volcano_py.effects import conditions, events, podgroups
+from volcano_py.effects import conditions, events, nominations, podgroups
 from volcano_py.effects.binder import BinderOptions
+from volcano_py.effects.evictor import EvictorOptions
 from volcano_py.effects.gate import DEFAULT_CAPACITY
 from volcano_py.effects.lane import LaneOptions
 from volcano_py.kube.lease import LeaseOptions
@@ -44,7 +45,9 @@ class DaemonOptions:
     """Take everything that is there after the start out of the garbage collector's rounds; for a process of its own."""
     bind_capacity: int = DEFAULT_CAPACITY
     binder: BinderOptions = field(default_factory=BinderOptions)
+    evictor: EvictorOptions = field(default_factory=EvictorOptions)
     reflectors: ReflectorOptions = field(default_factory=ReflectorOptions)
     group_statuses: LaneOptions = podgroups.DEFAULT_OPTIONS
     pod_conditions: LaneOptions = conditions.DEFAULT_OPTIONS
+    nominations: LaneOptions = nominations.DEFAULT_OPTIONS
     events: LaneOptions = events.DEFAULT_OPTIONS

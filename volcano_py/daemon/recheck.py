@@ -1,5 +1,7 @@
-"""Binds that the watch should have confirmed by now: their pods are read, and what they say counts."""
+"""Binds and evictions that the watch should have confirmed by now: their pods are read, and what they say counts."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -7,10 +9,13 @@ import structlog
 from volcano_py.api.types import Pod
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.effects.binder import Binder
+from volcano_py.effects.evictor import Evictor
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.resource import PODS
+from volcano_py.ledger.ledger import Entry
 from volcano_py.metrics.state import StateMetrics
+from volcano_py.model.objects import TaskRef
 from volcano_py.runtime.clock import Clock
 
 log = structlog.get_logger()
@@ -18,22 +23,49 @@ log = structlog.get_logger()
 _TIMEOUT_S: Final = 10.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One kind of what is assumed."""
+
+    what: str
+    expired: Callable[[], list[Entry]]
+    holds: Callable[[TaskRef], bool]  # still to be sent or tried again: nothing is lost
+    resolve: Callable[[TaskRef, Pod | None], None]
+
+
 async def recheck_overdue(
-    client: ApiClient, cache: ClusterCache, binder: Binder, metrics: StateMetrics, *, clock: Clock, every_s: float
+    client: ApiClient,
+    cache: ClusterCache,
+    binder: Binder,
+    evictor: Evictor,
+    metrics: StateMetrics,
+    *,
+    clock: Clock,
+    every_s: float,
 ) -> None:
-    """Look for overdue binds again and again, until cancelled."""
+    """Look for what is overdue again and again, until cancelled."""
+    kinds = (
+        _Kind("bind", cache.expired, lambda task: binder.holds(task.uid), cache.resolve),
+        _Kind("eviction", cache.expired_evictions, evictor.holds, cache.resolve_eviction),
+    )
     while True:
         await clock.sleep(every_s)
-        for entry in cache.expired():
-            task = entry.task
-            if binder.holds(task.uid):
-                continue  # it is still to be sent or tried again: nothing is lost
-            metrics.expired()
-            try:
-                pod = await client.get(PODS, task.name, Pod, namespace=task.namespace, timeout_s=_TIMEOUT_S)
-            except errors.NotFound:
-                pod = None
-            except errors.ApiError as error:
-                log.warning("overdue bind could not be checked", task=str(task), node=entry.node, error=str(error))
-                break  # the ledger names the rest again when the server may be back
-            cache.resolve(task, pod)
+        cache.end_nominations()
+        for kind in kinds:
+            await _recheck(client, kind, metrics)
+
+
+async def _recheck(client: ApiClient, kind: _Kind, metrics: StateMetrics) -> None:
+    for entry in kind.expired():
+        task = entry.task
+        if kind.holds(task):
+            continue
+        metrics.expired()
+        try:
+            pod = await client.get(PODS, task.name, Pod, namespace=task.namespace, timeout_s=_TIMEOUT_S)
+        except errors.NotFound:
+            pod = None
+        except errors.ApiError as error:
+            log.warning(f"overdue {kind.what} could not be checked", task=str(task), node=entry.node, error=str(error))
+            break  # the ledger names the rest again when the server may be back
+        kind.resolve(task, pod)

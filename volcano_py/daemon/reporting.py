@@ -7,6 +7,7 @@ import structlog
 from volcano_py.daemon.debug import LastCycle
 from volcano_py.framework.memory import CycleReport
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.metrics.evictions import EvictionMetrics
 from volcano_py.metrics.jobs import JobMetrics
 from volcano_py.metrics.queues import QueueMetrics
 from volcano_py.model.objects import JobKey
@@ -38,6 +39,7 @@ class CycleReporter:
         waiting: WaitingMetrics,
         queues: QueueMetrics,
         jobs: JobMetrics,
+        evictions: EvictionMetrics,
         store: ClusterStore,
         *,
         clock: Clock,
@@ -47,6 +49,7 @@ class CycleReporter:
         self._waiting = waiting
         self._queues = queues
         self._jobs = jobs
+        self._evictions = evictions
         self._store = store
         self._clock = clock
         self._swept_at = clock.monotonic()
@@ -123,6 +126,7 @@ class CycleReporter:
     def _measure(self, report: CycleReport, timing: Timing) -> None:
         cycles = self._cycles
         cycles.ended(timing.total_s, report.tasks_placed, report.pending_tasks)
+        self._evictions.attempted(report.preemption_attempts)
         cycles.stage("snapshot", timing.snapshot_s)
         opened_s = report.seconds.get("open")
         if opened_s is not None:

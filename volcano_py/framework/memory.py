@@ -62,6 +62,7 @@ class CycleReport:
     jobs_enqueued: int = 0
     jobs_refused: int = 0  # not let in by plugins; their tasks may not exist yet, and so not be among the pending ones
     pending_tasks: int = 0
+    preemption_attempts: int = 0  # nodes on which an action tried out what evictions would bring
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration: open, each action, close
     plugin_seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> duration
     jobs: dict[JobKey, JobReport] = field(default_factory=dict)  # jobs that have pending tasks or were placed

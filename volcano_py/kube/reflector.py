@@ -307,8 +307,11 @@ class Reflector(Generic[T]):
     def _absent(self, error: errors.ApiError) -> float:
         """Take a resource that cannot be read as one without objects, and look again from time to time."""
         if not self._status.absent:
-            what = "is not served" if error.status == 404 else "may not be read"
-            log.warning(f"resource {what}, going on without it", resource=self._resource.label, error=str(error))
+            served, forbidden = (
+                "resource is not served, going on without it",
+                "resource may not be read, going on without it",
+            )
+            log.warning(forbidden if error.status == 403 else served, resource=self._resource.label, error=str(error))
         self._delivery.begin_list()
         self._delivery.end_list(self._clock.monotonic())
         self._status.absent = True

@@ -1,40 +1,40 @@
-"""The ledger: binds that are assumed until the watch confirms them, each with a time by which it should have.
+"""The ledger: binds or evictions that are assumed until the watch confirms them, each with a time for that.
 
-Nothing leaves the ledger by the passing of time. A bind that is late is reported, so that its pod can be read again,
-and reported again if that brings no answer; only what is known about the pod ends an entry.
+Nothing leaves the ledger by the passing of time. What is late is reported, so that its pod can be read again, and
+reported again if that brings no answer; only what is known about the pod ends an entry.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from volcano_py.ledger.states import TRANSITIONS, BindState, is_live
-from volcano_py.model.decisions import Bind
+from volcano_py.ledger.states import TRANSITIONS, AssumedState, is_live
+from volcano_py.model.decisions import Bind, Evict
 from volcano_py.model.objects import JobKey, TaskRef
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One assumed bind."""
+    """One assumed bind or eviction."""
 
     task: TaskRef
     node: str
-    job: JobKey
-    generation: int  # of the job, when the bind was assumed
+    job: JobKey | None
+    generation: int  # of the job, when it was assumed
     assumed_at: float
-    state: BindState
+    state: AssumedState
     deadline: float
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a bind may stay in a state before its pod is read again, in seconds."""
+    """How long an entry may stay in a state before its pod is read again, in seconds."""
 
     unsent_s: float = 120.0
     unconfirmed_s: float = 30.0
 
-    def until(self, state: BindState, now: float) -> float:
-        """Return the deadline of a bind that has entered this state now."""
-        return now + (self.unsent_s if state is BindState.ASSUMED else self.unconfirmed_s)
+    def until(self, state: AssumedState, now: float) -> float:
+        """Return the deadline of an entry that has come to this state now."""
+        return now + (self.unsent_s if state is AssumedState.ASSUMED else self.unconfirmed_s)
 
 
 @dataclass(slots=True)
@@ -44,13 +44,17 @@ class LedgerCounts:
     assumed: int = 0
     confirmed: int = 0
     forgotten: int = 0
-    overdue: int = 0  # times that a late bind was reported
+    overdue: int = 0  # times that a late entry was reported
 
 
 class Ledger:
-    """Assumed binds by pod uid; at most one for each. Times are seconds of one monotonic clock, given by the caller."""
+    """What is assumed, by pod uid; at most one entry for each.
 
-    def __init__(self, patience: Patience | None = None) -> None:
+    Times are seconds of one monotonic clock, given by the caller. ``what`` names the entries in messages.
+    """
+
+    def __init__(self, patience: Patience | None = None, what: str = "bind") -> None:
+        self._what = what
         self._patience = patience or Patience()
         self._entries: dict[str, Entry] = {}  # in the order in which they were assumed
         self.counts = LedgerCounts()
@@ -65,14 +69,15 @@ class Ledger:
         """Return the live entry of a pod."""
         return self._entries.get(uid)
 
-    def assume(self, bind: Bind, generation: int, now: float) -> Entry:
-        """Enter a bind; a second one for a pod is a bug of the caller."""
-        task = bind.task
+    def assume(self, decision: Bind | Evict, generation: int, now: float) -> Entry:
+        """Enter a decision; a second one for a pod is a bug of the caller."""
+        task = decision.task
         live = self._entries.get(task.uid)
         if live is not None:
-            raise ValueError(f"pod {task} is already being bound to node {live.node}: end that bind before another")
-        state = BindState.ASSUMED
-        entry = Entry(task, bind.node, bind.job, generation, now, state, self._patience.until(state, now))
+            what = self._what
+            raise ValueError(f"pod {task} has a live {what} on node {live.node}: end that {what} before another")
+        state = AssumedState.ASSUMED
+        entry = Entry(task, decision.node, decision.job, generation, now, state, self._patience.until(state, now))
         self._entries[task.uid] = entry
         self.counts.assumed += 1
         return entry
@@ -80,26 +85,26 @@ class Ledger:
     def sent(self, uid: str, now: float) -> Entry | None:
         """Note that the request is on its way; sending it again after that changes nothing."""
         entry = self._entries.get(uid)
-        if entry is None or entry.state is not BindState.ASSUMED:
+        if entry is None or entry.state is not AssumedState.ASSUMED:
             return entry
-        return self._advance(entry, BindState.SENT, now)
+        return self._advance(entry, AssumedState.SENT, now)
 
     def acknowledged(self, uid: str, now: float) -> Entry | None:
         """Note that the API server said yes; None if the entry has ended, as when the watch was faster."""
         entry = self._entries.get(uid)
-        if entry is None or entry.state is BindState.ACKNOWLEDGED:
+        if entry is None or entry.state is AssumedState.ACKNOWLEDGED:
             return entry
-        return self._advance(entry, BindState.ACKNOWLEDGED, now)
+        return self._advance(entry, AssumedState.ACKNOWLEDGED, now)
 
     def confirm(self, uid: str) -> Entry | None:
-        """End an entry because the watch shows the pod on its node; return it as it was."""
-        entry = self._end(uid, BindState.CONFIRMED)
+        """End an entry because the watch shows what was assumed; return it as it was."""
+        entry = self._end(uid, AssumedState.CONFIRMED)
         self.counts.confirmed += entry is not None
         return entry
 
     def forget(self, uid: str) -> Entry | None:
-        """End an entry because the bind will not happen, or happened otherwise; return it as it was."""
-        entry = self._end(uid, BindState.FORGOTTEN)
+        """End an entry because it will not come true, or came otherwise; return it as it was."""
+        entry = self._end(uid, AssumedState.FORGOTTEN)
         self.counts.forgotten += entry is not None
         return entry
 
@@ -124,24 +129,24 @@ class Ledger:
             if not is_live(entry.state):
                 raise AssertionError(f"pod {entry.task} is {entry.state.value} and still in the ledger")
             if entry.deadline < entry.assumed_at:
-                raise AssertionError(f"the bind of pod {entry.task} was late before it was assumed")
+                raise AssertionError(f"the {self._what} of pod {entry.task} was late before it was assumed")
         counts = self.counts
         if counts.assumed - counts.confirmed - counts.forgotten != len(self._entries):
             raise AssertionError(f"{counts} do not add up to {len(self._entries)} entries")
 
-    def _advance(self, entry: Entry, state: BindState, now: float) -> Entry:
-        _check(entry, state)
+    def _advance(self, entry: Entry, state: AssumedState, now: float) -> Entry:
+        self._check(entry, state)
         later = replace(entry, state=state, deadline=self._patience.until(state, now))
         self._entries[entry.task.uid] = later
         return later
 
-    def _end(self, uid: str, state: BindState) -> Entry | None:
+    def _end(self, uid: str, state: AssumedState) -> Entry | None:
         entry = self._entries.pop(uid, None)
         if entry is not None:
-            _check(entry, state)
+            self._check(entry, state)
         return entry
 
-
-def _check(entry: Entry, state: BindState) -> None:
-    if state not in TRANSITIONS[entry.state]:
-        raise ValueError(f"the bind of pod {entry.task} cannot become {state.value}: it is {entry.state.value}")
+    def _check(self, entry: Entry, state: AssumedState) -> None:
+        if state not in TRANSITIONS[entry.state]:
+            is_now = entry.state.value
+            raise ValueError(f"the {self._what} of pod {entry.task} cannot become {state.value}: it is {is_now}")

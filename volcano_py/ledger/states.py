@@ -1,6 +1,6 @@
-"""The life of an assumed bind, as a table.
+"""The life of an assumed bind or eviction, as a table.
 
-    ASSUMED ──▶ SENT ──▶ ACKNOWLEDGED ──▶ CONFIRMED     the watch shows the pod on the node
+    ASSUMED ──▶ SENT ──▶ ACKNOWLEDGED ──▶ CONFIRMED     the watch shows the pod on the node, or leaving it
        │         │             │
        └─────────┴─────────────┴────────▶ FORGOTTEN     refused, failed, or overtaken by what the watch says
 
@@ -14,30 +14,30 @@ from types import MappingProxyType
 from typing import Final
 
 
-class BindState(Enum):
-    """How far an assumed bind has come."""
+class AssumedState(Enum):
+    """How far something assumed has come."""
 
-    ASSUMED = "assumed"  # counted on its node, not yet on its way
+    ASSUMED = "assumed"  # counted, not yet on its way
     SENT = "sent"  # the request is on its way
     ACKNOWLEDGED = "acknowledged"  # the API server said yes
     CONFIRMED = "confirmed"
     FORGOTTEN = "forgotten"
 
 
-_ENDS: Final = frozenset({BindState.CONFIRMED, BindState.FORGOTTEN})
+_ENDS: Final = frozenset({AssumedState.CONFIRMED, AssumedState.FORGOTTEN})
 
-TRANSITIONS: Final[Mapping[BindState, frozenset[BindState]]] = MappingProxyType(
+TRANSITIONS: Final[Mapping[AssumedState, frozenset[AssumedState]]] = MappingProxyType(
     {
-        BindState.ASSUMED: frozenset({BindState.SENT, BindState.ACKNOWLEDGED}) | _ENDS,
-        BindState.SENT: frozenset({BindState.ACKNOWLEDGED}) | _ENDS,
-        BindState.ACKNOWLEDGED: _ENDS,
-        BindState.CONFIRMED: frozenset(),
-        BindState.FORGOTTEN: frozenset(),
+        AssumedState.ASSUMED: frozenset({AssumedState.SENT, AssumedState.ACKNOWLEDGED}) | _ENDS,
+        AssumedState.SENT: frozenset({AssumedState.ACKNOWLEDGED}) | _ENDS,
+        AssumedState.ACKNOWLEDGED: _ENDS,
+        AssumedState.CONFIRMED: frozenset(),
+        AssumedState.FORGOTTEN: frozenset(),
     }
 )
 """Which state may follow which."""
 
 
-def is_live(state: BindState) -> bool:
-    """Say whether a bind in this state is still waited for."""
+def is_live(state: AssumedState) -> bool:
+    """Say whether something in this state is still waited for."""
     return bool(TRANSITIONS[state])

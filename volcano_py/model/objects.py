@@ -56,9 +56,9 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     foreign: bool = False  # asks for another scheduler: counted where it stands, never placed by us
     labels: tuple[str, ...] = ()  # key, value, key, value, ...: flat, for there are many; see `label_map`
     condition: str = ""  # message of PodScheduled=False as it stands on the pod, "" when there is none
+    nominated: str = ""  # the node whose room is held for it while it waits (status.nominatedNodeName), "" for none
     started: float = 0.0  # when its node took it up, seconds since the epoch, 0 for never
     traits: int = TaskTrait.PREEMPTABLE.value  # TaskTrait
-    nominated: str = ""  # the node whose room is held for it, as it stands on the pod (status.nominatedNodeName)
 
     @property
     def ref(self) -> TaskRef:

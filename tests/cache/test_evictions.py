@@ -1,0 +1,371 @@
+"""Evictions from the plan to their end, as the cache counts them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from volcano_py.api.types import Pod
+from volcano_py.cache.changes import Change
+from volcano_py.cache.cluster import ClusterCache
+from volcano_py.cache.evictions import Plan
+from volcano_py.ledger.ledger import Patience
+from volcano_py.ledger.states import AssumedState
+from volcano_py.model.decisions import Evict, Nominate
+from volcano_py.model.objects import JobKey, TaskRef
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.runtime.clock import FakeClock
+from volcano_py.testing import a_group, a_job, a_node, a_pod, added, deleted, modified
+
+RUNNING, RELEASING = TaskStatus.RUNNING, TaskStatus.RELEASING
+
+
+def a_ref(name: str) -> TaskRef:
+    return TaskRef("default", name, f"uid-default-{name}")
+
+
+def an_eviction(name: str, job: str | None = "low", beneficiary: str | None = "high", node: str = "n1") -> Evict:
+    own = None if job is None else JobKey("default", job)
+    return Evict(
+        a_ref(name), node, own, "preempt", "for high", None if beneficiary is None else JobKey("default", beneficiary)
+    )
+
+
+PLAN = Plan(
+    (an_eviction("low-0"), an_eviction("low-1")), (Nominate(a_ref("high-0"), "n1"), Nominate(a_ref("high-1"), "n1"))
+)
+LOW = a_job("low", tasks=3, min_available=1, cpu=1, node="n1")
+HIGH = a_job("high", tasks=2, cpu=1)
+
+
+def status(cache: ClusterCache, name: str) -> TaskStatus | None:
+    place = cache.store.task(a_ref(name).uid)
+    return None if place is None else place.status
+
+
+def releasing(cache: ClusterCache) -> float:
+    """Return the cpu that is on its way back, in cores."""
+    return float(cache.snapshot().nodes.releasing[0, 0]) / 1000
+
+
+@pytest.fixture
+def cluster(make_cluster: Any) -> ClusterCache:
+    made: ClusterCache = make_cluster(a_node("n1", cpu=3), LOW, HIGH, patience=Patience(100, 10))
+    return made
+
+
+@pytest.fixture
+def assumed(cluster: ClusterCache) -> ClusterCache:
+    assert cluster.objection(PLAN, cluster.token) == ""
+    cluster.assume_evicted(PLAN.evictions)
+    return cluster
+
+
+def terminating(name: str) -> Pod:
+    return a_pod(name, group="low", cpu=1, node="n1", terminating=True)
+
+
+def test_victims_count_as_terminating_at_once(assumed: ClusterCache) -> None:
+    assert [status(assumed, name) for name in ("low-0", "low-1", "low-2")] == [RELEASING, RELEASING, RUNNING]
+    assert releasing(assumed) == 2
+    assert assumed.snapshot().nodes.idle[0].tolist() == [0]
+    assert [entry.state for entry in assumed.evictions] == [AssumedState.ASSUMED] * 2
+
+
+Step = Callable[[ClusterCache], object]
+
+
+@pytest.mark.parametrize(
+    ("step", "objection"),
+    [
+        pytest.param(lambda c: deleted(c, LOW.pods[1]), "pod default/low-1 is gone", id="victim-gone"),
+        pytest.param(
+            lambda c: modified(c, terminating("low-1")),
+            "pod default/low-1 is not to be evicted any more: it is Releasing",
+            id="victim-terminating",
+        ),
+        pytest.param(
+            lambda c: modified(c, a_pod("low-1", group="low", cpu=1, node="n1", phase="Succeeded")),
+            "pod default/low-1 is not to be evicted any more: it is Succeeded",
+            id="victim-ended",
+        ),
+        pytest.param(
+            lambda c: modified(c, a_pod("low-1", group="other", cpu=1, node="n1")),
+            "pod default/low-1 has left PodGroup default/low",
+            id="victim-in-another-group",
+        ),
+        pytest.param(
+            lambda c: modified(c, a_group("low", min_available=3)),
+            "PodGroup default/low was changed after the decision",
+            id="group-of-victims-asks-for-more",
+        ),
+        pytest.param(
+            lambda c: deleted(c, LOW.pods[2]),
+            "PodGroup default/low has lost another pod after the decision",
+            id="another-member-gone",
+        ),
+        pytest.param(
+            lambda c: modified(c, a_pod("low-2", group="low", cpu=1, node="n1", phase="Failed")),
+            "PodGroup default/low has lost another pod after the decision",
+            id="another-member-failed",
+        ),
+        pytest.param(
+            lambda c: deleted(c, HIGH.group),
+            "PodGroup default/high is gone, for which pods were to go",
+            id="beneficiary-gone",
+        ),
+        pytest.param(
+            lambda c: modified(c, a_group("high", min_available=1)),
+            "PodGroup default/high was changed after the decision, for which pods were to go",
+            id="beneficiary-asks-for-something-else",
+        ),
+        pytest.param(
+            lambda c: deleted(c, HIGH.pods[0]),
+            "pod default/high-0, for which pods were to go, waits no longer",
+            id="nominated-pod-gone",
+        ),
+        pytest.param(
+            lambda c: c.assume_evicted(PLAN.evictions[1:]),
+            "pod default/low-1 is not to be evicted any more: it is Releasing",
+            id="victim-of-an-earlier-plan",
+        ),
+    ],
+)
+def test_a_plan_does_not_hold_when_what_it_rests_on_is_gone(cluster: ClusterCache, step: Step, objection: str) -> None:
+    token = cluster.token
+
+    step(cluster)
+
+    assert cluster.objection(PLAN, token) == objection
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(lambda c: added(c, a_pod("low-3", group="low", cpu=1)), id="group-of-victims-grew"),
+        pytest.param(lambda c: modified(c, a_group("low", phase="Running")), id="status-of-their-group"),
+        pytest.param(
+            lambda c: modified(c, a_pod("low-2", group="low", cpu=1, node="n1", phase="Succeeded")), id="done"
+        ),
+        pytest.param(lambda c: modified(c, a_node("n1", cpu=3, labels={"a": "b"})), id="node-labelled"),
+        pytest.param(lambda c: deleted(c, a_pod("low-1", uid="other", group="low")), id="another-of-its-name-gone"),
+    ],
+)
+def test_a_plan_holds_through_changes_that_do_not_concern_it(cluster: ClusterCache, step: Step) -> None:
+    token = cluster.token
+
+    step(cluster)
+
+    assert cluster.objection(PLAN, token) == ""
+
+
+def test_a_plan_that_names_a_victim_twice_does_not_hold(cluster: ClusterCache) -> None:
+    twice = Plan((PLAN.evictions[0], PLAN.evictions[0]))
+
+    assert cluster.objection(twice, cluster.token) == "pod default/low-0 is to be evicted twice by one plan"
+
+
+def test_a_pod_that_waits_cannot_be_evicted(cluster: ClusterCache) -> None:
+    objection = cluster.objection(Plan((an_eviction("high-0", "high"),)), cluster.token)
+
+    assert objection == "pod default/high-0 is not to be evicted any more: it is Pending"
+
+
+def test_a_pod_without_a_group_can_go_for_nobody(make_cluster: Any) -> None:
+    cache = make_cluster(a_node("n1"), a_pod("alone", node="n1"))
+
+    assert cache.objection(Plan((an_eviction("alone", None, None),)), cache.token) == ""
+
+
+def test_the_watch_confirms_by_showing_that_the_pod_terminates(assumed: ClusterCache) -> None:
+    modified(assumed, terminating("low-0"))
+
+    assert status(assumed, "low-0") is RELEASING
+    assert [entry.task.name for entry in assumed.evictions] == ["low-1"]
+    assert assumed.evictions.counts.confirmed == 1
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_that_ends_first_has_made_its_room(assumed: ClusterCache, phase: str) -> None:
+    modified(assumed, a_pod("low-0", group="low", cpu=1, node="n1", phase=phase))
+
+    assert len(assumed.evictions) == 1
+    assert assumed.snapshot().nodes.idle[0].tolist() == [1000]
+
+
+def test_a_pod_that_is_gone_ends_its_eviction(assumed: ClusterCache, changes_of: Any) -> None:
+    told = changes_of(assumed)
+
+    deleted(assumed, LOW.pods[0])
+
+    assert len(assumed.evictions) == 1
+    assert told == [{Change.POD_GONE}]
+
+
+def test_other_news_of_a_victim_do_not_bring_it_back(assumed: ClusterCache) -> None:
+    modified(assumed, a_pod("low-0", group="low", cpu=1, node="n1", labels={"a": "b"}))
+
+    assert status(assumed, "low-0") is RELEASING
+    assert releasing(assumed) == 2
+
+
+def test_an_eviction_that_fails_lets_the_pod_stay_as_the_watch_shows_it(assumed: ClusterCache, changes_of: Any) -> None:
+    told = changes_of(assumed)
+
+    assumed.eviction_failed(a_ref("low-0"), "forbidden")
+
+    assert status(assumed, "low-0") is RUNNING
+    assert releasing(assumed) == 1
+    assert told == [{Change.EVICTION_FAILED}]
+
+
+def test_what_a_pod_became_meanwhile_counts_when_it_stays(make_cluster: Any) -> None:
+    cache = make_cluster(a_node("n1", cpu=3), a_job("low", tasks=1, cpu=1, node="n1", phase="Pending"), HIGH)
+    cache.assume_evicted([an_eviction("low-0")])
+    modified(cache, a_pod("low-0", group="low", cpu=1, node="n1"))
+
+    cache.eviction_failed(a_ref("low-0"), "forbidden")
+
+    assert status(cache, "low-0") is RUNNING
+
+
+def test_a_failure_that_comes_after_the_confirmation_changes_nothing(assumed: ClusterCache) -> None:
+    modified(assumed, terminating("low-0"))
+
+    assumed.eviction_failed(a_ref("low-0"), "no answer")
+
+    assert status(assumed, "low-0") is RELEASING
+
+
+def test_an_eviction_that_the_watch_does_not_show_is_asked_for_again(make_cluster: Any) -> None:
+    clock = FakeClock()
+    cache = make_cluster(a_node("n1"), LOW, HIGH, clock=clock, patience=Patience(100, 10))
+    cache.assume_evicted(PLAN.evictions)
+    for evict in PLAN.evictions:
+        cache.evicting(evict.task)
+        cache.evicted(evict.task)
+
+    clock.advance(9)
+    assert cache.expired_evictions() == []
+    clock.advance(1)
+
+    assert [entry.task.name for entry in cache.expired_evictions()] == ["low-0", "low-1"]
+    assert status(cache, "low-0") is RELEASING
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param(a_pod("low-0", group="low", cpu=1, node="n1"), RUNNING, id="it-did-not-happen"),
+        pytest.param(terminating("low-0"), RELEASING, id="it-did"),
+        pytest.param(None, None, id="gone"),
+        pytest.param(a_pod("low-0", uid="new", group="low"), None, id="replaced"),
+    ],
+)
+def test_a_pod_that_was_read_again_says_what_became_of_its_eviction(
+    assumed: ClusterCache, found: Pod | None, expected: TaskStatus | None
+) -> None:
+    assumed.resolve_eviction(a_ref("low-0"), found)
+
+    assert status(assumed, "low-0") is expected
+    assert [entry.task.name for entry in assumed.evictions] == ["low-1"]
+
+
+# Nominations
+
+
+def nominated(cache: ClusterCache, name: str) -> str:
+    place = cache.store.task(a_ref(name).uid)
+    assert place is not None
+    return place.record.nominated
+
+
+def on_wire(name: str, nominated_to: str, **pod: Any) -> Pod:
+    made = a_pod(name, **{"group": "high", "cpu": 1, **pod})
+    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, nominated_node_name=nominated_to))
+
+
+def test_a_nomination_counts_at_once_and_is_new_once(cluster: ClusterCache) -> None:
+    assert cluster.nominate(PLAN.nominations[0])
+    assert nominated(cluster, "high-0") == "n1"
+    assert not cluster.nominate(PLAN.nominations[0])
+
+
+def test_news_of_a_pod_do_not_take_an_unwritten_nomination_from_it(cluster: ClusterCache) -> None:
+    cluster.nominate(PLAN.nominations[0])
+
+    modified(cluster, a_pod("high-0", group="high", cpu=1, why_pending="no room"))
+
+    assert nominated(cluster, "high-0") == "n1"
+
+
+def test_once_shown_a_nomination_is_what_the_watch_says(cluster: ClusterCache) -> None:
+    cluster.nominate(PLAN.nominations[0])
+    modified(cluster, on_wire("high-0", "n1"))
+
+    modified(cluster, on_wire("high-0", ""))
+
+    assert nominated(cluster, "high-0") == ""
+
+
+def test_a_nomination_can_be_taken_back(cluster: ClusterCache) -> None:
+    modified(cluster, on_wire("high-0", "n1"))
+
+    assert cluster.nominate(Nominate(a_ref("high-0"), ""))
+    assert nominated(cluster, "high-0") == ""
+
+
+def test_a_nomination_that_cannot_be_written_does_not_count(cluster: ClusterCache) -> None:
+    modified(cluster, on_wire("high-0", "n0"))
+    cluster.nominate(PLAN.nominations[0])
+
+    cluster.nomination_failed(a_ref("high-0"))
+
+    assert nominated(cluster, "high-0") == "n0"
+
+
+def test_a_nomination_that_is_never_shown_ends(make_cluster: Any) -> None:
+    clock = FakeClock()
+    cache = make_cluster(a_node("n1"), HIGH, clock=clock)
+    cache.nominate(PLAN.nominations[0])
+
+    clock.advance(59)
+    cache.end_nominations()
+    assert nominated(cache, "high-0") == "n1"
+    clock.advance(1)
+    cache.end_nominations()
+
+    assert nominated(cache, "high-0") == ""
+
+
+def test_a_pod_on_a_node_is_not_nominated(cluster: ClusterCache) -> None:
+    cluster.nominate(PLAN.nominations[0])
+
+    modified(cluster, on_wire("high-0", "n1", node="n1"))
+
+    assert nominated(cluster, "high-0") == ""
+    assert not cluster.nominate(Nominate(a_ref("high-0"), "n2"))
+
+
+def test_nominations_tell_nobody_that_a_pod_waits_anew(cluster: ClusterCache, changes_of: Any) -> None:
+    told = changes_of(cluster)
+
+    cluster.nominate(PLAN.nominations[0])
+    modified(cluster, on_wire("high-0", "n1"))
+
+    assert set().union(*told) <= {Change.POD}
+
+
+def test_pods_of_other_schedulers_are_known_while_they_are_nominated(make_cluster: Any, changes_of: Any) -> None:
+    cache = make_cluster(a_node("n1"))
+    told = changes_of(cache)
+
+    added(cache, on_wire("theirs", "n1", scheduler="other"))
+    place = cache.store.task(a_ref("theirs").uid)
+    modified(cache, on_wire("theirs", "", scheduler="other"))
+
+    assert place is not None
+    assert (place.status, place.record.foreign, place.record.nominated) == (TaskStatus.PENDING, True, "n1")
+    assert cache.store.task(a_ref("theirs").uid) is None
+    assert told == [{Change.POD}, {Change.POD_GONE}]

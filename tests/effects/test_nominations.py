@@ -1,0 +1,86 @@
+import random
+
+import pytest
+
+from tests.effects.objects import put_pod
+from volcano_py.apiserver import ApiServer, Fault
+from volcano_py.effects.lane import LaneOptions
+from volcano_py.effects.nominations import NominationWriter
+from volcano_py.model.decisions import Nominate
+from volcano_py.model.objects import TaskRef
+from volcano_py.runtime.clock import RealClock
+
+
+@pytest.fixture
+def refused() -> list[TaskRef]:
+    return []
+
+
+@pytest.fixture
+def a_writer(client, supervisor, lane_metrics, refused):
+    def make(**more) -> NominationWriter:
+        more = {"waits": lambda _: True, "on_refused": refused.append, **more}
+        writer = NominationWriter(client, lane_metrics, clock=RealClock(), rng=random.Random(1), **more)
+        writer.start(supervisor)
+        return writer
+
+    return make
+
+
+def nominated(server: ApiServer, name: str) -> str:
+    pod = server.get("pods", name, "default")
+    assert pod is not None
+    node: str = pod["status"].get("nominatedNodeName", "")
+    return node
+
+
+async def written(writer: NominationWriter, *nominations: Nominate) -> None:
+    for nomination in nominations:
+        writer.put(nomination)
+    assert await writer.drained(10)
+
+
+async def test_the_node_stands_on_the_pod_until_it_is_taken_back(server, a_writer):
+    task, writer = put_pod(server, "p0"), a_writer()
+
+    await written(writer, Nominate(task, "n1"))
+    assert nominated(server, "p0") == "n1"
+    await written(writer, Nominate(task, ""))
+
+    assert nominated(server, "p0") == ""
+
+
+async def test_another_pod_of_the_name_is_not_meant(server, a_writer, refused):
+    put_pod(server, "p0")
+    before = TaskRef("default", "p0", "an-earlier-uid")
+
+    await written(a_writer(), Nominate(before, "n1"))
+
+    assert nominated(server, "p0") == ""
+    assert refused == [before]
+
+
+async def test_a_pod_that_has_a_node_by_now_costs_no_write(server, a_writer):
+    await written(a_writer(waits=lambda _: False), Nominate(put_pod(server, "p0"), "n1"))
+
+    assert server.requests.count("patch", "pods/status") == 0
+
+
+async def test_a_server_that_pushes_back_is_asked_again(server, a_writer):
+    task = put_pod(server, "p0")
+    server.faults.add(Fault("reply", verb="patch", resource="pods/status", code=429, times=1, retry_after_s=0))
+
+    await written(a_writer(), Nominate(task, "n1"))
+
+    assert nominated(server, "p0") == "n1"
+
+
+async def test_what_does_not_fit_is_reported(server, a_writer, refused):
+    full = LaneOptions(rate_per_s=1, burst=1, capacity=1, delay_s=60)
+    writer = a_writer(options=full)
+    first, second = (Nominate(put_pod(server, name), "n1") for name in ("p0", "p1"))
+
+    writer.put(first)
+    writer.put(second)
+
+    assert refused == [second.task]

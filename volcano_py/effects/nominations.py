@@ -1,0 +1,94 @@
+"""status.nominatedNodeName of pods that wait for others to leave: written when it changes, so that it outlives us."""
+
+import random
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from volcano_py.effects.lane import Lane, LaneOptions
+from volcano_py.kube import errors
+from volcano_py.kube.client import ApiClient, PatchType
+from volcano_py.kube.resource import PODS
+from volcano_py.metrics.effects import LaneMetrics
+from volcano_py.model.decisions import Nominate
+from volcano_py.model.objects import TaskRef
+from volcano_py.runtime.clock import Clock
+from volcano_py.runtime.supervisor import Supervisor
+
+LANE: Final = "nomination"
+DEFAULT_OPTIONS: Final = LaneOptions(rate_per_s=100, burst=200, workers=8, capacity=20_000)
+_TIMEOUT_S: Final = 10.0
+
+
+class _Pod(msgspec.Struct):
+    """The answer, of which nothing is needed."""
+
+
+class NominationWriter:
+    """Writes :class:`~volcano_py.model.decisions.Nominate`.
+
+    ``waits`` says whether a pod still has no node when its turn comes; ``on_refused`` is told of pods on which nothing
+    can be written.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        metrics: LaneMetrics,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        waits: Callable[[TaskRef], bool],
+        on_refused: Callable[[TaskRef], None],
+        options: LaneOptions = DEFAULT_OPTIONS,
+    ) -> None:
+        self._client = client
+        self._waits = waits
+        self._on_refused = on_refused
+        self._lane: Lane[TaskRef, str] = Lane(LANE, self._write, options, metrics, clock=clock, rng=rng)
+
+    @property
+    def backlog(self) -> int:
+        """How many pods wait for a write."""
+        return self._lane.backlog
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Start writing."""
+        self._lane.start(supervisor)
+
+    def put(self, nomination: Nominate) -> None:
+        """Take a nomination; a later one for the same pod takes its place."""
+        if not self._lane.put(nomination.task, nomination.node):
+            self._on_refused(nomination.task)
+
+    def discard(self, task: TaskRef) -> None:
+        """Forget what waits for a pod: it has a node now."""
+        self._lane.discard(task)
+
+    async def drained(self, timeout_s: float) -> bool:
+        """Write what waits; say whether that was done in time."""
+        return await self._lane.drained(timeout_s)
+
+    async def _write(self, task: TaskRef, node: str) -> str:
+        if not self._waits(task):
+            return "obsolete"
+        body = {
+            "metadata": {"uid": task.uid},  # a precondition
+            "status": {"nominatedNodeName": node or None},
+        }
+        try:
+            await self._client.patch(
+                PODS,
+                task.name,
+                body,
+                _Pod,
+                kind=PatchType.STRATEGIC,
+                namespace=task.namespace,
+                subresource="status",
+                timeout_s=_TIMEOUT_S,
+            )
+        except (errors.NotFound, errors.Conflict, errors.Invalid):
+            self._on_refused(task)
+            return "obsolete"  # gone, or another pod of this name: its uid is not the one in the patch
+        return "written"
