@@ -20,7 +20,7 @@ from volcano_py.kube.resource import PODS
 from volcano_py.local.scheduler import GANG_CONF as CONF
 from volcano_py.runtime.options import ListenAddress
 from volcano_py.runtime.signals import Shutdown
-from volcano_py.scheduler import resolve
+from volcano_py.scheduler import Policy, resolve
 
 CRDS = Path(__file__).parents[2] / "manifests" / "crds"
 BINDINGS = ("create", "pods/binding")
@@ -61,7 +61,12 @@ class Running:
 
 
 def a_daemon(
-    url: str, *, cycle: Any = None, configuration: Configuration | None = None, **options: Any
+    url: str,
+    *,
+    cycle: Any = None,
+    configuration: Configuration | None = None,
+    policy: Policy | None = None,
+    **options: Any,
 ) -> SchedulerDaemon:
     chosen = DaemonOptions(
         **{
@@ -73,7 +78,8 @@ def a_daemon(
         }
     )
     more = {} if cycle is None else {"cycle": cycle}
-    policy = configuration.policy if configuration is not None else resolve(parse_conf(CONF, "test.conf"))
+    if policy is None:
+        policy = configuration.policy if configuration is not None else resolve(parse_conf(CONF, "test.conf"))
     return SchedulerDaemon(Credentials(url), policy, chosen, configuration=configuration, **more)
 
 

@@ -64,7 +64,7 @@ def test_a_cycle_that_did_nothing_is_for_debugging_only(reporter):
 
 def test_durations_go_to_the_metrics_they_belong_to(reporter, registry):
     report = CycleReport(seconds={"open": 0.002, "enqueue": 0.01, "allocate": 0.02, "close": 0.003})
-    report.plugin_seconds["gang", "OnSessionOpen"] = 0.001
+    report.plugin_seconds["gang", "on_session_open"] = 0.001
 
     reporter.ended(report, TIMING)
 
@@ -180,3 +180,32 @@ def test_the_report_of_the_last_cycle_is_kept(reporter, clock):
     reporter.ended(report, TIMING)
 
     assert reporter.last == (clock.now(), report)
+
+
+def test_a_slow_plugin_is_told_once_with_its_seconds_and_the_remedy_and_counted_every_time(reporter, registry):
+    report = CycleReport(plugin_seconds={("mine", "node_order"): 0.7, ("mine", "predicate"): 0.1, ("drf", "x"): 0.9})
+    report.plugin_longest = {("mine", "node_order"): 0.3, ("mine", "predicate"): 0.1, ("drf", "x"): 0.2}
+
+    first, second = ([line for line in told(reporter, report) if line["event"] == "plugin is slow"] for _ in range(2))
+
+    (line,) = first
+    assert (line["plugin"], line["hook"], line["longest_call_s"], line["in_cycle_s"]) == (
+        "mine",
+        "node_order",
+        0.3,
+        0.7,
+    )
+    assert "answer with whole arrays" in line["what_to_do"]
+    assert second == []
+    assert registry.get_sample_value("volcano_py_plugin_slow_cycles_total", {"plugin": "mine"}) == 2
+
+
+def test_many_short_answers_of_a_built_in_plugin_are_slow_together_and_told_again_with_a_new_policy(reporter):
+    report = CycleReport(plugin_seconds={("drf", "on_session_open"): 1.2})
+
+    told(reporter, report)
+    reporter.new_policy()
+    lines = told(reporter, report)
+
+    (line,) = (line for line in lines if line["event"] == "plugin is slow")
+    assert line["what_to_do"].startswith("report it with the number of nodes and pods")

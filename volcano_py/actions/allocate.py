@@ -31,7 +31,7 @@ def allocate(ssn: Session) -> None:
         try:
             left, moved = _turn(ssn, queue, job, worksheet[row])
         except PluginFailed as failure:
-            ssn.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
+            ssn.lose_turn(job, failure)
             turns.stop_behind(queue, job, "allocate")
             continue
         if not moved:

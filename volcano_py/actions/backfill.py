@@ -29,7 +29,7 @@ def backfill(ssn: Session) -> None:
         try:
             _place(ssn, job, worksheet[row])
         except PluginFailed as failure:
-            ssn.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
+            ssn.lose_turn(job, failure)
 
 
 def _worksheet(ssn: Session) -> dict[int, Rows]:

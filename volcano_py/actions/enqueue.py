@@ -10,7 +10,6 @@ from volcano_py.framework.info import JobInfo, QueueInfo
 from volcano_py.framework.plugin import PluginFailed
 from volcano_py.framework.session import Session
 from volcano_py.framework.turns import QueueTurns
-from volcano_py.model.decisions import RecordEvent
 from volcano_py.model.rejections import Reason
 from volcano_py.model.statuses import PodGroupPhase
 
@@ -30,8 +29,9 @@ def enqueue(ssn: Session) -> None:
                 ssn.job_enqueued(job)
                 continue
         except PluginFailed as failure:
-            ssn.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
-            refusal = Reason("enqueue", "plugin-failed", f"PodGroup {job.key} waits: {failure}")
+            ssn.report.jobs_refused += 1
+            ssn.lose_turn(job, failure)
+            refusal = ssn.lost_turns[row]
         ssn.blocked.setdefault(row, refusal)
         for behind in turns.stop_behind(queue, job, "enqueue"):
             ssn.blocked.setdefault(behind, ssn.queue_limits[queue.name])
@@ -40,19 +40,13 @@ def enqueue(ssn: Session) -> None:
 def _refusal(ssn: Session, queue: QueueInfo, job: JobInfo) -> Reason | None:
     if not queue.record.open:
         text = f'queue "{queue.name}" is {queue.record.state}, not Open: it takes no new job'
+        if not job.n_tasks:  # else its tasks and its status say it
+            ssn.tell_refusal(job.record, keys.EVENT_WARNING, text)
         return Reason("enqueue", "queue-not-open", text)
     if job.record.min_resources is None:
         return None
     refusal = ssn.enqueue_refusal(job)
     if refusal is not None:
-        _tell(ssn, job, refusal.text)
+        ssn.report.jobs_refused += 1
+        ssn.tell_refusal(job.record, keys.EVENT_NORMAL, refusal.text)
     return refusal
-
-
-def _tell(ssn: Session, job: JobInfo, text: str) -> None:
-    """Emit an event, unless this is what the job's users were told last."""
-    ssn.refusals[job.key] = text
-    ssn.report.jobs_refused += 1
-    if ssn.memory.refusals.get(job.key) != text:
-        normal, reason = keys.EVENT_NORMAL, keys.EVENT_UNSCHEDULABLE
-        ssn.emit((RecordEvent("PodGroup", *job.key, job.record.uid, normal, reason, text),))

@@ -13,6 +13,7 @@ at one object and its direct owners, and a foreground deletion that would wait f
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable
 from typing import Literal
 
@@ -22,6 +23,8 @@ from volcano_py.apiserver.reconciler import Reconciler
 from volcano_py.apiserver.registry import Registry
 from volcano_py.apiserver.resources import Resource
 from volcano_py.apiserver.store import Collection, Event, Stored
+
+log = logging.getLogger(__name__)
 
 OwnerState = Literal["present", "absent", "waiting", "unknown"]
 _Place = tuple[str, str]  # collection, key
@@ -47,6 +50,7 @@ class GarbageCollector(Reconciler):
     def __init__(self, registry: Registry) -> None:
         super().__init__(registry)
         self._dependents: dict[str, dict[_Place, None]] = {}
+        self._told: set[str] = set()  # uids of objects that own themselves, and of which it was said
 
     def observe(self, collection: Collection, event: Event) -> None:
         """Keep the index of dependents, and note what a change may have made collectable."""
@@ -63,6 +67,7 @@ class GarbageCollector(Reconciler):
                 if now:
                     self.enqueue(place)
         if gone:
+            self._told.discard(meta["uid"])
             for dependent in self._dependents.get(meta["uid"], ()):
                 self.enqueue(dependent)
         elif "deletionTimestamp" in meta and meta.get("finalizers"):
@@ -119,7 +124,43 @@ class GarbageCollector(Reconciler):
             return
         owners = _owners(stored)
         if owners:
+            self._tell_cycle(resource, stored)
             self._judge(resource, stored, owners)
+
+    def _tell_cycle(self, resource: Resource, stored: Stored) -> None:
+        """Log, once per object, that it is an owner of its own: it protects itself for ever."""
+        meta = stored.obj["metadata"]
+        cycle = self._cycle(stored)
+        if not cycle:
+            self._told.discard(meta["uid"])
+        elif meta["uid"] not in self._told:
+            self._told.add(meta["uid"])
+            log.warning(
+                "metadata.ownerReferences of %s %s lead round in a cycle: %s; nothing ever collects these objects: "
+                "remove one of the references",
+                resource.kind,
+                stored.key,
+                " -> ".join([f"{resource.kind} {meta['name']}", *cycle]),
+            )
+
+    def _cycle(self, stored: Stored) -> list[str]:
+        """Return owners that lead from an object back to it, nothing if none do."""
+        start = stored.obj["metadata"]["uid"]
+        seen: set[str] = set()
+        ways: list[tuple[Stored, list[str]]] = [(stored, [])]
+        while ways:
+            at, passed = ways.pop()
+            for owner in _owners(at):
+                found = self._find(at.obj["metadata"].get("namespace"), owner)
+                uid = str(owner.get("uid"))
+                if not isinstance(found, tuple) or uid in seen:
+                    continue
+                seen.add(uid)
+                way = [*passed, f"{owner['kind']} {owner['name']}"]
+                if uid == start:
+                    return way
+                ways.append((found[1], way))
+        return []
 
     def _judge(self, resource: Resource, stored: Stored, owners: list[Obj]) -> None:
         namespace = stored.obj["metadata"].get("namespace")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from volcano_py.api.types import Node
 from volcano_py.cache.changes import Change
-from volcano_py.cache.nodes import answers_changed, could_take_more, node_record
+from volcano_py.cache.nodes import NO_ALLOCATABLE, answers_changed, could_take_more, node_record
 from volcano_py.cache.state import ClusterState
 from volcano_py.cache.unreadable import Unreadable, UnreadableBook
 from volcano_py.kube.delivery import Event, EventType, Quarantined
@@ -64,7 +64,13 @@ class NodeIntake:
         except ValueError as error:
             self._leave_out(Unreadable("Node", "", name, uid, f"node {name} cannot be read: {error}"))
             return
-        self._book.discard("Node", uid)
+        if record.closed == NO_ALLOCATABLE:
+            problem = (
+                f"node {name}: {NO_ALLOCATABLE}, so nothing is placed there: start its kubelet, or delete the node"
+            )
+            self._book.add(Unreadable("Node", "", name, uid, problem))
+        else:
+            self._book.discard("Node", uid)
         if record.closed:
             self._own_reasons[name] = record.closed
         else:

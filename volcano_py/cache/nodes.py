@@ -7,6 +7,7 @@ from volcano_py.cache.requests import amounts, read_resource_list
 from volcano_py.model.objects import NodeRecord, TaintRecord
 
 BEING_DELETED = "the node is being deleted"
+NO_ALLOCATABLE = "status.allocatable is empty"
 
 
 def node_record(node: Node, closed: str = "") -> NodeRecord:
@@ -17,6 +18,8 @@ def node_record(node: Node, closed: str = "") -> NodeRecord:
     allocatable = amounts(read_resource_list(node.status.allocatable, "status.allocatable"))
     if not closed and node.metadata.deletion_timestamp is not None:
         closed = BEING_DELETED
+    if not closed and not allocatable:
+        closed = NO_ALLOCATABLE
     return NodeRecord(
         name=node.metadata.name,
         allocatable=allocatable,

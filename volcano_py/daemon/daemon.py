@@ -289,6 +289,7 @@ class SchedulerDaemon:
 
     def _take_policy(self, policy: Policy) -> None:
         self._decider.policy = policy
+        self._reporter.new_policy()
         self.cycles.wake("configuration")
 
     def _tell_unreadable(self, entry: Unreadable) -> None:

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from volcano_py.daemon.debug import LastCycle
+from volcano_py.daemon.slow_plugins import SlowPlugins
 from volcano_py.framework.memory import CycleReport
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
 from volcano_py.metrics.evictions import EvictionMetrics
@@ -19,6 +20,9 @@ log = structlog.get_logger()
 _STAGES_OF_OURS: Final = frozenset({"open", "close"})  # every other duration of a report is that of an action
 
 
+_HOOKS: Final = {"on_session_open": "OnSessionOpen", "on_session_close": "OnSessionClose"}
+"""Hooks that Volcano measures, by its names for them."""
+_REPAIR: Final = "correct the plugin, or leave it out of the configuration: what it must allow waits until then"
 _SWEEP_S: Final = 10.0  # how often series of jobs that are gone are removed
 
 
@@ -57,6 +61,12 @@ class CycleReporter:
         """The cycle that ended last."""
         self._failures: tuple[str, ...] = ()
         self._problems: dict[str, str] = {}  # what was wrong with queues in the last cycle
+        self._slow = SlowPlugins(cycles)
+
+    def new_policy(self) -> None:
+        """Take note that other plugins run from now on: what is wrong with them has not been told yet."""
+        self._failures = ()
+        self._slow.forget()
 
     def failed(self) -> None:
         """Count a cycle that raised."""
@@ -136,7 +146,9 @@ class CycleReporter:
             if name not in _STAGES_OF_OURS:
                 cycles.action(name, seconds)
         for (plugin, hook), seconds in report.plugin_seconds.items():
-            cycles.plugin(plugin, hook, seconds)
+            if hook in _HOOKS:
+                cycles.plugin(plugin, _HOOKS[hook], seconds)
+        self._slow.look(report)
 
     def _tell_failures(self, report: CycleReport) -> None:
         """Log failures of plugins when they are others than last time: the same one comes with every cycle."""
@@ -144,5 +156,5 @@ class CycleReporter:
         if report.failures:
             self._cycles.plugin_failures(len(report.failures))
         if failures and failures != self._failures:
-            log.error("plugins failed", failures=failures[:10], count=len(report.failures))
+            log.error("plugins failed", failures=failures[:10], count=len(report.failures), what_to_do=_REPAIR)
         self._failures = failures

@@ -27,7 +27,7 @@ def job_fit_error(ssn: "Session", job: JobInfo) -> str:
     counts = [f"{job.count(status)} {status.label}" for status in TaskStatus if job.count(status)]
     counts.append(f"{job.min_available} minAvailable")
     text = f"pod group is {'ready' if ssn.is_ready(job) else 'not ready'}, {', '.join(sorted(counts))}"
-    blocked = ssn.blocked.get(job.row)
+    blocked = ssn.blocked.get(job.row) or ssn.lost_turns.get(job.row)
     if blocked is not None:
         return f"{text}. {blocked.text}"
     pending = job.count(TaskStatus.PENDING)

@@ -64,7 +64,8 @@ class CycleReport:
     pending_tasks: int = 0
     preemption_attempts: int = 0  # nodes on which an action tried out what evictions would bring
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration: open, each action, close
-    plugin_seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> duration
+    plugin_seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> all calls together
+    plugin_longest: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> longest call
     jobs: dict[JobKey, JobReport] = field(default_factory=dict)  # jobs that have pending tasks or were placed
     queues: dict[str, QueueReport] = field(
         default_factory=dict

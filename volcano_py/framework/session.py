@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.api import keys
 from volcano_py.framework import combine, extension
 from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.combine import Point, Watcher
@@ -29,8 +30,8 @@ from volcano_py.framework.statement import Statement
 from volcano_py.framework.statics import StaticVerdicts
 from volcano_py.framework.tie_order import tie_order
 from volcano_py.framework.victims import Victims
-from volcano_py.model.decisions import Emit
-from volcano_py.model.objects import GroupCondition, JobKey
+from volcano_py.model.decisions import Emit, RecordEvent
+from volcano_py.model.objects import GroupCondition, JobKey, JobRecord
 from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Shape
@@ -89,6 +90,7 @@ class Session:
         self.report = CycleReport()
         self.rejections: dict[int, dict[int, Rejection]] = {}  # job row -> shape id -> why its tasks found no node
         self.blocked: dict[int, Reason] = {}  # job row -> why it was not tried at all
+        self.lost_turns: dict[int, Reason] = {}  # job row -> the plugin that failed when it was its turn
         self.queue_limits: dict[str, Reason] = {}  # queue -> why its other tasks were not tried
         self.refusals: dict[JobKey, str] = {}  # jobs that plugins did not let in -> why
         self.let_in: set[JobKey] = set()
@@ -135,7 +137,10 @@ class Session:
         try:
             answer = getattr(plugin, hook)(self)
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not take the cycle with it
-            failure = PluginFailed(plugin.name, hook, f"{type(error).__name__}: {error}")
+            if isinstance(error, PluginFailed):
+                failure = error
+            else:
+                failure = PluginFailed(plugin.name, hook, f"{type(error).__name__}: {error}")
             self.report.failures.append(str(failure))
             self._broken.setdefault(plugin, failure)
         self._spent(plugin, hook, started)
@@ -160,9 +165,15 @@ class Session:
         if str(failure) not in self.report.failures:
             self.report.failures.append(str(failure))
 
+    def lose_turn(self, job: JobInfo, failure: PluginFailed) -> None:
+        """Report a failure that costs a job its turn, and keep it as the reason why the job's tasks wait."""
+        self.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
+        self.lost_turns.setdefault(job.row, Reason(failure.plugin, "plugin-failed", str(failure)))
+
     def _spent(self, plugin: Plugin, hook: str, started: float) -> None:
-        key = (plugin.name, hook)
-        self.report.plugin_seconds[key] = self.report.plugin_seconds.get(key, 0.0) + self.stopwatch() - started
+        key, took = (plugin.name, hook), self.stopwatch() - started
+        self.report.plugin_seconds[key] = self.report.plugin_seconds.get(key, 0.0) + took
+        self.report.plugin_longest[key] = max(self.report.plugin_longest.get(key, 0.0), took)
 
     def _collect_points(self) -> None:
         self.job_orders = self.points(extension.JobOrder, "job_order")
@@ -396,6 +407,12 @@ class Session:
         """Let a pending job in."""
         self.jobs.phase[job_row] = PodGroupPhase.INQUEUE
         self.let_in.add(self.jobs.record(job_row).key)
+
+    def tell_refusal(self, job: JobRecord, type_: str, text: str) -> None:
+        """Emit an event that says why a job is not let in, unless this is what its users were told last."""
+        self.refusals[job.key] = text
+        if self.memory.refusals.get(job.key) != text:
+            self.emit((RecordEvent("PodGroup", *job.key, job.uid, type_, keys.EVENT_UNSCHEDULABLE, text),))
 
     def remember_attempt(self, tasks: Rows, status: TaskStatus, nodes: Rows) -> None:
         """Keep how far tasks had come before their statement was discarded."""

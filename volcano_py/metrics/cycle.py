@@ -56,6 +56,12 @@ class CycleMetrics:
         self._plugin_failures = Counter(
             "volcano_py_plugin_failures_total", "Plugins that raised or answered nonsense.", registry=registry
         )
+        self._slow_plugins = Counter(
+            "volcano_py_plugin_slow_cycles_total",
+            "Cycles that a plugin held up for longer than it may.",
+            ["plugin"],
+            registry=registry,
+        )
 
     def ended(self, seconds: float, placed: int, left_pending: int) -> None:
         """Count a cycle that went through."""
@@ -83,6 +89,10 @@ class CycleMetrics:
     def plugin(self, name: str, hook: str, seconds: float) -> None:
         """Count the opening or closing of a plugin; ``hook`` is OnSessionOpen or OnSessionClose."""
         self._plugin.labels(name, hook).observe(seconds * 1000)
+
+    def slow_plugin(self, name: str) -> None:
+        """Count a cycle that a plugin held up."""
+        self._slow_plugins.labels(name).inc()
 
     def plugin_failures(self, count: int) -> None:
         """Count plugins that failed."""

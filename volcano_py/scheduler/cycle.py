@@ -1,5 +1,6 @@
 """One cycle: a snapshot and a policy in, decisions out. No clock, no I/O, no randomness of its own."""
 
+from volcano_py.api import keys
 from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.memory import CycleReport, Memory
 from volcano_py.framework.session import Session
@@ -53,3 +54,5 @@ def _block_jobs_without_queue(ssn: Session) -> None:
         if record.queue not in ssn.queues:
             text = f'queue "{record.queue}" of PodGroup {record.key} does not exist: create it or change spec.queue'
             ssn.blocked[row] = Reason("scheduler", "queue-missing", text)
+            if not ssn.job(row).n_tasks:  # else its tasks and its status say it
+                ssn.tell_refusal(record, keys.EVENT_WARNING, text)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from volcano_py.actions import ACTIONS
 from volcano_py.conf.schema import ConfError, PluginConf, SchedulerConf
 from volcano_py.framework.extension import POINTS
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.plugin import Plugin, PluginFailed
 from volcano_py.framework.session import ActivePlugin, Session
 from volcano_py.framework.statics import StaticVerdicts
 from volcano_py.plugins import PLUGINS
@@ -41,9 +41,24 @@ class _Chosen:
     hierarchy: bool
 
     def instance(self) -> Plugin:
-        plugin = self.plugin(self.arguments)
+        try:
+            plugin = self.plugin(self.arguments)
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not take the cycle with it
+            plugin = _failing(self.plugin, error)
         plugin.hierarchy = self.hierarchy
         return plugin
+
+
+def _failing(plugin: type[Plugin], error: Exception) -> Plugin:
+    """Return an instance that has not been initialised, and fails when its session opens."""
+    failure = PluginFailed(plugin.name, "__init__", f"{type(error).__name__}: {error}")
+
+    def fail(ssn: Session) -> None:
+        raise failure from error
+
+    instance = plugin.__new__(plugin)
+    instance.on_session_open = fail  # type: ignore[method-assign]  # in the place of what relies on __init__
+    return instance
 
 
 @dataclass(frozen=True, slots=True)

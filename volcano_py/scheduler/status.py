@@ -58,7 +58,7 @@ def write_statuses(ssn: Session) -> None:
 def report_jobs(ssn: Session) -> None:
     """Put every job that still waits, and why, into the report; one that was not let in may have no tasks yet."""
     waiting = ssn.jobs.counts[_STILL_WAITING].sum(axis=0).astype(int)
-    for row in sorted({*np.flatnonzero(waiting).tolist(), *ssn.blocked}):
+    for row in sorted({*np.flatnonzero(waiting).tolist(), *ssn.blocked, *ssn.lost_turns}):
         if ssn.jobs.records[row] is None:
             continue
         job = ssn.job(row)

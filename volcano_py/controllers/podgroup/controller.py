@@ -11,6 +11,7 @@ import msgspec
 from volcano_py.api import keys
 from volcano_py.api.types import ObjectMeta, Pod, PodGroup
 from volcano_py.controllers.podgroup import decision, names
+from volcano_py.controllers.podgroup.cycles import owner_cycle
 from volcano_py.controllers.podgroup.decision import GroupKey, ReplicaSet, StatefulSet, Workload
 from volcano_py.controllers.recent import Recent
 from volcano_py.controllers.view import View
@@ -27,6 +28,7 @@ from volcano_py.runtime.supervisor import Supervisor
 
 NAME: Final = "pg-controller"
 EVENT_FAILED: Final = "FailedPodGroup"
+EVENT_CYCLE: Final = "OwnerCycle"
 _TIMEOUT_S: Final = 10.0
 _PODS_AT_ONCE: Final = 8  # patches of pods of one group under way
 _TOLD_PODS: Final = 10  # pods that get the event when their group was given up
@@ -149,6 +151,8 @@ class PodGroupController:
         workload = self._workloads.get(key)
         if not pods and workload is None:
             return
+        if pods:
+            self._tell_cycle(pods[0])
         group = self._groups.get(str(key))
         annotations = await self._owner_annotations(pods[0] if pods else None, workload)
         plan = decision.plan(key, group, pods, workload, annotations)
@@ -197,6 +201,17 @@ class PodGroupController:
                 raise failure
         if failures:
             raise failures[0]
+
+    def _tell_cycle(self, pod: Pod) -> None:
+        """Say on a pod that its owners own each other; its group is made all the same."""
+        meta = pod.metadata
+        if cycle := owner_cycle(PODS.kind, meta, self._workloads):
+            text = (
+                f"metadata.ownerReferences of Pod {meta.namespace}/{meta.name} lead round in a cycle: "
+                f"{' -> '.join(cycle)}; nothing ever collects these objects: remove one of the references"
+            )
+            who = ("Pod", meta.namespace, meta.name, meta.uid)
+            self._events.record(RecordEvent(*who, keys.EVENT_WARNING, EVENT_CYCLE, text))
 
     def _tell(self, key: GroupKey, error: errors.ApiError) -> None:
         """Say on the pods that they wait because their group could not be written."""

@@ -1,0 +1,62 @@
+"""Plugins that hold up cycles: told in the log once per plugin and configuration, and counted in every cycle.
+
+Built-in plugins are timed where they open and close, all others in every answer. The limits are far above what
+whole-array work takes at thousands of nodes: a plugin that reaches one would be the longest part of a cycle.
+"""
+
+from typing import Final
+
+import structlog
+
+from volcano_py.framework.memory import CycleReport
+from volcano_py.metrics.cycle import CycleMetrics
+from volcano_py.plugins import PLUGINS
+
+log = structlog.get_logger()
+
+CALL_LIMIT_S: Final = 0.25
+"""What one call of a plugin may take, in seconds."""
+CYCLE_LIMIT_S: Final = 1.0
+"""What all answers of a plugin to one question may take in one cycle, in seconds."""
+
+_BUILT_IN: Final = (
+    "report it with the number of nodes and pods; until it is mended, the plugin may be left out of the configuration"
+)
+_THEIRS: Final = (
+    "lay out in on_session_open what its answers look up, and answer with whole arrays instead of a loop over nodes; "
+    "or leave the plugin out of the configuration"
+)
+
+
+class SlowPlugins:
+    """Looks at what plugins took."""
+
+    def __init__(self, metrics: CycleMetrics) -> None:
+        self._metrics = metrics
+        self._told: set[str] = set()
+
+    def forget(self) -> None:
+        """Tell everything anew: the configuration is another, or a plugin has been exchanged."""
+        self._told.clear()
+
+    def look(self, report: CycleReport) -> None:
+        """Count the plugins that took too long in a cycle, and tell those that have not been told."""
+        slow: dict[str, tuple[float, str]] = {}  # plugin -> its slowest question
+        for (plugin, hook), seconds in report.plugin_seconds.items():
+            if seconds > CYCLE_LIMIT_S or report.plugin_longest.get((plugin, hook), 0.0) > CALL_LIMIT_S:
+                slow[plugin] = max(slow.get(plugin, (0.0, "")), (seconds, hook))
+        for plugin, (seconds, hook) in slow.items():
+            self._metrics.slow_plugin(plugin)
+            if plugin in self._told:
+                continue
+            self._told.add(plugin)
+            log.warning(
+                "plugin is slow",
+                plugin=plugin,
+                hook=hook,
+                longest_call_s=round(report.plugin_longest.get((plugin, hook), 0.0), 3),
+                call_limit_s=CALL_LIMIT_S,
+                in_cycle_s=round(seconds, 3),
+                cycle_limit_s=CYCLE_LIMIT_S,
+                what_to_do=_BUILT_IN if plugin in PLUGINS else _THEIRS,
+            )
