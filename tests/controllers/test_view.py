@@ -3,8 +3,7 @@
 from volcano_py.api.types import Pod
 from volcano_py.controllers.view import View
 from volcano_py.kube.delivery import EventType
-from volcano_py.testing import a_pod
-from volcano_py.testing.cluster import event
+from volcano_py.testing import a_pod, event
 
 Told = list[tuple[str, bool, bool]]
 
