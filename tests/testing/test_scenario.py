@@ -1,7 +1,8 @@
 import pytest
 
 from volcano_py.framework.session import Session
-from volcano_py.model.decisions import RecordEvent
+from volcano_py.model.decisions import Evict, Nominate, RecordEvent
+from volcano_py.model.statuses import TaskStatus
 from volcano_py.scheduler import policy as policies
 from volcano_py.testing import NotSettled, Scenario, a_group, a_job, a_node, a_pod, a_queue, run_scenario
 
@@ -114,3 +115,54 @@ def test_a_scheduler_that_never_comes_to_rest_is_found_out(monkeypatch: pytest.M
 
     with pytest.raises(NotSettled, match="after 100 rounds cycles still decide"):
         run_scenario(nodes=[a_node()])
+
+
+def evicting(ssn: Session) -> None:
+    """Evict the pod ``low-0`` for the pod ``high-0`` once, by an action that has no other purpose."""
+    rows = {record.name: row for row, record in enumerate(ssn.tasks.records) if record is not None}
+    low, high = rows.get("low-0", -1), rows.get("high-0", -1)
+    if low >= 0 and ssn.tasks.status[low] == TaskStatus.RUNNING and ssn.tasks.status[high] == TaskStatus.PENDING:
+        victim, winner = ssn.tasks.record(low), ssn.tasks.record(high)
+        evict = Evict(victim.ref, "n1", victim.key, "preempt", "for high", winner.key)
+        ssn.emit((evict, Nominate(winner.ref, "n1")))
+
+
+@pytest.fixture
+def an_eviction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(policies.ACTIONS, "preempt", evicting)
+
+
+LOW, HIGH = a_job("low", cpu=1, node="n1", phase="Running"), a_job("high", cpu=1, priority=9)
+
+
+@pytest.mark.usefixtures("an_eviction")
+@pytest.mark.parametrize("grace", [0, 1, 3])
+def test_an_evicted_pod_terminates_is_gone_and_comes_back_with_another_uid(grace: int) -> None:
+    scenario = Scenario(a_node("n1", cpu=1), HIGH, LOW, actions="enqueue, allocate, preempt", grace=grace)
+
+    result = scenario.run()
+
+    assert result.evictions == [["low-0"]]
+    assert (result.evicted[0].action, str(result.evicted[0].beneficiary)) == ("preempt", "default/high")
+    assert result.standing == result.placements == {"high-0": "n1"}
+    assert result.nominated == {}, "a pod that is bound is nominated no more"
+    assert "low" in result.waiting()
+    (again,) = [record for record in scenario.cache.snapshot().tasks.records if record and record.name == "low-0"]
+    assert again.uid != LOW.pods[0].metadata.uid
+
+
+@pytest.mark.usefixtures("an_eviction")
+def test_a_pod_that_nobody_makes_anew_stays_away() -> None:
+    scenario = Scenario(a_node("n1", cpu=1), HIGH, LOW, actions="enqueue, allocate, preempt", recreated=False)
+
+    result = scenario.run()
+
+    assert result.standing == {"high-0": "n1"}
+    assert result.waiting() == []
+
+
+def test_cycles_that_must_decide_nothing_are_found_out_if_they_do() -> None:
+    scenario = Scenario(a_node("n1"), HIGH)
+
+    with pytest.raises(NotSettled, match="settled after 0 rounds, but 1 later"):
+        scenario.settle(1)

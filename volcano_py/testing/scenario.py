@@ -1,8 +1,9 @@
 """Scenarios: wire objects in, cycles until nothing changes any more, and what became of the pods.
 
 Every round takes a snapshot, runs one cycle and does what it decided, as a cluster without trouble would: a bound pod
-runs at once, statuses and conditions are written at once. When a round decides nothing, a number of further rounds must
-decide nothing either: a scheduler that places and takes back in turn is not settled.
+runs at once, statuses and conditions are written at once, an evicted pod terminates for a while, is gone, and comes
+back pending under another uid. When a round decides nothing and nobody is on the way out, a number of further rounds
+must decide nothing either: a scheduler that places and takes back in turn is not settled.
 """
 
 import copy
@@ -27,17 +28,28 @@ from volcano_py.api.types import (
     ResourceQuota,
 )
 from volcano_py.cache.binds import Refused
+from volcano_py.cache.evictions import Plan
 from volcano_py.cache.feeding import Known
+from volcano_py.cache.state import SnapshotToken
 from volcano_py.conf.loader import parse_conf
 from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.memory import JobReport, Memory
 from volcano_py.framework.plugin import Plugin
-from volcano_py.model.decisions import Bind, Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
+from volcano_py.model.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Nominate,
+    RecordEvent,
+    SetPodCondition,
+    SetPodGroupStatus,
+)
 from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.model.resources import EPSILON
 from volcano_py.plugins import PLUGINS
 from volcano_py.scheduler import Policy, resolve, run_cycle
 from volcano_py.testing.cluster import Object, a_cluster, added, deleted, flat, modified
+from volcano_py.testing.leaving import Leaving, made_again
 from volcano_py.testing.objects import EPOCH, NAMESPACE, Job
 
 DEFAULT_ACTIONS: Final = "enqueue, allocate"
@@ -77,8 +89,12 @@ class WhyNot:
 class Result:
     """How things stand when a scenario has settled. Names in other namespaces than the default are ``ns/name``."""
 
-    placements: dict[str, str] = field(default_factory=dict)  # pods bound so far, wherever they are now -> node
+    placements: dict[str, str] = field(default_factory=dict)  # pods bound so far and not evicted since -> node
+    standing: dict[str, str] = field(default_factory=dict)  # every pod that holds a node now, however it came there
     batches: list[list[str]] = field(default_factory=list)  # the pods bound together, in order
+    evictions: list[list[str]] = field(default_factory=list)  # the pods evicted together, in order
+    evicted: list[Evict] = field(default_factory=list)  # the same as decisions: by which action, for whom
+    nominated: dict[str, str] = field(default_factory=dict)  # waiting pod -> the node that is held for it
     phases: dict[str, str] = field(default_factory=dict)  # PodGroup -> phase
     conditions: dict[str, str] = field(default_factory=dict)  # pod -> message of PodScheduled=False
     jobs: dict[str, JobReport] = field(default_factory=dict)  # what the last cycle reported
@@ -98,7 +114,11 @@ class Result:
 
 
 class Scenario:
-    """A cluster that does what is decided, and can be changed between runs."""
+    """A cluster that does what is decided, and can be changed between runs.
+
+    An evicted pod is seen terminating by ``grace`` further cycles. Then it is gone, and comes back pending with another
+    uid unless ``recreated`` says that nobody makes it anew.
+    """
 
     def __init__(
         self,
@@ -108,6 +128,8 @@ class Scenario:
         plugins: Sequence[PluginEntry] | Sequence[Sequence[PluginEntry]] = DEFAULT_PLUGINS,
         conf: str | None = None,
         seed: int = 0,
+        grace: int = 1,
+        recreated: bool = True,
         **options: Any,
     ) -> None:
         self._policy = a_policy(actions, plugins) if conf is None else resolve(parse_conf(conf, "conf"))
@@ -116,8 +138,11 @@ class Scenario:
         self._pods: dict[tuple[str, str], Pod] = {}
         self._groups: dict[tuple[str, str], PodGroup] = {}
         self._others: dict[tuple[type, str, str], Known] = {}  # by type, namespace and name
+        self._leaving = Leaving(grace)
+        self._recreated = recreated
         self._result = Result()
         self._cycles = 0
+        self._made = 0  # pods that came back
         self.cache = a_cluster(queues=queues, **options)
         self.add(*objects)
 
@@ -151,27 +176,45 @@ class Scenario:
         full = self._overfull_nodes()
         for self._result.rounds in range(1, _ROUNDS + 1):
             decisions = self._cycle()
-            if not decisions:
+            if not decisions and not self._leaving:
                 break
             more = self._overfull_nodes() - full
             if more:
                 raise AssertionError(f"more was placed than there is room for on {sorted(more)}: {decisions}")
         else:
             raise NotSettled(f"after {_ROUNDS} rounds cycles still decide: {decisions}")
-        for again in range(settle_rounds):
+        self.settle(settle_rounds)
+        return self._picture()
+
+    def settle(self, cycles: int) -> None:
+        """Run that many more cycles; raise NotSettled if one of them decides anything."""
+        for again in range(cycles):
             decisions = self._cycle()
             if decisions:
                 raise NotSettled(f"settled after {self._result.rounds} rounds, but {again + 1} later: {decisions}")
+
+    def _picture(self) -> Result:
+        """Return how things stand now."""
+        pods = {_name(*key): pod for key, pod in sorted(self._pods.items())}
+        self._result.standing = {
+            name: pod.spec.node_name
+            for name, pod in pods.items()
+            if pod.spec.node_name and pod.status.phase not in ("Succeeded", "Failed")
+        }
+        self._result.nominated = {
+            name: pod.status.nominated_node_name for name, pod in pods.items() if pod.status.nominated_node_name
+        }
         self._result.phases = {_name(*key): group.status.phase for key, group in sorted(self._groups.items())}
         self._result.conditions = {
-            _name(*key): condition.message
-            for key, pod in sorted(self._pods.items())
+            name: condition.message
+            for name, pod in pods.items()
             for condition in pod.status.conditions
             if condition.type == keys.CONDITION_POD_SCHEDULED
         }
         return copy.deepcopy(self._result)
 
     def _cycle(self) -> list[Decision]:
+        self._let_go()
         batches: list[tuple[Decision, ...]] = []
         token, snapshot = self.cache.token, self.cache.snapshot()
         self._cycles += 1
@@ -181,6 +224,7 @@ class Scenario:
             raise AssertionError(f"plugins failed: {report.failures}")
         self._result.jobs = {_name(*key): job for key, job in report.jobs.items()}
         for batch in batches:
+            self._evict(batch, token)
             binds = tuple(decision for decision in batch if isinstance(decision, Bind))
             if binds:
                 self._bind(binds, [answer for answer in self.cache.assume(binds, token) if isinstance(answer, Refused)])
@@ -197,8 +241,33 @@ class Scenario:
             self.cache.bound(bind.task)
             pod = self._pods[bind.task.namespace, bind.task.name]
             self._result.placements[_name(bind.task.namespace, bind.task.name)] = bind.node
-            status = msgspec.structs.replace(pod.status, phase="Running", conditions=[])
+            status = msgspec.structs.replace(pod.status, phase="Running", conditions=[], nominated_node_name="")
             self._change_pod(pod, spec=msgspec.structs.replace(pod.spec, node_name=bind.node), status=status)
+
+    def _evict(self, batch: tuple[Decision, ...], token: SnapshotToken) -> None:
+        evictions = tuple(decision for decision in batch if isinstance(decision, Evict))
+        nominations = tuple(decision for decision in batch if isinstance(decision, Nominate))
+        if evictions:
+            objection = self.cache.objection(Plan(evictions, nominations), token)
+            if objection:
+                raise AssertionError(f"planned on the present state and yet refused: {objection}: {evictions}")
+            self.cache.assume_evicted(evictions)
+            self._result.evictions.append([_name(evict.task.namespace, evict.task.name) for evict in evictions])
+            self._result.evicted += evictions
+        for evict in evictions:
+            pod = self._pods[evict.task.namespace, evict.task.name]
+            self._result.placements.pop(_name(evict.task.namespace, evict.task.name), None)
+            self.add(self._leaving.begin(pod))
+
+    def _let_go(self) -> None:
+        """Let evicted pods whose time has come vanish, and their owners make them anew."""
+        for key in self._leaving.gone():
+            pod = self._pods.pop(key, None)
+            if pod is not None:
+                deleted(self.cache, pod)
+                if self._recreated:
+                    self._made += 1
+                    self.add(made_again(pod, self._made))
 
     def _carry_out(self, decision: Decision) -> None:
         match decision:
@@ -214,6 +283,11 @@ class Scenario:
                         message=decision.message,
                     )
                     self._change_pod(pod, status=msgspec.structs.replace(pod.status, conditions=[condition]))
+            case Nominate():
+                pod = self._pods.get((decision.task.namespace, decision.task.name))
+                if pod is not None and not pod.spec.node_name:
+                    status = msgspec.structs.replace(pod.status, nominated_node_name=decision.node)
+                    self._change_pod(pod, status=status)
             case RecordEvent():
                 self._result.events.append(decision)
 

@@ -1,0 +1,47 @@
+"""Evicted pods of a scenario: how long they terminate, and what comes after them."""
+
+from datetime import timedelta
+
+import msgspec
+
+from volcano_py.api.types import Pod, PodStatus
+from volcano_py.testing.objects import EPOCH
+
+
+class Leaving:
+    """Pods on their way out, by namespace and name.
+
+    A pod that is evicted in one cycle is seen terminating by ``grace`` further ones, and by the next one no more.
+    """
+
+    def __init__(self, grace: int) -> None:
+        if grace < 0:
+            raise ValueError(f"grace: a pod cannot terminate for {grace} cycles: write 0 or more")
+        self._grace = grace
+        self._left: dict[tuple[str, str], int] = {}  # cycles that still see it
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def begin(self, pod: Pod) -> Pod:
+        """Let a pod terminate from now on; return it as the watch shows it then."""
+        self._left[pod.metadata.namespace, pod.metadata.name] = self._grace
+        return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=EPOCH))
+
+    def gone(self) -> list[tuple[str, str]]:
+        """Return the pods that the next cycle does not see any more."""
+        gone = [key for key, left in self._left.items() if not left]
+        self._left = {key: left - 1 for key, left in self._left.items() if left}
+        return gone
+
+
+def made_again(pod: Pod, number: int) -> Pod:
+    """Return the pod that an owner makes after this one: the same name and spec, another uid, no node, no history."""
+    metadata = msgspec.structs.replace(
+        pod.metadata,
+        uid=f"{pod.metadata.uid.partition('+')[0]}+{number}",
+        creation_timestamp=EPOCH + timedelta(seconds=number),
+        deletion_timestamp=None,
+    )
+    spec = msgspec.structs.replace(pod.spec, node_name="")
+    return msgspec.structs.replace(pod, metadata=metadata, spec=spec, status=PodStatus(phase="Pending"))
