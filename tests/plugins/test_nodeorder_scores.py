@@ -19,6 +19,7 @@ from volcano_py.model.shape import NodeTerm, PreferredTerm, Requirement, Shape, 
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins.nodeorder import NodeOrderArgs, NodeOrdering, balanced_allocation
 from volcano_py.plugins.nodeorder.images import image_locality, sizes
+from volcano_py.plugins.nodeorder.resources import least_allocated, least_and_balanced
 from volcano_py.plugins.predicates import Predicates
 
 P = a_shape(cpu=1, memory="2Gi")
@@ -361,3 +362,17 @@ def test_balance_equals_gos_floating_point(rows: list[tuple[int, int, int]], gpu
     found = balanced_allocation(columns[:, [0]], columns[:, 1], columns[:, [2]]).tolist()
 
     assert found == [expected] or not any(request.values())
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32 - 1), st.tuples(st.integers(-3, 5), st.integers(-3, 5)), st.integers(0, 30))
+def test_two_scores_worked_out_together_are_the_sum_of_both(seed: int, weights: tuple[int, int], n: int) -> None:
+    numbers = np.random.default_rng(seed)
+    room, most = numbers.integers(1, 2**40, (2, n)).astype(float), np.array([[2.0**41], [2.0**20]])
+    held, defaulted = (np.floor(numbers.random((2, n)) * room * 1.2) for _ in range(2))
+    request, nonzero = np.floor(numbers.random((2, 1)) * most), np.floor(numbers.random((2, 1)) * most)
+
+    together = least_and_balanced(defaulted, nonzero, held, request, room, np.array(weights, dtype=float)[:, None])
+
+    least = least_allocated(defaulted + nonzero, room)
+    assert np.array_equal(together, weights[0] * least + weights[1] * balanced_allocation(held, request[:, 0], room))

@@ -9,6 +9,8 @@ A job that gets nothing does not hold up those behind it, unless its queue serve
 fifo): then those have no turn in this session. (In Volcano fifo has no effect.)
 """
 
+from typing import Final
+
 import numpy as np
 
 from volcano_py.framework.fit_error import not_placeable
@@ -20,6 +22,8 @@ from volcano_py.framework.turns import QueueTurns
 from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.model.statuses import PodGroupPhase
 from volcano_py.snapshot.columns import Codes, Rows
+
+_NOT_LET_IN: Final = PodGroupPhase.PENDING.value
 
 
 def allocate(ssn: Session) -> None:
@@ -44,11 +48,12 @@ def allocate(ssn: Session) -> None:
 def _worksheet(ssn: Session) -> dict[int, Rows]:
     """Return the tasks to place, in task order, by row of the jobs that may be scheduled now."""
     usable: list[int] = []
+    phases = ssn.jobs.phase.tolist()
     # A Python loop over the jobs that have pending tasks: each has its own rule.
     for row in np.flatnonzero(ssn.pending.counts()).tolist():
         if ssn.jobs.records[row] is None or row in ssn.blocked:
             continue
-        if ssn.jobs.phase[row] == PodGroupPhase.PENDING:
+        if phases[row] == _NOT_LET_IN:
             if "enqueue" in ssn.actions:  # wherever it stands in the conf, it alone lets jobs in
                 continue
             ssn.enqueue(row)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
 _NOWHERE = -np.inf
+_NOWHERE_AT_ALL = np.array(_NOWHERE)  # numpy is quicker with an array without dimensions than with a number
 _FEW = 64
 
 
@@ -29,20 +30,20 @@ class Candidates:
     """The nodes of a session as one shape sees them."""
 
     __slots__ = (
-        *("_added", "_company", "_direct", "_highest", "_later", "_local", "_mask", "_mixed", "_position"),
-        *("_rejection", "_scores", "_ssn", "_static_ok", "_static_verdicts_ok", "future", "ranked", "task"),
+        *("_added", "_company", "_direct", "_excluded", "_highest", "_later", "_local", "_mask", "_mixed", "_never"),
+        *("_position", "_rejection", "_scores", "_ssn", "future", "ranked", "task"),
     )
 
     def __init__(self, ssn: "Session", task: TaskInfo) -> None:
         self._ssn = ssn
         self.task = task
         verdicts = ssn.static_verdicts(task)
-        self._static_verdicts_ok: Bools = (verdicts == 0) & ~ssn.nodes.closed
-        self._static_ok = self._static_verdicts_ok
+        self._never: Bools = (verdicts != 0) | ssn.nodes.closed
+        self._excluded = self._never
         self._company = company(ssn, task)
         self._mixed = self._company is not None and self._company.own_pods_matter
         self._mask: Bools | None = None  # what the company allows, if a task of the shape changes nothing about it
-        self._scores = ssn.normalized.of(task, self._static_ok)
+        self._scores = ssn.normalized.of(task, ~self._never)
         self._direct = self._scores.fixed and not self._mixed  # `ranked` is of `_evaluate` as it is
         self._added = self._scores.base  # by the normalised scores, to every node
         self._highest: Highest = ()  # raw numbers among the candidates that `_added` is made of
@@ -53,34 +54,34 @@ class Candidates:
         self._position = self._ssn.journal.n_touched
         if self._company is not None and not self._mixed:
             self._mask = self._company.allowed()
-            self._static_ok = self._static_verdicts_ok if self._mask is None else self._static_verdicts_ok & self._mask
-        found = self._evaluate(self._ssn.nodes, self._static_ok, None)
+            self._excluded = self._never if self._mask is None else self._never | ~self._mask
+        found = self._evaluate(self._ssn.nodes, self._excluded, None)
         if self._direct:
             self.ranked, self.future = found
         else:
             self._local, self._later = found
             self._rank(None)
 
-    def _evaluate(self, nodes: NodeColumns, allowed: Bools, rows: Rows | None) -> tuple[Floats, Floats]:
+    def _evaluate(self, nodes: NodeColumns, never: Bools, rows: Rows | None) -> tuple[Floats, Floats]:
         """Return two rows of scores (n_nodes,), minus infinity where the task may not go.
 
         The first is for nodes where it fits what is idle, the second for those where it fits only what will be.
-        ``nodes`` are these rows of the session's (None: all of them). What depends on who the candidates are is left
-        out.
+        ``nodes`` are these rows of the session's (None: all of them), ``never`` those that are out of the question.
+        What depends on who the candidates are is left out.
         """
         ssn, task, n = self._ssn, self.task, len(nodes)
         refused = combine.refused(ssn.predicates, n, task, nodes)
         if refused is not None:
-            allowed = allowed > refused  # allowed and not refused
-        fits_idle = task.fit.fits(nodes.idle)
+            never = refused | never
         scores = combine.total(ssn.node_orders, n, task, nodes)
-        if self._scores.fixed:
-            scores = scores + _of(self._added, rows)
-        ranked = np.where(allowed & fits_idle, scores, _NOWHERE)
-        if not ssn.anything_releasing:
-            return ranked, ssn.nowhere[:n]
-        fits_future = task.fit.fits(nodes.future_idle)
-        return ranked, np.where(allowed & fits_future & ~fits_idle, scores, _NOWHERE)
+        scores = scores + _of(self._added, rows) if self._scores.fixed else scores.copy()
+        later = ssn.nowhere[:n]
+        too_full = task.fit.lacks(nodes.idle)
+        if ssn.anything_releasing:
+            later = np.where(too_full & ~never & task.fit.fits(nodes.future_idle), scores, _NOWHERE)
+        too_full |= never
+        scores[too_full] = _NOWHERE_AT_ALL
+        return scores, later
 
     def _rank(self, rows: Rows | None) -> None:
         """Add what depends on who the candidates are, after these rows of `_local` have changed (None: all)."""
@@ -134,7 +135,7 @@ class Candidates:
             return
         self._position = journal.n_touched
         view = self._ssn.nodes.rows_view(rows)
-        ranked, future = self._evaluate(view, self._static_ok.take(rows), rows)
+        ranked, future = self._evaluate(view, self._excluded.take(rows), rows)
         if self._direct:
             self.ranked[rows] = ranked
             if self._ssn.anything_releasing:
@@ -156,7 +157,7 @@ class Candidates:
         That is as long as the highest raw numbers among the candidates stay, see `watch`.
         """
         view = self._ssn.nodes.after(rows, copies, delta)
-        ranked = self._evaluate(view, self._static_ok[rows], rows)[0]
+        ranked = self._evaluate(view, self._excluded[rows], rows)[0]
         return ranked if self._scores.fixed else ranked + _of(self._added, rows)
 
     def watch(self, nodes: Rows) -> HighestWatch | None:

@@ -245,7 +245,7 @@ def refused(points: Points, n: int, *args: Any) -> NDArray[np.bool_] | None:
     """Return whether any refuses each node, shape (n,); None if nobody is asked."""
     found: NDArray[np.bool_] | None = None
     for point in points:
-        answer = point.array(n, *args) != 0
+        answer = point.array(n, *args).astype(bool)
         found = answer if found is None else found | answer
     return found
 

@@ -61,7 +61,7 @@ Highest = tuple[float, ...]
 class GroupScores:
     """What the normalised scores add to the nodes of a session for one shape."""
 
-    __slots__ = ("_terms", "base")
+    __slots__ = ("_terms", "base", "fixed")
 
     def __init__(self, scores: Iterable[tuple[NormalizedScore, Floats]], allowed: Bools) -> None:
         """Take raw numbers of all nodes, and which nodes may ever be candidates (n_nodes,)."""
@@ -77,11 +77,7 @@ class GroupScores:
                 self.base = self.base + score.weight * raw
             else:
                 self._terms.append(_Term(score.normalizer, score.weight, raw))
-
-    @property
-    def fixed(self) -> bool:
-        """Whether nothing depends on who the candidates are."""
-        return not self._terms
+        self.fixed = not self._terms  # whether nothing depends on who the candidates are
 
     def highest(self, group: Bools) -> Highest:
         """Return the highest raw numbers in a group of candidates (n_nodes,)."""

@@ -109,11 +109,13 @@ class Session:
         self._deltas: dict[tuple[int, TaskStatus], tuple[Floats, Floats]] = {}
         self._job_changes: dict[tuple[int, TaskStatus, TaskStatus], Floats] = {}
         self._eviction_deltas: dict[int, Floats] = {}
+        self._job_infos: dict[int, JobInfo] = {}
         self._task_infos: dict[int, TaskInfo] = {}
         self._node_local: dict[int, bool] = {}
         self._marks: Marks = {}
         self._roles: dict[int, Roles] = {}
         self._attempt_status = np.full(len(self.tasks.records), -1, dtype=np.int8)
+        self._any_attempt = False
         self._attempt_node = np.full(len(self.tasks.records), -1, dtype=np.int32)
         self._broken: dict[Plugin, PluginFailed] = {}
         self._collect_points()
@@ -255,7 +257,10 @@ class Session:
 
     def job(self, row: int) -> JobInfo:
         """Return a handle on a job that has a PodGroup."""
-        return JobInfo(self, row, self.jobs.record(row))
+        found = self._job_infos.get(row)
+        if found is None:
+            found = self._job_infos[row] = JobInfo(self, row, self.jobs.record(row))
+        return found
 
     def task_of(self, shape_id: int) -> TaskInfo:
         """Return what predicates, scores and queues see of a task of this shape."""
@@ -416,12 +421,14 @@ class Session:
 
     def remember_attempt(self, tasks: Rows, status: TaskStatus, nodes: Rows) -> None:
         """Keep how far tasks had come before their statement was discarded."""
+        self._any_attempt = True
         self._attempt_status[tasks] = status
         self._attempt_node[tasks] = nodes
 
     def forget_attempt(self, tasks: Rows) -> None:
         """Drop what was kept of tasks that are now committed."""
-        self._attempt_status[tasks] = -1
+        if self._any_attempt:
+            self._attempt_status[tasks] = -1
 
     def attempt(self, task_row: int) -> tuple[TaskStatus, str] | None:
         """Return the status and node a task had in its last discarded statement, None if it had none."""

@@ -4,7 +4,7 @@ A victim is being released from the moment it is evicted: its room counts as fut
 hold it no more, and to predicates and scores it is gone (`layout.eviction_delta`).
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,14 @@ from volcano_py.snapshot.columns import Rows
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
+
+
+# An attribute of an enum costs a call; these are asked for with every placement.
+_PENDING: Final = TaskStatus.PENDING
+_ALLOCATED: Final = TaskStatus.ALLOCATED
+_PIPELINED: Final = TaskStatus.PIPELINED
+_BINDING: Final = TaskStatus.BINDING
+_RELEASING: Final = TaskStatus.RELEASING
 
 
 class _Operation(NamedTuple):
@@ -71,17 +79,17 @@ class Statement:
 
     def allocate(self, job_row: int, shape_id: int, tasks: Rows, nodes: Rows) -> None:
         """Put pending tasks of one shape and job on nodes, task i on node i; nodes may repeat."""
-        self._place(_Operation(TaskStatus.ALLOCATED, job_row, shape_id, tasks, nodes))
+        self._place(_Operation(_ALLOCATED, job_row, shape_id, tasks, nodes))
 
     def pipeline(self, job_row: int, shape_id: int, tasks: Rows, nodes: Rows) -> None:
         """Promise pending tasks of one shape and job resources that are still being released."""
-        self._place(_Operation(TaskStatus.PIPELINED, job_row, shape_id, tasks, nodes))
+        self._place(_Operation(_PIPELINED, job_row, shape_id, tasks, nodes))
 
     def _place(self, operation: _Operation) -> None:
         ssn, journal = self._ssn, self._ssn.journal
         status, job_row, shape_id, tasks, nodes = operation
         node_delta, _ = ssn.deltas(shape_id, status)
-        job_change = ssn.job_change(shape_id, TaskStatus.PENDING, status)
+        job_change = ssn.job_change(shape_id, _PENDING, status)
         if len(tasks) == 1:
             task, node = int(tasks[0]), int(nodes[0])
             journal.add_to_nodes(ssn.nodes.block, node, node_delta)
@@ -132,14 +140,14 @@ class Statement:
             self._evicted[task] = TaskStatus(status)
         ssn.something_is_released()
         for job_row, shape_id, status, alike in self._alike(tasks):
-            self._move(alike, job_row, shape_id, status, TaskStatus.RELEASING, ssn.eviction_delta(shape_id))
+            self._move(alike, job_row, shape_id, status, _RELEASING, ssn.eviction_delta(shape_id))
             self._count_out(job_row, shape_id, alike, ssn.tasks.node[alike].astype(np.intp))
 
     def put_back(self, task: int) -> None:
         """Let a task stay that this statement has sent away."""
         ssn, row = self._ssn, np.array([task])
         job_row, shape_id, before = int(ssn.tasks.job[task]), int(ssn.tasks.shape[task]), self._evicted.pop(task)
-        self._move(row, job_row, shape_id, TaskStatus.RELEASING, before, -ssn.eviction_delta(shape_id))
+        self._move(row, job_row, shape_id, _RELEASING, before, -ssn.eviction_delta(shape_id))
         self._count_in(job_row, shape_id, row, ssn.tasks.node[row].astype(np.intp))
 
     def _alike(self, tasks: Rows) -> list[tuple[int, int, TaskStatus, Rows]]:
@@ -207,12 +215,15 @@ class Statement:
         record, names = ssn.tasks.record, ssn.nodes.names
         binds: list[Bind] = []
         for status, job_row, shape_id, tasks, nodes in self._operations:
-            if status is not TaskStatus.ALLOCATED:
+            if status is not _ALLOCATED:
                 continue
             # Nothing takes a commit back, so it is not journalled.
             counts = ssn.jobs.block[:, job_row]
-            counts += ssn.job_change(shape_id, TaskStatus.ALLOCATED, TaskStatus.BINDING) * len(tasks)
-            ssn.tasks.status[tasks] = TaskStatus.BINDING
+            counts += ssn.job_change(shape_id, _ALLOCATED, _BINDING) * len(tasks)
+            if len(tasks) == 1:
+                ssn.tasks.status[int(tasks[0])] = _BINDING
+            else:
+                ssn.tasks.status[tasks] = _BINDING
             ssn.forget_attempt(tasks)
             key = ssn.jobs.record(job_row).key
             # A Python loop over the placed tasks: each becomes one decision.
@@ -240,7 +251,7 @@ class Statement:
         return [
             Nominate(ssn.tasks.record(task).ref, names[node])
             for operation in self._operations
-            if operation.status is TaskStatus.PIPELINED
+            if operation.status is _PIPELINED
             for task, node in zip(operation.tasks.tolist(), operation.nodes.tolist(), strict=True)
         ]
 

@@ -128,6 +128,14 @@ class FitTest:
         """Say for each node whether the request is at most available (n_resources, n_nodes)."""
         return np.asarray(np.logical_and.reduce(self._floor < available[self._rows], axis=0))
 
+    def lacks(self, available: Floats) -> Bools:
+        """Say for each node whether it has too little of something, the opposite of `fits`."""
+        found = self._floor >= available[self._rows]
+        lacking: Bools = found[0]
+        for row in range(1, len(found)):  # few rows: a reduction costs more than its parts
+            lacking |= found[row]
+        return lacking
+
     def first_lacking(self, available: Floats) -> NDArray[np.intp]:
         """Return for each node the first resource row of which it has too little, -1 where everything fits."""
         lacking = self._floor >= available[self._rows]

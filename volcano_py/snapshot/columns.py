@@ -58,7 +58,9 @@ class NodeColumns:
     policy written for all nodes serves one node, a group, or nodes as they would be after some placements.
     """
 
-    __slots__ = ("_n", "block", "copies", "ports", "rows", "statics")
+    __slots__ = (
+        *("_n", "allocatable", "block", "copies", "idle", "nonzero", "ports", "requested", "rows", "statics", "used"),
+    )
 
     def __init__(
         self, statics: NodeStatics, block: Floats, n_resources: int, ports: NodePorts, rows: Rows | None = None
@@ -68,7 +70,13 @@ class NodeColumns:
         self.ports = ports  # of all nodes, also in a view
         self.rows = rows  # which rows of the statics these are; None means all of them
         self.copies: Ints | None = None  # (n_nodes,), how many more tasks of the shape in question a view assumes
-        self._n = n_resources
+        self._n = n = n_resources
+        # Sections of the block, (n_resources, n_nodes) each; every policy asks for some, so they are laid out once.
+        self.idle: Floats = block[:n]  # what is left: allocatable minus used; may be negative
+        self.used: Floats = block[n : 2 * n]  # what tasks on the node hold, terminating ones included
+        self.requested: Floats = block[4 * n : 5 * n]  # by the pods that kube-scheduler's NodeInfo would hold
+        self.allocatable: Floats = block[5 * n : 6 * n]  # what the node can give to pods
+        self.nonzero: Floats = block[6 * n :]  # (2, n_nodes), requests with kube-scheduler's defaults for missing ones
 
     def __len__(self) -> int:
         return int(self.block.shape[1])
@@ -79,16 +87,6 @@ class NodeColumns:
         if self.rows is None:
             return self.statics.names
         return [self.statics.names[row] for row in self.rows]
-
-    @property
-    def idle(self) -> Floats:
-        """What is left: allocatable minus used; may be negative."""
-        return self.block[: self._n]
-
-    @property
-    def used(self) -> Floats:
-        """What tasks on the node hold, terminating ones included."""
-        return self.block[self._n : 2 * self._n]
 
     @property
     def releasing(self) -> Floats:
@@ -104,21 +102,6 @@ class NodeColumns:
     def future_idle(self) -> Floats:
         """Idle + releasing - pipelined; may be negative in a dimension."""
         return self.idle + self.releasing - self.pipelined
-
-    @property
-    def requested(self) -> Floats:
-        """Requests of the pods that kube-scheduler's NodeInfo would hold."""
-        return self.block[4 * self._n : 5 * self._n]
-
-    @property
-    def allocatable(self) -> Floats:
-        """What the node can give to pods."""
-        return self.block[5 * self._n : 6 * self._n]
-
-    @property
-    def nonzero(self) -> Floats:
-        """Requests of cpu and memory with kube-scheduler's defaults for missing ones, shape (2, n_nodes)."""
-        return self.block[6 * self._n :]
 
     @property
     def pod_count(self) -> Floats:

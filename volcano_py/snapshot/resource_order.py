@@ -10,7 +10,7 @@ import numpy as np
 
 from volcano_py.model.resources import PODS_ROW, Floats, ResourceRegistry
 from volcano_py.snapshot import layout
-from volcano_py.snapshot.columns import Rows, Snapshot
+from volcano_py.snapshot.columns import NodeColumns, Rows, Snapshot
 
 
 def by_name(snapshot: Snapshot) -> Snapshot:
@@ -22,10 +22,16 @@ def by_name(snapshot: Snapshot) -> Snapshot:
         return snapshot
     order = np.array(rows, dtype=np.intp)
     nodes, jobs = snapshot.nodes, snapshot.jobs
-    nodes.block = _ordered(nodes.block, order, 0)
+    block = _ordered(nodes.block, order, 0)
+    ordered = NodeColumns(nodes.statics, block, len(names), nodes.ports, nodes.rows)
     jobs.block = _ordered(jobs.block, order, layout.JOB_HEAD)
     jobs.rules = replace(jobs.rules, min_resources=jobs.rules.min_resources[order])
-    return replace(snapshot, resources=ResourceRegistry(names[row] for row in rows), requests=snapshot.requests[order])
+    return replace(
+        snapshot,
+        nodes=ordered,
+        resources=ResourceRegistry(names[row] for row in rows),
+        requests=snapshot.requests[order],
+    )
 
 
 def _ordered(block: Floats, order: Rows, head: int) -> Floats:

@@ -41,7 +41,12 @@ from volcano_py.model.resources import CPU_ROW, MEMORY_ROW, Bools, Floats
 from volcano_py.model.shape import Field, Shape
 from volcano_py.plugins.nodeorder import images
 from volcano_py.plugins.nodeorder.pod_affinity import PreferredNeighbours
-from volcano_py.plugins.nodeorder.resources import balanced_allocation, least_allocated, most_allocated
+from volcano_py.plugins.nodeorder.resources import (
+    balanced_allocation,
+    least_allocated,
+    least_and_balanced,
+    most_allocated,
+)
 from volcano_py.plugins.nodeorder.spread import SoftSpread
 from volcano_py.snapshot import taints
 from volcano_py.snapshot.columns import NodeColumns, Rows
@@ -124,18 +129,26 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPre
         rows = (CPU_ROW, MEMORY_ROW) if gpu is None else (CPU_ROW, MEMORY_ROW, gpu)
         self._balanced: dict[int, slice | Rows | None] = {}  # shape id -> rows that count; None: nothing to balance
         self._rows: Rows = np.array(rows, dtype=np.intp)
+        self._columns: dict[int, tuple[Floats, Floats]] = {}  # shape id -> its requests as columns
+        self._weights = np.array([[self._args.least_allocated], [self._args.balanced_allocation]], dtype=float)
         self._whole = bool((ssn.nodes.allocatable[_CPU_AND_MEMORY] > 0).all())  # every node has cpu and memory
+        self._together = self._whole and self._weights.all() and not self._args.most_allocated
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
         """Return what depends on the node alone: the weighted resource scores, shape (n_nodes,)."""
         args, scores = self._args, []
+        rows = self._rows_to_balance(task) if args.balanced_allocation else None
+        if self._together and rows is _CPU_AND_MEMORY:
+            nonzero, request = self._columns.get(task.shape_id) or self._lay_out(task)
+            free = nodes.allocatable[_CPU_AND_MEMORY]
+            used = nodes.requested[_CPU_AND_MEMORY]
+            return least_and_balanced(nodes.nonzero, nonzero, used, request, free, self._weights)
         if args.least_allocated or args.most_allocated:
             asked, allocatable = nodes.nonzero + task.nonzero[:, None], nodes.allocatable[_CPU_AND_MEMORY]
             if args.least_allocated:
                 scores.append(_weighted(least_allocated(asked, allocatable, self._whole), args.least_allocated))
             if args.most_allocated:
                 scores.append(_weighted(most_allocated(asked, allocatable, self._whole), args.most_allocated))
-        rows = self._rows_to_balance(task) if args.balanced_allocation else None
         if rows is not None:
             whole = self._whole and rows is _CPU_AND_MEMORY
             balance = balanced_allocation(nodes.requested[rows], task.request[rows], nodes.allocatable[rows], whole)
@@ -146,6 +159,11 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPre
         for score in scores[1:]:
             total += score
         return total
+
+    def _lay_out(self, task: TaskInfo) -> tuple[Floats, Floats]:
+        """Return what a task asks for of cpu and memory, with and without defaults, as columns of shape (2, 1)."""
+        found = self._columns[task.shape_id] = task.nonzero[:, None], task.request[_CPU_AND_MEMORY, None]
+        return found
 
     def _rows_to_balance(self, task: TaskInfo) -> slice | Rows | None:
         """Return cpu and memory, and GPUs if the task asks for any; None if it asks for none of all these."""

@@ -10,7 +10,9 @@ import numpy as np
 
 from volcano_py.model.resources import Bools, Floats
 
-_BEST: Final = 100.0
+# Arrays without dimensions: numpy takes half a microsecond less for them than for a number of Python's.
+_BEST: Final = np.array(100.0)
+_ZERO, _HALF, _ONE, _TWO, _HALF_OF_BEST, _MIDDLE = (np.array(number) for number in (0.0, 0.5, 1.0, 2.0, 50.0, 150.0))
 
 
 def least_allocated(asked: Floats, allocatable: Floats, whole: bool = False) -> Floats:
@@ -23,7 +25,7 @@ def least_allocated(asked: Floats, allocatable: Floats, whole: bool = False) -> 
     (least_allocated.go). ``whole`` says that every node has both.
     """
     left = allocatable - asked
-    np.maximum(left, 0.0, out=left)
+    np.maximum(left, _ZERO, out=left)
     return _mean(left, allocatable, whole)
 
 
@@ -46,7 +48,7 @@ def _mean(part: Floats, allocatable: Floats, whole: bool) -> Floats:
     total = part[0]
     total += part[1]
     if whole:
-        total *= 0.5
+        total *= _HALF
     else:
         total /= np.maximum(np.count_nonzero(allocatable, axis=0), 1)
     return np.asarray(np.floor(total, out=total))
@@ -66,21 +68,62 @@ def balanced_allocation(used: Floats, request: Floats, allocatable: Floats, whol
     np.add(used, request[:, None], out=fractions[0])
     fractions[1] = used
     fractions /= allocatable if has is None else np.where(has, allocatable, 1.0)
-    np.minimum(fractions, 1.0, out=fractions)
+    np.minimum(fractions, _ONE, out=fractions)
     if has is None and len(used) == 2:
         twice = fractions[:, 0] - fractions[:, 1]
         np.abs(twice, out=twice)
     else:
         twice = _deviation(fractions, np.ones(used.shape, dtype=bool) if has is None else has) * 2.0
     # (2 - 2 sigma) * 50 is (1 - sigma) * 100 to the last bit, and 50 + floor(x) is floor(50 + x): fewer passes.
-    np.subtract(2.0, twice, out=twice)
-    twice *= _BEST / 2
+    np.subtract(_TWO, twice, out=twice)
+    twice *= _HALF_OF_BEST
     np.floor(twice, out=twice)
     score = twice[0]
     score -= twice[1]
-    score += 150.0
-    score *= 0.5
+    score += _MIDDLE
+    score *= _HALF
     return np.asarray(np.floor(score, out=score))
+
+
+def least_and_balanced(
+    nonzero: Floats,
+    nonzero_request: Floats,
+    used: Floats,
+    request: Floats,
+    allocatable: Floats,
+    weights: Floats,
+) -> Floats:
+    """Return the weighted sum of LeastAllocated and BalancedAllocation, shape (n_nodes,), in one go.
+
+    For cpu and memory of nodes that have both: all amounts are (2, n_nodes), both requests (2, 1), weights (2, 1). The
+    same operations on the same numbers as above, side by side, since a few wide ones cost less than many narrow ones.
+    """
+    parts = np.empty((3, *used.shape))
+    left, after = parts[0], parts[1]
+    np.subtract(allocatable, nonzero, out=left)
+    left -= nonzero_request
+    np.maximum(left, _ZERO, out=left)
+    left *= _BEST
+    np.add(used, request, out=after)
+    parts[2] = used
+    parts /= allocatable
+    np.floor(left, out=left)
+    fractions = parts[1:]
+    np.minimum(fractions, _ONE, out=fractions)
+    twice = fractions[:, 0] - fractions[:, 1]
+    np.abs(twice, out=twice)
+    np.subtract(_TWO, twice, out=twice)
+    twice *= _HALF_OF_BEST
+    np.floor(twice, out=twice)
+    scores = after  # its room is free again
+    np.add(left[0], left[1], out=scores[0])
+    balance = scores[1]
+    np.subtract(twice[0], twice[1], out=balance)
+    balance += _MIDDLE
+    scores *= _HALF
+    np.floor(scores, out=scores)
+    scores *= weights
+    return np.asarray(scores[0] + scores[1])
 
 
 def _deviation(fractions: Floats, has: Bools) -> Floats:
