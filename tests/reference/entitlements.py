@@ -34,6 +34,7 @@ class Queue:
 class Due:
     ceiling: dict[str, float]
     deserved: dict[str, float]
+    guarantee: dict[str, float]
 
 
 def path(queues: Mapping[str, Queue], name: str) -> list[str] | None:
@@ -63,7 +64,7 @@ def side_by_side(total: Amounts, queues: Mapping[str, Queue]) -> dict[str, Due]:
             if resource in ALWAYS or amount > guaranteed or resource in queue.guarantee:
                 due = min(due, ceiling[resource])
             deserved[resource] = max(due, queue.guaranteed(resource))
-        found[name] = Due(ceiling, deserved)
+        found[name] = Due(ceiling, deserved, {resource: queue.guaranteed(resource) for resource in total})
     return found
 
 
@@ -95,10 +96,16 @@ def in_a_tree(total: Amounts, queues: Mapping[str, Queue]) -> dict[str, Due]:
             return sum(deserved(child, resource) for child in children(name))
         return max(queues[name].deserved.get(resource, 0.0), queues[name].guaranteed(resource))
 
+    def guarantee(name: str, resource: str) -> float:
+        if name == "root":
+            return sum(queues[child].guaranteed(resource) for child in children(name))
+        return queues[name].guaranteed(resource)
+
     return {
         name: Due(
             {resource: ceiling(name, resource) for resource in total},
             {resource: deserved(name, resource) for resource in total},
+            {resource: guarantee(name, resource) for resource in total},
         )
         for name in placed
     }

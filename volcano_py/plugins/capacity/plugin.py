@@ -18,27 +18,42 @@ now; in Volcano as they were when the session opened, so that one branch takes a
 A queue without a state counts as open. Quotas of resource claims (``deviceclass/...``) are not read yet.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from volcano_py.api.keys import ROOT_QUEUE
 from volcano_py.conf.arguments import Warn, get_int
 from volcano_py.framework import reservations
-from volcano_py.framework.extension import Allocatable, JobEnqueueable, JobEnqueued, QueueOrder, Vote
+from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.extension import (
+    Allocatable,
+    Claim,
+    JobEnqueueable,
+    JobEnqueued,
+    Preemptive,
+    Purpose,
+    QueueOrder,
+    Reclaimable,
+    UnifiedEvictable,
+    VictimFilter,
+    VictimQueueOrder,
+    Vote,
+)
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
-from volcano_py.framework.memory import QueueReport
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.queue_limits import room_for
 from volcano_py.framework.queues import JobSums
 from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resource_lists import UNLIMITED
-from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, PODS_ROW, Floats
+from volcano_py.model.resources import EPSILON, PODS_ROW, Bools, Floats
 from volcano_py.model.shape import Field
 from volcano_py.plugins.capacity.entitlements import in_a_tree, share, side_by_side
+from volcano_py.plugins.capacity.report import Amounts
 from volcano_py.plugins.capacity.tree import QueueTree
+from volcano_py.plugins.capacity.votes import Rules, takeable
 
 _LEVEL: Final = "ancestorReclaimLevel"
 _CLAIMS: Final = ("capacity.DynamicResourceAllocationEnable", "capacity.DRAConsumableCapacityEnable")
@@ -51,13 +66,24 @@ class CapacityArgs:
     ancestor_reclaim_level: int = 0  # how many queues above take part in the decision whom to take from
 
 
-class Capacity(Plugin, QueueOrder, Allocatable, JobEnqueueable, JobEnqueued):
+class Capacity(
+    Plugin,
+    QueueOrder,
+    Allocatable,
+    JobEnqueueable,
+    JobEnqueued,
+    Preemptive,
+    Reclaimable,
+    UnifiedEvictable,
+    VictimFilter,
+    VictimQueueOrder,
+):
     """Guaranteed, deserved and greatest parts of queues."""
 
     name = "capacity"
     reads = frozenset({Field.REQUEST})
     arguments = frozenset({_LEVEL, *_CLAIMS})
-    hierarchical = frozenset()
+    hierarchical = frozenset({VictimQueueOrder})
 
     def __init__(self, arguments: CapacityArgs | None = None) -> None:
         self._args = arguments or CapacityArgs()
@@ -164,7 +190,7 @@ class Capacity(Plugin, QueueOrder, Allocatable, JobEnqueueable, JobEnqueued):
                 return self._insufficient(row, above, over)
         return Vote.PERMIT
 
-    def _insufficient(self, row: int, above: int, over: np.ndarray) -> Reason:
+    def _insufficient(self, row: int, above: int, over: Bools) -> Reason:
         names = ", ".join(f"insufficient {self._ssn.resources.names[resource]}" for resource in np.flatnonzero(over))
         text = f"queue resource quota insufficient: {names}"
         if above != row:
@@ -179,37 +205,97 @@ class Capacity(Plugin, QueueOrder, Allocatable, JobEnqueueable, JobEnqueued):
         more = np.maximum(self._ssn.jobs.min_resources[:, job.row] - self._gated[:, job.row], 0.0)
         self._reserved[:, list(self._tree.chains[row])] += more[:, None]
 
+    # Taking back
+
+    def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
+        """Say whether the queue, with these tasks, stays below its ceiling and has no more than it deserves of some."""
+        if queue.row in self._aside or not queue.record.open:
+            return False
+        asked = np.asarray(sum(task.request * count for task, count in tasks))
+        after = self._held[:, queue.row] + asked
+        if reservations.over_asked(after, self._due.ceiling[:, queue.row], asked).any():
+            return False
+        return any(self._deserves(row, asked) for row in (queue.row, *self._near(queue.row)))
+
+    def _deserves(self, row: int, asked: Floats) -> bool:
+        """Say whether a queue deserves what is asked for in some resource, pods left aside."""
+        after, deserved = self._held[:, row] + asked, self._due.deserved[:, row]
+        within = (asked > 0) & (after < deserved + EPSILON) & ((after >= EPSILON) | (deserved >= EPSILON))
+        within[PODS_ROW] = False
+        return bool(within.any())
+
+    def _near(self, row: int) -> tuple[int, ...]:
+        """Return the queues above one, the nearest first, that take part in decisions whom to take from."""
+        if not self.hierarchy:
+            return ()
+        near = self._tree.chains[row][1 : 1 + self._args.ancestor_reclaim_level]
+        return tuple(above for above in near if self._queues.records[above].name != ROOT_QUEUE)
+
+    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let go candidates of queues that hold more than they deserve (`votes`)."""
+        request = None if claim.task is None else claim.task.request
+        return self._takeable(claim, candidates, request)
+
+    def unified_evictable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let go all for a gang of the same queue, for one of another queue those that `reclaimable` would.
+
+        Queues above and what the gang asks for do not count here (Volcano).
+        """
+        if claim.purpose is Purpose.PREEMPT:
+            return np.ones(len(candidates), dtype=bool)
+        return self._takeable(claim, candidates, None)
+
+    def _takeable(self, claim: Claim, candidates: Evictables, request: Floats | None) -> Bools:
+        if claim.queue.row in self._aside:
+            return np.zeros(len(candidates), dtype=bool)
+        alike: Bools | None = None
+        above, sheltered = dict[int, tuple[int, ...]](), frozenset[int]()
+        if request is not None:
+            alike = request >= EPSILON
+            alike[PODS_ROW] = False
+            above, sheltered = self._above(claim.queue.row, request, set(candidates.queues.tolist()) - {-1})
+        rules = Rules(self._held, self._due, above, sheltered, alike)
+        allowed = takeable(rules, candidates, self._ssn.tasks.shape[candidates.rows])
+        # What queues without a place in the tree deserve nobody knows, so nothing is taken from them.
+        return np.asarray(allowed & ~np.isin(candidates.queues, [-1, *self._tree.problems]))
+
+    def _above(
+        self, claimant: int, request: Floats, queues: set[int]
+    ) -> tuple[dict[int, tuple[int, ...]], frozenset[int]]:
+        """Return the queues above each that must pass too, and the queues that are no easy prey (`votes`)."""
+        if not self.hierarchy or not self._args.ancestor_reclaim_level:
+            return {}, frozenset()
+        near = self._near(claimant)
+        entitled = bool(((request >= EPSILON) & (self._due.deserved[:, claimant] >= EPSILON)).any())
+        # Python loops over the candidates' queues.
+        ways = {queue: self._near(queue) for queue in queues}
+        sheltered = frozenset() if entitled else frozenset(queue for queue, way in ways.items() if {*way} & {*near})
+        above = {
+            queue: tuple(row for level, row in enumerate(way) if near[level : level + 1] != (row,))
+            for queue, way in ways.items()
+        }
+        return above, sheltered
+
+    def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
+        """Return whose queue would lose what is guaranteed to it to another queue, whatever tier has decided."""
+        if claim is None or claim.purpose is not Purpose.RECLAIM:
+            return np.zeros(len(candidates), dtype=bool)
+        requests, queues = candidates.requests, candidates.queues
+        left = self._queues.taken[:, queues] - candidates.by_queue.total(requests) - requests
+        short = (left <= self._due.guarantee[:, queues] - EPSILON) & (requests > 0)
+        return np.asarray(short.any(axis=0))
+
+    def victim_queue_order(self, left: QueueInfo, right: QueueInfo, claimant: QueueInfo) -> float:
+        """Take first from the queue that has more of its way from the root in common with the claimant's."""
+        common = self._tree.common
+        return float(common(right.row, claimant.row) - common(left.row, claimant.row))
+
     def on_session_close(self, ssn: Session) -> None:
         """Report what queues deserve and hold: all of a tree, without one those that have jobs."""
-        names = ssn.resources.names
         told = range(len(self._queues)) if self.hierarchy else np.flatnonzero(self._queues.with_jobs()).tolist()
-        due = self._due
-        limits = [np.where(np.isinf(amounts), UNLIMITED, amounts) for amounts in (due.capability, due.ceiling)]
+        amounts = Amounts(self._held, self._request, self._reserved, self._due)
         for row in told:
-            amounts = (self._held, self._request, due.deserved, self._reserved)
-            allocated, request, deserved, inqueue = (
-                dict(zip(names, columns[:, row].tolist(), strict=True)) for columns in amounts
-            )
-            # A scalar without limit is not shown as limited.
-            capacity, real_capacity = (
-                {
-                    name: amount
-                    for resource, (name, amount) in enumerate(zip(names, columns[:, row].tolist(), strict=True))
-                    if amount < UNLIMITED or resource in (CPU_ROW, MEMORY_ROW)
-                }
-                for columns in limits
-            )
-            ssn.report.queues[self._queues.records[row].name] = QueueReport(
-                weight=None,
-                share=self._share(row),
-                overused=self._share(row) > 1,
-                allocated=allocated,
-                request=request,
-                deserved=deserved,
-                inqueue=inqueue,
-                capacity=capacity,
-                real_capacity=real_capacity,
-            )
+            ssn.report.queues[self._queues.records[row].name] = amounts.of(row, ssn.resources.names, self._share(row))
 
     def _share(self, row: int) -> float:
         return share(self._held[:, row].tolist(), self._deserved[row])
