@@ -1,6 +1,7 @@
 """Gangs from creation to binding, with a real scheduler on an embedded API server."""
 
 from tests.daemon.cluster import (
+    GROUPS,
     QUEUES,
     comes_to_rest,
     condition,
@@ -28,6 +29,24 @@ async def test_a_gang_that_fits_is_bound_whole_and_once(server):
         await until(lambda: len(placed(server)) == 6)
 
         assert successes(server) == 6
+
+
+async def test_a_gang_that_is_let_in_and_bound_at_once_is_written_once(server):
+    put_node(server, "n1", cpu=8)
+    async with scheduler(server.url):
+        put_job(server, "gang", 6)
+
+        await until(lambda: group(server, "gang").get("status", {}).get("phase") == "Running")
+
+        assert server.requests.count("patch", GROUPS, 200) == 1
+
+
+async def test_a_gang_that_is_let_in_and_waits_for_its_pods_is_written_at_once(server):
+    put_node(server, "n1", cpu=8)
+    async with scheduler(server.url):
+        put_group(server, "gang", 6)
+
+        await until(lambda: group(server, "gang").get("status", {}).get("phase") == "Inqueue", timeout_s=2)
 
 
 async def test_a_gang_that_does_not_fit_waits_and_says_why(server):

@@ -101,6 +101,33 @@ async def test_values_that_keep_changing_do_not_put_the_write_off(a_lane, sink, 
     assert sink.written
 
 
+async def test_a_value_with_a_delay_of_its_own_is_written_after_it(a_lane, sink, clock):
+    lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, delay_s=0.5))
+
+    lane.put("a", 1, 2.0)
+    lane.put("b", 2, 0.0)
+    await advance(clock, 1.0)
+    assert sink.written == [("b", 2)]
+
+    await advance(clock, 1.2)
+    assert sink.written == [("b", 2), ("a", 1)]
+
+
+@pytest.mark.parametrize(("first_s", "second_s"), [(2.0, 0.1), (0.1, 2.0)])
+async def test_of_two_delays_of_a_key_the_earlier_end_counts_and_the_newest_value_is_written_once(
+    a_lane, sink, clock, first_s, second_s
+):
+    lane = a_lane()
+
+    lane.put("a", 1, first_s)
+    lane.put("a", 2, second_s)
+    await advance(clock, 0.2)
+    assert sink.written == [("a", 2)]
+
+    await advance(clock, 2.5)
+    assert sink.written == [("a", 2)]
+
+
 async def test_what_is_discarded_in_time_is_not_written(a_lane, sink, clock):
     lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, delay_s=0.5))
 

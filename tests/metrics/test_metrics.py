@@ -1,11 +1,15 @@
 import itertools
 
+import prometheus_client
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
 from volcano_py.metrics.buckets import exponential
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
 from volcano_py.metrics.effects import BindMetrics, LaneMetrics, RequestMetrics
+from volcano_py.metrics.histogram import Histogram
 from volcano_py.metrics.queues import QueueMetrics
 from volcano_py.metrics.state import StateMetrics
 
@@ -107,3 +111,15 @@ def test_state_is_read_when_metrics_are_asked_for(registry):
 
     assert registry.get_sample_value("volcano_py_ledger_entries") == 2
     assert registry.get_sample_value("volcano_py_ledger_oldest_seconds") == 2.5
+
+
+@given(st.lists(st.one_of(st.floats(-5, 200), st.sampled_from([1.0, 10.0, 100.0])), max_size=50))
+def test_the_quick_histogram_counts_as_the_usual_one_does(values):
+    pages = []
+    for kind in (Histogram, prometheus_client.Histogram):
+        registry = CollectorRegistry()
+        child = kind("seconds", "Seconds.", ["stage"], buckets=(1, 10, 100), registry=registry).labels("x")
+        for value in values:
+            child.observe(value)
+        pages.append([line for line in generate_latest(registry).splitlines() if b"_created" not in line])
+    assert pages[0] == pages[1]

@@ -99,7 +99,7 @@ class Binds:
     def _assume_job(self, job: JobKey, binds: list[Bind], decided_at: SnapshotToken) -> dict[str, str]:
         """Assume all binds of one job or none; return why not, by uid."""
         reasons = self._reasons(job, binds, decided_at)
-        if not reasons:
+        if not reasons and not self._take_all(binds):  # one by one, to learn which one does not fit
             taken: list[Bind] = []
             for bind in binds:
                 reason = self._take(bind)
@@ -147,6 +147,29 @@ class Binds:
             return f"node {bind.node} was changed after the decision"
         return ""
 
+    def _take_all(self, binds: list[Bind]) -> bool:
+        """Put all tasks on their nodes if that is not too much for any; else none of them, and return False.
+
+        The tasks were found to be pending (:meth:`_reasons`). One look at all nodes costs what one look at one does.
+        """
+        if len({bind.task.uid for bind in binds}) < len(binds):
+            return False
+        rows = [self._store.nodes.row(bind.node) for bind in binds]
+        before = self._idle(rows)
+        for bind in binds:
+            place = self._store.task(bind.task.uid)
+            if place is not None:
+                self._state.move_task(place, TaskStatus.BINDING, bind.node)
+        after = self._idle(rows)
+        if ((after < before) & (after <= -EPSILON)).any():
+            for bind in reversed(binds):
+                self._give_back(bind)
+            return False
+        generation, now = self._state.generation(binds[0].job), self._clock.monotonic()
+        for bind in binds:
+            self._ledger.assume(bind, generation, now)
+        return True
+
     def _take(self, bind: Bind) -> str:
         """Put a task on its node; return what the node lacks if that is too much, the task then waits as before."""
         place = self._store.task(bind.task.uid)
@@ -154,9 +177,10 @@ class Binds:
             return f"pod {bind.task} is gone"
         if place.status is not TaskStatus.PENDING:
             return f"pod {bind.task} is bound twice in one batch"
-        before = self._idle(bind.node).copy()
+        row = self._store.nodes.row(bind.node)
+        before = self._idle([row])
         self._state.move_task(place, TaskStatus.BINDING, bind.node)
-        after = self._idle(bind.node)
+        after = self._idle([row])
         lacking = np.flatnonzero((after < before) & (after <= -EPSILON))
         if lacking.size:
             self._give_back(bind)
@@ -165,9 +189,10 @@ class Binds:
         self._ledger.assume(bind, self._state.generation(bind.job), self._clock.monotonic())
         return ""
 
-    def _idle(self, node: str) -> Floats:
+    def _idle(self, rows: list[int]) -> Floats:
+        """Return what is idle on nodes, shape (n_resources, n_rows)."""
         nodes = self._store.nodes
-        return section(nodes.block, IDLE, len(self._store.resources))[:, nodes.row(node)]
+        return section(nodes.block, IDLE, len(self._store.resources))[:, rows]
 
     def _give_back(self, bind: Bind) -> None:
         place = self._store.task(bind.task.uid)

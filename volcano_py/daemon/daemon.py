@@ -63,6 +63,7 @@ log = structlog.get_logger()
 _OTHER_CONNECTIONS: Final = 32  # for statuses, events and reads, beside those for binds
 _SYNC_REPORT_S: Final = 15.0
 _HUNG_CYCLE_S: Final = 300.0
+_GARBAGE_THRESHOLDS: Final = (20_000, 10, 10)
 
 
 class SchedulerDaemon:
@@ -333,8 +334,11 @@ class SchedulerDaemon:
             except SyncTimeout as problem:
                 log.warning("still waiting for the first lists", problem=str(problem))
         if self.options.freeze_garbage:
+            # What the first lists brought stays; of what comes later hardly anything is cyclic, so that looking for
+            # cycles after every 700 new objects, as is usual, costs a twentieth of a bind's time and finds nothing.
             gc.collect()
             gc.freeze()
+            gc.set_threshold(*_GARBAGE_THRESHOLDS)
         if self._leadership.contested:
             self.ready.set()
         await self._leadership.won(supervisor)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import structlog
 
+from volcano_py.api import keys
 from volcano_py.cache.binds import Refused
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.evictions import Plan
@@ -15,7 +16,7 @@ from volcano_py.effects.events import EventRecorder
 from volcano_py.effects.evictor import Evictor
 from volcano_py.effects.gate import BindGate
 from volcano_py.effects.nominations import NominationWriter
-from volcano_py.effects.podgroups import PodGroupStatusWriter
+from volcano_py.effects.podgroups import BINDING_S, SETTLES_S, PodGroupStatusWriter
 from volcano_py.metrics.effects import BindMetrics
 from volcano_py.metrics.evictions import EvictionMetrics
 from volcano_py.metrics.jobs import JobMetrics
@@ -29,6 +30,7 @@ from volcano_py.model.decisions import (
     SetPodGroupStatus,
 )
 from volcano_py.model.objects import JobKey, JobRecord
+from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus
 from volcano_py.runtime.clock import Clock
 
 log = structlog.get_logger()
@@ -94,7 +96,7 @@ class Dispatcher:
         for decision in batch:
             match self._cache.to_write(decision):
                 case SetPodGroupStatus() as status:
-                    self._groups.put(status)
+                    self._groups.put(status, self._patience(status))
                 case SetPodCondition() as condition:
                     self._conditions.put(condition)
                 case RecordEvent() as event:
@@ -133,6 +135,17 @@ class Dispatcher:
             self._metrics.refused()
             self._gate.leave()
             log.debug("bind refused", task=str(bind.task), node=bind.node, reason=why)
+
+    def _patience(self, status: SetPodGroupStatus) -> float:
+        """Return how long a status may wait.
+
+        One that lets a gang in may not: who makes its pods waits for it. While pods are being bound, and as long as the
+        phase says nothing of those that are, another status follows.
+        """
+        count = self._cache.store.count
+        if status.phase == keys.PHASE_INQUEUE:
+            return BINDING_S if count(status.job, *ALLOCATED_STATUSES) else 0.0
+        return BINDING_S if count(status.job, TaskStatus.BINDING) else SETTLES_S
 
     def _bind(self, binds: tuple[Bind, ...], decided_at: SnapshotToken) -> bool:
         now = self._clock.now().timestamp()

@@ -93,17 +93,22 @@ class Lane(Generic[K, V]):
         for number in range(self._options.workers):
             supervisor.start(f"{self.name} {number}", self._work())
 
-    def put(self, key: K, value: V) -> bool:
-        """Take a value; False if it was dropped because the lane is full."""
+    def put(self, key: K, value: V, delay_s: float | None = None) -> bool:
+        """Take a value; False if it was dropped because the lane is full.
+
+        It is written after ``delay_s`` (None: the lane's), or as early as one that it takes the place of.
+        """
         entry = self._waiting.get(key)
         if entry is not None:
             entry.value = value if self._merge is None else self._merge(entry.value, value)
+            if delay_s is not None:
+                self._schedule(key, entry, delay_s)  # the earlier of its two places counts
             self._metrics.count(self.name, "merged")
             return True
         if len(self._waiting) >= self._options.capacity:
             self._metrics.count(self.name, "dropped")
             return False
-        self._enter(key, _Entry(value, next(self._sequence)), self._options.delay_s)
+        self._enter(key, _Entry(value, next(self._sequence)), self._options.delay_s if delay_s is None else delay_s)
         return True
 
     def discard(self, key: K) -> None:
@@ -125,6 +130,9 @@ class Lane(Generic[K, V]):
 
     def _enter(self, key: K, entry: _Entry[V], delay_s: float) -> None:
         self._waiting[key] = entry
+        self._schedule(key, entry, delay_s)
+
+    def _schedule(self, key: K, entry: _Entry[V], delay_s: float) -> None:
         heapq.heappush(self._due, (self._clock.monotonic() + delay_s, entry.sequence, key))
         self._changed.set()
 

@@ -24,6 +24,10 @@ from volcano_py.runtime.supervisor import Supervisor
 
 LANE: Final = "podgroup status"
 DEFAULT_OPTIONS: Final = LaneOptions(rate_per_s=400, burst=400, workers=8, capacity=100_000)
+SETTLES_S: Final = 0.25
+"""How long a status waits for one that takes its place: pods of a gang start and end one after another."""
+BINDING_S: Final = 2.0
+"""The same while pods of the gang are being bound: another phase follows when they are."""
 _TIMEOUT_S: Final = 10.0
 _READS: Final = 4  # times that the object may change under our hands before the lane tries again later
 
@@ -86,10 +90,10 @@ class PodGroupStatusWriter:
         """Start writing."""
         self._lane.start(supervisor)
 
-    def put(self, status: SetPodGroupStatus) -> None:
-        """Take a status; a later one for the same PodGroup takes its place."""
+    def put(self, status: SetPodGroupStatus, delay_s: float = SETTLES_S) -> None:
+        """Take a status, to be written after a delay; a later one for the same PodGroup takes its place."""
         if not self._echoes.repeats(status.job, _content(status), str(status.job)):
-            self._lane.put(status.job, status)
+            self._lane.put(status.job, status, delay_s)
 
     async def drained(self, timeout_s: float) -> bool:
         """Write what waits; say whether that was done in time."""

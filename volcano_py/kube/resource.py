@@ -1,7 +1,11 @@
 """Where a kind of object lives on the API server: its group, version and plural, and the URL paths they make."""
 
+import re
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import quote
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_.~-]+")  # what quoting leaves as it is, and all that most names are made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,7 @@ class Resource:
         """Return the path of all its objects, in one namespace or (empty) everywhere."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         if namespace and self.namespaced:
-            return f"{root}/namespaces/{quote(namespace, safe='')}/{self.plural}"
+            return f"{root}/namespaces/{_quoted(namespace)}/{self.plural}"
         return f"{root}/{self.plural}"
 
     def item(self, name: str, namespace: str = "", subresource: str = "") -> str:
@@ -38,8 +42,12 @@ class Resource:
             raise ValueError(f"an object of {self.label} needs a name")
         if self.namespaced and not namespace:
             raise ValueError(f"{self.label} {name} needs a namespace")
-        path = f"{self.collection(namespace)}/{quote(name, safe='')}"
+        path = f"{self.collection(namespace)}/{_quoted(name)}"
         return f"{path}/{subresource}" if subresource else path
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else quote(name, safe="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +69,22 @@ def target_of(path: str) -> Target:
 
     Errors are rare and requests are many, so that the request carries only its path and the words are found here.
     """
+    return Target(*_target(path))
+
+
+def resource_of(path: str) -> str:
+    """Return the resource of :func:`target_of` alone: it is wanted for every request."""
+    return _target(path)[0]
+
+
+def _target(path: str) -> tuple[str, str, str]:
     parts = path.partition("?")[0].strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, rest = "", parts[2:]
     elif parts[0] == "apis" and len(parts) > 3:
         group, rest = parts[1], parts[3:]
     else:
-        return Target(path)
+        return path, "", ""
     namespace = ""
     # "namespaces/x" alone is the namespace itself, and "namespaces/x/status" or ".../finalize" its subresources.
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
@@ -75,7 +92,7 @@ def target_of(path: str) -> Target:
     resource = f"{rest[0]}.{group}" if group else rest[0]
     if len(rest) > 2:
         resource = f"{resource}/{rest[2]}"
-    return Target(resource, namespace, rest[1] if len(rest) > 1 else "")
+    return resource, namespace, rest[1] if len(rest) > 1 else ""
 
 
 PODS = Resource("", "v1", "pods", "Pod")

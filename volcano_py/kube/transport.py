@@ -21,7 +21,7 @@ from volcano_py.kube import errors
 from volcano_py.kube.connections import Address, Connections, RequestFailed
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.http1 import checked_target, header_lines
-from volcano_py.kube.resource import target_of
+from volcano_py.kube.resource import resource_of
 
 READ_BUFFER = 2**21  # a watch line holds one whole object, and etcd allows 1.5 MiB
 STREAM_GRACE_S = 30.0  # a watch is ended by the server; this much later we end it
@@ -261,7 +261,7 @@ class Transport:
 
     def _observe(self, call: Call, status: int, started: float) -> None:
         if self._observer is not None:
-            self._observer(call.verb, target_of(call.path).resource, status, perf_counter() - started)
+            self._observer(call.verb, resource_of(call.path), status, perf_counter() - started)
 
     def _new_session(self, limit: int) -> aiohttp.ClientSession:
         tls: Any = self._credentials.tls if self._credentials.tls is not None else True

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from volcano_py.metrics.buckets import exponential
+from volcano_py.metrics.histogram import Histogram
 
 
 class StateMetrics:

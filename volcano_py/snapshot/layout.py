@@ -50,6 +50,14 @@ def _node_signs() -> Floats:
 _NODE_SIGNS: Final = _node_signs()
 
 
+_NODE_KIND: Final = [next(i for i in range(N_STATUSES) if (_NODE_SIGNS[i] == signs).all()) for signs in _NODE_SIGNS]
+
+
+def counts_alike(one: TaskStatus, other: TaskStatus) -> bool:
+    """Say whether tasks of these statuses count for the same on the node they stand on."""
+    return _NODE_KIND[one] == _NODE_KIND[other]
+
+
 def node_rows(n_resources: int) -> int:
     """Return the height of a node block."""
     return N_SECTIONS * n_resources + N_NONZERO

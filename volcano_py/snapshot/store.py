@@ -148,6 +148,11 @@ class ClusterStore:
         row = self._job_table.get(key)
         return () if row is None else tuple(sorted(self._job_tasks[row]))
 
+    def count(self, key: JobKey, *statuses: TaskStatus) -> int:
+        """Return how many tasks of a job are in one of these statuses."""
+        row = self._job_table.get(key)
+        return 0 if row is None else int(self._job_block[list(statuses), row].sum())
+
     def _job_row(self, key: JobKey) -> int:
         row = self._job_table.get(key)
         if row is not None:
@@ -182,11 +187,16 @@ class ClusterStore:
     def set_task(self, record: TaskRecord, shape: Shape, status: TaskStatus, node: str = "") -> None:
         """Add a task, or replace what is known of it and where it stands; the shape need not say who selects it."""
         row = self._task_table.get(record.uid)
-        before = frozenset() if row is None else self.shapes.shape(int(self._shape[row])).selectors
+        known = None if row is None else self.shapes.shape(int(self._shape[row]))
+        before = frozenset() if known is None else known.selectors
         self._select_again(self._selection.put(record, shape.selectors, before))
         selected_by = self._selection.of(record.uid)
         if shape.selected_by != selected_by:
             shape = replace(shape, selected_by=selected_by)
+        if row is not None and (shape is known or shape == known):
+            self._set_record(row, record)
+            self._move(row, TaskPlace(record, status, node))
+            return
         shape_id = self.shapes.acquire(shape)  # before the old one is released: an equal shape keeps its id
         self._grow()
         if row is None:
@@ -197,17 +207,16 @@ class ClusterStore:
             self._withdraw(row)
             self.shapes.release(int(self._shape[row]))
         self._shape[row] = shape_id
-        self._priority[row] = record.priority
-        self._creation[row] = record.creation
-        self._suffix[row] = name_suffix(record.name)
-        self._traits[row] = record.traits
+        self._set_record(row, record)
         self._enter(row, TaskPlace(record, status, node))
 
     def move_task(self, uid: str, status: TaskStatus, node: str = "") -> None:
         """Change where a known task stands and nothing else about it."""
         row = self._row_of(uid)
-        record = self._withdraw(row).record
-        self._enter(row, TaskPlace(record, status, node))
+        place = self._places[row]
+        if place is None:
+            raise LookupError(f"task row {row} is free")
+        self._move(row, TaskPlace(place.record, status, node))
 
     def remove_task(self, uid: str) -> None:
         """Forget a task."""
@@ -256,6 +265,34 @@ class ClusterStore:
         self._creation = grown(self._creation, height)
         self._suffix = grown(self._suffix, height)
         self._traits = grown(self._traits, height)
+
+    def _set_record(self, row: int, record: TaskRecord) -> None:
+        self._priority[row] = record.priority
+        self._creation[row] = record.creation
+        self._suffix[row] = name_suffix(record.name)
+        self._traits[row] = record.traits
+
+    def _move(self, row: int, place: TaskPlace) -> None:
+        """Put a task of the same shape elsewhere; most often it stays on its node, and counts for it as before."""
+        before = self._places[row]
+        if (
+            before is None
+            or before.node != place.node
+            or before.record.key != place.record.key
+            or not layout.counts_alike(before.status, place.status)
+            or not place.node
+        ):
+            self._withdraw(row)
+            self._enter(row, place)
+            return
+        shape_id, job_row = int(self._shape[row]), int(self._job[row])
+        self._places[row] = place
+        self._task_records[row] = place.record
+        self._status[row] = place.status
+        if job_row >= 0:
+            column = self._job_block[:, job_row]
+            column -= self.shapes.deltas(shape_id, before.status)[1]
+            column += self.shapes.deltas(shape_id, place.status)[1]
 
     def _enter(self, row: int, place: TaskPlace) -> None:
         node_delta, job_delta = self.shapes.deltas(int(self._shape[row]), place.status)
