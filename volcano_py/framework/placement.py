@@ -44,6 +44,12 @@ class Placement:
             state.refresh()
         return state
 
+    def best_node(self, shape_id: int) -> int | None:
+        """Return the node where `place` would put a task of this shape, or promise it; None if there is none."""
+        state = self.candidates(shape_id)
+        node = self._best(state.ranked)
+        return self._best(state.future) if node is None and self._ssn.anything_releasing else node
+
     def place(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
         """Place as many of these pending tasks as fit, in order; return how many found a node.
 

@@ -22,6 +22,7 @@ from volcano_py.framework.neighbours import Neighbours
 from volcano_py.framework.ordering import OrderedTasks, pending_tasks
 from volcano_py.framework.placement import Placement
 from volcano_py.framework.plugin import DependsOn, Plugin, PluginFailed
+from volcano_py.framework.prospects import Prospects
 from volcano_py.framework.queues import JobAccounts, QueueColumns
 from volcano_py.framework.raw_scores import RawScores
 from volcano_py.framework.refusals import filters
@@ -110,6 +111,7 @@ class Session:
         self._job_changes: dict[tuple[int, TaskStatus, TaskStatus], Floats] = {}
         self._eviction_deltas: dict[int, Floats] = {}
         self._job_infos: dict[int, JobInfo] = {}
+        self._prospects: dict[int, Prospects] = {}
         self._task_infos: dict[int, TaskInfo] = {}
         self._node_local: dict[int, bool] = {}
         self._marks: Marks = {}
@@ -302,6 +304,11 @@ class Session:
         return self._snapshot.requests
 
     @cached_property
+    def resolvable(self) -> Bools:
+        """Whether an eviction could change a verdict, by its number; 0 is no refusal at all."""
+        return np.array([True, *(reason.resolvable for reason in self._reasons)], dtype=bool)
+
+    @cached_property
     def queue_of_job(self) -> Rows:
         """The row of each job's queue among the queues, -1 where there is none, shape (n_jobs,)."""
         known = np.array(
@@ -386,6 +393,20 @@ class Session:
         if not self.anything_releasing:
             self.anything_releasing = True
             self.placement.forget()
+
+    def prospects(self, shape_id: int) -> Prospects:
+        """Return where evictions might make room for tasks of this kind, up to date."""
+        found = self._prospects.get(shape_id)
+        if found is None:
+            found = self._prospects[shape_id] = Prospects(self, self.task_of(shape_id))
+        else:
+            found.refresh()
+        return found
+
+    @cached_property
+    def best_effort(self) -> Bools:
+        """Whether tasks of a kind ask for nothing but their own place, shape (n_shapes,)."""
+        return np.array([shape is not None and shape.best_effort for shape in self.shapes], dtype=bool)
 
     def static_verdicts(self, task: TaskInfo) -> Verdicts:
         """Return the static predicates' verdicts on all nodes, shape (n_nodes,)."""
@@ -486,6 +507,23 @@ class Session:
     def job_pipelined(self, job: JobInfo) -> bool:
         """Say whether a job that is not ready may keep what it was promised for this session."""
         return combine.vote(self._job_pipelined, job)
+
+    def missing_once_free(self, job: JobInfo) -> int:
+        """Return what `missing` will be when the resources that the job's tasks are promised are free."""
+        rows = self.rows_of_job(job.row)
+        promised = rows[self.tasks.status[rows] == TaskStatus.PIPELINED]
+        if not len(promised):
+            return self.missing(job)
+        checkpoint = self.journal.checkpoint()
+        shapes, counts = np.unique(self.tasks.shape[promised], return_counts=True)
+        for shape_id, count in zip(shapes.tolist(), counts.tolist(), strict=True):
+            change = self.job_change(shape_id, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
+            self.journal.add(self.jobs.block, job.row, change * count)
+        self.journal.replace(self.tasks.status, promised, TaskStatus.ALLOCATED)
+        try:
+            return self.missing(job)
+        finally:
+            self.journal.rollback(checkpoint)
 
     def overused(self, queue: QueueInfo) -> bool:
         """Say whether a queue gets nothing more."""

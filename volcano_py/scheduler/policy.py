@@ -3,17 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from volcano_py.actions import ACTIONS
+from volcano_py.actions import ACTIONS, Phase
 from volcano_py.conf.schema import ConfError, PluginConf, SchedulerConf
+from volcano_py.framework.action import Action
 from volcano_py.framework.extension import POINTS
 from volcano_py.framework.plugin import Plugin, PluginFailed
 from volcano_py.framework.session import ActivePlugin, Session
 from volcano_py.framework.statics import StaticVerdicts
 from volcano_py.plugins import PLUGINS
 
-ACTIONS_TO_COME: Final = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
+ACTIONS_TO_COME: Final = frozenset({"gangpreempt", "gangreclaim", "shuffle"})
 PLUGINS_TO_COME: Final = frozenset(
     {
         "cdp",
@@ -30,6 +31,8 @@ PLUGINS_TO_COME: Final = frozenset(
 )
 """What Volcano has and this scheduler does not have yet: named in a conf it is a loud warning, and the rest runs."""
 
+_WITHOUT_EFFECT: Final = frozenset({"predicateErrorCacheEnable"})  # Volcano has it; it changes nothing here
+# Volcano's actions have it, and it changes nothing here
 _HIERARCHY: Final = "enableHierarchy"
 
 
@@ -84,7 +87,7 @@ class Policy:
 def resolve(
     conf: SchedulerConf,
     plugins: Mapping[str, type[Plugin]] = PLUGINS,
-    actions: Mapping[str, Callable[[Session], None]] = ACTIONS,
+    actions: Mapping[str, Phase] = ACTIONS,
 ) -> Policy:
     """Return the policy of a configuration; raise ConfError with file and line for a name that nobody knows."""
     warnings: list[str] = []
@@ -92,7 +95,7 @@ def resolve(
     steps: list[tuple[str, Callable[[Session], None]]] = []
     for action in conf.actions:
         if action in actions:
-            steps.append((action, actions[action]))
+            steps.append((action, _configured(action, actions[action], conf, warnings)))
         elif action in ACTIONS_TO_COME:
             missing.append(f"action {action}")
             warnings.append(f'action "{action}" does not exist here yet: it is left out, the others run')
@@ -106,6 +109,22 @@ def resolve(
         for tier in conf.tiers
     )
     return Policy(tuple(steps), tiers, tuple(warnings), tuple(missing))
+
+
+def _configured(name: str, phase: Phase, conf: SchedulerConf, warnings: list[str]) -> Callable[[Session], None]:
+    """Return an action with the arguments that the configuration has for it; the first entry of a name counts."""
+    entry = next((entry for entry in conf.configurations if entry.name == name), None)
+    arguments, where = ({}, conf.actions_where) if entry is None else (entry.arguments, entry.where)
+    configurable = phase if isinstance(phase, type) and issubclass(phase, Action) else None
+    known = _WITHOUT_EFFECT if configurable is None else configurable.arguments
+    unknown = (key for key in arguments if key not in known)
+    warnings.extend(f'{where}: action {name} has no argument "{key}": it is ignored' for key in unknown)
+    if configurable is None:
+        return cast(Callable[[Session], None], phase)
+    try:
+        return configurable.configured(arguments, lambda text: warnings.append(f"{where}: {name}: {text}"))
+    except ValueError as error:
+        raise ConfError(where, f"action {name}: {error}") from error
 
 
 def _check_hierarchy(tier: Sequence[PluginConf], plugins: Mapping[str, type[Plugin]], warnings: list[str]) -> None:

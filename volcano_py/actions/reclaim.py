@@ -1,0 +1,88 @@
+"""Take back what queues have lent: jobs that starve have tasks of other queues evicted.
+
+for each queue that is not overused, in order:
+    for each starving job, in order: give its tasks nodes, one after the other, as long as it starves and its queue may
+    take room from others for the task (`Preemptive`); the plan counts if the job has its minimum then
+    (`framework.plan`), else nothing of it does
+
+Victims run, agree to be evicted, belong to queues that are reclaimable, and go only as far as the plugins of
+`Reclaimable` let them. (Volcano: actions/reclaim.)
+
+Volcano tries nodes in the order in which its predicates happened to end. Here those come first from which the queue
+would lose that is to lose first (`VictimQueueOrder`, else the last in queue order), then those of better scores: so the
+queue that is furthest above its share loses first, wherever its tasks stand. The argument ``predicateErrorCacheEnable``
+changes nothing.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from volcano_py.conf.arguments import Warn, get_bool
+from volcano_py.framework.action import Action
+from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.extension import Purpose
+from volcano_py.framework.info import JobInfo, QueueInfo
+from volcano_py.framework.plan import Plan, by_score
+from volcano_py.framework.plugin import PluginFailed
+from volcano_py.framework.session import Session
+from volcano_py.framework.starving import starving_jobs
+from volcano_py.framework.statement import Cause
+from volcano_py.framework.turns import QueueTurns
+from volcano_py.model.resources import Floats
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot.columns import Rows
+
+_CACHE = "predicateErrorCacheEnable"
+
+
+class Reclaim(Action):
+    """The action."""
+
+    arguments = frozenset({_CACHE})
+
+    @classmethod
+    def configured(cls, arguments: Mapping[str, Any], warn: Warn) -> "Reclaim":
+        """Read the argument, so that a value of the wrong type is warned about."""
+        get_bool(arguments, _CACHE, True, warn)
+        return cls()
+
+    def __call__(self, ssn: Session) -> None:
+        """Run the action."""
+        starving = starving_jobs(ssn)
+        for queue, row in QueueTurns(ssn, np.array(sorted(starving), dtype=np.intp), skip_overused=True):
+            job = ssn.job(row)
+            try:
+                _plan(ssn, queue, job, starving[row])
+            except PluginFailed as failure:
+                ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
+
+
+def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
+    everybody = ssn.victims.all
+    lenders = np.array([other.record.reclaimable and other is not queue for other in ssn.queues.values()], dtype=bool)
+    lent = (everybody.queues >= 0) & lenders[everybody.queues]
+    lent &= ssn.tasks.status[everybody.rows] == TaskStatus.RUNNING
+    plan = Plan(ssn, Purpose.RECLAIM, queue, job, everybody.only(lent), partial(_furthest_above_first, queue))
+    try:
+        # A Python loop over the job's tasks that wait, as long as it starves.
+        for task in tasks.tolist():
+            if not ssn.victims.starving(job):
+                break
+            if ssn.victims.preemptive(queue, [(ssn.task_of(int(ssn.tasks.shape[task])), 1)]):
+                plan.place(task)
+        plan.conclude(Cause("reclaim", f"evicted to make room for PodGroup {job.key} of queue {queue.name}", job.key))
+    except PluginFailed:
+        plan.abandon()
+        raise
+
+
+def _furthest_above_first(queue: QueueInfo, ssn: Session, scores: Floats, candidates: Evictables) -> Rows:
+    """Return nodes by the first queue that would lose there, then by score."""
+    nodes = by_score(ssn, scores, candidates)
+    ranks = ssn.victims.queue_rank(queue, candidates.queues)
+    first = np.full(len(scores), len(ssn.queues), dtype=np.intp)
+    np.minimum.at(first, candidates.groups, ranks)
+    return np.asarray(nodes[np.argsort(first[nodes], kind="stable")])

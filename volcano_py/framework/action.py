@@ -1,0 +1,26 @@
+"""Actions that have arguments; one without any is a plain function of the session."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from volcano_py.conf.arguments import Warn
+from volcano_py.framework.session import Session
+
+
+class Action(ABC):
+    """A phase of the cycle that its entry in ``configurations`` can change."""
+
+    arguments: ClassVar[frozenset[str]]  # argument keys it understands; others are warned about
+
+    @classmethod
+    @abstractmethod
+    def configured(cls, arguments: Mapping[str, Any], warn: Warn) -> "Action":
+        """Return the action with these arguments, and tell ``warn`` what was left aside.
+
+        Raises ValueError on a value with which the action must not run.
+        """
+
+    @abstractmethod
+    def __call__(self, ssn: Session) -> None:
+        """Run the action."""

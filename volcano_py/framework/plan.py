@@ -1,0 +1,314 @@
+"""A plan of evictions: who goes so that tasks of one job get nodes, proved before anybody goes.
+
+1. Search. Each task in turn gets a node without an eviction if there is one, as allocate would choose it. Otherwise
+   nodes are tried in order, and on each the victims that plugins allow go one after the other, in the order of
+   `Victims.in_order`, until the task fits, its queue may hold it and every predicate passes (Volcano: normalPreempt).
+2. Proof. All placements are taken back, and then made again in the world in which all victims are gone, by the rules
+   by which allocate will make them: the queue is not overused, may hold the tasks, each fits its node, predicates pass.
+   The job must then have its minimum, and each task beyond it must hold by itself. That JobPipelined says yes is
+   necessary and not enough.
+3. Trimming. In reverse order of eviction each victim is put back if the same placements still hold without its going.
+   So nobody goes who need not: whoever is left was needed with fewer put back than there are in the end.
+4. Commit: all evictions and nominations in one batch.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from volcano_py.framework import combine
+from volcano_py.framework.evictables import Earlier, Evictables
+from volcano_py.framework.extension import Claim, Purpose
+from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.statement import Cause
+from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, Bools, Floats
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot.columns import NodeColumns, Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_FIRST_LOOK: Final = 32  # nodes for which plugins are asked at a time; four times as many with each further look
+_WALKS: Final = 64  # nodes on which evictions are tried for one task before it is given up for this plan
+
+NodeOrder = Callable[["Session", Floats, Evictables], Rows]
+"""Takes a score per node (n_nodes,), minus infinity for nodes that need not be tried, and the candidates on the others;
+returns the nodes to try, first to last, shape (n,)."""
+
+
+class _Placed(NamedTuple):
+    task: int
+    shape_id: int
+    node: int
+
+
+class Plan:
+    """Evictions for one job, on one statement."""
+
+    def __init__(
+        self,
+        ssn: "Session",
+        purpose: Purpose,
+        queue: QueueInfo,
+        job: JobInfo,
+        candidates: Evictables,
+        node_order: "NodeOrder",
+    ) -> None:
+        """Take whom the room is for, the candidates grouped by node, and the order in which nodes are tried."""
+        self._ssn = ssn
+        self._purpose = purpose
+        self._queue = queue
+        self._job = job
+        self._candidates = candidates
+        self._node_order = node_order
+        self._statement = ssn.statement()
+        self._start = self._statement.mark()
+        self._given_up: dict[int, int] = {}  # shape -> how many had gone when a task of it found nothing
+        self._minimum = 0 if ssn.missing_once_free(job) == 0 else -1  # so many placements make the minimum; -1: not yet
+
+    # Search
+
+    def place(self, task: int) -> bool:
+        """Find a node for a pending task of the job, with evictions if it takes any; say whether there is one."""
+        shape_id = int(self._ssn.tasks.shape[task])
+        gone = len(self._statement.evicted)
+        if self._given_up.get(shape_id, -1) == gone:
+            return False
+        if not (self._place_freely(task, shape_id) or self._place_with_evictions(task, shape_id)):
+            self._given_up[shape_id] = gone
+            return False
+        if self._minimum < 0 and self._ssn.missing_once_free(self._job) == 0:
+            self._minimum = len(self._statement)
+        return True
+
+    def _place_freely(self, task: int, shape_id: int) -> bool:
+        if not self._ssn.allocatable(self._queue, self._ssn.task_of(shape_id), 1):
+            return False
+        node = self._ssn.placement.best_node(shape_id)
+        if node is None:
+            return False
+        self._promise(np.array([task]), shape_id, np.array([node]))
+        return True
+
+    def _promise(self, tasks: Rows, shape_id: int, nodes: Rows) -> None:
+        self._statement.pipeline(self._job.row, shape_id, tasks, nodes)
+
+    def _place_with_evictions(self, task: int, shape_id: int) -> bool:
+        info = self._ssn.task_of(shape_id)
+        claim = Claim(self._purpose, self._job, self._queue, info, int(self._ssn.tasks.priority[task]))
+        for node, victims in islice(self._chances(claim, info), _WALKS):
+            if self._walk(info, node, self._ssn.victims.in_order(self._queue, victims)):
+                self._promise(np.array([task]), shape_id, np.array([node]))
+                return True
+        return False
+
+    def _chances(self, claim: Claim, info: TaskInfo) -> Iterator[tuple[int, Rows]]:
+        """Yield nodes in order, each with the victims allowed there, where all of them together leave room enough."""
+        ssn = self._ssn
+        candidates = self._present(info)
+        if not len(candidates):
+            return
+        scores = ssn.prospects(info.shape_id).scores
+        hopeful = (scores > -np.inf) & info.fit.fits(ssn.nodes.future_idle + self._sums(candidates))
+        hopeful &= np.bincount(candidates.groups, minlength=len(ssn.nodes)) > 0
+        candidates = candidates.only(hopeful[candidates.groups])
+        if not len(candidates):
+            return
+        nodes = self._node_order(self._ssn, np.where(hopeful, scores, -np.inf), candidates)
+        start, size = 0, _FIRST_LOOK
+        while start < len(nodes):
+            look = nodes[start : start + size]
+            yield from self._chances_on(claim, info, look, candidates)
+            start, size = start + size, size * 4
+
+    def _chances_on(
+        self, claim: Claim, info: TaskInfo, nodes: Rows, candidates: Evictables
+    ) -> Iterator[tuple[int, Rows]]:
+        chosen = np.zeros(len(self._ssn.nodes), dtype=bool)
+        chosen[nodes] = True
+        asked = candidates.only(chosen[candidates.groups])
+        allowed = asked.only(self._ssn.victims.allowed(claim, asked))
+        enough = info.fit.fits((self._ssn.nodes.future_idle + self._sums(allowed))[:, nodes])
+        bounds = np.searchsorted(allowed.groups, np.stack((nodes, nodes + 1)))
+        for node, fits, start, end in zip(nodes.tolist(), enough.tolist(), *bounds.tolist(), strict=True):
+            if fits and end > start:
+                yield node, allowed.rows[start:end]
+
+    def _present(self, info: TaskInfo) -> Evictables:
+        """Return the candidates that still stand; a task that asks for nothing takes only from its like."""
+        status = self._ssn.tasks.status[self._candidates.rows]
+        standing = (status == TaskStatus.RUNNING) | (status == TaskStatus.BOUND)
+        if info.shape.best_effort:
+            standing &= self._ssn.best_effort[self._ssn.tasks.shape[self._candidates.rows]]
+        return self._candidates.only(standing)
+
+    def _sums(self, candidates: Evictables) -> Floats:
+        """Return what candidates hold by node, shape (n_resources, n_nodes)."""
+        n = len(self._ssn.nodes)
+        return np.array([np.bincount(candidates.groups, row, n) for row in candidates.requests])
+
+    def _walk(self, info: TaskInfo, node: int, victims: Rows) -> bool:
+        """Evict in order until a task like this one could be placed on the node; take it all back if that fails."""
+        statement, ssn = self._statement, self._ssn
+        mark = statement.mark()
+        room = ssn.nodes.future_idle[:, node, None] + np.cumsum(ssn.requests[:, ssn.tasks.shape[victims]], axis=1)
+        first = int(info.fit.fits(room).argmax()) + 1  # so many must go for the sake of resources
+        statement.evict(victims[:first])
+        if self._placeable(info, node):
+            return True
+        statement.evict(victims[first:])
+        if len(victims) == first or not self._placeable(info, node):
+            statement.rewind(mark)
+            return False
+        # All of them are enough and the first few are not: let them go one by one from there.
+        statement.rewind(mark)
+        statement.evict(victims[:first])
+        for victim in victims[first:].tolist():
+            statement.evict(np.array([victim]))
+            if self._placeable(info, node):
+                return True
+        statement.rewind(mark)
+        return False
+
+    def _placeable(self, info: TaskInfo, node: int) -> bool:
+        if not self._ssn.allocatable(self._queue, info, 1):
+            return False
+        view = self._ssn.nodes.rows_view(np.array([node]))
+        return bool(info.fit.fits(view.future_idle)[0]) and not _refused(self._ssn, info, view).any()
+
+    # Proof
+
+    def conclude(self, cause: Cause) -> int:
+        """Prove the plan, let stay whoever need not go, and commit it; return how many are evicted.
+
+        A plan that does not hold is taken back, and so is one that found no node.
+        """
+        ssn, statement = self._ssn, self._statement
+        planned = [_Placed(task, int(ssn.tasks.shape[task]), node) for task, node in statement.placed]
+        victims = np.array(statement.evicted, dtype=np.intp)
+        statement.rewind(self._start)
+        if not planned or self._minimum < 0:
+            return 0
+        if len(victims):
+            statement.evict(victims)
+        mark = statement.mark()
+        held = self._replay(planned)
+        if held < max(self._minimum, 1) or not self._whole():
+            statement.rewind(self._start)
+            return 0
+        planned = planned[:held]
+        statement.rewind(mark)
+        self._trim(planned, victims)
+        self._replay(planned)
+        return statement.commit(cause)
+
+    def abandon(self) -> None:
+        """Take everything back."""
+        self._statement.rewind(self._start)
+
+    def _trim(self, planned: list[_Placed], victims: Rows) -> None:
+        """Put back who need not go, last victim first; nothing is placed before and after."""
+        ssn, statement = self._ssn, self._statement
+        loads = _loads(ssn, planned)
+        mark = statement.mark()
+        # A Python loop over the victims: most are seen at once to be needed for the room of their node.
+        for victim in reversed(victims.tolist()):
+            load = loads.get(int(ssn.tasks.node[victim]))
+            if load is not None and not load.leaves(ssn, ssn.requests[:, ssn.tasks.shape[victim]]):
+                continue
+            statement.put_back(victim)
+            without = statement.mark()
+            if self._replay(planned) == len(planned) and self._whole():
+                mark = without
+            statement.rewind(mark)
+
+    def _whole(self) -> bool:
+        return self._ssn.missing_once_free(self._job) == 0 and self._ssn.job_pipelined(self._job)
+
+    def _replay(self, planned: list[_Placed]) -> int:
+        """Make placements again as allocate would, turn by turn; return how many could be made, in order.
+
+        The first turn is that of the minimum, each task beyond it has a turn of its own.
+        """
+        turns = [planned[: self._minimum], *([task] for task in planned[self._minimum :])]
+        done = 0
+        for turn in turns:
+            if not turn:
+                continue
+            count = 0 if self._ssn.overused(self._queue) else self._take_turn(turn)
+            done += count
+            if count < len(turn):
+                break
+        return done
+
+    def _take_turn(self, turn: list[_Placed]) -> int:
+        done = 0
+        for shape_id, group in groupby(turn, key=lambda placed: placed.shape_id):
+            run = list(group)
+            tasks = np.array([placed.task for placed in run], dtype=np.intp)
+            nodes = np.array([placed.node for placed in run], dtype=np.intp)
+            count = self._take_run(shape_id, tasks, nodes)
+            done += count
+            if count < len(run):
+                break
+        return done
+
+    def _take_run(self, shape_id: int, tasks: Rows, nodes: Rows) -> int:
+        done = 0
+        while done < len(tasks) and (count := self._fitting(shape_id, nodes[done:])):
+            self._promise(tasks[done : done + count], shape_id, nodes[done : done + count])
+            done += count
+        return done
+
+    def _fitting(self, shape_id: int, nodes: Rows) -> int:
+        """Return how many tasks of one shape, at least one of them, could be put on these nodes in this order."""
+        ssn, info = self._ssn, self._ssn.task_of(shape_id)
+        allowed = ssn.allocatable(self._queue, info, len(nodes))
+        if not ssn.node_local(shape_id):  # each of them may change what is said of the next
+            return int(allowed > 0 and self._placeable(info, int(nodes[0])))
+        earlier = Earlier(np.zeros(len(nodes), dtype=np.intp), nodes).count()
+        delta, _ = ssn.deltas(shape_id, TaskStatus.PIPELINED)
+        view = ssn.nodes.after(nodes, earlier, delta)
+        fits = info.fit.fits(view.future_idle) & ~_refused(ssn, info, view)
+        return min(allowed, len(nodes) if fits.all() else int(fits.argmin()))
+
+
+class _Load(NamedTuple):
+    """What is planned for one node."""
+
+    node: int
+    amounts: Floats  # (n_resources,)
+    counted: Bools  # (n_resources,), of which resources there must be enough
+
+    def leaves(self, ssn: "Session", amount: Floats) -> bool:
+        """Say whether the node has room for all that is planned if it does not get this amount (n_resources,)."""
+        left = ssn.nodes.future_idle[:, self.node] - amount - self.amounts
+        return bool((left > -EPSILON)[self.counted].all())
+
+
+def _loads(ssn: "Session", planned: list[_Placed]) -> dict[int, _Load]:
+    loads: dict[int, _Load] = {}
+    # A Python loop over the tasks of one plan.
+    for _, shape_id, node in planned:
+        if node not in loads:
+            counted = np.zeros(len(ssn.resources), dtype=bool)
+            counted[[CPU_ROW, MEMORY_ROW]] = True
+            loads[node] = _Load(node, np.zeros(len(ssn.resources)), counted)
+        request = ssn.requests[:, shape_id]
+        loads[node].amounts[:] += request
+        loads[node].counted[:] |= request > 0
+    return loads
+
+
+def by_score(ssn: "Session", scores: Floats, candidates: Evictables) -> Rows:
+    """Return the nodes that have a score (n_nodes,), the best first, equal ones in tie order."""
+    order = np.arange(len(scores)) if ssn.tie_order is None else ssn.tie_order
+    order = order[scores[order] > -np.inf]
+    return np.asarray(order[np.argsort(-scores[order], kind="stable")])
+
+
+def _refused(ssn: "Session", info: TaskInfo, view: NodeColumns) -> Bools:
+    refused = combine.refused(ssn.predicates, len(view), info, view)
+    return np.zeros(len(view), dtype=bool) if refused is None else refused

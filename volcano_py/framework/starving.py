@@ -1,0 +1,42 @@
+"""Who may have others evicted: jobs that starve, and those of their tasks that wait."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.framework.fit_error import not_placeable
+from volcano_py.framework.plugin import PluginFailed
+from volcano_py.model.objects import TaskTrait
+from volcano_py.model.statuses import PodGroupPhase
+from volcano_py.snapshot.columns import Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+def starving_jobs(ssn: "Session") -> dict[int, Rows]:
+    """Return the tasks that wait, in task order, by row of the jobs that have been let in, are valid and starve.
+
+    Tasks that ask for nothing are among them; those that can be given no node here, or say that nobody shall be evicted
+    for them (preemptionPolicy Never), are not.
+    """
+    kinds = (shape is not None and not_placeable(shape) is None for shape in ssn.shapes)
+    placeable = np.fromiter(kinds, dtype=bool, count=len(ssn.shapes))
+    present = ssn.jobs.present()
+    waiting = ssn.pending.only(placeable, present[ssn.jobs.phase[present] != PodGroupPhase.PENDING])
+    found: dict[int, Rows] = {}
+    # A Python loop over the jobs that wait: each is asked for by itself.
+    for row, tasks in waiting.items():
+        willing = tasks[ssn.tasks.traits[tasks] & TaskTrait.NEVER_PREEMPTS.value == 0]
+        if len(willing) and _starves(ssn, row):
+            found[row] = willing
+    return found
+
+
+def _starves(ssn: "Session", row: int) -> bool:
+    job = ssn.job(row)
+    try:
+        return row not in ssn.blocked and ssn.victims.starving(job) and ssn.job_valid(job) is None
+    except PluginFailed as failure:
+        ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
+        return False
