@@ -66,7 +66,9 @@ class Plan:
         self._statement = ssn.statement()
         self._start = self._statement.mark()
         self._given_up: dict[int, int] = {}  # shape -> how many had gone when a task of it found nothing
-        self._minimum = 0 if ssn.missing_once_free(job) == 0 else -1  # so many placements make the minimum; -1: not yet
+        self._minimum = (
+            0 if ssn.victims.missing_once_free(job) == 0 else -1
+        )  # so many placements make the minimum; -1: not yet
 
     # Search
 
@@ -79,7 +81,7 @@ class Plan:
         if not (self._place_freely(task, shape_id) or self._place_with_evictions(task, shape_id)):
             self._given_up[shape_id] = gone
             return False
-        if self._minimum < 0 and self._ssn.missing_once_free(self._job) == 0:
+        if self._minimum < 0 and self._ssn.victims.missing_once_free(self._job) == 0:
             self._minimum = len(self._statement)
         return True
 
@@ -110,7 +112,7 @@ class Plan:
         candidates = self._present(info)
         if not len(candidates):
             return
-        scores = ssn.prospects(info.shape_id).scores
+        scores = ssn.victims.prospects(info.shape_id).scores
         hopeful = (scores > -np.inf) & info.fit.fits(ssn.nodes.future_idle + self._sums(candidates))
         hopeful &= np.bincount(candidates.groups, minlength=len(ssn.nodes)) > 0
         candidates = candidates.only(hopeful[candidates.groups])
@@ -141,7 +143,7 @@ class Plan:
         status = self._ssn.tasks.status[self._candidates.rows]
         standing = (status == TaskStatus.RUNNING) | (status == TaskStatus.BOUND)
         if info.shape.best_effort:
-            standing &= self._ssn.best_effort[self._ssn.tasks.shape[self._candidates.rows]]
+            standing &= self._ssn.victims.best_effort[self._ssn.tasks.shape[self._candidates.rows]]
         return self._candidates.only(standing)
 
     def _sums(self, candidates: Evictables) -> Floats:
@@ -225,7 +227,7 @@ class Plan:
             statement.rewind(mark)
 
     def _whole(self) -> bool:
-        return self._ssn.missing_once_free(self._job) == 0 and self._ssn.job_pipelined(self._job)
+        return self._ssn.victims.missing_once_free(self._job) == 0 and self._ssn.job_pipelined(self._job)
 
     def _replay(self, planned: list[_Placed]) -> int:
         """Make placements again as allocate would, turn by turn; return how many could be made, in order.

@@ -22,7 +22,6 @@ from volcano_py.framework.neighbours import Neighbours
 from volcano_py.framework.ordering import OrderedTasks, pending_tasks
 from volcano_py.framework.placement import Placement
 from volcano_py.framework.plugin import DependsOn, Plugin, PluginFailed
-from volcano_py.framework.prospects import Prospects
 from volcano_py.framework.queues import JobAccounts, QueueColumns
 from volcano_py.framework.raw_scores import RawScores
 from volcano_py.framework.refusals import filters
@@ -111,7 +110,6 @@ class Session:
         self._job_changes: dict[tuple[int, TaskStatus, TaskStatus], Floats] = {}
         self._eviction_deltas: dict[int, Floats] = {}
         self._job_infos: dict[int, JobInfo] = {}
-        self._prospects: dict[int, Prospects] = {}
         self._task_infos: dict[int, TaskInfo] = {}
         self._node_local: dict[int, bool] = {}
         self._marks: Marks = {}
@@ -394,20 +392,6 @@ class Session:
             self.anything_releasing = True
             self.placement.forget()
 
-    def prospects(self, shape_id: int) -> Prospects:
-        """Return where evictions might make room for tasks of this kind, up to date."""
-        found = self._prospects.get(shape_id)
-        if found is None:
-            found = self._prospects[shape_id] = Prospects(self, self.task_of(shape_id))
-        else:
-            found.refresh()
-        return found
-
-    @cached_property
-    def best_effort(self) -> Bools:
-        """Whether tasks of a kind ask for nothing but their own place, shape (n_shapes,)."""
-        return np.array([shape is not None and shape.best_effort for shape in self.shapes], dtype=bool)
-
     def static_verdicts(self, task: TaskInfo) -> Verdicts:
         """Return the static predicates' verdicts on all nodes, shape (n_nodes,)."""
         return self._statics.of(task.shape, self.nodes, self._static_predicates, self._static_offsets)
@@ -507,23 +491,6 @@ class Session:
     def job_pipelined(self, job: JobInfo) -> bool:
         """Say whether a job that is not ready may keep what it was promised for this session."""
         return combine.vote(self._job_pipelined, job)
-
-    def missing_once_free(self, job: JobInfo) -> int:
-        """Return what `missing` will be when the resources that the job's tasks are promised are free."""
-        rows = self.rows_of_job(job.row)
-        promised = rows[self.tasks.status[rows] == TaskStatus.PIPELINED]
-        if not len(promised):
-            return self.missing(job)
-        checkpoint = self.journal.checkpoint()
-        shapes, counts = np.unique(self.tasks.shape[promised], return_counts=True)
-        for shape_id, count in zip(shapes.tolist(), counts.tolist(), strict=True):
-            change = self.job_change(shape_id, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
-            self.journal.add(self.jobs.block, job.row, change * count)
-        self.journal.replace(self.tasks.status, promised, TaskStatus.ALLOCATED)
-        try:
-            return self.missing(job)
-        finally:
-            self.journal.rollback(checkpoint)
 
     def overused(self, queue: QueueInfo) -> bool:
         """Say whether a queue gets nothing more."""

@@ -23,6 +23,7 @@ from volcano_py.framework.extension import (
 )
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.ordering import OrderedTasks, job_sort_keys, plugin_job_keys, plugin_task_keys, queue_before
+from volcano_py.framework.prospects import Prospects
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.resources import Bools
 from volcano_py.model.statuses import TaskStatus
@@ -48,6 +49,7 @@ class Victims:
         self._preemptive = ssn.points(Preemptive, "preemptive")
         self._queue_order = ssn.points(VictimQueueOrder, "victim_queue_order")
         self._tiers = {kind: ssn.tiered(kind, method) for kind, method in _METHODS.items()}
+        self._prospects: dict[int, Prospects] = {}
         self._filters: dict[type, list[Point]] = {kind: self._filters_of(kind) for kind in _METHODS}
 
     def _filters_of(self, kind: type) -> list[Point]:
@@ -91,6 +93,38 @@ class Victims:
             kept = np.flatnonzero(allowed)
             allowed[kept[combine.spared(filters, claim, candidates.only(allowed))]] = False
         return allowed
+
+    def missing_once_free(self, job: JobInfo) -> int:
+        """Return what `Session.missing` will be when the resources that the job's tasks are promised are free."""
+        ssn = self._ssn
+        rows = ssn.rows_of_job(job.row)
+        promised = rows[ssn.tasks.status[rows] == TaskStatus.PIPELINED]
+        if not len(promised):
+            return ssn.missing(job)
+        checkpoint = ssn.journal.checkpoint()
+        shapes, counts = np.unique(ssn.tasks.shape[promised], return_counts=True)
+        for shape_id, count in zip(shapes.tolist(), counts.tolist(), strict=True):
+            change = ssn.job_change(shape_id, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
+            ssn.journal.add(ssn.jobs.block, job.row, change * count)
+        ssn.journal.replace(ssn.tasks.status, promised, TaskStatus.ALLOCATED)
+        try:
+            return ssn.missing(job)
+        finally:
+            ssn.journal.rollback(checkpoint)
+
+    def prospects(self, shape_id: int) -> Prospects:
+        """Return where evictions might make room for tasks of this kind, up to date."""
+        found = self._prospects.get(shape_id)
+        if found is None:
+            found = self._prospects[shape_id] = Prospects(self._ssn, self._ssn.task_of(shape_id))
+        else:
+            found.refresh()
+        return found
+
+    @cached_property
+    def best_effort(self) -> Bools:
+        """Whether tasks of a kind ask for nothing but their own place, shape (n_shapes,)."""
+        return np.array([shape is not None and shape.best_effort for shape in self._ssn.shapes], dtype=bool)
 
     # Candidates
 
