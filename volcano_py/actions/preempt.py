@@ -66,6 +66,7 @@ class Preempt(Action):
                 _attempt(ssn, queue, ssn.job(row), starving[row], inside=False)
             for row in rows:
                 _attempt(ssn, queue, ssn.job(row), starving[row], inside=True)
+        ssn.victims.end_of_action()
 
 
 def _attempt(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, inside: bool) -> None:

@@ -58,6 +58,7 @@ class Reclaim(Action):
                 _plan(ssn, queue, job, starving[row])
             except PluginFailed as failure:
                 ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
+        ssn.victims.end_of_action()
 
 
 def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:

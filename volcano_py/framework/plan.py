@@ -9,7 +9,8 @@
    necessary and not enough.
 3. Trimming. In reverse order of eviction each victim is put back if the same placements still hold without its going.
    So nobody goes who need not: whoever is left was needed with fewer put back than there are in the end.
-4. Commit: all evictions and nominations in one batch.
+4. Commit: all evictions and nominations in one batch. A plan for which nobody has to go is allocate's affair: it keeps
+   its room from later plans of the action, and is withdrawn when the action ends.
 """
 
 from collections.abc import Callable, Iterator
@@ -183,7 +184,7 @@ class Plan:
     # Proof
 
     def conclude(self, cause: Cause) -> int:
-        """Prove the plan, let stay whoever need not go, and commit it; return how many are evicted.
+        """Prove the plan, let stay whoever need not go, and commit it; return how many tasks get nodes by it.
 
         A plan that does not hold is taken back, and so is one that found no node.
         """
@@ -204,7 +205,11 @@ class Plan:
         statement.rewind(mark)
         self._trim(planned, victims)
         self._replay(planned)
-        return statement.commit(cause)
+        if statement.evicted:
+            statement.commit(cause)
+        else:
+            ssn.victims.free_rooms.append(statement)
+        return held
 
     def abandon(self) -> None:
         """Take everything back."""

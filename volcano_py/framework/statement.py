@@ -255,6 +255,19 @@ class Statement:
             for task, node in zip(operation.tasks.tolist(), operation.nodes.tolist(), strict=True)
         ]
 
+    def withdraw(self) -> None:
+        """Let all tasks that were placed wait again, whatever has been done since by other statements."""
+        ssn, journal = self._ssn, self._ssn.journal
+        for status, job_row, shape_id, tasks, nodes in reversed(self._operations):
+            node_delta, _ = ssn.deltas(shape_id, status)
+            distinct, counts = np.unique(nodes, return_counts=True)
+            journal.add_to_nodes(ssn.nodes.block, distinct, -node_delta[:, None] * counts)
+            journal.add(ssn.jobs.block, job_row, ssn.job_change(shape_id, status, TaskStatus.PENDING) * len(tasks))
+            journal.replace(ssn.tasks.status, tasks, TaskStatus.PENDING)
+            journal.replace(ssn.tasks.node, tasks, -1)
+            self._count_out(job_row, shape_id, tasks, nodes)
+        self._operations.clear()
+
     def discard(self) -> None:
         """Take everything back and remember, for the texts users read, how far each task had come."""
         for operation in self._operations:

@@ -31,6 +31,7 @@ from volcano_py.snapshot.columns import Rows
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
+    from volcano_py.framework.statement import Statement
 
 _METHODS: Final[dict[type, str]] = {
     Preemptable: "preemptable",
@@ -50,6 +51,7 @@ class Victims:
         self._queue_order = ssn.points(VictimQueueOrder, "victim_queue_order")
         self._tiers = {kind: ssn.tiered(kind, method) for kind, method in _METHODS.items()}
         self._prospects: dict[int, Prospects] = {}
+        self.free_rooms: list[Statement] = []  # plans of the action that runs, for which nobody has to go
         self._filters: dict[type, list[Point]] = {kind: self._filters_of(kind) for kind in _METHODS}
 
     def _filters_of(self, kind: type) -> list[Point]:
@@ -125,6 +127,12 @@ class Victims:
     def best_effort(self) -> Bools:
         """Whether tasks of a kind ask for nothing but their own place, shape (n_shapes,)."""
         return np.array([shape is not None and shape.best_effort for shape in self._ssn.shapes], dtype=bool)
+
+    def end_of_action(self) -> None:
+        """Leave to allocate what needs no eviction."""
+        for statement in self.free_rooms:
+            statement.withdraw()
+        self.free_rooms.clear()
 
     # Candidates
 
