@@ -31,6 +31,7 @@ class Case:
     expect: dict[str, Any]
     scheduler: dict[str, Any] | None = None
     actions: tuple[str, ...] = ()
+    note: str = ""  # says what stands in for code that no row can carry
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ def _row(area: str, raw: dict[str, Any]) -> Row:
         expect=_resolve(raw["expect"]),
         scheduler=raw.get("scheduler"),
         actions=tuple(raw.get("actions", ())),
+        note=raw.get("note", ""),
     )
     return Row(raw["id"], area, case, raw.get("ignore", ""), tuple(sorted(raw.keys() - _KEYS)))
 

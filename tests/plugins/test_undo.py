@@ -86,6 +86,6 @@ def test_after_random_placements_and_their_undo_a_plugin_answers_as_before(name:
         ssn.journal.rollback(checkpoint, ssn.nodes.block)
 
         assert answers(plugin, ssn) == before, f"world {number}"
-    assert moved or name in {"conformance", "priority", "sla", "overcommit", "resourcequota"}, (
+    assert moved or name in {"cdp", "conformance", "overcommit", "pdb", "priority", "resourcequota", "sla"}, (
         "nothing was put to the test"
     )

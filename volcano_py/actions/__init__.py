@@ -8,6 +8,7 @@ from volcano_py.actions.backfill import backfill
 from volcano_py.actions.enqueue import enqueue
 from volcano_py.actions.preempt import Preempt
 from volcano_py.actions.reclaim import Reclaim
+from volcano_py.actions.shuffle import shuffle
 from volcano_py.framework.action import Action
 from volcano_py.framework.session import Session
 
@@ -20,5 +21,6 @@ ACTIONS: Final[dict[str, Phase]] = {
     "backfill": backfill,
     "preempt": Preempt,
     "reclaim": Reclaim,
+    "shuffle": shuffle,
 }
 """Action by its name in the conf."""

@@ -11,6 +11,7 @@ from volcano_py.api import types as wire
 from volcano_py.api.duration import DurationError, parse_go_duration
 from volcano_py.api.quantity import milli
 from volcano_py.api.types import PodGroup, PriorityClass, Queue
+from volcano_py.cache.consent import budget, preemptable
 from volcano_py.cache.fields import int32, seconds
 from volcano_py.cache.requests import amounts, read_resource_list
 from volcano_py.model.objects import (
@@ -78,6 +79,8 @@ def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -
         creation=seconds(meta.creation_timestamp),
         waiting_time=_waiting_time(meta.annotations),
         topology=_topology(meta.annotations),
+        preemptable=preemptable(meta),
+        budget=budget(meta.annotations),
         phase=status.phase,
         conditions=tuple(
             GroupCondition(c.type, c.status == _TRUE, c.reason, c.message, c.transition_id) for c in status.conditions

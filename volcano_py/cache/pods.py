@@ -9,9 +9,10 @@ import msgspec
 from volcano_py.api import keys
 from volcano_py.api.types import NodeSelector, NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm
 from volcano_py.cache import pod_terms
-from volcano_py.cache.fields import boolean, int32, integer_or_none, seconds
+from volcano_py.cache.consent import protected_until, traits
+from volcano_py.cache.fields import int32, integer_or_none, seconds
 from volcano_py.cache.requests import SIDECAR, in_force, pod_limits, pod_request
-from volcano_py.model.objects import TaskRecord, TaskTrait
+from volcano_py.model.objects import TaskRecord
 from volcano_py.model.shape import ALL_ADDRESSES, HostPort, NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
 
@@ -59,26 +60,9 @@ def task_record(pod: Pod, scheduler_names: Collection[str]) -> TaskRecord:
         condition=_why_not_scheduled(pod),
         nominated=nominated_node(pod),
         started=seconds(pod.status.start_time),
-        traits=_traits(pod),
+        traits=traits(pod),
+        protected_until=protected_until(pod),
     )
-
-
-def _traits(pod: Pod) -> int:
-    """Return what a pod says of evictions, as `TaskTrait`.
-
-    It may be evicted unless its annotation, or without one its label, says otherwise; a text that is no boolean says no
-    (Volcano: GetPodPreemptable). Critical are the pods of kube-system and of the two critical priority classes.
-    """
-    meta, spec = pod.metadata, pod.spec
-    written = meta.annotations.get(keys.PREEMPTABLE, meta.labels.get(keys.PREEMPTABLE))
-    traits = TaskTrait(0)
-    if written is None or boolean(written):
-        traits |= TaskTrait.PREEMPTABLE
-    if meta.namespace == keys.SYSTEM_NAMESPACE or spec.priority_class_name in keys.CRITICAL_CLASSES:
-        traits |= TaskTrait.CRITICAL
-    if spec.preemption_policy == keys.PREEMPT_NEVER:
-        traits |= TaskTrait.NEVER_PREEMPTS
-    return traits.value
 
 
 def nominated_node(pod: Pod) -> str:

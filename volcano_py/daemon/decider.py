@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.memory import CycleReport, Memory
@@ -38,7 +39,9 @@ class Decider:
 
         A cycle has no time limit: it is pure arithmetic and cannot be stopped from outside.
         """
-        clock = CycleClock(now=self._clock.now().timestamp(), stopwatch=time.perf_counter)
+        now = self._clock.now()
+        local = now.astimezone().utcoffset() or timedelta()
+        clock = CycleClock(now.timestamp(), time.perf_counter, local.total_seconds())
         loop = asyncio.get_running_loop()
         self._memory, report = await loop.run_in_executor(
             self._thread, self._cycle, snapshot, self.policy, clock, self._seed, self._memory, emit

@@ -14,3 +14,4 @@ class CycleClock:
 
     now: float = 0.0  # seconds since the epoch, the same during the whole cycle
     stopwatch: Callable[[], float] = _stopped  # monotonic seconds; measured durations must not change a decision
+    utc_offset: float = 0.0  # seconds by which local time is ahead: users write times of the day

@@ -14,6 +14,7 @@ class Memory:
     cycle: int = 0  # how many cycles there have been
     lineage: str = ""  # names the series of cycles, so that its session ids are unique
     refusals: Mapping[JobKey, str] = field(default_factory=dict)  # why jobs were not let in, as their users were told
+    times: Mapping[str, float] = field(default_factory=dict)  # plugin -> when it last did what it does now and then
     let_in: tuple[JobKey, ...] = ()  # jobs that the last cycle let in; the next may not see their phase yet
 
     @property
@@ -21,9 +22,20 @@ class Memory:
         """The id of the session that runs on this memory; conditions carry it as their transition id."""
         return f"{self.lineage}-{self.cycle}" if self.lineage else str(self.cycle)
 
-    def next(self, refusals: Mapping[JobKey, str] | None = None, let_in: Iterable[JobKey] = ()) -> "Memory":
+    def next(
+        self,
+        refusals: Mapping[JobKey, str] | None = None,
+        let_in: Iterable[JobKey] = (),
+        times: Mapping[str, float] | None = None,
+    ) -> "Memory":
         """Return the memory of the next cycle."""
-        return Memory(self.cycle + 1, self.lineage, dict(refusals or {}), tuple(sorted(let_in)))
+        return Memory(
+            self.cycle + 1,
+            self.lineage,
+            refusals=dict(refusals or {}),
+            let_in=tuple(sorted(let_in)),
+            times=dict(times or {}),
+        )
 
 
 @dataclass(frozen=True, slots=True)

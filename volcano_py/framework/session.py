@@ -81,7 +81,9 @@ class Session:
         self.queue_columns: QueueColumns | None = None  # kept up to date once a plugin asks for it, see track_queues
         self.accounts: list[JobAccounts] = []  # who is told of what jobs hold, see track
         self.memory = memory
+        self.times = dict(memory.times)  # what the next cycle will remember
         self.now = clock.now
+        self.utc_offset = clock.utc_offset
         self.stopwatch = clock.stopwatch
         self.id = memory.session_id
         self.actions = actions

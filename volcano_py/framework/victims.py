@@ -80,9 +80,8 @@ class Victims:
     def unconditional(self) -> Rows:
         """Return the running tasks that must go whoever gets their room, in order of candidates."""
         candidates = self.all.only(self._ssn.tasks.status[self.all.rows] == TaskStatus.RUNNING).together()
-        named = combine.united(self._tiers[VictimTasks], candidates)
-        named &= ~combine.spared(self._filters[VictimTasks], None, candidates)
-        rows: Rows = candidates.rows[named]
+        chosen = candidates.only(combine.united(self._tiers[VictimTasks], candidates))
+        rows: Rows = chosen.rows[~combine.spared(self._filters[VictimTasks], None, chosen)]
         return rows
 
     def _answer(self, kind: type, claim: Claim, candidates: Evictables) -> Bools:

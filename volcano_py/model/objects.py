@@ -41,6 +41,8 @@ class TaskTrait(IntFlag):
     PREEMPTABLE = 1  # its users agree that it is evicted
     CRITICAL = 2  # the cluster itself depends on it
     NEVER_PREEMPTS = 4  # nothing is evicted for it
+    REVOCABLE = 8  # it may use nodes that are lent for a part of the day
+    COOLS_DOWN = 16  # it is left alone for a while after it was placed, see TaskRecord.protected_until
 
 
 class TaskRecord(msgspec.Struct, frozen=True, gc=False):
@@ -59,6 +61,7 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     nominated: str = ""  # the node whose room is held for it while it waits (status.nominatedNodeName), "" for none
     started: float = 0.0  # when its node took it up, seconds since the epoch, 0 for never
     traits: int = TaskTrait.PREEMPTABLE.value  # TaskTrait
+    protected_until: float = 0.0  # seconds since the epoch: it cools down until then
 
     @property
     def ref(self) -> TaskRef:
@@ -94,6 +97,24 @@ class TopologyTexts(NamedTuple):
     order: str | None
 
 
+class Part(NamedTuple):
+    """A number of tasks, or a percentage of all of them."""
+
+    number: int
+    percent: bool = False
+
+    def of(self, total: int) -> int:
+        """Return the number out of a total; a percentage is rounded up."""
+        return -(-total * self.number // 100) if self.percent else self.number
+
+
+class JobBudget(NamedTuple):
+    """How many of its tasks a job can spare, as annotated; at most one of both is set."""
+
+    min_available: Part | None = None
+    max_unavailable: Part | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class JobRecord:
     """One PodGroup: the rule of the gang, its queue, and what its status says now."""
@@ -109,6 +130,8 @@ class JobRecord:
     creation: float = 0.0  # seconds since the epoch
     waiting_time: float | None = None  # seconds after which it need not ask to be let in (sla-waiting-time)
     topology: TopologyTexts | None = None
+    preemptable: bool | None = None  # whether its users agree that it is evicted; None: they do not say
+    budget: JobBudget | None = None
     phase: str = ""  # as it stands on the wire, "" counts as Pending
     conditions: tuple[GroupCondition, ...] = ()
     running: int = 0

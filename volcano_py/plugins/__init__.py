@@ -5,12 +5,14 @@ from typing import Final
 from volcano_py.framework.plugin import Plugin
 from volcano_py.plugins.binpack import Binpack
 from volcano_py.plugins.capacity import Capacity
+from volcano_py.plugins.cdp import Cdp
 from volcano_py.plugins.conformance import Conformance
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.gang import Gang
 from volcano_py.plugins.nodegroup import NodeGroup
 from volcano_py.plugins.nodeorder import NodeOrdering
 from volcano_py.plugins.overcommit import Overcommit
+from volcano_py.plugins.pdb import Pdb
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.priority import Priority
 from volcano_py.plugins.proportion import Proportion
@@ -18,18 +20,21 @@ from volcano_py.plugins.resource_strategy_fit import ResourceStrategyFit
 from volcano_py.plugins.resourcequota import ResourceQuotas
 from volcano_py.plugins.sla import Sla
 from volcano_py.plugins.task_topology import TaskTopology
+from volcano_py.plugins.tdm import Tdm
 
 PLUGINS: Final[dict[str, type[Plugin]]] = {
     plugin.name: plugin
     for plugin in (
         Binpack,
         Capacity,
+        Cdp,
         Conformance,
         Drf,
         Gang,
         NodeGroup,
         NodeOrdering,
         Overcommit,
+        Pdb,
         Predicates,
         Priority,
         Proportion,
@@ -37,6 +42,7 @@ PLUGINS: Final[dict[str, type[Plugin]]] = {
         ResourceStrategyFit,
         Sla,
         TaskTopology,
+        Tdm,
     )
 }
 """Plugin by its name in the conf."""

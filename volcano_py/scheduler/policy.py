@@ -14,18 +14,15 @@ from volcano_py.framework.session import ActivePlugin, Session
 from volcano_py.framework.statics import StaticVerdicts
 from volcano_py.plugins import PLUGINS
 
-ACTIONS_TO_COME: Final = frozenset({"gangpreempt", "gangreclaim", "shuffle"})
+ACTIONS_TO_COME: Final = frozenset({"gangpreempt", "gangreclaim"})
 PLUGINS_TO_COME: Final = frozenset(
     {
-        "cdp",
         "deviceshare",
         "extender",
         "network-topology-aware",
         "numa-aware",
         "numaaware",
-        "pdb",
         "rescheduling",
-        "tdm",
         "usage",
     }
 )

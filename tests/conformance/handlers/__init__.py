@@ -19,6 +19,7 @@ from tests.conformance.handlers.scheduler import (
     predicate,
     queue_share,
     strategies,
+    tdm,
     topology,
     victims,
 )
@@ -49,6 +50,8 @@ AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "scheduler/resource-strategy-fit": {**CYCLE, "nodeOrder": node_order.OPERATION, **strategies.OPERATIONS},
     "scheduler/resourcequota": {"enqueueable": enqueueable.OPERATION},
     "scheduler/task-topology": topology.OPERATIONS,
+    "scheduler/shuffle": CYCLE,
+    "scheduler/tdm": tdm.OPERATIONS,
     "scheduler/sla": {"jobOrder": job_order.OPERATION},
     "scheduler/victims": {"preemptable": victims.PREEMPTABLE},
 }

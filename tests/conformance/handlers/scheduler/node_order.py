@@ -26,16 +26,16 @@ def _run(case: Case) -> Outcome:
     return {"nodeScores": scores, "tolerance": None, "predicateCode": refusals(ssn)[0]}
 
 
-def _close(expected: Mapping[str, Mapping[str, float]], actual: Any, expect: Mapping[str, Any]) -> None:
+def close(expected: Mapping[str, Mapping[str, float]], actual: Any, expect: Mapping[str, Any]) -> None:
     assert actual.keys() == expected.keys()
     for pod, scores in expected.items():
         assert actual[pod] == pytest.approx(scores, abs=expect.get("tolerance", 0), rel=0)
 
 
-def _is_tolerance(expected: float, _: Any, __: Mapping[str, Any]) -> None:
+def is_tolerance(expected: float, _: Any, __: Mapping[str, Any]) -> None:
     assert expected >= 0
 
 
 OPERATION: Final = Operation(
-    _run, {"nodeScores": _close, "tolerance": _is_tolerance, "predicateCode": listed}, INPUTS, needs_session=True
+    _run, {"nodeScores": close, "tolerance": is_tolerance, "predicateCode": listed}, INPUTS, needs_session=True
 )

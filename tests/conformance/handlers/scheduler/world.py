@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tests.conformance.handlers.scheduler.fake import Fake
 from tests.conformance.operations import NotSupportedError
 from tests.conformance.row_files import NOW, Case
 from volcano_py.api.types import Node, Pod, PodGroup, PriorityClass, Queue, ResourceQuota
@@ -43,7 +44,7 @@ TO_COME: Final = {
 }
 """Input that the scheduler does not read yet: a row that has it would be answered without it."""
 
-INPUTS: Final = frozenset({*OBJECTS, *TO_COME})
+INPUTS: Final = frozenset({*OBJECTS, *TO_COME, "clock"})
 CLOCK: Final = CycleClock(now=NOW.timestamp())
 _SCHEDULER: Final = frozenset({"tiers", "configurations", "effectivePlugins", "featureGates"})
 _GATES: Final = {"DynamicResourceAllocation": True}  # what is always as Kubernetes 1.36 has it
@@ -68,6 +69,14 @@ def load(case: Case) -> Snapshot:
     return snapshot
 
 
+def clock_of(case: Case) -> CycleClock:
+    """Return the frozen time of a row: of the day that it says, else the runner's."""
+    if "clock" not in case.input:
+        return CLOCK
+    hour, minute = (int(part) for part in case.input["clock"].split(":"))
+    return CycleClock(now=NOW.replace(hour=hour, minute=minute).timestamp())
+
+
 def policy_of(case: Case) -> Policy:
     """Return the policy of a row: a flag that is absent is off, and only effective plugins are there."""
     scheduler = case.scheduler or {}
@@ -83,7 +92,8 @@ def policy_of(case: Case) -> Policy:
     actions = tuple(
         ActionConf(entry["name"], _HERE, entry.get("arguments", {})) for entry in scheduler.get("configurations", ())
     )
-    policy = resolve(SchedulerConf("row", case.actions, _HERE, tuple(tiers), actions))
+    conf = SchedulerConf("row", case.actions, _HERE, tuple(tiers), actions)
+    policy = resolve(conf, PLUGINS | {Fake.name: Fake.of(case)})
     if policy.missing:
         raise NotSupportedError(f"waits for {', '.join(policy.missing)}")
     for warning in policy.warnings:
@@ -99,7 +109,7 @@ def open_session(case: Case, emit: Callable[[tuple[Decision, ...]], None] = lamb
         snapshot=load(case),
         tiers=policy.instantiate(),
         actions=frozenset(policy.action_names),
-        clock=CLOCK,
+        clock=clock_of(case),
         seed=0,
         memory=Memory(),
         emit=emit,

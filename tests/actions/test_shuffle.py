@@ -1,0 +1,76 @@
+"""Action shuffle: who must go now goes at once, unless somebody protects it."""
+
+from typing import Any
+
+import numpy as np
+
+from volcano_py.framework.clock import CycleClock
+from volcano_py.framework.extension import VictimTasks
+from volcano_py.framework.memory import CycleReport, Memory
+from volcano_py.framework.plugin import Plugin
+from volcano_py.model.decisions import Decision, Evict
+from volcano_py.scheduler import run_cycle
+from volcano_py.testing import a_budget, a_cluster, a_group, a_node, a_pod, a_policy
+
+
+class Low(Plugin, VictimTasks):
+    """Sends away everything of priority 1."""
+
+    name = "low"
+
+    def victim_tasks(self, candidates):
+        return candidates.priorities == 1
+
+
+class Fails(Plugin, VictimTasks):
+    name = "fails"
+
+    def victim_tasks(self, candidates):
+        raise RuntimeError("no idea")
+
+
+def shuffled(*objects: Any, plugins: Any, **pod: Any) -> tuple[list[str], list[Decision], CycleReport]:
+    pods = [a_pod(f"p{i}", group="g1", cpu=1, node="n1", priority=i % 2, **pod) for i in range(6)]
+    cluster = a_cluster(a_node("n1", cpu=8), a_group(phase="Running", min_available=1), *pods, *objects)
+    decisions: list[Decision] = []
+    policy = a_policy("shuffle", plugins)
+    _, report = run_cycle(cluster.snapshot(), policy, CycleClock(), 0, Memory(), lambda batch: decisions.extend(batch))
+    return [one.task.name for one in decisions if isinstance(one, Evict)], decisions, report
+
+
+def test_whom_a_plugin_names_is_evicted_with_the_action_as_its_reason():
+    names, decisions, _ = shuffled(plugins=[Low])
+
+    assert sorted(names) == ["p1", "p3", "p5"]
+    evictions = [one for one in decisions if isinstance(one, Evict)]
+    assert {(one.action, one.node, one.beneficiary) for one in evictions} == {("shuffle", "n1", None)}
+
+
+def test_nobody_is_evicted_if_no_plugin_names_anybody():
+    assert shuffled(plugins=["conformance", "pdb"])[0] == []
+
+
+def test_a_pod_that_may_not_be_evicted_stays():
+    assert shuffled(plugins=[Low], annotations={"volcano.sh/preemptable": "false"})[0] == []
+
+
+def test_critical_pods_stay():
+    assert shuffled(plugins=["conformance", Low], spec={"priorityClassName": "system-node-critical"})[0] == []
+
+
+def test_a_budget_lets_go_as_many_as_it_allows_and_names_nobody():
+    labels = {"app": "web"}
+    budget = a_budget(labels=labels, allowed=2)
+
+    assert len(shuffled(budget, plugins=[Low, "pdb"], labels=labels)[0]) == 2
+    assert shuffled(budget, plugins=["pdb"], labels=labels)[0] == []
+
+
+def test_a_plugin_that_fails_costs_the_action_and_is_reported():
+    names, _, report = shuffled(plugins=[Low, Fails])
+
+    assert names == []
+    assert report.failures == [
+        "plugin fails failed in victim_tasks: RuntimeError: no idea; nothing is shuffled in this cycle"
+    ]
+    assert np.isfinite(report.pending_tasks)

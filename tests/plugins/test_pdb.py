@@ -1,0 +1,138 @@
+"""Pdb: victims are taken as long as every budget that covers them allows it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.framework.opened import opened
+from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.extension import Claim, Purpose
+from volcano_py.framework.session import Session
+from volcano_py.testing import a_budget, a_group, a_node, a_pod
+
+WEB = {"app": "web"}
+DB = {"app": "db"}
+
+
+def session(*budgets: Any, **options: Any) -> Session:
+    """Four web pods on two nodes, and one of a database."""
+    pods = [a_pod(f"web-{i}", group="g1", cpu=1, node=f"n{i % 2}", labels=WEB, **options) for i in range(4)]
+    pods.append(a_pod("db", group="g1", cpu=1, node="n1", labels=DB))
+    nodes = [a_node(f"n{i}", cpu=8) for i in range(2)]
+    return opened(*nodes, a_group(phase="Running", min_available=0), *pods, *budgets, plugins=["pdb"])
+
+
+def let_go(ssn: Session, candidates: Evictables, purpose: Purpose = Purpose.PREEMPT) -> list[str]:
+    """Return who may go; whoever has no opinion besides leaves everybody to the filter."""
+    job = ssn.job(int(ssn.jobs.present()[0]))
+    plugin = ssn.plugins()[0]
+    claim = Claim(purpose, job, ssn.queues["default"], ssn.task_of(0))
+    return [ssn.tasks.record(row).name for row in candidates.rows[~plugin.spared(claim, candidates)].tolist()]
+
+
+def test_without_budgets_everybody_may_go():
+    ssn = session()
+
+    assert len(let_go(ssn, ssn.victims.all)) == 5
+
+
+def test_a_budget_counts_the_pods_it_covers_in_the_order_given():
+    ssn = session(a_budget(labels=WEB, allowed=1))
+    everybody = ssn.victims.all.together()
+
+    kept = let_go(ssn, everybody)
+
+    assert "db" in kept
+    first = next(name for name in (ssn.tasks.record(row).name for row in everybody.rows.tolist()) if name != "db")
+    assert [name for name in kept if name != "db"] == [first]
+
+
+def test_every_group_is_a_walk_of_its_own():
+    ssn = session(a_budget(labels=WEB, allowed=1))
+
+    kept = let_go(ssn, ssn.victims.all)  # one group a node
+
+    assert len([name for name in kept if name != "db"]) == 2
+
+
+def test_a_pod_of_two_budgets_needs_both():
+    ssn = session(a_budget("one", labels=WEB, allowed=4), a_budget("two", labels=WEB, allowed=0))
+
+    assert let_go(ssn, ssn.victims.all) == ["db"]
+
+
+def test_what_is_evicted_in_this_session_counts_for_other_nodes_too():
+    ssn = session(a_budget(labels=WEB, allowed=1))
+    rows = ssn.victims.all.rows
+    web = [row for row in rows.tolist() if ssn.tasks.record(row).name != "db"]
+    statement = ssn.statement()
+    statement.evict(np.array(web[:1]))
+
+    rest = Evictables(ssn, np.array(web[1:]), np.zeros(3, dtype=np.intp))
+    assert let_go(ssn, rest) == []
+
+    statement.discard()
+    assert len(let_go(ssn, rest)) == 1
+
+
+def test_what_terminates_already_counts():
+    ssn = session(a_budget(labels=WEB, allowed=1), a_pod("late", group="g1", node="n1", labels=WEB, terminating=True))
+
+    assert let_go(ssn, ssn.victims.all) == ["db"]
+
+
+def test_a_budget_of_another_namespace_covers_nothing():
+    ssn = session(a_budget(namespace="elsewhere", labels=WEB, allowed=0))
+
+    assert len(let_go(ssn, ssn.victims.all)) == 5
+
+
+def test_a_pod_without_labels_is_covered_by_a_budget_for_all():
+    ssn = opened(a_node("n1"), a_group(phase="Running"), a_pod("p", group="g1", node="n1"), a_budget(), plugins=["pdb"])
+
+    assert let_go(ssn, ssn.victims.all) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_as_many_go_as_a_walk_one_by_one_lets_go(seed: int):
+    rng = np.random.default_rng(seed)
+    budgets = [
+        a_budget(
+            f"b{i}",
+            labels={"team": str(rng.integers(3))} | ({"app": "x"} if i % 2 else {}),
+            allowed=int(rng.integers(4)),
+        )
+        for i in range(5)
+    ]
+    pods = [
+        a_pod(
+            f"p{i}",
+            group="g1",
+            cpu=1,
+            node=f"n{rng.integers(3)}",
+            labels={"team": str(rng.integers(3)), "app": "xy"[rng.integers(2)]},
+        )
+        for i in range(20)
+    ]
+    ssn = opened(
+        *(a_node(f"n{i}", cpu=50) for i in range(3)), a_group(phase="Running"), *pods, *budgets, plugins=["pdb"]
+    )
+    candidates = ssn.victims.all
+
+    assert let_go(ssn, candidates) == _one_by_one(ssn, candidates)
+
+
+def _one_by_one(ssn: Session, candidates: Evictables) -> list[str]:
+    found = []
+    for group in np.unique(candidates.groups).tolist():
+        left = {budget.name: budget.allowed for budgets in ssn.facts.budgets.values() for budget in budgets}
+        for row in candidates.rows[candidates.groups == group].tolist():
+            record = ssn.tasks.record(row)
+            labels = dict(zip(record.labels[::2], record.labels[1::2], strict=True))
+            mine = [one.name for one in ssn.facts.budgets[record.namespace] if one.covers(record.name, labels)]
+            if all(left[name] > 0 for name in mine):
+                found.append(record.name)
+            for name in mine:
+                left[name] -= 1
+    return found

@@ -1,0 +1,41 @@
+"""Cdp: a pod that has just been placed is left alone for a while (cool-down protection).
+
+``volcano.sh/cooldown-time`` of the pod, a label or else an annotation, is a duration. Until that long after the pod was
+scheduled (its condition PodScheduled=True) it is no victim of preempt and reclaim, if it runs. Other actions do not
+ask. (Volcano: plugins/cdp.)
+"""
+
+import numpy as np
+
+from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.extension import Claim, Preemptable, Reclaimable
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
+from volcano_py.model.objects import TaskTrait
+from volcano_py.model.resources import Bools
+
+
+class Cdp(Plugin, Preemptable, Reclaimable):
+    """Protection of pods that were placed a moment ago."""
+
+    name = "cdp"
+
+    def on_session_open(self, ssn: Session) -> None:
+        """Note the time."""
+        self._now = ssn.now
+        self._tasks = ssn.tasks
+
+    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let go what has cooled down."""
+        return self._cooled(candidates)
+
+    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let go what has cooled down."""
+        return self._cooled(candidates)
+
+    def _cooled(self, candidates: Evictables) -> Bools:
+        cooled = np.ones(len(candidates), dtype=bool)
+        # A Python loop over the candidates that have a cool-down time: it is in their records.
+        for place in np.flatnonzero(candidates.traits & TaskTrait.COOLS_DOWN.value).tolist():
+            cooled[place] = self._tasks.record(int(candidates.rows[place])).protected_until <= self._now
+        return cooled
