@@ -1,6 +1,7 @@
 from structlog.testing import capture_logs
 
-from volcano_py.effects.complaints import Complaints
+from volcano_py.effects.complaints import Complaints, cause_of
+from volcano_py.model.objects import TaskRef
 from volcano_py.runtime.clock import FakeClock
 
 
@@ -14,3 +15,34 @@ def test_the_first_is_printed_and_those_right_after_it_are_counted():
         complaints.tell(job="later")
 
     assert [(line["job"], line["not_printed"]) for line in lines] == [("0", 0), ("later", 4)]
+
+
+def test_every_cause_is_printed_for_itself_and_the_count_is_of_what_the_lines_stand_for():
+    clock = FakeClock()
+    complaints = Complaints("binds failed", clock, every_s=10.0)
+    with capture_logs() as lines:
+        for cause in ("refused", "gone", "refused", "refused"):
+            complaints.tell(cause, 3, problem=cause)
+        clock.advance(10.0)
+        complaints.tell("refused", 3, problem="refused")
+
+    assert [(line["problem"], line["not_printed"]) for line in lines] == [("refused", 0), ("gone", 0), ("refused", 6)]
+
+
+def test_causes_are_remembered_up_to_a_bound():
+    complaints = Complaints("binds failed", FakeClock())
+    with capture_logs() as lines:
+        for number in range(1000):
+            complaints.tell(str(number))
+        complaints.tell("999")
+        complaints.tell("0")
+
+    assert len(lines) == 1001
+
+
+def test_failures_of_many_pods_have_one_cause():
+    why = 'create pods/binding ns/{0}: pods "{0}" is forbidden'
+
+    first, second = (cause_of(why.format(name), TaskRef("ns", name, "uid")) for name in ("a-1", "a-2"))
+
+    assert first == second

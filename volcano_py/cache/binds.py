@@ -77,7 +77,7 @@ class Binds:
         """Let a task wait again because its bind failed; nothing if the watch has meanwhile told better."""
         entry = self._ledger.forget(task.uid)
         if entry is not None:
-            log.info("bind failed", task=str(task), uid=task.uid, node=entry.node, reason=why)
+            log.debug("bind failed", task=str(task), uid=task.uid, node=entry.node, reason=why)
             self._pods.wait_again(task.uid)
             self._state.notify()
 
@@ -92,7 +92,7 @@ class Binds:
         else:
             self._pods.apply(pod)
             if self._ledger.forget(task.uid) is not None:
-                log.info("bind did not happen", task=str(task), uid=task.uid)
+                log.debug("bind did not happen", task=str(task), uid=task.uid)
                 self._pods.wait_again(task.uid)
         self._state.notify()
 

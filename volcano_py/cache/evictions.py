@@ -91,7 +91,7 @@ class Evictions:
         """Let a pod stay because its eviction failed; nothing if the watch has meanwhile told better."""
         entry = self._ledger.forget(task.uid)
         if entry is not None:
-            log.info("eviction failed", task=str(task), uid=task.uid, node=entry.node, reason=why)
+            log.debug("eviction failed", task=str(task), uid=task.uid, node=entry.node, reason=why)
             self._pods.stay(task.uid)
             self._state.notify()
 
@@ -106,7 +106,7 @@ class Evictions:
         else:
             self._pods.apply(pod)
             if self._ledger.forget(task.uid) is not None:
-                log.info("eviction did not happen", task=str(task), uid=task.uid)
+                log.debug("eviction did not happen", task=str(task), uid=task.uid)
                 self._pods.stay(task.uid)
         self._state.notify()
 

@@ -1,11 +1,11 @@
 """What became of binds and evictions: told to the cache, to the pod, to the PodGroup and to the operators."""
 
-import structlog
+from typing import Final
 
 from volcano_py.api import keys
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.daemon import announcements
-from volcano_py.effects.complaints import Complaints
+from volcano_py.effects.complaints import Complaints, cause_of
 from volcano_py.effects.conditions import PodConditionWriter
 from volcano_py.effects.events import EventRecorder
 from volcano_py.effects.gate import BindGate
@@ -14,7 +14,7 @@ from volcano_py.metrics.effects import BindMetrics
 from volcano_py.model.decisions import Bind, Evict, RecordEvent, SetPodCondition
 from volcano_py.runtime.clock import Clock
 
-log = structlog.get_logger()
+_EVERY_S: Final = 10.0  # lines of one cause, however many binds it costs
 
 
 class BindAnswers:
@@ -36,7 +36,8 @@ class BindAnswers:
         self._events = events
         self._metrics = metrics
         self._clock = clock
-        self._complaints = Complaints("binds failed", clock)
+        self._failures = Complaints("binds failed", clock, _EVERY_S)
+        self._unclear = Complaints("outcome of a bind unknown; its pod is read again later", clock, _EVERY_S)
 
     def sending(self, bind: Bind) -> None:
         """Note that a request goes out."""
@@ -61,7 +62,7 @@ class BindAnswers:
     def bind_unknown(self, bind: Bind) -> None:
         """Leave the bind in the ledger, whose deadline makes the pod be read again."""
         self._gate.leave()
-        log.warning("outcome of a bind unknown; its pod is read again later", task=str(bind.task), node=bind.node)
+        self._unclear.tell(task=str(bind.task), node=bind.node)
 
     def gang_failed(self, outcome: GangOutcome) -> None:
         """Report a gang of which binds failed; the next cycle completes it or plans it anew."""
@@ -69,7 +70,9 @@ class BindAnswers:
         event = announcements.gang_failed(outcome, record.uid if record is not None else "")
         if record is not None:
             self._events.record(event)
-        self._complaints.tell(job=str(outcome.job), problem=event.message)
+        bind, why = outcome.failed[0]
+        count = len(outcome.failed)
+        self._failures.tell(cause_of(why, bind.task), count, job=str(outcome.job), binds=count, problem=event.message)
 
 
 class EvictionAnswers:
@@ -78,7 +81,8 @@ class EvictionAnswers:
     def __init__(self, cache: ClusterCache, events: EventRecorder, *, clock: Clock) -> None:
         self._cache = cache
         self._events = events
-        self._complaints = Complaints("evictions failed", clock)
+        self._failures = Complaints("evictions failed", clock, _EVERY_S)
+        self._unclear = Complaints("outcome of an eviction unknown; its pod is read again later", clock, _EVERY_S)
 
     def evicting(self, evict: Evict) -> None:
         """Note that a request goes out."""
@@ -97,8 +101,9 @@ class EvictionAnswers:
     def eviction_failed(self, evict: Evict, why: str) -> None:
         """Let the pod stay; who was to get its room is planned for again."""
         self._cache.eviction_failed(evict.task, why)
-        self._complaints.tell(task=str(evict.task), node=evict.node, action=evict.action, problem=why)
+        cause = cause_of(why, evict.task)
+        self._failures.tell(cause, task=str(evict.task), node=evict.node, action=evict.action, problem=why)
 
     def eviction_unknown(self, evict: Evict) -> None:
         """Leave the eviction in the ledger, whose deadline makes the pod be read again."""
-        log.warning("outcome of an eviction unknown; its pod is read again later", task=str(evict.task))
+        self._unclear.tell(task=str(evict.task), node=evict.node)

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-import structlog
-
 from volcano_py.api.types import Pod
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.effects.binder import Binder
+from volcano_py.effects.complaints import Complaints
 from volcano_py.effects.evictor import Evictor
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
@@ -18,9 +17,8 @@ from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.objects import TaskRef
 from volcano_py.runtime.clock import Clock
 
-log = structlog.get_logger()
-
 _TIMEOUT_S: Final = 10.0
+_COMPLAIN_EVERY_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +46,15 @@ async def recheck_overdue(
         _Kind("bind", cache.expired, lambda task: binder.holds(task.uid), cache.resolve),
         _Kind("eviction", cache.expired_evictions, evictor.holds, cache.resolve_eviction),
     )
+    complaints = Complaints("what is overdue could not be checked", clock, _COMPLAIN_EVERY_S)
     while True:
         await clock.sleep(every_s)
         cache.end_nominations()
         for kind in kinds:
-            await _recheck(client, kind, metrics)
+            await _recheck(client, kind, metrics, complaints)
 
 
-async def _recheck(client: ApiClient, kind: _Kind, metrics: StateMetrics) -> None:
+async def _recheck(client: ApiClient, kind: _Kind, metrics: StateMetrics, complaints: Complaints) -> None:
     for entry in kind.expired():
         task = entry.task
         if kind.holds(task):
@@ -66,6 +65,6 @@ async def _recheck(client: ApiClient, kind: _Kind, metrics: StateMetrics) -> Non
         except errors.NotFound:
             pod = None
         except errors.ApiError as error:
-            log.warning(f"overdue {kind.what} could not be checked", task=str(task), node=entry.node, error=str(error))
+            complaints.tell(kind.what, what=kind.what, task=str(task), node=entry.node, problem=str(error))
             break  # the ledger names the rest again when the server may be back
         kind.resolve(task, pod)
