@@ -5,7 +5,7 @@ Whatever is wrong, a job beside it is placed.
 
 from typing import Any
 
-from tests.daemon.cluster import GROUPS, condition, placed, put_group, put_job, put_node, put_pod, scheduler
+from tests.daemon.cluster import condition, group, placed, put_group, put_job, put_node, put_pod, scheduler
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
 from volcano_py.apiserver.deletion import DeleteOptions
@@ -114,7 +114,7 @@ async def test_a_podgroup_whose_queue_does_not_exist_says_so_and_runs_when_it_do
         queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "nowhere"}}
         server.create({**queue, "spec": {"weight": 1}})
         await until(lambda: placed(server, "lost"))
-        await until(lambda: server.get(GROUPS, "empty", "default")["status"]["phase"] == "Inqueue")
+        await until(lambda: group(server, "empty").get("status", {}).get("phase") == "Inqueue")
 
 
 async def test_a_node_without_allocatable_says_so_and_takes_pods_once_it_has_some(server: ApiServer) -> None:
