@@ -210,7 +210,7 @@ def test_relatives_that_deserve_nothing_do_not_take_from_each_other(level: int, 
 @pytest.mark.parametrize("hierarchy", [False, True], ids=["flat", "tree"])
 def test_votes_equal_a_walk_from_candidate_to_candidate(hierarchy: bool, level: int) -> None:
     decided = [0, 0]
-    for number in range(60):
+    for number in range(30):
         random = Random(number)
         world = tree_world(number)
         plugin = capacity(hierarchy=hierarchy, ancestor_reclaim_level=level)

@@ -11,7 +11,8 @@ from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_o
 from tests.scheduler.running import cycle
 from volcano_py.framework.session import Session
 from volcano_py.model.statuses import TaskStatus
-from volcano_py.plugins.drf import Drf, dominant_share
+from volcano_py.plugins.drf import Drf
+from volcano_py.plugins.drf.tree import dominant_share
 
 HOLDING = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.PIPELINED)
 CONF = """\

@@ -43,6 +43,29 @@ class JobSums:
             journal.add(self.taken, rows, amount[:, None])
 
 
+class JobStamp:
+    """A number for the state in which jobs are: what was worked out under a number holds while that is the number.
+
+    Every change gives another one, and an undo the one from before.
+    """
+
+    __slots__ = ("_last", "_number")
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._number = np.zeros(1, dtype=np.int64)
+
+    @property
+    def value(self) -> int:
+        """The number now."""
+        return int(self._number[0])
+
+    def add(self, journal: Journal, job_row: int, amount: Floats) -> None:
+        """Note that something has changed."""
+        self._last += 1
+        journal.replace(self._number, 0, self._last)
+
+
 class QueueColumns:
     """What queues hold, and which jobs are theirs."""
 

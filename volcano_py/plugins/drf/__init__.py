@@ -1,0 +1,5 @@
+"""Dominant resource fairness between jobs, and between queues in a tree."""
+
+from volcano_py.plugins.drf.plugin import Drf
+
+__all__ = ["Drf"]

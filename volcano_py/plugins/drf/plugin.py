@@ -1,0 +1,117 @@
+"""Drf: dominant resource fairness between the jobs of a queue.
+
+share(job) = max over r of taken_r / total_r
+
+over the resources of which the cluster has any (pods included), with taken = what the job's tasks hold or are promised
+and total = what all nodes can give. The job of the lowest share goes first, asked anew after each of its placements.
+(Volcano: plugins/drf, jobs only; its event handlers keep the same sums that job columns hold here.)
+
+victims in the claimant's queue: with ls = share of the claimant's job with the task in question, and rs = share of the
+candidate's job without it and without the candidates before it, those of them included that stay: where ls < rs, or the
+two differ by no more than 1e-6.
+
+With ``enableHierarchy`` queues are ordered by their ways through a tree (`tree`), which the annotations
+volcano.sh/hierarchy and volcano.sh/hierarchy-weights of queues name. Tasks of another queue may go if, with the task in
+question counted in and the candidate counted out, the claimant's queue still goes before the candidate's; each
+candidate is looked at by itself.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.extension import Claim, JobOrder, Preemptable, QueueOrder, Reclaimable
+from volcano_py.framework.info import QueueInfo
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.queues import JobStamp
+from volcano_py.framework.session import Session
+from volcano_py.model.resources import EPSILON, Bools, Floats
+from volcano_py.plugins.drf.tree import ShareTree, dominant_share
+from volcano_py.snapshot.columns import Codes, JobColumns
+
+_SAME_SHARE: Final = 1e-6
+
+
+class Drf(Plugin, JobOrder, QueueOrder, Preemptable, Reclaimable):
+    """Order jobs by dominant share, and take from those of a greater one."""
+
+    name = "drf"
+    hierarchical = frozenset({QueueOrder, Reclaimable})
+
+    def on_session_open(self, ssn: Session) -> None:
+        """Lay out what there is to share."""
+        self._jobs = ssn.jobs
+        self._task_shapes = ssn.tasks.shape
+        self._rows = np.flatnonzero(ssn.total >= EPSILON)
+        self._total = ssn.total[self._rows]  # (n_shared,)
+        if self.hierarchy:
+            self._stamp = JobStamp()
+            ssn.track(self._stamp)
+            self._seen = self._stamp.value
+            self._tree = ShareTree(
+                [queue.record for queue in ssn.queues.values()],
+                np.where(ssn.jobs.rules.present, ssn.queue_of_job, -1),
+                self._total,
+                ssn.jobs.total[self._rows],
+                ssn.jobs.taken[self._rows],
+            )
+            ssn.report.queue_problems.update(self._tree.problems)
+
+    def job_order(self, jobs: JobColumns) -> Floats:
+        """Return the dominant share of each job, shape (n_jobs,)."""
+        return dominant_share(jobs.taken[self._rows], self._total)
+
+    def queue_order(self, left: QueueInfo, right: QueueInfo) -> float:
+        """Compare the ways of two queues through the tree."""
+        return self._current_tree().compare(left.row, right.row)
+
+    def _current_tree(self) -> ShareTree:
+        if self._stamp.value != self._seen:
+            self._seen = self._stamp.value
+            self._tree.update(self._jobs.taken[self._rows])
+        return self._tree
+
+    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools | None:
+        """Let go tasks of jobs whose share stays at least as great as what the claimant's would become."""
+        if claim.task is None:
+            return None
+        mine = self._jobs.taken[self._rows, claim.job.row] + claim.task.request[self._rows]
+        asked = dominant_share(mine[:, None], self._total)[0]
+        held = self._jobs.taken[self._rows][:, candidates.jobs]
+        requests = candidates.requests[self._rows]
+        left = dominant_share(held - requests - candidates.by_job.total(requests), self._total)
+        return np.asarray((asked < left) | (np.abs(asked - left) <= _SAME_SHARE))
+
+    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools | None:
+        """Let go tasks without which the claimant's queue, with the task in question, still goes before theirs."""
+        if claim.task is None:
+            return None
+        tree, more = self._current_tree(), claim.task.request[self._rows]
+        tree.add(claim.job.row, more)
+        kinds, which = np.unique(
+            np.stack((candidates.jobs, candidates.queues, self._shapes(candidates))), axis=1, return_inverse=True
+        )
+        answers = np.zeros(kinds.shape[1], dtype=bool)
+        first = np.zeros(kinds.shape[1], dtype=np.intp)
+        first[which] = np.arange(len(candidates))
+        # A Python loop over kinds of candidates: tasks of one job that ask for the same weigh the same.
+        for kind, (job, queue, _) in enumerate(kinds.T.tolist()):
+            if queue >= 0:
+                less = candidates.requests[self._rows, first[kind]]
+                tree.add(job, -less)
+                answers[kind] = tree.compare(claim.queue.row, queue) < 0
+                tree.add(job, less)
+        tree.add(claim.job.row, -more)
+        return np.asarray(answers[which])
+
+    def _shapes(self, candidates: Evictables) -> Codes:
+        return self._task_shapes[candidates.rows]
+
+    def on_session_close(self, ssn: Session) -> None:
+        """Report the shares of the jobs that hold something."""
+        shares = dominant_share(ssn.jobs.taken[self._rows], self._total)
+        rows = ssn.jobs.present()
+        rows = rows[shares[rows] > 0]
+        for row, share in zip(rows.tolist(), shares[rows].tolist(), strict=True):
+            ssn.report.job_shares[ssn.jobs.record(row).key] = share
