@@ -41,7 +41,8 @@ def a_session(
 
 
 def _points(plugin: Plugin) -> frozenset[type]:
-    return frozenset(point for point in POINTS if isinstance(plugin, point))
+    silent = frozenset() if plugin.hierarchy else plugin.hierarchical or frozenset()
+    return frozenset(point for point in POINTS if isinstance(plugin, point)) - silent
 
 
 def shape_id(ssn: Session, shape: Shape) -> int:

@@ -30,7 +30,7 @@ def answers(plugin: Plugin, ssn: Session) -> list[object]:
         said.append(plugin.job_order(ssn.jobs).tobytes())
     if isinstance(plugin, extension.TaskOrder):
         said.append(plugin.task_order(ssn.tasks).tobytes())
-    if isinstance(plugin, extension.QueueOrder):
+    if isinstance(plugin, extension.QueueOrder) and (plugin.name != "drf" or plugin.hierarchy):
         said += [plugin.queue_order(left, right) for left, right in permutations(queues, 2)]
     if isinstance(plugin, extension.Overused):
         said += [plugin.overused(queue) for queue in queues]
