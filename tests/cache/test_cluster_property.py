@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.snapshot.pictures import check_free_rows, picture
 from volcano_py.api.types import Container, Node, Pod, PodGroup, PriorityClass, ResourceRequirements
 from volcano_py.cache.cluster import ClusterCache
-from volcano_py.model.decisions import Bind
+from volcano_py.cache.evictions import Plan
+from volcano_py.model.decisions import Bind, Evict, Nominate
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.testing import a_cluster, a_group, a_node, a_pod, a_priority_class, added, deleted, modified
 from volcano_py.testing.objects import EPOCH
@@ -121,6 +122,35 @@ def fail(world: World, name: str, node: str, group: str, cpu: str) -> None:
         world.cache.bind_failed(TaskRef("default", name, pod.metadata.uid), "refused")
 
 
+def nominate(world: World, name: str, node: str, group: str, cpu: str) -> None:
+    if (pod := world.pod(name)) is not None and not pod.spec.node_name:
+        chosen = node if cpu == "1" else ""
+        change(world, name, lambda pod: {"status": msgspec.structs.replace(pod.status, nominated_node_name=chosen)})
+
+
+def decide_nomination(world: World, name: str, node: str, group: str, cpu: str) -> None:
+    if (pod := world.pod(name)) is not None:
+        world.cache.nominate(Nominate(TaskRef("default", name, pod.metadata.uid), node if cpu == "1" else ""))
+
+
+def evict(world: World, name: str, node: str, group: str, cpu: str) -> None:
+    if (pod := world.pod(name)) is not None:
+        job = JobKey("default", pod.metadata.annotations["scheduling.k8s.io/group-name"])
+        decision = Evict(TaskRef("default", name, pod.metadata.uid), pod.spec.node_name, job, "preempt", "")
+        if not world.cache.objection(Plan((decision,)), world.cache.token):
+            world.cache.assume_evicted((decision,))
+            world.cache.evicting(decision.task)
+
+
+def fail_eviction(world: World, name: str, node: str, group: str, cpu: str) -> None:
+    if (pod := world.pod(name)) is not None:
+        task = TaskRef("default", name, pod.metadata.uid)
+        if node == "n1":
+            world.cache.eviction_failed(task, "refused")
+        else:
+            world.cache.resolve_eviction(task, pod)
+
+
 def read_again(world: World, name: str, node: str, group: str, cpu: str) -> None:
     if (pod := world.pod(name)) is not None:
         world.cache.resolve(TaskRef("default", name, pod.metadata.uid), pod)
@@ -153,6 +183,7 @@ def remove_class(world: World, name: str, node: str, group: str, cpu: str) -> No
 
 POD_STEPS = [create, create, bind, bind, start, end, terminate, ask, ask, regroup, delete]
 BIND_STEPS = [assume, assume, assume, answer, fail, read_again]
+EVICTION_STEPS = [evict, evict, fail_eviction, nominate, nominate, decide_nomination]
 OTHER_STEPS = [set_node, set_node, remove_node, set_group, set_group, remove_group, set_class, remove_class]
 
 
@@ -160,7 +191,7 @@ OTHER_STEPS = [set_node, set_node, remove_node, set_group, set_group, remove_gro
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from([*POD_STEPS, *BIND_STEPS, *OTHER_STEPS]),
+            st.sampled_from([*POD_STEPS, *BIND_STEPS, *EVICTION_STEPS, *OTHER_STEPS]),
             st.sampled_from(PODS),
             st.sampled_from(NODES),
             st.sampled_from(GROUPS),
@@ -177,6 +208,9 @@ def test_a_cache_that_lived_through_anything_equals_one_that_is_told_how_things_
         world.cache.validate()
     for entry in list(world.cache.ledger):
         world.cache.bind_failed(entry.task, "the end")
+    for entry in list(world.cache.evictions):
+        world.cache.eviction_failed(entry.task, "the end")
+    world.cache.end_nominations(float("inf"))
     for name in PODS:
         ask(
             world, name, "", "", "1"

@@ -18,7 +18,16 @@ def picture(snapshot: Snapshot) -> dict[str, Any]:
         "queues": dict(snapshot.queues),
         "shapes": _shapes(snapshot),
         "facts": snapshot.facts,
+        "nominated": _nominated(snapshot),
     }
+
+
+def _nominated(snapshot: Snapshot) -> list[tuple[str, str]]:
+    names = snapshot.nodes.statics.names
+    return [
+        (snapshot.tasks.record(task).uid, names[node])
+        for task, node in zip(snapshot.nominated.tasks.tolist(), snapshot.nominated.nodes.tolist(), strict=True)
+    ]
 
 
 def check_free_rows(snapshot: Snapshot) -> None:

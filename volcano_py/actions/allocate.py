@@ -33,7 +33,8 @@ def allocate(ssn: Session) -> None:
     for queue, row in turns:
         job = ssn.job(row)
         try:
-            left, moved = _turn(ssn, queue, job, worksheet[row])
+            with ssn.held_room.open_to(job):
+                left, moved = _turn(ssn, queue, job, worksheet[row])
         except PluginFailed as failure:
             ssn.lose_turn(job, failure)
             turns.stop_behind(queue, job, "allocate")

@@ -27,7 +27,8 @@ def backfill(ssn: Session) -> None:
     for _, row in list(turns):  # the whole order first: what is placed here does not change it
         job = ssn.job(row)
         try:
-            _place(ssn, job, worksheet[row])
+            with ssn.held_room.open_to(job):
+                _place(ssn, job, worksheet[row])
         except PluginFailed as failure:
             ssn.lose_turn(job, failure)
 

@@ -2,9 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from volcano_py.model.objects import JobKey
 from volcano_py.model.rejections import Rejection
+
+
+class Nomination(NamedTuple):
+    """A node whose room is held for a task."""
+
+    node: str
+    since: float  # when something was last being released there, or the nomination was first seen; seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +24,7 @@ class Memory:
     refusals: Mapping[JobKey, str] = field(default_factory=dict)  # why jobs were not let in, as their users were told
     times: Mapping[str, float] = field(default_factory=dict)  # plugin -> when it last did what it does now and then
     let_in: tuple[JobKey, ...] = ()  # jobs that the last cycle let in; the next may not see their phase yet
+    nominations: Mapping[str, Nomination] = field(default_factory=dict)  # of our tasks that wait, by uid
 
     @property
     def session_id(self) -> str:
@@ -27,6 +36,7 @@ class Memory:
         refusals: Mapping[JobKey, str] | None = None,
         let_in: Iterable[JobKey] = (),
         times: Mapping[str, float] | None = None,
+        nominations: Mapping[str, Nomination] | None = None,
     ) -> "Memory":
         """Return the memory of the next cycle."""
         return Memory(
@@ -35,6 +45,7 @@ class Memory:
             refusals=dict(refusals or {}),
             let_in=tuple(sorted(let_in)),
             times=dict(times or {}),
+            nominations=dict(nominations or {}),
         )
 
 

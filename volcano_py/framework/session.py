@@ -15,6 +15,7 @@ from volcano_py.framework import combine, extension
 from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.combine import Point, Watcher
 from volcano_py.framework.extension import Verdicts
+from volcano_py.framework.held_room import HeldRoom
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.kinds import Marks, split
 from volcano_py.framework.memory import CycleReport, Memory
@@ -129,6 +130,7 @@ class Session:
             self.tell(plugin, "on_session_open")
         if self._broken:
             self._collect_points()
+        self.held_room = HeldRoom(self, snapshot.nominated)
 
     def tell(self, plugin: Plugin, hook: str) -> Any:
         """Call a plugin's hook at open or close, keep the time it took and return its answer; a failure is reported.

@@ -44,7 +44,7 @@ def run_cycle(
     report_jobs(ssn)
     write_statuses(ssn)
     ssn.report.seconds["close"] = clock.stopwatch() - closing
-    return memory.next(ssn.refusals, ssn.let_in, ssn.times), ssn.report
+    return memory.next(ssn.refusals, ssn.let_in, ssn.times, ssn.held_room.since), ssn.report
 
 
 def _block_jobs_without_queue(ssn: Session) -> None:

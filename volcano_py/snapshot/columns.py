@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,6 +188,16 @@ class TaskColumns:
         return record
 
 
+class NominatedTasks(NamedTuple):
+    """Waiting tasks for which a node's room is held, by namespace, name and uid; those of other schedulers included."""
+
+    tasks: Rows  # (n,), rows of the tasks
+    nodes: Rows  # (n,), rows of their nodes; a task whose node is not in the snapshot is left out
+
+
+NO_NOMINATIONS: Final = NominatedTasks(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
+
+
 @dataclass(frozen=True, eq=False)
 class JobRules:
     """What PodGroups say about resources and queues; it does not change while a cycle runs."""
@@ -324,4 +335,5 @@ class Snapshot:
     nonzero: Floats  # (2, n_shapes)
     withheld: dict[JobKey, str] = field(default_factory=dict)  # why a PodGroup that exists is not among the jobs
     facts: ClusterFacts = NO_FACTS
+    nominated: NominatedTasks = NO_NOMINATIONS
     sociable: bool = False  # whether any task has terms about other pods

@@ -57,9 +57,10 @@ class Journal:
     def add_to_nodes(self, block: Floats, columns: Rows | int, amounts: Floats) -> None:
         """Do the same to the nodes' block and note the nodes as touched."""
         self.add(block, columns, amounts)
-        self._touch(columns)
+        self.touch(columns)
 
-    def _touch(self, columns: Rows | int) -> None:
+    def touch(self, columns: Rows | int) -> None:
+        """Note nodes as touched whose block was changed by other means."""
         end = self.n_touched + (1 if isinstance(columns, int) else len(columns))
         if end > len(self._touched):
             self._touched = np.resize(self._touched, 2 * end)
@@ -88,7 +89,7 @@ class Journal:
             if kind == _ADDED:
                 target[:, where] -= what
                 if target is nodes:
-                    self._touch(where)
+                    self.touch(where)
             elif kind == _TOLD:
                 counted, by = what
                 target(where, counted, -by)

@@ -15,7 +15,16 @@ from volcano_py.model.resources import ResourceRegistry
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import OCCUPYING_STATUSES, PodGroupPhase, TaskStatus
 from volcano_py.snapshot import layout, resource_order
-from volcano_py.snapshot.columns import Codes, JobColumns, JobRules, Snapshot, TaskColumns
+from volcano_py.snapshot.columns import (
+    NO_NOMINATIONS,
+    Codes,
+    JobColumns,
+    JobRules,
+    NodeColumns,
+    NominatedTasks,
+    Snapshot,
+    TaskColumns,
+)
 from volcano_py.snapshot.facts import FactStore
 from volcano_py.snapshot.nodes import NodeStore
 from volcano_py.snapshot.ports import PortSet
@@ -52,6 +61,7 @@ class ClusterStore:
         self._withheld: dict[JobKey, str] = {}
         self._selection = Selection()
         self._task_table: RowTable[str] = RowTable()
+        self._nominated: dict[int, str] = {}  # row of a waiting task -> the node whose room is held for it
         self._places: list[TaskPlace | None] = []
         self._task_records: list[TaskRecord | None] = []
         self._status = np.zeros(0, dtype=np.int8)
@@ -299,6 +309,8 @@ class ClusterStore:
         self._places[row] = place
         self._task_records[row] = place.record
         self._status[row] = place.status
+        if place.record.nominated and place.status is TaskStatus.PENDING:
+            self._nominated[row] = place.record.nominated
         self._node[row] = self.nodes.add_task(place.node, node_delta) if place.node else -1
         if ports := self._ports_taken(row, place):
             self.nodes.take_ports(place.node, ports)
@@ -328,6 +340,7 @@ class ClusterStore:
             self._drop_job_if_unused(key, job_row)
         self._places[row] = None
         self._task_records[row] = None
+        self._nominated.pop(row, None)
         self._status[row] = TaskStatus.UNKNOWN
         self._node[row] = self._job[row] = -1
         return place
@@ -365,9 +378,21 @@ class ClusterStore:
                 nonzero=nonzero,
                 withheld=dict(self._withheld),
                 facts=self.facts.frozen(),
+                nominated=self._nominations(nodes) if self._nominated else NO_NOMINATIONS,
                 sociable=self._selection.in_use,
             )
         )
+
+    def _nominations(self, nodes: NodeColumns) -> NominatedTasks:
+        """Return the nominations to nodes that there are, in an order that does not depend on their history."""
+        row_of, record_of = nodes.statics.row_of, self._task_records
+        known = [
+            (record.namespace, record.name, record.uid, task, row_of[node])
+            for task, node in self._nominated.items()
+            if (record := record_of[task]) is not None and node in row_of
+        ]
+        rows = np.array([(task, node) for *_, task, node in sorted(known)], dtype=np.intp).reshape(-1, 2)
+        return NominatedTasks(rows[:, 0], rows[:, 1])
 
     def _task_columns(self) -> TaskColumns:
         n = self._task_table.height

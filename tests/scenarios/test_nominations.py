@@ -1,0 +1,156 @@
+"""Room of nodes that is held for nominated pods, until they get it, others may have it, or it is waited for in vain."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from volcano_py.api.types import Pod
+from volcano_py.framework.held_room import PATIENCE_S
+from volcano_py.testing import Scenario, a_group, a_job, a_node, a_pod
+
+PLUGINS = ("priority", "gang", "predicates")
+
+
+def nominated(name: str, node: str = "n1", **pod: Any) -> Pod:
+    made = a_pod(name, **{"cpu": 2, **pod})
+    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, nominated_node_name=node))
+
+
+def of_another_scheduler(**pod: Any) -> Pod:
+    return nominated("theirs", scheduler="kube", **pod)
+
+
+@pytest.mark.parametrize(
+    ("priority", "expected"),
+    [
+        pytest.param(4, {}, id="lower"),
+        pytest.param(5, {}, id="equal"),
+        pytest.param(6, {"j-0": "n1"}, id="higher"),
+    ],
+)
+def test_room_is_held_for_a_pod_of_another_scheduler_against_its_equals_and_below(
+    priority: int, expected: dict[str, str]
+) -> None:
+    scenario = Scenario(
+        a_node("n1", cpu=2), of_another_scheduler(priority=5), a_job("j", cpu=2, priority=priority), plugins=PLUGINS
+    )
+
+    assert scenario.run().placements == expected
+
+
+def test_what_is_not_held_is_given() -> None:
+    job = a_job("j", tasks=3, min_available=1, cpu=1)
+    scenario = Scenario(a_node("n1", cpu=4), of_another_scheduler(), job, plugins=PLUGINS)
+
+    result = scenario.run()
+
+    assert set(result.placements) == {"j-0", "j-1"}
+    assert "Insufficient cpu" in result.conditions["j-2"]
+
+
+def test_room_is_given_when_the_other_scheduler_wants_it_no_more() -> None:
+    scenario = Scenario(a_node("n1", cpu=2), of_another_scheduler(), a_job("j", cpu=2), plugins=PLUGINS)
+    waiting = scenario.run()
+
+    scenario.add(of_another_scheduler(node="n2"))
+
+    assert waiting.placements == {}
+    assert scenario.run().placements == {"j-0": "n1"}
+
+
+def test_a_place_for_a_pod_is_held_too() -> None:
+    scenario = Scenario(
+        a_node("n1", cpu=4, pods=1),
+        of_another_scheduler(cpu=1),
+        a_job("j", cpu=1),
+        a_job("best-effort"),
+        plugins=PLUGINS,
+        actions="enqueue, allocate, backfill",
+    )
+
+    assert scenario.run().placements == {}
+
+
+def test_a_pod_that_asks_for_nothing_may_go_beside_held_room() -> None:
+    scenario = Scenario(
+        a_node("n1", cpu=2),
+        a_pod("old", cpu=2, node="n1", terminating=True),
+        of_another_scheduler(),
+        a_job("best-effort"),
+        plugins=PLUGINS,
+        actions="enqueue, allocate, backfill",
+    )
+
+    assert scenario.run().placements == {"best-effort-0": "n1"}
+
+
+def test_a_nominated_pod_of_ours_gets_the_room_that_was_made_for_it_though_others_go_first() -> None:
+    scenario = Scenario(
+        a_node("n1", cpu=2),
+        a_pod("old", cpu=2, node="n1", terminating=True),
+        a_job("first", cpu=2),
+        a_group("second", created=5),
+        nominated("second-0", group="second", created=5),
+        plugins=PLUGINS,
+    )
+    waiting = scenario.run()
+
+    scenario.delete("old")
+    result = scenario.run()
+
+    assert waiting.placements == {}
+    assert result.placements == {"second-0": "n1"}
+    assert result.nominated == {}
+
+
+def test_room_for_one_of_a_job_serves_any_of_it() -> None:
+    scenario = Scenario(
+        a_node("n1", cpu=2),
+        a_group("g", min_available=1),
+        a_pod("g-0", group="g", cpu=2),
+        nominated("g-1", group="g", created=5),
+        plugins=PLUGINS,
+    )
+
+    result = scenario.run()
+
+    assert result.placements == {"g-0": "n1"}
+
+
+def test_a_nomination_that_leads_to_nothing_is_taken_back_in_time() -> None:
+    held = nominated("held-0", group="held", spec={"nodeSelector": {"disk": "ssd"}})
+    scenario = Scenario(a_node("n1", cpu=2), a_group("held"), held, a_job("j", cpu=2), plugins=PLUGINS)
+
+    before = scenario.run()
+    for _ in range(int(PATIENCE_S)):
+        scenario.run(settle_rounds=0)
+    after = scenario.run()
+
+    assert before.placements == {}
+    assert before.nominated == {"held-0": "n1"}
+    assert after.nominated == {}
+    assert after.placements == {"j-0": "n1"}
+
+
+def test_a_nomination_lasts_as_long_as_something_leaves_its_node() -> None:
+    scenario = Scenario(
+        a_node("n1", cpu=2),
+        a_pod("old", cpu=2, node="n1", terminating=True),
+        a_group("held"),
+        nominated("held-0", group="held"),
+        plugins=PLUGINS,
+    )
+    scenario.run()
+
+    scenario.settle(int(PATIENCE_S) + 5)
+
+    assert scenario.run().nominated == {"held-0": "n1"}
+
+
+def test_a_nomination_to_a_node_that_is_gone_holds_nothing() -> None:
+    scenario = Scenario(a_node("n1", cpu=2), of_another_scheduler(node=""), a_job("j", cpu=2), plugins=PLUGINS)
+
+    scenario.add(nominated("theirs", "n9", scheduler="kube"))
+
+    assert scenario.run().placements == {"j-0": "n1"}

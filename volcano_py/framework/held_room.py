@@ -1,0 +1,125 @@
+"""Room that is held for nominated tasks: what others leave for them is not given to anybody who comes before them.
+
+A nominated task waits for room on one node: pods were evicted for it, by us or by another scheduler. What it asks for
+is taken from the node for as long as it waits there: first from what is idle, the rest from what is being released.
+That holds against tasks of equal and lower priority, as in kube-scheduler; it does not hold against tasks of a higher
+one, and never against tasks of its own job, which are one another's equals. Host ports and terms between pods are not
+held.
+
+    with ssn.held_room.open_to(job):    # whatever is placed in here may use what is held for this job
+        ...
+
+A nomination of ours ends when its task is placed, wherever that is. If the task still waits a while after everything on
+the node has left that was to leave, the nomination is taken back: something else is in its way. Those of other
+schedulers end when they say so.
+"""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from volcano_py.framework.info import JobInfo
+from volcano_py.framework.memory import Nomination
+from volcano_py.model.decisions import Nominate
+from volcano_py.model.resources import Floats
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot import layout
+from volcano_py.snapshot.columns import NominatedTasks
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+PATIENCE_S: Final = 60.0
+"""How long a nomination of ours lasts after nothing is being released any more on its node."""
+
+_NOTHING: Final[AbstractContextManager[None]] = nullcontext()
+
+
+class _Hold(NamedTuple):
+    task: int
+    node: int
+    job: int  # row, -1 for a pod of another scheduler
+    priority: int
+
+
+class HeldRoom:
+    """What is held on the nodes of a session; nothing at all in nearly every session."""
+
+    def __init__(self, ssn: "Session", nominated: NominatedTasks) -> None:
+        """Hold the room of every nomination that has not run out, and take back those that have."""
+        self._ssn = ssn
+        self._taken: dict[int, Floats] = {}  # task -> what is taken from its node for it, shape (node_rows,)
+        self.since: dict[str, Nomination] = {}
+        """Nominations of ours by uid of the task, for the memory of the next cycle."""
+        tasks = ssn.tasks
+        self._holds = [
+            _Hold(task, node, int(tasks.job[task]), int(tasks.priority[task]))
+            for task, node in zip(nominated.tasks.tolist(), nominated.nodes.tolist(), strict=True)
+        ]
+        if self._holds:
+            self._holds = [hold for hold in self._holds if self._lasts(hold)]
+            for hold in self._holds:
+                self._take(hold)
+
+    def __bool__(self) -> bool:
+        return bool(self._holds)
+
+    def open_to(self, job: JobInfo) -> AbstractContextManager[None]:
+        """Let a job use what is held for it, and what is held for tasks of lower priority than its first ones have."""
+        return self._opened(job) if self._holds else _NOTHING
+
+    @contextmanager
+    def _opened(self, job: JobInfo) -> Iterator[None]:
+        ssn = self._ssn
+        waiting = ssn.pending.of(job.row)
+        highest = int(ssn.tasks.priority[waiting].max()) if len(waiting) else np.iinfo(np.int64).min
+        ours = (hold for hold in self._holds if hold.job == job.row or hold.priority < highest)
+        opened = [hold for hold in ours if hold.task in self._taken]  # not what is open already
+        for hold in opened:
+            self._give(hold)
+        try:
+            yield
+        finally:
+            for hold in opened:
+                if ssn.tasks.status[hold.task] == TaskStatus.PENDING:
+                    self._take(hold)
+                else:
+                    self._holds.remove(hold)
+
+    def _lasts(self, hold: _Hold) -> bool:
+        """Say whether a nomination still counts; take it back if it is ours and does not."""
+        ssn = self._ssn
+        record = ssn.tasks.record(hold.task)
+        if record.foreign:
+            return True
+        known = ssn.memory.nominations.get(record.uid)
+        since = ssn.now
+        if known is not None and known.node == record.nominated and not ssn.nodes.releasing[:, hold.node].any():
+            since = known.since
+        if ssn.now - since > PATIENCE_S:
+            ssn.emit((Nominate(record.ref, ""),))
+            return False
+        self.since[record.uid] = Nomination(record.nominated, since)
+        return True
+
+    def _take(self, hold: _Hold) -> None:
+        ssn, n = self._ssn, len(self._ssn.resources)
+        request = ssn.task_of(int(ssn.tasks.shape[hold.task])).request
+        column = ssn.nodes.block[:, hold.node]
+        idle = np.maximum(layout.section(column[:, None], layout.IDLE, n)[:, 0], 0.0)
+        now = np.minimum(request, idle)
+        delta = np.zeros(len(column))
+        delta[layout.IDLE * n : (layout.IDLE + 1) * n] = -now
+        delta[layout.PIPELINED * n : (layout.PIPELINED + 1) * n] = request - now
+        self._taken[hold.task] = delta
+        self._add(hold.node, delta)
+
+    def _give(self, hold: _Hold) -> None:
+        self._add(hold.node, -self._taken.pop(hold.task))
+
+    def _add(self, node: int, delta: Floats) -> None:
+        """Change a node beside the journal: what is held is no part of any statement, and no rollback undoes it."""
+        self._ssn.nodes.block[:, node] += delta
+        self._ssn.journal.touch(node)
