@@ -21,7 +21,7 @@ from volcano_py.model.pod_terms import PodSelector
 from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import OCCUPYING_STATUSES, TaskStatus, members
-from volcano_py.snapshot.columns import Codes, NodeColumns, Rows, TaskColumns
+from volcano_py.snapshot.columns import NodeColumns, Rows, TaskColumns
 from volcano_py.snapshot.journal import Journal
 
 EACH_NODE: Final = ""
@@ -38,7 +38,7 @@ class Tally:
 
     __slots__ = ("_counted", "codes", "sums", "total", "version", "weights")
 
-    def __init__(self, codes: Codes, n_codes: int, weights: Weights, counted: Bools | None) -> None:
+    def __init__(self, codes: Rows, n_codes: int, weights: Weights, counted: Bools | None) -> None:
         self.codes = codes  # (n_nodes,), the domain of each node, 0 for none
         self.sums = np.zeros(n_codes)  # by domain; what stands in none is not counted
         self.total = 0.0
@@ -67,8 +67,12 @@ class Tally:
 
     def at_nodes(self) -> Floats:
         """Return the sum of each node's domain, shape (n_nodes,); 0 for a node that is in none."""
-        sums: Floats = self.sums[self.codes]
-        return sums
+        return self.sums.take(self.codes)
+
+    def present(self) -> Bools:
+        """Return which nodes are in a domain with more than nothing, shape (n_nodes,)."""
+        found: Bools = (self.sums > 0).take(self.codes)
+        return found
 
 
 class _Owned(NamedTuple):
@@ -88,6 +92,7 @@ class Neighbours:
         self._shapes = shapes
         self._opened = (tasks.shape, tasks.node.copy(), tasks.status.copy())
         self._moved: dict[int, dict[int, int]] = {}  # shape -> node -> pods that came since, less those that left
+        self._domains: dict[str, tuple[Rows, int]] = {}
         self._tallies: dict[Hashable, Tally] = {}
         self._watching: dict[int, list[tuple[Tally, float]]] = {}  # shape -> tallies that count it, and how much
 
@@ -154,14 +159,19 @@ class Neighbours:
 
     # Counting
 
-    def domains(self, key: str) -> tuple[Codes, int]:
+    def domains(self, key: str) -> tuple[Rows, int]:
         """Return the domain of each node, shape (n_nodes,), 0 for none, and the number of codes."""
-        if key == EACH_NODE:
-            return np.arange(1, len(self._nodes) + 1, dtype=np.int32), len(self._nodes) + 1
-        column = self._nodes.label(key)
-        if column is None:
-            return np.zeros(len(self._nodes), dtype=np.int32), 1
-        return column.codes, len(column.values)
+        found = self._domains.get(key)
+        if found is None:
+            column = None if key == EACH_NODE else self._nodes.label(key)
+            if key == EACH_NODE:
+                found = np.arange(1, self.n_nodes + 1), self.n_nodes + 1
+            elif column is None:
+                found = np.zeros(self.n_nodes, dtype=np.intp), 1
+            else:
+                found = column.codes.astype(np.intp), len(column.values)  # numpy looks up with these twice as fast
+            self._domains[key] = found
+        return found
 
     def tally(
         self,

@@ -38,9 +38,12 @@ class PreferredNeighbours:
         """Return scores 0..100 among the candidates, shape (n_nodes,); of no meaning outside the group."""
         if not group.any():
             return np.zeros(len(group))
-        raw = sum((tally.at_nodes() for tally in self._tallies[1:]), self._tallies[0].at_nodes())
-        lowest = float(raw.min(where=group, initial=np.inf))
-        width = float(raw.max(where=group, initial=-np.inf)) - lowest
+        raw = self._tallies[0].at_nodes()
+        for tally in self._tallies[1:]:
+            raw += tally.at_nodes()
+        candidates = raw[group]
+        lowest = float(candidates.min())
+        width = float(candidates.max()) - lowest
         if not width:
             return np.zeros(len(group))
         raw -= lowest

@@ -18,7 +18,6 @@ from volcano_py.framework import spread_domains
 from volcano_py.framework.neighbours import EACH_NODE, Neighbours, Tally
 from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Shape
-from volcano_py.snapshot.columns import Codes
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
@@ -29,8 +28,8 @@ _BEST: Final = 100.0
 class _Constraint(NamedTuple):
     max_skew: int
     tally: Tally
-    codes: Codes  # (n_nodes,), domains of the key, 0 for a node without it
     each_node: bool
+    unlabelled: Bools | None  # (n_nodes,), which nodes lack the key though the tally has a domain for them
 
 
 class SoftSpread:
@@ -46,10 +45,12 @@ class SoftSpread:
             each_node = spread.key == keys.LABEL_HOSTNAME
             counted = None if each_node else spread_domains.counted_nodes(ssn, shape, spread, needed)
             tally = spread_domains.tally(neighbours, spread, EACH_NODE if each_node else spread.key, counted)
-            self._constraints.append(_Constraint(spread.max_skew, tally, codes, each_node))
+            unlabelled = codes == 0 if each_node and not codes.all() else None
+            self._constraints.append(_Constraint(spread.max_skew, tally, each_node, unlabelled))
+        labels = [neighbours.domains(key)[0] for key in needed]
         self._labelled: Bools | None = None  # candidates that count, None: all
-        if own and soft:
-            self._labelled = np.all([constraint.codes > 0 for constraint in self._constraints], axis=0)
+        if not all(codes.all() for codes in labels):
+            self._labelled = np.all([codes > 0 for codes in labels], axis=0)
 
     def __bool__(self) -> bool:
         return bool(self._constraints)
@@ -61,17 +62,20 @@ class SoftSpread:
             return np.zeros(len(group))
         raw = np.zeros(len(group))
         for constraint in self._constraints:
-            pods = constraint.tally.at_nodes()
-            pods *= math.log(_size(constraint, counting) + 2)
-            pods += constraint.max_skew - 1
-            pods *= constraint.codes > 0
+            domains = constraint.tally.sums * math.log(_size(constraint, counting) + 2)
+            domains += constraint.max_skew - 1
+            domains[0] = 0.0
+            pods = domains.take(constraint.tally.codes)
+            if constraint.unlabelled is not None:
+                pods[constraint.unlabelled] = 0.0
             raw += pods
         raw += 0.5
         np.floor(raw, out=raw)
-        highest = max(0.0, float(raw.max(where=counting, initial=-np.inf)))
+        candidates = raw[counting]
+        highest = max(0.0, float(candidates.max()))
         if not highest:
             return np.where(counting, _BEST, 0.0)
-        lowest = float(raw.min(where=counting, initial=np.inf))
+        lowest = float(candidates.min())
         np.subtract(highest + lowest, raw, out=raw)
         raw *= _BEST
         raw /= highest
@@ -84,4 +88,4 @@ def _size(constraint: _Constraint, counting: Bools) -> int:
     """Return the number of domains among these nodes; no label counts as one more value."""
     if constraint.each_node:
         return int(np.count_nonzero(counting))
-    return int(np.count_nonzero(np.bincount(constraint.codes[counting])))
+    return int(np.count_nonzero(np.bincount(constraint.tally.codes[counting])))

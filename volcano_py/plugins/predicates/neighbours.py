@@ -27,7 +27,8 @@ class Filter:
         versions = [tally.version for tally in self._tallies]
         if self._allowed is None or versions != self._versions:
             self._versions = versions
-            self._allowed = np.logical_not(self.refused().any(axis=0))
+            answers = [part.allowed() for part in (self._affinity, self._spread) if part is not None]
+            self._allowed = answers[0] if len(answers) == 1 else answers[0] & answers[1]
         return self._allowed
 
     def refused(self) -> Bools:

@@ -42,19 +42,31 @@ class PodAffinity:
         """What the answers depend on."""
         return (*self._near, *self._away, *self._theirs)
 
+    def allowed(self) -> Bools:
+        """Return which nodes none of the three refuses, shape (n_nodes,)."""
+        found = np.zeros(self._n_nodes, dtype=bool)
+        for tally in (*self._away, *self._theirs):
+            found |= tally.present()
+        np.logical_not(found, out=found)
+        for near in self._nearby():
+            found &= near
+        return found
+
+    def _nearby(self) -> list[Bools]:
+        """Return for each key of a near term which nodes are near enough."""
+        if self._first_may_start and not any(tally.total for tally in self._near):
+            return [tally.codes > 0 for tally in self._near]
+        return [tally.present() for tally in self._near]
+
     def refused(self) -> Bools:
         """Return which nodes are refused for being too far, too near, or unwelcome, shape (3, n_nodes)."""
         refused = np.zeros((3, self._n_nodes), dtype=bool)
-        anybody = any(tally.total for tally in self._near)
-        for tally in self._near:
-            if anybody or not self._first_may_start:
-                refused[AFFINITY] |= tally.at_nodes() <= 0
-            else:
-                refused[AFFINITY] |= tally.codes == 0
+        for near in self._nearby():
+            refused[AFFINITY] |= ~near
         for tally in self._away:
-            refused[ANTI_AFFINITY] |= tally.at_nodes() > 0
+            refused[ANTI_AFFINITY] |= tally.present()
         for tally in self._theirs:
-            refused[THEIRS] |= tally.at_nodes() > 0
+            refused[THEIRS] |= tally.present()
         # One failure ends the filter.
         refused[ANTI_AFFINITY] &= ~refused[AFFINITY]
         refused[THEIRS] &= ~(refused[AFFINITY] | refused[ANTI_AFFINITY])

@@ -51,13 +51,28 @@ class HardSpread:
         """What the answers depend on."""
         return tuple(constraint.tally for constraint in self._constraints)
 
+    def allowed(self) -> Bools:
+        """Return which nodes no constraint refuses, shape (n_nodes,)."""
+        found = np.ones(self._n_nodes, dtype=bool)
+        for constraint in self._constraints:
+            found &= _even_enough(constraint).take(constraint.tally.codes)
+        return found
+
     def refused(self) -> Bools:
         """Return which nodes are refused for lacking a label, or for being too full, shape (2, n_nodes)."""
         refused = np.zeros((2, self._n_nodes), dtype=bool)
-        for spread, tally, domains, enough, itself in self._constraints:
-            fewest = float(tally.sums[domains].min()) if enough else 0.0
-            most = spread.max_skew + fewest - itself
+        for constraint in self._constraints:
+            codes = constraint.tally.codes
             silent = ~refused.any(axis=0)
-            refused[NO_LABEL] |= silent & (tally.codes == 0)
-            refused[TOO_SKEWED] |= silent & (tally.codes > 0) & (tally.at_nodes() > most)
+            refused[NO_LABEL] |= silent & (codes == 0)
+            refused[TOO_SKEWED] |= silent & (codes > 0) & ~_even_enough(constraint).take(codes)
         return refused
+
+
+def _even_enough(constraint: _Constraint) -> Bools:
+    """Return which domains may take one more pod, shape (n_codes,); no domain may not."""
+    spread, tally, domains, enough, itself = constraint
+    fewest = float(tally.sums[domains].min()) if enough else 0.0
+    found: Bools = tally.sums <= spread.max_skew + fewest - itself
+    found[0] = False
+    return found
