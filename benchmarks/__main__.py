@@ -1,7 +1,7 @@
 """`make bench`: run the workloads, print tables, keep the numbers as JSON in benchmarks/results/.
 
 python -m benchmarks            everything
-python -m benchmarks decision   one of: decision, binding
+python -m benchmarks decision   one of: decision, neighbours, binding
 """
 
 import argparse
@@ -19,10 +19,10 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import binding, decision
+from benchmarks import binding, decision, neighbours
 
 HERE = Path(__file__).parent
-RUNNERS = {"decision": decision.run, "binding": binding.run}
+RUNNERS = {"decision": decision.run, "neighbours": neighbours.run, "binding": binding.run}
 
 
 def main() -> int:

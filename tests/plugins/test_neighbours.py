@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -20,6 +21,7 @@ from tests.reference.neighbours import (
 from tests.reference.social import social_world
 from tests.reference.world import Task, World
 from volcano_py.framework.session import Session
+from volcano_py.model.objects import TaskRecord
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins.nodeorder import NodeOrderArgs, NodeOrdering
 from volcano_py.plugins.predicates import Predicates
@@ -156,3 +158,45 @@ def test_a_filter_that_is_switched_off_refuses_nothing(switch: str) -> None:
     other = codes["spread" if switch == "pod_affinity" else "pod_affinity"]
     assert found & codes[switch] == set()
     assert found & other
+
+
+def evict_at_random(ssn: Session, cluster: Company, random: Random) -> int:
+    """Send away some pods that stand and belong to jobs, and let some of them stay; return how many go."""
+    statement = ssn.statement()
+    for pod in list(cluster.pods):
+        if pod.task.record.job is None or pod.terminating or random.random() < 0.4:
+            continue
+        row = task_row(ssn, pod.task.record.name)
+        statement.evict(np.array([row]))
+        if random.random() < 0.3:
+            statement.put_back(row)
+        else:
+            cluster.pods.remove(pod)
+    return len(statement.evicted)
+
+
+def test_a_victim_counts_no_more_from_the_moment_it_is_evicted() -> None:
+    gone = 0
+    for number in range(80):
+        world, random = social_world(number), Random(number)
+        standing = tuple(
+            replace(task, record=replace_record(task, job=world.jobs[0].key.name))
+            if task.status in (TaskStatus.RUNNING, TaskStatus.BOUND) and task.record.namespace == "ns"
+            else task
+            for task in world.tasks
+        )
+        world = replace(world, tasks=standing)
+        ssn, cluster = open_session(world), company(world)
+        if number % 2:
+            check(world, ssn, cluster, random)
+        before, checkpoint = list(cluster.pods), ssn.journal.checkpoint()
+        gone += evict_at_random(ssn, cluster, random)
+        check(world, ssn, cluster, random)
+        ssn.journal.rollback(checkpoint, ssn.nodes.block)
+        cluster.pods = before
+        check(world, ssn, cluster, random)
+    assert gone > 20
+
+
+def replace_record(task: Task, **changes: object) -> TaskRecord:
+    return msgspec.structs.replace(task.record, **changes)

@@ -16,6 +16,7 @@ from volcano_py.model.pod_terms import PodSelector, PodTerm, PodTerms, Spread, W
 from volcano_py.model.requirements import Requirement
 from volcano_py.snapshot.node_terms import valid_expression
 
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _IGNORE: Final = "Ignore"
 _HONOR: Final = "Honor"
 _DO_NOT_SCHEDULE: Final = "DoNotSchedule"
@@ -29,10 +30,10 @@ def pod_terms(pod: Pod) -> PodTerms:
         return PodTerms()
     near, away = affinity.pod_affinity, affinity.pod_anti_affinity
     preferred = [
-        WeighedPodTerm(sign * int32(one.weight, "spec.affinity"), _term(one.pod_affinity_term, pod))
-        for side, sign in ((near, 1), (away, -1))
-        for one in (side.preferred if side is not None else ())
-        if one.weight
+        WeighedPodTerm(sign * int32(one.weight, f"spec.affinity.{name}.{_PREFERRED}[{index}].weight"), term)
+        for side, name, sign in ((near, "podAffinity", 1), (away, "podAntiAffinity", -1))
+        for index, one in enumerate(side.preferred if side is not None else ())
+        if one.weight and (term := _term(one.pod_affinity_term, pod))
     ]
     return PodTerms(
         near=tuple(_term(term, pod) for term in (near.required if near is not None else ())),

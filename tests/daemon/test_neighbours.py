@@ -1,0 +1,71 @@
+"""Terms between pods, through the daemon on an embedded API server."""
+
+from collections import Counter
+from typing import Any
+
+from tests.daemon.cluster import condition, placed, put_group, scheduler
+from tests.effects.waiting import until
+from volcano_py.apiserver import ApiServer
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def put_zoned_node(server: ApiServer, name: str, zone: str) -> None:
+    resources = {"cpu": "8", "memory": "64Gi", "pods": "110"}
+    server.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {HOST: name, ZONE: zone}},
+            "status": {"capacity": resources, "allocatable": resources},
+        }
+    )
+
+
+def put_gang(server: ApiServer, name: str, tasks: int, spec: dict[str, Any]) -> None:
+    put_group(server, name, tasks)
+    for number in range(tasks):
+        server.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": f"{name}-{number}",
+                    "namespace": "default",
+                    "labels": {"app": name, "index": str(number)},
+                    "annotations": {"scheduling.k8s.io/group-name": name},
+                },
+                "spec": {
+                    "schedulerName": "volcano",
+                    "containers": [{"name": "m", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}],
+                    **spec,
+                },
+            }
+        )
+
+
+def likes(name: str) -> dict[str, Any]:
+    return {"labelSelector": {"matchLabels": {"app": name}}}
+
+
+async def test_a_gang_that_stands_apart_one_that_spreads_and_one_for_which_there_are_too_few_nodes(server):
+    for number in range(4):
+        put_zoned_node(server, f"n{number}", "ab"[number % 2])
+    apart = {"podAntiAffinity": {REQUIRED: [{**likes("apart"), "topologyKey": HOST}]}}
+    crowd = {"podAntiAffinity": {REQUIRED: [{**likes("crowd"), "topologyKey": HOST}]}}
+    even = {**likes("even"), "maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    async with scheduler(server.url):
+        put_gang(server, "apart", 4, {"affinity": apart})
+        put_gang(server, "even", 6, {"topologySpreadConstraints": [even]})
+        put_gang(server, "crowd", 5, {"affinity": crowd})
+
+        await until(lambda: len(placed(server)) == 10)
+        await until(lambda: all(condition(server, f"crowd-{number}") for number in range(5)))
+
+        assert sorted(placed(server, "apart").values()) == ["n0", "n1", "n2", "n3"]
+        zones = Counter(int(node[1]) % 2 for node in placed(server, "even").values())
+        assert sorted(zones.values()) == [3, 3]
+        assert placed(server, "crowd") == {}
+        said = [condition(server, f"crowd-{number}")["message"] for number in range(5)]
+        assert "0/4 nodes are unavailable: 4 node(s) didn't match pod anti-affinity rules." in said
