@@ -21,7 +21,7 @@ from volcano_py.model.pod_terms import PodSelector
 from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import OCCUPYING_STATUSES, TaskStatus, members
-from volcano_py.snapshot.columns import NodeColumns, Rows, TaskColumns
+from volcano_py.snapshot.columns import NodeColumns, Rows, Snapshot, TaskColumns
 from volcano_py.snapshot.journal import Journal
 
 EACH_NODE: Final = ""
@@ -230,3 +230,8 @@ class Neighbours:
         rows = rows[np.argsort(shape[rows], kind="stable")]
         bounds = np.searchsorted(shape[rows], np.arange(len(self._shapes) + 1))
         return node[rows].astype(np.intp), bounds, status[rows] == TaskStatus.RELEASING
+
+
+def neighbours_of(snapshot: Snapshot) -> Neighbours | None:
+    """Return where the terms between pods of a session are answered from, None if no pod has any."""
+    return Neighbours(snapshot.nodes, snapshot.tasks, snapshot.shapes) if snapshot.sociable else None

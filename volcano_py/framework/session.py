@@ -19,7 +19,7 @@ from volcano_py.framework.held_room import HeldRoom
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.kinds import Marks, split
 from volcano_py.framework.memory import CycleReport, Memory
-from volcano_py.framework.neighbours import Neighbours
+from volcano_py.framework.neighbours import neighbours_of
 from volcano_py.framework.ordering import OrderedTasks, pending_tasks
 from volcano_py.framework.placement import Placement
 from volcano_py.framework.plugin import DependsOn, Plugin, PluginFailed
@@ -123,9 +123,7 @@ class Session:
         self._broken: dict[Plugin, PluginFailed] = {}
         self._collect_points()
         self._snapshot, self._marks = split(snapshot, self._told_apart())
-        self.neighbours: Neighbours | None = None  # where terms between pods are answered from, None without any term
-        if snapshot.sociable:
-            self.neighbours = Neighbours(self.nodes, self.tasks, self._snapshot.shapes)
+        self.neighbours = neighbours_of(self._snapshot)
         for plugin in self.plugins():
             self.tell(plugin, "on_session_open")
         if self._broken:
