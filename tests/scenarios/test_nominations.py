@@ -7,7 +7,7 @@ import pytest
 
 from volcano_py.api.types import Pod
 from volcano_py.framework.held_room import PATIENCE_S
-from volcano_py.testing import Scenario, a_group, a_job, a_node, a_pod
+from volcano_py.testing import Scenario, a_group, a_job, a_node, a_pod, a_priority_class
 
 PLUGINS = ("priority", "gang", "predicates")
 
@@ -154,3 +154,35 @@ def test_a_nomination_to_a_node_that_is_gone_holds_nothing() -> None:
     scenario.add(nominated("theirs", "n9", scheduler="kube"))
 
     assert scenario.run().placements == {"j-0": "n1"}
+
+
+PREEMPTING = {"actions": "enqueue, preempt, allocate", "plugins": ("priority", "gang", "predicates")}
+
+
+def test_whoever_waits_for_victims_to_leave_evicts_nobody_else_meanwhile() -> None:
+    low = a_job("low", tasks=4, min_available=1, cpu=1, node="n1", phase="Running")
+    scenario = Scenario(
+        a_node("n1", cpu=4), a_priority_class("high", 9), low, a_priority_class("higher", 99), grace=4, **PREEMPTING
+    )
+    scenario.run()
+
+    scenario.add(a_job("high", tasks=2, cpu=1, priority_class="high", priority=9))
+    result = scenario.run()
+
+    assert [len(together) for together in result.evictions] == [2]
+    assert {"high-0", "high-1"} <= set(result.placements)
+
+
+def test_the_room_of_victims_is_not_promised_to_another_of_the_same_priority() -> None:
+    low = a_job("low", tasks=2, min_available=0, cpu=1, node="n1", phase="Running")
+    scenario = Scenario(a_node("n1", cpu=2), a_priority_class("high", 9), low, grace=3, **PREEMPTING)
+    scenario.run()
+    scenario.add(a_job("first", cpu=1, priority_class="high", priority=9, created=1))
+    while not scenario.step().nominated:
+        pass
+
+    scenario.add(a_job("second", cpu=1, priority_class="high", priority=9))
+    result = scenario.run()
+
+    assert [len(together) for together in result.evictions] == [1, 1]
+    assert set(result.placements) == {"first-0", "second-0"}

@@ -71,10 +71,11 @@ class Preempt(Action):
 
 def _attempt(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, inside: bool) -> None:
     try:
-        if inside:
-            _inside_job(ssn, queue, job, tasks)
-        else:
-            _between_jobs(ssn, queue, job, tasks)
+        with ssn.held_room.open_to(job):
+            if inside:
+                _inside_job(ssn, queue, job, tasks)
+            else:
+                _between_jobs(ssn, queue, job, tasks)
     except PluginFailed as failure:
         ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
 

@@ -55,7 +55,8 @@ class Reclaim(Action):
         for queue, row in QueueTurns(ssn, np.array(sorted(starving), dtype=np.intp), skip_overused=True):
             job = ssn.job(row)
             try:
-                _plan(ssn, queue, job, starving[row])
+                with ssn.held_room.open_to(job):
+                    _plan(ssn, queue, job, starving[row])
             except PluginFailed as failure:
                 ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
         ssn.victims.end_of_action()

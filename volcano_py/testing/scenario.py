@@ -186,6 +186,12 @@ class Scenario:
         self.settle(settle_rounds)
         return self._picture()
 
+    def step(self, cycles: int = 1) -> Result:
+        """Run so many cycles, whatever they decide; return how things stand then."""
+        for _ in range(cycles):
+            self._cycle()
+        return self._picture()
+
     def settle(self, cycles: int) -> None:
         """Run that many more cycles; raise NotSettled if one of them decides anything."""
         for again in range(cycles):
