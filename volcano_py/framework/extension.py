@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import ClassVar, Protocol
+from typing import ClassVar, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -406,3 +406,11 @@ POINTS: tuple[type[ExtensionPoint], ...] = (
     VictimQueueOrder,
 )
 """Every extension point."""
+
+PREFERENCES: Final[frozenset[type]] = frozenset(
+    {
+        *(JobOrder, TaskOrder, QueueOrder),
+        *(NodeOrder, NormalizedOrder, NeighbourOrder),
+    }
+)
+"""Extension points at which a plugin says what is better, not what may happen; without it the rest is still safe."""

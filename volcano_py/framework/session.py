@@ -44,15 +44,6 @@ from volcano_py.snapshot.journal import Journal
 ActivePlugin = tuple[Plugin, frozenset[type]]
 """A plugin instance and the extension points that the conf leaves switched on for it."""
 
-PREFERENCES: Final[frozenset[type]] = frozenset(
-    {
-        *(extension.JobOrder, extension.TaskOrder, extension.QueueOrder),
-        *(extension.NodeOrder, extension.NormalizedOrder, extension.NeighbourOrder),
-    }
-)
-"""Extension points at which a plugin says what is better, not what may happen; without it the rest is still safe."""
-
-
 _OURS: Final = "volcano_py.plugins."
 
 
@@ -226,7 +217,7 @@ class Session:
             [
                 self._point(plugin, method)
                 for plugin, points in tier
-                if point in points and not (plugin in self._broken and point in PREFERENCES)
+                if point in points and not (plugin in self._broken and point in extension.PREFERENCES)
             ]
             for tier in self._tiers
         ]
