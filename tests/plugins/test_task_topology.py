@@ -110,6 +110,19 @@ def test_a_placement_that_is_taken_back_attracts_no_more() -> None:
     assert (scores(ssn, plugin, "j-worker-0"), scores(ssn, plugin, "j-ps-1")) == before
 
 
+def test_an_evicted_task_attracts_no_more_until_it_is_put_back() -> None:
+    plugin = TaskTopology()
+    running = (a_task("j-ps-0", a_shape(cpu=1), job="j", role="ps", status=TaskStatus.RUNNING, node="n2"),)
+    ssn = a_session(a_world(*running, *tasks_of("j", 2, role="worker")), plugin)
+    before, row = scores(ssn, plugin, "j-worker-0"), task_row(ssn, "j-ps-0")
+    statement = ssn.statement()
+
+    statement.evict(np.array([row]))
+    assert len(set(scores(ssn, plugin, "j-worker-0"))) == 1
+    statement.put_back(row)
+    assert scores(ssn, plugin, "j-worker-0") == before
+
+
 @pytest.mark.parametrize(
     "texts",
     [

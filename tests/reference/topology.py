@@ -69,7 +69,7 @@ def lay_out(world: World, job: JobRecord) -> Layout | None:
 
 def _fill(layout: Layout) -> None:
     inside = [task for task in layout.tasks if task.record.role and layout.said.get(task.record.role)]
-    standing = sorted((task for task in inside if task.node), key=lambda task: task.node)
+    standing = sorted((task for task in inside if _stands(task)), key=lambda task: task.node)
     waiting = [task for task in inside if task.status is TaskStatus.PENDING]
     by_node: dict[str, Bucket] = {}
     for task in standing:
@@ -89,6 +89,12 @@ def _fill(layout: Layout) -> None:
         chosen.waiting.append(task)
 
 
+def _stands(task: Task) -> bool:
+    """Whether it is on a node and not about to leave it."""
+    gone = (TaskStatus.PENDING, TaskStatus.RELEASING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+    return bool(task.node) and task.status not in gone
+
+
 def _pull(layout: Layout, task: Task, other: Task) -> int:
     pair = frozenset((task.record.role, other.record.role))
     return (pair in layout.affine) - (pair in layout.apart)
@@ -100,9 +106,11 @@ def score(layout: Layout, world: World, task: Task, node: str) -> float:
     bucket = layout.bucket_of(task)
     if bucket is None or not _fits(account, [task]):
         return 0.0
-    found = sum(other.node == node for other in bucket.bound)
+    found = sum(_stands(other) and other.node == node for other in bucket.bound)
     found -= sum(
-        frozenset((task.record.role, other.record.role)) in layout.apart for other in layout.tasks if other.node == node
+        frozenset((task.record.role, other.record.role)) in layout.apart
+        for other in layout.tasks
+        if _stands(other) and other.node == node
     )
     kept = [task, *(other for other in bucket.waiting if other is not _stand_in(bucket, task))]
     while not _fits(account, kept):

@@ -13,9 +13,9 @@ something is said are in a bucket.
 others as fit with it; those that would go last are left out first.
 
 (Volcano: plugins/task-topology.) Unlike there: what a node holds is read from the columns of the session, so that an
-undo or an eviction counts at once, and tasks that were bound in earlier sessions repel too; the order of leaving out is
-fixed; the order of tasks is that at the opening, so buckets are filled one after another; a role counts also if it is
-a label.
+undo or an eviction counts at once, tasks on their way out or at their end do not count, and tasks that were bound
+in earlier sessions repel too; the order of leaving out is fixed; the order of tasks is that at the opening, so buckets
+are filled one after another; a role counts also if it is a label.
 """
 
 from collections.abc import Mapping
@@ -32,12 +32,13 @@ from volcano_py.framework.session import Session
 from volcano_py.model.objects import JobKey, TopologyTexts
 from volcano_py.model.resources import EPSILON, Bools, Floats
 from volcano_py.model.shape import Field
-from volcano_py.model.statuses import TaskStatus
+from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus, members
 from volcano_py.plugins.task_topology.annotations import InvalidTopology, Rules, read, rules_of
 from volcano_py.plugins.task_topology.buckets import form, sizes_of
 from volcano_py.snapshot.columns import Ints, NodeColumns, Rows, TaskColumns
 
 _WEIGHT: Final = "task-topology.weight"
+_STANDING: Final = members((*ALLOCATED_STATUSES, TaskStatus.PIPELINED, TaskStatus.UNKNOWN))
 _LAST: Final = 1e18  # the place of tasks without a bucket
 
 
@@ -107,7 +108,7 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
         place = {name: number for number, name in enumerate(names)}
         roles = np.array([place[record.role] for record in records], dtype=np.intp)
         waiting = ssn.tasks.status[tasks] == TaskStatus.PENDING
-        nodes = np.where(waiting, -1, ssn.tasks.node[tasks])
+        nodes = np.where(_STANDING[ssn.tasks.status[tasks]], ssn.tasks.node[tasks], -1)
         order = sorted(
             np.flatnonzero((rules.priority[roles] > 0) & (waiting | (nodes >= 0)) & (np.array(names)[roles] != "")),
             key=lambda i: (
@@ -179,7 +180,7 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
         """Return the tasks of the bucket on each node, less those that the task must stand apart from (n_nodes,)."""
         layout, n = kind.layout, len(self._ssn.nodes)
         on = self._ssn.tasks.node[layout.tasks]
-        placed = on >= 0
+        placed = (on >= 0) & _STANDING[self._ssn.tasks.status[layout.tasks]]
         together = np.bincount(on[placed & (layout.buckets == kind.bucket)], minlength=n)
         repels = layout.rules.repulsion[kind.role, layout.roles[placed]]
         count = together - np.bincount(on[placed], weights=repels, minlength=n)
