@@ -38,6 +38,7 @@ def test_a_record_holds_amounts_labels_and_sorted_taints() -> None:
             TaintRecord("b", "2", "NoSchedule"),
         ),
         unschedulable=True,
+        capacity=(3800.0, 8.0 * 2**30),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.framework.sessions import a_session
 from tests.reference.busy import busy_world
-from tests.reference.furnished import with_node_groups, with_topology
+from tests.reference.furnished import measured, with_node_groups, with_topology, with_usage
 from volcano_py.framework import extension
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.session import Session
@@ -16,7 +16,11 @@ from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins import PLUGINS
 from volcano_py.snapshot.columns import NodeColumns
 
-WORLDS = {"nodegroup": with_node_groups, "task-topology": with_topology}
+WORLDS = {
+    "nodegroup": with_node_groups,
+    "task-topology": with_topology,
+    "usage": lambda number: measured(*with_usage(number)),
+}
 """Clusters for plugins to which a plain one means nothing."""
 
 

@@ -7,8 +7,18 @@ import msgspec
 
 from tests.reference.busy import busy_world
 from tests.reference.node_groups import LABEL
-from tests.reference.world import World
-from volcano_py.model.objects import JobRecord, NodeGroupAffinity, NodeGroupLimits, QueueRecord, TopologyTexts
+from tests.reference.world import Task, World
+from volcano_py.model.loads import NodeLoad
+from volcano_py.model.objects import (
+    JobRecord,
+    NodeGroupAffinity,
+    NodeGroupLimits,
+    NodeRecord,
+    QueueRecord,
+    TopologyTexts,
+)
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot.store import ClusterStore
 
 GROUPS = ("a", "b", "c")
 LIMITS = {"a": {"cpu": 512.0}, "b": {"pods": 2.0, "memory": 2.0**28}}
@@ -65,3 +75,40 @@ def with_topology(number: int) -> World:
         replace(task, record=msgspec.structs.replace(task.record, role=random.choice(roles))) for task in world.tasks
     )
     return replace(world, jobs=tuple(job(record) for record in world.jobs), tasks=tasks)
+
+
+def with_usage(number: int) -> tuple[World, dict[str, NodeLoad]]:
+    """Return a crowded cluster and the loads of its nodes, old and new ones, near the threshold of risk and far."""
+    world, random = busy_world(number), Random(-1 - number)
+
+    def node(record: NodeRecord) -> NodeRecord:
+        known = record.allocatable
+        return replace(record, capacity=(known["cpu"] + random.choice((0, 100)), known["memory"]))
+
+    shapes = {
+        task.shape: replace(task.shape, limits=random.choice(((0.0, 0.0), (700.0, 2.0**29), (100.0, 0.0))))
+        for task in world.tasks
+    }
+
+    def task(one: Task) -> Task:
+        started = random.choice((0.0, -10.0, -30.0, -900.0)) if one.status is TaskStatus.RUNNING else 0.0
+        record = msgspec.structs.replace(one.record, started=started, creation=float(random.randint(0, 3)))
+        return replace(one, record=record, shape=shapes[one.shape])
+
+    loads = {
+        record.name: NodeLoad(
+            random.choice((10.0, 40.0, 55.0, 79.0, 81.0)),
+            random.choice((10.0, 50.0, 60.0, 80.0, 90.0)),
+            random.choice((0.0, -5.0, -300.0, -301.0)),
+        )
+        for record in world.nodes
+        if random.random() < 0.9
+    }
+    return replace(world, nodes=tuple(map(node, world.nodes)), tasks=tuple(map(task, world.tasks))), loads
+
+
+def measured(world: World, loads: dict[str, NodeLoad]) -> ClusterStore:
+    """Return the store of a cluster whose nodes are measured every 30 s."""
+    store = world.store()
+    store.loads.set(loads, 30.0)
+    return store

@@ -3,7 +3,7 @@
 One thread, the event loop's, owns it. Snapshots are private copies and may go anywhere.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from volcano_py.api import keys
 from volcano_py.api.types import Pod
@@ -19,6 +19,7 @@ from volcano_py.cache.state import ClusterState, SnapshotToken
 from volcano_py.cache.unreadable import Unreadable, UnreadableBook, UnreadableCallback
 from volcano_py.ledger.ledger import Entry, Ledger, Patience
 from volcano_py.model.decisions import Bind, Decision, Evict, Nominate
+from volcano_py.model.loads import NodeLoad
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.runtime.clock import Clock, RealClock
@@ -93,6 +94,10 @@ class ClusterCache:
     def unreadable(self) -> tuple[Unreadable, ...]:
         """Return what cannot be read now, by kind, namespace and name."""
         return self._book.entries()
+
+    def measured(self, loads: Mapping[str, NodeLoad], interval_s: float) -> None:
+        """Take the loads of nodes that were measured, and how often that happens; others keep what they had."""
+        self._state.store.loads.set(loads, interval_s)
 
     # Who wants to know
 

@@ -2,6 +2,7 @@
 
 from sys import intern
 
+from volcano_py.api import keys
 from volcano_py.api.types import Node
 from volcano_py.cache.requests import amounts, read_resource_list
 from volcano_py.model.objects import NodeRecord, TaintRecord
@@ -16,6 +17,7 @@ def node_record(node: Node, closed: str = "") -> NodeRecord:
     ``closed`` says why nothing may be placed there although the node itself would allow it.
     """
     allocatable = amounts(read_resource_list(node.status.allocatable, "status.allocatable"))
+    capacity = amounts(read_resource_list(node.status.capacity, "status.capacity"))
     if not closed and node.metadata.deletion_timestamp is not None:
         closed = BEING_DELETED
     if not closed and not allocatable:
@@ -26,6 +28,7 @@ def node_record(node: Node, closed: str = "") -> NodeRecord:
         labels=node.metadata.labels,
         taints=tuple(sorted(TaintRecord(taint.key, taint.value, taint.effect) for taint in node.spec.taints)),
         unschedulable=node.spec.unschedulable,
+        capacity=(capacity.get(keys.CPU, 0.0), capacity.get(keys.MEMORY, 0.0)),
         closed=closed,
         images={intern(name): image.size_bytes for image in node.status.images for name in image.names},
     )

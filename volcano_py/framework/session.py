@@ -97,6 +97,7 @@ class Session:
         self.placement = Placement(self)
         self.withheld = snapshot.withheld
         self.facts = snapshot.facts
+        self.loads = snapshot.loads
         self._snapshot = snapshot
         self._tiers = tiers
         self._statics = statics

@@ -198,5 +198,6 @@ class NodeRecord:
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[TaintRecord, ...] = ()
     unschedulable: bool = False
+    capacity: tuple[float, float] = (0.0, 0.0)  # cpu and memory it has altogether, 0 where it does not say
     closed: str = ""  # why nothing more may be placed here, "" when it may
     images: Mapping[str, int] = field(default_factory=dict)  # name of an image that is there -> bytes

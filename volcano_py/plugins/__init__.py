@@ -21,6 +21,7 @@ from volcano_py.plugins.resourcequota import ResourceQuotas
 from volcano_py.plugins.sla import Sla
 from volcano_py.plugins.task_topology import TaskTopology
 from volcano_py.plugins.tdm import Tdm
+from volcano_py.plugins.usage import Usage
 
 PLUGINS: Final[dict[str, type[Plugin]]] = {
     plugin.name: plugin
@@ -43,6 +44,7 @@ PLUGINS: Final[dict[str, type[Plugin]]] = {
         Sla,
         TaskTopology,
         Tdm,
+        Usage,
     )
 }
 """Plugin by its name in the conf."""

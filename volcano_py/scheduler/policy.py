@@ -23,7 +23,6 @@ PLUGINS_TO_COME: Final = frozenset(
         "numa-aware",
         "numaaware",
         "rescheduling",
-        "usage",
     }
 )
 """What Volcano has and this scheduler does not have yet: named in a conf it is a loud warning, and the rest runs."""

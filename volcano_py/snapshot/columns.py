@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.model.facts import NO_FACTS, ClusterFacts
+from volcano_py.model.loads import NodeLoads
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaintRecord, TaskRecord
 from volcano_py.model.resources import PODS_ROW, Bools, Floats, ResourceRegistry
 from volcano_py.model.shape import Shape
@@ -336,4 +337,5 @@ class Snapshot:
     withheld: dict[JobKey, str] = field(default_factory=dict)  # why a PodGroup that exists is not among the jobs
     facts: ClusterFacts = NO_FACTS
     nominated: NominatedTasks = NO_NOMINATIONS
+    loads: NodeLoads | None = None  # None: nobody measures
     sociable: bool = False  # whether any task has terms about other pods

@@ -26,6 +26,7 @@ from volcano_py.snapshot.columns import (
     TaskColumns,
 )
 from volcano_py.snapshot.facts import FactStore
+from volcano_py.snapshot.loads import LoadStore
 from volcano_py.snapshot.nodes import NodeStore
 from volcano_py.snapshot.ports import PortSet
 from volcano_py.snapshot.rows import RowTable, grown
@@ -57,6 +58,7 @@ class ClusterStore:
         self.shapes = ShapeTable(self.resources)
         self.nodes = NodeStore(self.resources)
         self.facts = FactStore(self._label_namespace)
+        self.loads = LoadStore()
         self.queues: dict[str, QueueRecord] = {}
         self._withheld: dict[JobKey, str] = {}
         self._selection = Selection()
@@ -379,6 +381,7 @@ class ClusterStore:
                 withheld=dict(self._withheld),
                 facts=self.facts.frozen(),
                 nominated=self._nominations(nodes) if self._nominated else NO_NOMINATIONS,
+                loads=self.loads.columns(nodes.statics),
                 sociable=self._selection.in_use,
             )
         )

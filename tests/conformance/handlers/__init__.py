@@ -21,6 +21,7 @@ from tests.conformance.handlers.scheduler import (
     strategies,
     tdm,
     topology,
+    usage,
     victims,
 )
 from tests.conformance.operations import Operation
@@ -52,6 +53,7 @@ AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "scheduler/task-topology": topology.OPERATIONS,
     "scheduler/shuffle": CYCLE,
     "scheduler/tdm": tdm.OPERATIONS,
+    "scheduler/usage": usage.OPERATIONS,
     "scheduler/sla": {"jobOrder": job_order.OPERATION},
     "scheduler/victims": {"preemptable": victims.PREEMPTABLE},
 }

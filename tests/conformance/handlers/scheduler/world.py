@@ -1,5 +1,6 @@
 """From a row's objects and configuration to a cache, a policy and a session: nothing is defaulted or admitted."""
 
+import math
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -16,6 +17,7 @@ from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.memory import Memory
 from volcano_py.framework.session import Session
 from volcano_py.model.decisions import Decision
+from volcano_py.model.loads import NodeLoad
 from volcano_py.plugins import PLUGINS
 from volcano_py.runtime.clock import FakeClock
 from volcano_py.scheduler import Policy, resolve
@@ -62,6 +64,7 @@ def load(case: Case) -> Snapshot:
     for key, kind in OBJECTS.items():
         added(cache, *(msgspec.convert(_with_uid(written), kind) for written in case.input.get(key, ())))
     assert not cache.unreadable()
+    cache.measured({name: _load_of(written) for name, written in case.input.get("nodeUsage", {}).items()}, 30.0)
     snapshot = cache.snapshot()
     for shape in snapshot.shapes:
         if shape is not None and shape.unsupported:
@@ -75,6 +78,16 @@ def clock_of(case: Case) -> CycleClock:
         return CLOCK
     hour, minute = (int(part) for part in case.input["clock"].split(":"))
     return CycleClock(now=NOW.replace(hour=hour, minute=minute).timestamp())
+
+
+def _load_of(written: Mapping[str, Any]) -> NodeLoad:
+    """Return the load of a node: averages by period, of which only that of ten minutes is read."""
+    cpu, memory = (
+        average.get("10m", 0.0) if isinstance(average, Mapping) else average
+        for average in (written.get("cpuAverage", 0.0), written.get("memoryAverage", 0.0))
+    )
+    age = written.get("ageSeconds", 0.0)
+    return NodeLoad(cpu, memory, -math.inf if age == "never" else CLOCK.now - age)
 
 
 def policy_of(case: Case) -> Policy:

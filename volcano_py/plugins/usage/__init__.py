@@ -1,0 +1,5 @@
+"""Usage: how busy nodes really are."""
+
+from volcano_py.plugins.usage.plugin import Usage
+
+__all__ = ["Usage"]

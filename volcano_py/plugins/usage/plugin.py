@@ -1,0 +1,175 @@
+"""Usage: nodes that are really busy take nothing more, and the less busy a node the better.
+
+    refused   measured cpu, else measured memory, is above its threshold
+    score     100 * weight * ((1 - load_cpu) * w_cpu + (1 - load_memory) * w_memory) / (w_cpu + w_memory)
+
+Loads are what was measured, plus estimates (`estimates`) for pods that do not show in it yet: those placed, promised or
+on their way, and those running for less than an interval between measurements, or without a start. The pod in question
+is not part of its own score. What was measured more than five minutes ago, or never, refuses nothing and scores 0.
+
+(Volcano: plugins/usage.) Estimates are whole thousandths of a core and bytes, and tasks that stand at the opening are
+counted by node, creation and uid; in Volcano their order is arbitrary, which shows near the threshold of risk. What
+is evicted takes its estimate with it and brings it back if it may stay; there even a pod that had none brings one back.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from volcano_py.conf.arguments import Warn
+from volcano_py.framework.extension import NodeOrder, PlacementWatch, Predicate, Verdicts
+from volcano_py.framework.info import TaskInfo
+from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.session import Session
+from volcano_py.model.rejections import Reason
+from volcano_py.model.resources import CPU_ROW, MEMORY_ROW, Bools, Floats
+from volcano_py.model.shape import Field
+from volcano_py.model.statuses import TaskStatus, members
+from volcano_py.plugins.usage.arguments import UsageArgs, read
+from volcano_py.plugins.usage.estimates import Gauge, Growth, growth_of, load, mean_load
+from volcano_py.snapshot.columns import Ints, NodeColumns, Rows
+
+FRESH_S: Final = 300.0
+CPU_BUSY, MEMORY_BUSY = 1, 2
+_ON_THEIR_WAY: Final = members((TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND))
+_STANDING: Final = members((TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING))  # before this session too
+_CPU_AND_MEMORY: Final = slice(CPU_ROW, MEMORY_ROW + 1)
+
+
+class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
+    """Thresholds and scores by real load."""
+
+    name = "usage"
+    depends_on = DependsOn.NODE_ALONE
+    reads = frozenset({Field.REQUEST, Field.LIMITS})
+    arguments = frozenset({"usage.weight", "cpu.weight", "memory.weight", "thresholds", "estimator"})
+    reasons = (
+        Reason("usage", "cpu-load", "the CPU load of the node exceeds the upper limit."),
+        Reason("usage", "memory-load", "the memory load of the node exceeds the upper limit."),
+    )
+
+    def __init__(self, arguments: UsageArgs | None = None) -> None:
+        self._args = arguments or UsageArgs()
+
+    @classmethod
+    def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> UsageArgs:
+        """Read weights, thresholds and the estimator, see `arguments`."""
+        return read(arguments, warn)
+
+    def on_session_open(self, ssn: Session) -> None:
+        """Lay out what was measured, and estimate the tasks that do not show in it."""
+        n, loads = len(ssn.nodes), ssn.loads
+        self._tasks = ssn.tasks
+        self._journal, self._growths = ssn.journal, dict[int, Growth]()
+        self._estimated = np.zeros((2, n))  # of all tasks together
+        self._of_task = np.zeros((2, len(ssn.tasks.records)))  # what each task has in that
+        percent = np.zeros((2, n)) if loads is None else loads.percent
+        self._fresh: Bools = np.zeros(n, dtype=bool) if loads is None else loads.measured >= ssn.now - FRESH_S
+        busy = percent > np.array(self._args.thresholds)[:, None]
+        verdicts = np.where(busy[0], CPU_BUSY, np.where(busy[1], MEMORY_BUSY, 0))
+        self._verdicts: Verdicts = np.where(self._fresh, verdicts, 0).astype(np.int16)
+        capacity: Floats = np.stack([ssn.static_row(("capacity", row), _capacity_of(row)) for row in (0, 1)])
+        self._gauge = Gauge(percent, capacity, self._args.weights, self._args.estimator)
+        if loads is not None and self._fresh.any():
+            self._warm_up(ssn, ssn.now - loads.interval_s)
+
+    def _warm_up(self, ssn: Session, since: float) -> None:
+        """Count the tasks that stand on nodes with a fresh measurement, and do not show in it."""
+        tasks = ssn.tasks
+        rows = np.flatnonzero(
+            (tasks.node >= 0)
+            & (_ON_THEIR_WAY[tasks.status] | (tasks.status == TaskStatus.RUNNING))
+            & (tasks.shape >= 0)
+        )
+        rows = rows[self._fresh[tasks.node[rows]]]
+        running = tasks.status[rows] == TaskStatus.RUNNING
+        # A Python loop over the running tasks of measured nodes: when they started is in their records.
+        started = np.array([tasks.record(row).started for row in rows[running].tolist()])
+        hidden = np.ones(len(rows), dtype=bool)
+        hidden[running] = (started == 0) | (started > since)
+        rows = rows[hidden]
+        uids = np.array([tasks.record(row).uid for row in rows.tolist()], dtype=str)
+        order = rows[np.lexsort((uids, tasks.creation[rows], tasks.node[rows]))]
+        nodes = tasks.node[order].astype(np.intp)
+        turn = np.arange(len(order)) - np.searchsorted(nodes, nodes)  # the how many-th of its node it is
+        for number in range(int(turn.max(initial=-1)) + 1):  # at most as many as pods on a node
+            now = turn == number
+            growths = [self._growth(ssn.task_of(shape)) for shape in tasks.shape[order[now]].tolist()]
+            self._add(order[now], nodes[now], growths)
+
+    def _add(self, tasks: Rows, nodes: Rows, growths: list[Growth]) -> None:
+        """Estimate one task on each of some nodes."""
+        careful = self._gauge.at(nodes).mean(self._estimated[:, nodes]) >= self._args.estimator.risk_threshold
+        calm_amounts = np.array([growth.calm for growth in growths]).T
+        careful_amounts = np.array([growth.careful for growth in growths]).T
+        self._of_task[:, tasks] = np.where(careful, careful_amounts, calm_amounts)
+        self._estimated[:, nodes] += self._of_task[:, tasks]
+
+    def _growth(self, task: TaskInfo) -> Growth:
+        found = self._growths.get(task.shape_id)
+        if found is None:
+            limits, shape = np.array(task.shape.limits), task.shape
+            found = growth_of(task.request[_CPU_AND_MEMORY], limits, shape.best_effort, self._args.estimator)
+            self._growths[task.shape_id] = found
+        return found
+
+    def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
+        """Refuse nodes that are busier than they may be, shape (n_nodes,)."""
+        return self._verdicts if nodes.rows is None else self._verdicts[nodes.rows]
+
+    def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
+        """Return how idle each node is, shape (n_nodes,)."""
+        rows = slice(None) if nodes.rows is None else nodes.rows
+        gauge, estimated = self._gauge.at(rows), self._estimated[:, rows]
+        if nodes.copies is not None:
+            estimated = gauge.after(estimated, self._growth(task), nodes.copies)
+        return np.where(self._fresh[rows], score(gauge, estimated, self._args.weight), 0.0)
+
+    def placed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
+        """Estimate what has been placed, one after the other; what may stay brings what it had."""
+        if _STANDING[self._tasks.status[tasks]].all():
+            self._move(nodes, self._of_task[:, tasks])
+            return
+        distinct, which, counts = np.unique(nodes, return_inverse=True, return_counts=True)
+        gauge, before = self._gauge.at(distinct), self._estimated[:, distinct]
+        growth = self._growth(task)
+        calm = gauge.calm_steps(before, growth, counts)
+        after = before + growth.calm[:, None] * calm + growth.careful[:, None] * (counts - calm)
+        self._journal.add(self._estimated, distinct, after - before)
+        careful = _turns(which.reshape(-1)) >= calm[which.reshape(-1)]
+        amounts = np.where(careful, growth.careful[:, None], growth.calm[:, None])
+        self._journal.add(self._of_task, tasks, amounts - self._of_task[:, tasks])
+
+    def freed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
+        """Take back what the tasks were estimated at."""
+        self._move(nodes, -self._of_task[:, tasks])
+
+    def _move(self, nodes: Rows, amounts: Floats) -> None:
+        distinct, which = np.unique(nodes, return_inverse=True)
+        sums = [np.bincount(which.reshape(-1), weights=row, minlength=len(distinct)) for row in amounts]
+        self._journal.add(self._estimated, distinct, np.array(sums))
+
+
+def score(gauge: Gauge, estimated: Floats, weight: int) -> Floats:
+    """Return the scores of nodes with these estimates (2, n_nodes), shape (n_nodes,)."""
+    loads = load(gauge.percent, estimated, gauge.capacity)
+    return np.asarray(mean_load(1.0 - loads, gauge.weights) * 100.0 * weight)
+
+
+def _turns(groups: Rows) -> Ints:
+    """Return for each element how many of the same group come before it."""
+    order = np.argsort(groups, kind="stable")
+    turns = np.empty(len(groups), dtype=np.int64)
+    turns[order] = np.arange(len(groups)) - np.searchsorted(groups[order], groups[order])
+    return turns
+
+
+def _capacity_of(row: int) -> Any:
+    def ask(nodes: NodeColumns) -> Floats:
+        records = nodes.statics.records
+        rows = range(len(records)) if nodes.rows is None else nodes.rows
+        # A Python loop over nodes whose records have changed; the answers are kept.
+        return np.array([records[number].capacity[row] for number in rows], dtype=float)
+
+    return ask
