@@ -111,3 +111,13 @@ def test_a_rejection_of_placement_goes_before_one_of_the_shape() -> None:
     assert first is not None
     assert "spec.x" in first.message
     assert rejection_of(ssn, row, index) is LACKING
+
+
+def test_a_text_follows_the_job_until_the_session_closes_and_is_made_once_from_then_on(ssn: Session) -> None:
+    untried = text(ssn)
+    ssn.rejections[job_row(ssn, "train")] = {shape_id(ssn, BIG): LACKING}
+    tried = text(ssn)
+    ssn.begin_close()
+
+    assert untried != tried == text(ssn)
+    assert text(ssn) is text(ssn)

@@ -13,6 +13,7 @@ from volcano_py.framework.combine import Point
 from volcano_py.framework.extension import StaticPredicate, Verdicts
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.statics import StaticVerdicts
+from volcano_py.framework.tie_order import tie_order
 from volcano_py.model.objects import NodeRecord
 from volcano_py.model.rejections import Reason
 from volcano_py.model.shape import Shape
@@ -164,3 +165,18 @@ def test_what_is_kept_equals_what_would_be_answered_afresh(
         for shape in shapes:
             one, other = warm.static_verdicts(info(warm, shape)), cold.static_verdicts(info(cold, shape))
             assert one.tolist() == other.tolist()
+
+
+def test_the_order_of_ties_is_kept_until_nodes_come_or_go_or_the_seed_changes() -> None:
+    kept, store = StaticVerdicts(), World(nodes=tuple(a_node(f"n{i}") for i in range(9))).store()
+    first = store.snapshot().nodes.statics
+    order = kept.tie_order(first, 7)
+
+    store.set_node(a_node("n3", labels={"a": "b"}))
+    assert kept.tie_order(store.snapshot().nodes.statics, 7) is order
+
+    store.remove_node("n3")
+    fewer, other = store.snapshot().nodes.statics, kept.tie_order(first, 8)
+    assert kept.tie_order(fewer, 7).tolist() == tie_order(fewer.names, 7).tolist()  # type: ignore[union-attr]
+    assert other.tolist() == tie_order(first.names, 8).tolist()  # type: ignore[union-attr]
+    assert kept.tie_order(first, 0) is None

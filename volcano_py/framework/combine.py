@@ -1,7 +1,7 @@
 """How the answers of several plugins become one. Each rule is written once; `framework.extension` names the rule."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,10 @@ from volcano_py.framework.plugin import PluginFailed
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import Bools, Floats
 from volcano_py.snapshot.columns import Rows
+
+# An attribute of an enum costs a call, and votes are asked for every turn.
+_REJECT: Final = Vote.REJECT
+_PERMIT: Final = Vote.PERMIT
 
 
 class Point:
@@ -147,9 +151,9 @@ def rejection(tiers: Tiers, *args: Any) -> Vote | Reason | None:
         permitted = False
         for point in tier:
             answer: Vote | Reason = point(*args)
-            if answer == Vote.REJECT or isinstance(answer, Reason):
+            if answer == _REJECT or isinstance(answer, Reason):
                 return answer
-            permitted |= answer == Vote.PERMIT
+            permitted |= answer == _PERMIT
         if permitted:
             return None
     return None

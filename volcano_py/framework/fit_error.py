@@ -11,6 +11,8 @@ from volcano_py.model.statuses import TaskStatus
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
+_LABELS: Final = tuple((status.value, status.label) for status in TaskStatus)
+_PENDING: Final = TaskStatus.PENDING.value
 NO_BACKFILL: Final = Reason(
     "scheduler",
     "no-backfill",
@@ -23,14 +25,26 @@ def job_fit_error(ssn: "Session", job: JobInfo) -> str:
 
     ``pod group is not ready, 6 Pending, 6 minAvailable; Pending: 1 Unschedulable, 5 Schedulable. Origin reason is
     train-5: 0/5 nodes are unavailable: 5 Insufficient cpu.`` A job that was not tried at all ends with that reason.
+
+    While the session closes, a condition, an event and the report ask for it: it is made once then.
     """
-    counts = [f"{job.count(status)} {status.label}" for status in TaskStatus if job.count(status)]
+    if ssn.fit_errors is None:
+        return _job_fit_error(ssn, job)
+    text = ssn.fit_errors.get(job.row)
+    if text is None:
+        text = ssn.fit_errors[job.row] = _job_fit_error(ssn, job)
+    return text
+
+
+def _job_fit_error(ssn: "Session", job: JobInfo) -> str:
+    by_status = job.counts.tolist()
+    counts = [f"{by_status[status]:.0f} {label}" for status, label in _LABELS if by_status[status]]
     counts.append(f"{job.min_available} minAvailable")
     text = f"pod group is {'ready' if ssn.is_ready(job) else 'not ready'}, {', '.join(sorted(counts))}"
     blocked = ssn.blocked.get(job.row) or ssn.lost_turns.get(job.row)
     if blocked is not None:
         return f"{text}. {blocked.text}"
-    pending = job.count(TaskStatus.PENDING)
+    pending = int(by_status[_PENDING])
     if pending:
         schedulable = ssn.attempts(ssn.pending.of(job.row))
         reasons = ((schedulable, keys.REASON_SCHEDULABLE), (pending - schedulable, keys.REASON_UNSCHEDULABLE))

@@ -16,15 +16,12 @@ from volcano_py.model.statuses import (
     SCHEDULED_STATUSES,
     PodGroupPhase,
     TaskStatus,
-    members,
 )
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
-_READY = members(READY_STATUSES)
-_SCHEDULED = members(SCHEDULED_STATUSES)
-_ALLOCATED = members(ALLOCATED_STATUSES)
+_PIPELINED = TaskStatus.PIPELINED
 
 
 @dataclass(eq=False)
@@ -106,12 +103,13 @@ class JobInfo:
     @property
     def n_tasks(self) -> int:
         """Number of tasks of any status."""
-        return int(self.counts.sum())
+        return int(sum(self.counts.tolist()))  # of ten numbers, a list's sum is there before an array's
 
     @property
     def ready_count(self) -> int:
         """Tasks that count towards the minimum: allocated or succeeded."""
-        return int(self.counts[_READY].sum())
+        counts = self.counts.tolist()
+        return int(sum([counts[status] for status in READY_STATUSES]))
 
     @property
     def valid_count(self) -> int:
@@ -121,7 +119,8 @@ class JobInfo:
     @property
     def scheduled_count(self) -> int:
         """Tasks past scheduling."""
-        return int(self.counts[_SCHEDULED].sum())
+        counts = self.counts.tolist()
+        return int(sum([counts[status] for status in SCHEDULED_STATUSES]))
 
     @property
     def is_pending(self) -> bool:
@@ -138,7 +137,7 @@ class JobInfo:
 
     def is_pipelined(self) -> bool:
         """Whether the minimum is met once promised resources are free."""
-        return self.missing() <= self.count(TaskStatus.PIPELINED)
+        return self.missing() <= self.count(_PIPELINED)
 
     @property
     def task_min_total(self) -> int:

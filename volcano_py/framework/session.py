@@ -29,7 +29,6 @@ from volcano_py.framework.refusals import filters
 from volcano_py.framework.roles import Roles
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.statics import StaticVerdicts
-from volcano_py.framework.tie_order import tie_order
 from volcano_py.framework.victims import Victims
 from volcano_py.model.decisions import Emit, RecordEvent
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord
@@ -44,6 +43,7 @@ from volcano_py.snapshot.journal import Journal
 ActivePlugin = tuple[Plugin, frozenset[type]]
 """A plugin instance and the extension points that the conf leaves switched on for it."""
 
+_ALLOCATED: Final = TaskStatus.ALLOCATED
 _OURS: Final = "volcano_py.plugins."
 
 
@@ -90,8 +90,9 @@ class Session:
         self.let_in: set[JobKey] = set()
         self.let_in_before = frozenset(memory.let_in)
         self.conditions: dict[int, list[GroupCondition]] = {}  # job row -> conditions to upsert
+        self.fit_errors: dict[int, str] | None = None  # job row -> why it waits, kept from `begin_close` on
         self.phases = self.jobs.phase.copy()  # as they were when the session opened
-        self.tie_order = tie_order(self.nodes.statics.names, seed)
+        self.tie_order = statics.tie_order(self.nodes.statics, seed)
         self.anything_releasing = bool(self.nodes.releasing.any())
         self.nowhere = np.full(max(len(self.nodes), 1), -np.inf)  # (n_nodes,), read only
         self.placement = Placement(self)
@@ -401,6 +402,10 @@ class Session:
         name = self.resources.names[-1 - code]
         return Reason("resources", f"insufficient-{name}", f"Insufficient {name}", resolvable=True)
 
+    def begin_close(self) -> None:
+        """Say that the actions are over: nothing is placed or refused any more, so texts about it can be kept."""
+        self.fit_errors = {}
+
     # What may change
 
     def statement(self) -> Statement:
@@ -442,7 +447,7 @@ class Session:
 
     def attempts(self, tasks: Rows) -> int:
         """Return how many of these tasks would have been allocated if their job had been complete."""
-        return int((self._attempt_status[tasks] == TaskStatus.ALLOCATED).sum())
+        return int(np.count_nonzero(self._attempt_status[tasks] == _ALLOCATED))
 
     # What plugins say
 

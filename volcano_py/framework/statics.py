@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from volcano_py.framework import combine
 from volcano_py.framework.extension import Verdicts
+from volcano_py.framework.tie_order import tie_order
 from volcano_py.model.shape import Shape
-from volcano_py.snapshot.columns import Ints, NodeColumns
+from volcano_py.snapshot.columns import Ints, NodeColumns, NodeStatics, Rows
 
 _MAX_ROWS: Final = 4096  # at 5,000 nodes 40 to 160 MB; past it the least recently used go
 
@@ -28,6 +29,16 @@ class StaticVerdicts:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._ties: tuple[tuple[object, int], int, Rows | None] | None = None  # layout, seed, order
+
+    def tie_order(self, statics: NodeStatics, seed: int) -> Rows | None:
+        """Return the order in which ties between nodes are broken (`framework.tie_order`), (n_nodes,) or None.
+
+        Hashing thousands of names takes milliseconds, and they change only when nodes come or go.
+        """
+        if self._ties is None or self._ties[:2] != (statics.layout, seed):
+            self._ties = (statics.layout, seed, tie_order(statics.names, seed))
+        return self._ties[2]
 
     def of(self, shape: Shape, nodes: NodeColumns, points: combine.Points, offsets: tuple[int, ...]) -> Verdicts:
         """Return one verdict per node, shape (n_nodes,): 0 or the number of the first reason that refuses."""

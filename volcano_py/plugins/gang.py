@@ -42,6 +42,10 @@ from volcano_py.snapshot.columns import JobColumns
 _READY: Final = list(READY_STATUSES)
 
 
+_PROMISED: Final = (*READY_STATUSES, TaskStatus.PIPELINED)
+_PERMIT, _REJECT = Vote.PERMIT, Vote.REJECT
+
+
 class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Preemptable, Reclaimable, UnifiedEvictable):
     """Minimum sizes of jobs and of their roles."""
 
@@ -73,10 +77,9 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
 
     def job_pipelined(self, job: JobInfo) -> Vote:
         """Permit a job whose minimum is met once what it was promised is free, reject any other."""
-        promised = (*READY_STATUSES, TaskStatus.PIPELINED)
-        if job.is_pipelined() and not job.roles_short(promised, best_effort=True):
-            return Vote.PERMIT
-        return Vote.REJECT
+        if job.is_pipelined() and not job.roles_short(_PROMISED, best_effort=True):
+            return _PERMIT
+        return _REJECT
 
     def job_starving(self, job: JobInfo) -> bool:
         """Say whether the job is below its minimum, promised tasks counted and best-effort ones not."""

@@ -39,6 +39,7 @@ def run_cycle(
         ssn.report.seconds[name] = clock.stopwatch() - started
 
     closing = clock.stopwatch()
+    ssn.begin_close()
     for plugin in ssn.plugins():
         ssn.tell(plugin, "on_session_close")
     report_jobs(ssn)

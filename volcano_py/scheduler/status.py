@@ -27,8 +27,11 @@ _WAITING: Final = (keys.PHASE_UNKNOWN, keys.PHASE_PENDING, keys.PHASE_INQUEUE)
 _FINISHED: Final = [TaskStatus.SUCCEEDED, TaskStatus.FAILED]
 _PAST: Final = list(SCHEDULED_STATUSES)
 _COUNTED: Final = (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+_PENDING: Final = TaskStatus.PENDING
+_PIPELINED: Final = TaskStatus.PIPELINED
 _STILL_WAITING: Final = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]
 """At the end of a session: what was allocated and not committed belongs to a gang that waits for what terminates."""
+_WAITS: Final = members(tuple(_STILL_WAITING))  # (N_STATUSES,)
 
 
 def write_statuses(ssn: Session) -> None:
@@ -111,7 +114,7 @@ def _group_decisions(ssn: Session, job: JobInfo, stands: tuple[str, int, int, in
     status = SetPodGroupStatus(record.key, record.uid, phase, running, succeeded, failed, conditions)
     complaint = next((new for new in conditions if new.type == keys.CONDITION_UNSCHEDULABLE and new.status), None)
     if complaint is not None and phase in _WAITING:
-        pending = job.count(TaskStatus.PENDING)
+        pending = job.count(_PENDING)
         text = f"{pending}/{job.n_tasks} tasks in gang unschedulable: {job_fit_error(ssn, job)}"
         return (status, _event(record, keys.EVENT_WARNING, keys.EVENT_UNSCHEDULABLE, text))
     if any(new.type == keys.CONDITION_SCHEDULED and new.status for new in conditions):
@@ -133,13 +136,14 @@ def _event(record: JobRecord, type_: str, reason: str, message: str) -> RecordEv
 def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
     """Return PodScheduled=False for every task that waits and does not say so yet, by job and in task order."""
     changed: list[tuple[tuple[str, ...], SetPodCondition]] = []
-    waiting = np.flatnonzero(members(tuple(_STILL_WAITING))[ssn.tasks.status])
+    waiting = np.flatnonzero(_WAITS[ssn.tasks.status])
+    gated = [shape is not None and bool(shape.gates) for shape in ssn.shapes]
+    columns = (column[waiting].tolist() for column in (ssn.tasks.shape, ssn.tasks.job))
     texts: dict[tuple[int, int], tuple[str, str]] = {}
     # A Python loop over waiting tasks: each compares one text; most have nothing to write.
-    for row in waiting.tolist():
+    for row, shape_id, job_row in zip(waiting.tolist(), *columns, strict=True):
         record = ssn.tasks.record(row)
-        shape_id, job_row = int(ssn.tasks.shape[row]), int(ssn.tasks.job[row])
-        if record.foreign or ssn.shape_of(shape_id).gates:
+        if record.foreign or gated[shape_id]:
             continue
         attempt = _attempt_text(ssn, row)
         if attempt is None:
@@ -157,15 +161,16 @@ def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
 def _attempt_text(ssn: Session, row: int) -> tuple[str, str] | None:
     """Return the text of a task that has or had a node in a statement that was not committed."""
     record = ssn.tasks.record(row)
-    if ssn.tasks.status[row] != TaskStatus.PENDING:
+    if ssn.tasks.status[row] != _PENDING:
         status, node = TaskStatus(ssn.tasks.status[row]), ssn.nodes.names[int(ssn.tasks.node[row])]
     else:
         attempt = ssn.attempt(row)
         if attempt is None:
             return None
         status, node = attempt
-    once = "resource is released and minAvailable" if status is TaskStatus.PIPELINED else "minAvailable"
-    reason = keys.REASON_UNSCHEDULABLE if status is TaskStatus.PIPELINED else keys.REASON_SCHEDULABLE
+    promised = status is _PIPELINED
+    once = "resource is released and minAvailable" if promised else "minAvailable"
+    reason = keys.REASON_UNSCHEDULABLE if promised else keys.REASON_SCHEDULABLE
     return reason, f"Pod {record.ref} can possibly be assigned to {node}, once {once} is satisfied"
 
 
