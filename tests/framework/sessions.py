@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tests.reference.world import World
+from volcano_py.conf.schema import OFF_BY_DEFAULT
 from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.extension import POINTS
 from volcano_py.framework.info import TaskInfo
@@ -42,7 +43,8 @@ def a_session(
 
 def _points(plugin: Plugin) -> frozenset[type]:
     silent = frozenset() if plugin.hierarchy else plugin.hierarchical or frozenset()
-    return frozenset(point for point in POINTS if isinstance(plugin, point)) - silent
+    points = (point for point in POINTS if isinstance(plugin, point) and point.switch not in OFF_BY_DEFAULT)
+    return frozenset(points) - silent
 
 
 def shape_id(ssn: Session, shape: Shape) -> int:

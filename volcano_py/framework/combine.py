@@ -94,6 +94,18 @@ def sort_keys(points: Points, n: int, view: Any, ignore: Ignore = _raise) -> lis
     return keys
 
 
+def namespace_keys(points: Points, queue: Any, namespaces: Sequence[str], ignore: Ignore = _raise) -> list[Floats]:
+    """First difference decides: return the keys of all plugins for the namespaces of a queue, as `sort_keys` does."""
+    keys: list[Floats] = []
+    for point in points:
+        try:
+            keys.append(point.finite(len(namespaces), queue, namespaces))
+        except PluginFailed as failure:
+            ignore(failure)
+            keys.append(np.zeros(len(namespaces)))
+    return keys
+
+
 def first_difference(points: Points, *args: Any, ignore: Ignore = _raise) -> float:
     """First non-zero comparison decides; 0 if nobody has an opinion, and a plugin that fails has none."""
     for point in points:

@@ -72,6 +72,19 @@ class QueueOrder(ExtensionPoint):
         """Return a negative number if left goes first, a positive one if right does, zero for no opinion."""
 
 
+class NamespaceOrder(ExtensionPoint):
+    """Which namespace of a queue goes first, before the order of jobs counts in it? It is off unless switched on.
+
+    Rule: first difference decides; then the name. Without such a plugin a queue does not look at namespaces.
+    """
+
+    switch = "enableNamespaceOrder"
+
+    @abstractmethod
+    def namespace_order(self, queue: QueueInfo, namespaces: Sequence[str]) -> Floats:
+        """Return one key per namespace, shape (n_namespaces,); the lowest goes first. Asked anew before every turn."""
+
+
 class JobValid(ExtensionPoint):
     """Can the job be scheduled at all? Rule: all must pass, the first refusal is the answer. It has no switch."""
 
@@ -382,6 +395,7 @@ POINTS: tuple[type[ExtensionPoint], ...] = (
     JobOrder,
     TaskOrder,
     QueueOrder,
+    NamespaceOrder,
     JobValid,
     JobEnqueueable,
     JobEnqueued,
@@ -409,7 +423,7 @@ POINTS: tuple[type[ExtensionPoint], ...] = (
 
 PREFERENCES: Final[frozenset[type]] = frozenset(
     {
-        *(JobOrder, TaskOrder, QueueOrder),
+        *(JobOrder, TaskOrder, QueueOrder, NamespaceOrder),
         *(NodeOrder, NormalizedOrder, NeighbourOrder),
     }
 )

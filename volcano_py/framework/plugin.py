@@ -35,6 +35,8 @@ class Plugin:
     """Extension points it answers only with ``enableHierarchy``; None if it knows no hierarchy of queues."""
     hierarchy: bool = False
     """Whether the conf switches its hierarchy on; set by whoever makes the instance, before the session opens."""
+    asked: frozenset[type] = frozenset()
+    """The extension points that the conf leaves switched on for it; set by whoever makes the instance."""
 
     def __init__(self, arguments: Any = None) -> None:
         """Take the arguments that `parse` made of the conf."""

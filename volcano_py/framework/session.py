@@ -176,6 +176,7 @@ class Session:
         self.job_orders = self.points(extension.JobOrder, "job_order")
         self.task_orders = self.points(extension.TaskOrder, "task_order")
         self.queue_orders = self.points(extension.QueueOrder, "queue_order")
+        self.namespace_orders = self.points(extension.NamespaceOrder, "namespace_order")
         self._job_valid = self.points(extension.JobValid, "job_valid")
         self._job_ready = self.points(extension.JobReady, "missing")
         self._overused = self.points(extension.Overused, "overused")

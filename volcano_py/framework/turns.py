@@ -1,10 +1,14 @@
-"""Whose turn it is: queues in their order, and in each queue its jobs in theirs, asked anew after every turn."""
+"""Whose turn it is: queues in their order, and in each queue its jobs in theirs, asked anew after every turn.
+
+Where a plugin orders the namespaces of a queue, its jobs are those of the first namespace.
+"""
 
 import heapq
 from collections.abc import Iterator
 
 import numpy as np
 
+from volcano_py.framework import combine
 from volcano_py.framework.info import JobInfo, QueueInfo
 from volcano_py.framework.ordering import JobSortKey, first_queue, job_sort_keys
 from volcano_py.framework.session import Session
@@ -52,6 +56,49 @@ class _Waiting:
         return rows
 
 
+class _ByNamespace:
+    """The jobs of one queue by namespace, each in order; whose namespace goes first is asked at every turn."""
+
+    __slots__ = ("_queue", "_ssn", "_waiting")
+
+    def __init__(self, ssn: Session, queue: QueueInfo) -> None:
+        self._ssn = ssn
+        self._queue = queue
+        self._waiting: dict[str, _Waiting] = {}
+
+    def __bool__(self) -> bool:
+        return any(self._waiting.values())
+
+    def add(self, entry: _Entry) -> None:
+        """Add a job before the first turn."""
+        self._waiting.setdefault(self._namespace(entry), _Waiting()).add(entry)
+
+    def arrange(self) -> None:
+        """Sort what has been added."""
+        for waiting in self._waiting.values():
+            waiting.arrange()
+
+    def give_back(self, entry: _Entry) -> None:
+        """Take a job again."""
+        self._waiting[self._namespace(entry)].give_back(entry)
+
+    def pop(self) -> int:
+        """Return the row of the first job of the first namespace and drop it."""
+        names = sorted(name for name, waiting in self._waiting.items() if waiting)
+        if len(names) == 1:
+            return self._waiting[names[0]].pop()
+        keys = combine.namespace_keys(self._ssn.namespace_orders, self._queue, names, self._ssn.ignore)
+        first = int(np.lexsort(keys[::-1])[0])  # stable, so the name decides at last
+        return self._waiting[names[first]].pop()
+
+    def drop(self) -> list[int]:
+        """Drop all jobs and return their rows, in no particular order."""
+        return [row for waiting in self._waiting.values() for row in waiting.drop()]
+
+    def _namespace(self, entry: _Entry) -> str:
+        return self._ssn.jobs.record(entry[1]).key.namespace
+
+
 class QueueTurns:
     """Yields (queue, job row) until no queue has a job left. A job may be given back for another turn."""
 
@@ -59,14 +106,15 @@ class QueueTurns:
         """Lay out the turns; a queue that has had enough is left out only where resources are given away."""
         self._ssn = ssn
         self._skip_overused = skip_overused
-        self._jobs: dict[str, _Waiting] = {}
+        self._jobs: dict[str, _Waiting | _ByNamespace] = {}
         # A Python loop over the jobs: each gets its place in its queue.
         for key, row in zip(job_sort_keys(ssn, job_rows), job_rows.tolist(), strict=True):
             queue = ssn.jobs.record(row).queue
             if queue in ssn.queues:
                 waiting = self._jobs.get(queue)
                 if waiting is None:
-                    waiting = self._jobs[queue] = _Waiting()
+                    by_namespace = bool(ssn.namespace_orders)
+                    waiting = self._jobs[queue] = _ByNamespace(ssn, ssn.queues[queue]) if by_namespace else _Waiting()
                 waiting.add((key, row))
         for waiting in self._jobs.values():
             waiting.arrange()

@@ -45,6 +45,7 @@ class _Chosen:
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not take the cycle with it
             plugin = _failing(self.plugin, error)
         plugin.hierarchy = self.hierarchy
+        plugin.asked = self.points
         return plugin
 
 

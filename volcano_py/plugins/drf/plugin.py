@@ -10,30 +10,35 @@ victims in the claimant's queue: with ls = share of the claimant's job with the 
 candidate's job without it and without the candidates before it, those of them included that stay: where ls < rs, or the
 two differ by no more than 1e-6.
 
+With ``enableNamespaceOrder`` (off unless switched on) a queue is shared between its namespaces by weight
+(`namespaces`): the namespace that holds least goes first, and job order counts in it.
+
 With ``enableHierarchy`` queues are ordered by their ways through a tree (`tree`), which the annotations
 volcano.sh/hierarchy and volcano.sh/hierarchy-weights of queues name. Tasks of another queue may go if, with the task in
 question counted in and the candidate counted out, the claimant's queue still goes before the candidate's; each
 candidate is looked at by itself.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import Claim, JobOrder, Preemptable, QueueOrder, Reclaimable
+from volcano_py.framework.extension import Claim, JobOrder, NamespaceOrder, Preemptable, QueueOrder, Reclaimable
 from volcano_py.framework.info import QueueInfo
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.queues import JobStamp
 from volcano_py.framework.session import Session
 from volcano_py.model.resources import EPSILON, Bools, Floats
+from volcano_py.plugins.drf.namespaces import NamespaceShares
 from volcano_py.plugins.drf.tree import ShareTree, dominant_share
 from volcano_py.snapshot.columns import Codes, JobColumns
 
 _SAME_SHARE: Final = 1e-6
 
 
-class Drf(Plugin, JobOrder, QueueOrder, Preemptable, Reclaimable):
+class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable):
     """Order jobs by dominant share, and take from those of a greater one."""
 
     name = "drf"
@@ -45,6 +50,8 @@ class Drf(Plugin, JobOrder, QueueOrder, Preemptable, Reclaimable):
         self._task_shapes = ssn.tasks.shape
         self._rows = np.flatnonzero(ssn.total >= EPSILON)
         self._total = ssn.total[self._rows]  # (n_shared,)
+        if NamespaceOrder in self.asked:
+            self._namespaces = NamespaceShares(ssn, self._rows, self._total)
         if self.hierarchy:
             self._stamp = JobStamp()
             ssn.track(self._stamp)
@@ -61,6 +68,10 @@ class Drf(Plugin, JobOrder, QueueOrder, Preemptable, Reclaimable):
     def job_order(self, jobs: JobColumns) -> Floats:
         """Return the dominant share of each job, shape (n_jobs,)."""
         return dominant_share(jobs.taken[self._rows], self._total)
+
+    def namespace_order(self, queue: QueueInfo, namespaces: Sequence[str]) -> Floats:
+        """Return what namespaces hold of a queue by their weights, shape (n_namespaces,)."""
+        return self._namespaces.of(queue.row, namespaces)
 
     def queue_order(self, left: QueueInfo, right: QueueInfo) -> float:
         """Compare the ways of two queues through the tree."""

@@ -1,0 +1,65 @@
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+
+from tests.framework.sessions import a_session
+from tests.plugins.test_undo import place_something
+from tests.reference.busy import busy_world
+from tests.reference.world import World
+from volcano_py.framework.extension import NamespaceOrder
+from volcano_py.framework.session import Session
+from volcano_py.model.objects import JobKey
+from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus
+from volcano_py.plugins.drf import Drf
+
+COUNTED = (*ALLOCATED_STATUSES, TaskStatus.PIPELINED)
+
+
+def in_namespaces(number: int) -> World:
+    """Return a crowded cluster whose jobs are in several namespaces."""
+    world, random = busy_world(number), Random(number)
+    home = {job.key.name: random.choice("ab") for job in world.jobs}
+    jobs = tuple(replace(job, key=JobKey(home[job.key.name], job.key.name)) for job in world.jobs)
+    tasks = tuple(
+        replace(task, record=task.record.__class__(**{**_fields(task.record), "namespace": home[task.record.job]}))
+        for task in world.tasks
+    )
+    return replace(world, jobs=jobs, tasks=tasks)
+
+
+def _fields(record: object) -> dict[str, object]:
+    return {name: getattr(record, name) for name in record.__struct_fields__}  # type: ignore[attr-defined]
+
+
+def held(ssn: Session, queue: str) -> dict[str, float]:
+    """Return the dominant shares of namespaces in a queue, counted task by task."""
+    sums: dict[str, np.ndarray] = {}
+    for row in ssn.jobs.present().tolist():
+        record = ssn.jobs.record(row)
+        if record.queue != queue:
+            continue
+        total = sums.setdefault(record.key.namespace, np.zeros(len(ssn.resources.names)))
+        for task in ssn.rows_of_job(row).tolist():
+            if TaskStatus(ssn.tasks.status[task]) in COUNTED:
+                total += ssn.task_of(int(ssn.tasks.shape[task])).request
+    there = ssn.total > 0
+    return {name: float((total[there] / ssn.total[there]).max()) for name, total in sums.items()}
+
+
+def test_shares_of_namespaces_equal_a_count_whatever_is_placed_and_taken_back() -> None:
+    seen = 0
+    for number in range(25):
+        plugin = Drf()
+        plugin.asked = frozenset({NamespaceOrder})
+        ssn = a_session(in_namespaces(number), plugin)
+        for queue in ssn.queues:
+            checkpoint = ssn.journal.checkpoint()
+            before = held(ssn, queue)
+            place_something(ssn, Random(number))
+            for expected in (held(ssn, queue), before):
+                names = sorted(expected)
+                assert plugin.namespace_order(ssn.queues[queue], names).tolist() == [expected[name] for name in names]
+                seen += len(names) > 1
+                ssn.journal.rollback(checkpoint, ssn.nodes.block)
+    assert seen

@@ -1,0 +1,49 @@
+"""What namespaces hold of each queue, for queues that are shared fairly between them.
+
+share(queue, namespace) = dominant share of what the namespace's jobs in the queue hold, divided by its weight
+
+The weight of a namespace is that of its ResourceQuotas (``volcano.sh/namespace.weight`` in spec.hard), the highest of
+several, 1 without any. A namespace in two queues competes in each by itself. (Volcano: docs/design/fairshare, written
+in 2019 and dropped; cases E5.)
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.framework.queues import JobSums
+from volcano_py.model.resources import Floats
+from volcano_py.plugins.drf.tree import dominant_share
+from volcano_py.snapshot.columns import Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+class NamespaceShares:
+    """Sums by queue and namespace, kept up to date by every statement."""
+
+    def __init__(self, ssn: "Session", shared: Rows, total: Floats) -> None:
+        """Take the rows of the resources that are shared (n_shared,) and how much there is of each (n_shared,)."""
+        self._shared = shared
+        self._total = total
+        self._rows: dict[tuple[int, str], int] = {}
+        nowhere = np.zeros(0, dtype=np.intp)
+        groups = [nowhere] * len(ssn.jobs)
+        # A Python loop over jobs: their namespaces are in their records.
+        for row in ssn.jobs.present().tolist():
+            queue = int(ssn.queue_of_job[row])
+            if queue >= 0:
+                key = (queue, ssn.jobs.record(row).key.namespace)
+                groups[row] = np.array([self._rows.setdefault(key, len(self._rows))], dtype=np.intp)
+        self._sums = JobSums(groups, len(self._rows), ssn.jobs)
+        ssn.track(self._sums)
+        weights = [float(ssn.facts.namespace_weight(namespace)) for _, namespace in self._rows]
+        self._weights = np.array(weights)
+
+    def of(self, queue: int, namespaces: Sequence[str]) -> Floats:
+        """Return weighted shares of namespaces that have jobs in a queue, shape (n_namespaces,)."""
+        rows = np.array([self._rows[queue, namespace] for namespace in namespaces], dtype=np.intp)
+        held = self._sums.taken[self._shared][:, rows]
+        return np.asarray(dominant_share(held, self._total) / self._weights[rows])
