@@ -37,6 +37,10 @@ class Evictables:
         """Return some of them (n,), groups as they are."""
         return Evictables(self._ssn, self.rows[kept], self.groups[kept])
 
+    def without_jobs(self, rows: Rows) -> "Evictables":
+        """Return those that are not of these jobs (n_jobs,)."""
+        return self.only(~np.isin(self.jobs, rows)) if len(rows) else self
+
     def together(self) -> "Evictables":
         """Return all of them as one group, in the order given."""
         return Evictables(self._ssn, self.rows, np.zeros(len(self.rows), dtype=np.intp))

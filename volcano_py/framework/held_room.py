@@ -9,6 +9,9 @@ held.
     with ssn.held_room.open_to(job):    # whatever is placed in here may use what is held for this job
         ...
 
+Held nodes are tried before all others (Volcano: allocate, nominatedNodeName), so that what was planned together stands
+as it was planned.
+
 A nomination of ours ends when its task is placed, wherever that is. If the task still waits a while after everything on
 the node has left that was to leave, the nomination is taken back: something else is in its way. Those of other
 schedulers end when they say so.
@@ -20,16 +23,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from volcano_py.framework.info import JobInfo
+from volcano_py.framework.info import JobInfo, QueueInfo
 from volcano_py.framework.memory import Nomination
 from volcano_py.model.decisions import Nominate
 from volcano_py.model.resources import Floats
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot import layout
-from volcano_py.snapshot.columns import NominatedTasks
+from volcano_py.snapshot.columns import NominatedTasks, Rows
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
+    from volcano_py.framework.statement import Statement
 
 PATIENCE_S: Final = 60.0
 """How long a nomination of ours lasts after nothing is being released any more on its node."""
@@ -65,6 +69,40 @@ class HeldRoom:
 
     def __bool__(self) -> bool:
         return bool(self._holds)
+
+    def place_first(self, statement: "Statement", queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:
+        """Place tasks of a job on the nodes that are held for their like, as allocate would if there were no others.
+
+        Tasks of one shape are one another's equals: the first of them in task order get the nodes that are held for any
+        of them. Return the other tasks, and those that do not fit the node or their queue. To be asked while the room
+        is open to the job.
+        """
+        nodes: dict[int, list[int]] = {}
+        for hold in self._holds:
+            if hold.job == job.row:
+                nodes.setdefault(int(self._ssn.tasks.shape[hold.task]), []).append(hold.node)
+        if not nodes:
+            return tasks
+        left = []
+        # A Python loop over the tasks of a job that has nominated ones.
+        for task, shape_id in zip(tasks.tolist(), self._ssn.tasks.shape[tasks].tolist(), strict=True):
+            held = nodes.get(shape_id)
+            if not held or not self._place(statement, queue, job.row, task, held.pop(0)):
+                left.append(task)
+        return np.array(left, dtype=np.intp)
+
+    def _place(self, statement: "Statement", queue: QueueInfo, job_row: int, task: int, node: int) -> bool:
+        ssn, shape_id = self._ssn, int(self._ssn.tasks.shape[task])
+        if not ssn.allocatable(queue, ssn.task_of(shape_id), 1):
+            return False
+        state = ssn.placement.candidates(shape_id)
+        if state.ranked[node] > -np.inf:
+            statement.allocate(job_row, shape_id, np.array([task]), np.array([node]))
+            return True
+        if ssn.anything_releasing and state.future[node] > -np.inf:
+            statement.pipeline(job_row, shape_id, np.array([task]), np.array([node]))
+            return True
+        return False
 
     def open_to(self, job: JobInfo) -> AbstractContextManager[None]:
         """Let a job use what is held for it, and what is held for tasks of lower priority than its first ones have."""

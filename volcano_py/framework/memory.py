@@ -16,6 +16,23 @@ class Nomination(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedEviction:
+    """Evictions that have been decided."""
+
+    job: JobKey  # who gets the room
+    victims: tuple[str, ...]  # uids
+    until: float  # seconds since the epoch
+
+
+class Truce(NamedTuple):
+    """A job has taken from another one, which must not take from it."""
+
+    taker: JobKey
+    loser: JobKey
+    until: float  # seconds since the epoch
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """Carried from cycle to cycle. With the same memory, snapshot, policy, clock and seed a cycle decides the same."""
 
@@ -25,6 +42,8 @@ class Memory:
     times: Mapping[str, float] = field(default_factory=dict)  # plugin -> when it last did what it does now and then
     let_in: tuple[JobKey, ...] = ()  # jobs that the last cycle let in; the next may not see their phase yet
     nominations: Mapping[str, Nomination] = field(default_factory=dict)  # of our tasks that wait, by uid
+    plans: tuple[PlannedEviction, ...] = ()  # evictions under way
+    truces: tuple[Truce, ...] = ()
 
     @property
     def session_id(self) -> str:
@@ -37,6 +56,8 @@ class Memory:
         let_in: Iterable[JobKey] = (),
         times: Mapping[str, float] | None = None,
         nominations: Mapping[str, Nomination] | None = None,
+        plans: tuple[PlannedEviction, ...] = (),
+        truces: tuple[Truce, ...] = (),
     ) -> "Memory":
         """Return the memory of the next cycle."""
         return Memory(
@@ -46,6 +67,8 @@ class Memory:
             let_in=tuple(sorted(let_in)),
             times=dict(times or {}),
             nominations=dict(nominations or {}),
+            plans=plans,
+            truces=truces,
         )
 
 

@@ -62,7 +62,7 @@ class Plan:
         self._purpose = purpose
         self._queue = queue
         self._job = job
-        self._candidates = candidates
+        self._candidates = candidates.without_jobs(ssn.commitments.takers(job))
         self._node_order = node_order
         self._statement = ssn.statement()
         self._start = self._statement.mark()
@@ -155,6 +155,7 @@ class Plan:
     def _walk(self, info: TaskInfo, node: int, victims: Rows) -> bool:
         """Evict in order until a task like this one could be placed on the node; take it all back if that fails."""
         statement, ssn = self._statement, self._ssn
+        ssn.report.preemption_attempts += 1
         mark = statement.mark()
         room = ssn.nodes.future_idle[:, node, None] + np.cumsum(ssn.requests[:, ssn.tasks.shape[victims]], axis=1)
         first = int(info.fit.fits(room).argmax()) + 1  # so many must go for the sake of resources
@@ -193,19 +194,21 @@ class Plan:
         victims = np.array(statement.evicted, dtype=np.intp)
         statement.rewind(self._start)
         if not planned or self._minimum < 0:
+            self.abandon()
             return 0
         if len(victims):
             statement.evict(victims)
         mark = statement.mark()
         held = self._replay(planned)
         if held < max(self._minimum, 1) or not self._whole():
-            statement.rewind(self._start)
+            self.abandon()
             return 0
         planned = planned[:held]
         statement.rewind(mark)
         self._trim(planned, victims)
         self._replay(planned)
         if statement.evicted:
+            ssn.commitments.add(self._job, statement.evicted)
             statement.commit(cause)
         else:
             ssn.victims.free_rooms.append(statement)

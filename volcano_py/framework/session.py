@@ -14,6 +14,7 @@ from volcano_py.api import keys
 from volcano_py.framework import combine, extension
 from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.combine import Point, Watcher
+from volcano_py.framework.commitments import Commitments
 from volcano_py.framework.extension import Verdicts
 from volcano_py.framework.held_room import HeldRoom
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
@@ -122,6 +123,7 @@ class Session:
         if self._broken:
             self._collect_points()
         self.held_room = HeldRoom(self, snapshot.nominated)
+        self.commitments = Commitments(self)
 
     def tell(self, plugin: Plugin, hook: str) -> Any:
         """Call a plugin's hook at open or close, keep the time it took and return its answer; a failure is reported.

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def starving_jobs(ssn: "Session") -> dict[int, Rows]:
     """Return the tasks that wait, in task order, by row of the jobs that have been let in, are valid and starve.
 
-    Tasks that ask for nothing are among them; those that can be given no node here, or say that nobody shall be evicted
+    A job for which evictions are under way is not among them, so that nobody is evicted twice for one plan. Tasks that
+    ask for nothing are; those that can be given no node here, or say that nobody shall be evicted
     for them (preemptionPolicy Never), are not.
     """
     kinds = (shape is not None and not_placeable(shape) is None for shape in ssn.shapes)
@@ -36,7 +37,12 @@ def starving_jobs(ssn: "Session") -> dict[int, Rows]:
 def _starves(ssn: "Session", row: int) -> bool:
     job = ssn.job(row)
     try:
-        return row not in ssn.blocked and ssn.victims.starving(job) and ssn.job_valid(job) is None
+        return (
+            not ssn.commitments.waits(job)
+            and row not in ssn.blocked
+            and ssn.victims.starving(job)
+            and ssn.job_valid(job) is None
+        )
     except PluginFailed as failure:
         ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
         return False

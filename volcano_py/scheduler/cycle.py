@@ -45,7 +45,12 @@ def run_cycle(
     report_jobs(ssn)
     write_statuses(ssn)
     ssn.report.seconds["close"] = clock.stopwatch() - closing
-    return memory.next(ssn.refusals, ssn.let_in, ssn.times, ssn.held_room.since), ssn.report
+    return _next(memory, ssn), ssn.report
+
+
+def _next(memory: Memory, ssn: Session) -> Memory:
+    plans, truces = ssn.commitments.plans, ssn.commitments.truces
+    return memory.next(ssn.refusals, ssn.let_in, ssn.times, ssn.held_room.since, plans, truces)
 
 
 def _block_jobs_without_queue(ssn: Session) -> None:

@@ -1,0 +1,81 @@
+"""What earlier evictions bind a session to: plans that come true only when victims are gone, and truces between jobs.
+
+While a victim of a plan is on its way out, the job that it makes room for has nobody else evicted: its room is coming,
+and `held_room` keeps it. The plan is at an end when no victim is left that terminates, when the eviction of one has
+failed, or after `PLAN_S` seconds: if the job starves even so, it may plan again, and whatever is being released by then
+counts as room.
+
+For `TRUCE_S` seconds after a job has taken from another one, the other takes nothing from it. Two jobs that some plugin
+finds equal would otherwise evict each other in turn.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from volcano_py.framework.info import JobInfo
+from volcano_py.framework.memory import PlannedEviction, Truce
+from volcano_py.model.objects import JobKey
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot.columns import Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+PLAN_S: Final = 300.0
+TRUCE_S: Final = 300.0
+
+_STANDING: Final = (TaskStatus.RUNNING, TaskStatus.BOUND)
+
+
+class Commitments:
+    """Plans and truces of a session: those of earlier cycles, and what is added to them."""
+
+    def __init__(self, ssn: "Session") -> None:
+        self._ssn = ssn
+        self._plans = _under_way(ssn) if ssn.memory.plans else []
+        self._waiting = {plan.job for plan in self._plans}
+        self._truces = {(truce.taker, truce.loser): truce.until for truce in ssn.memory.truces if truce.until > ssn.now}
+
+    def waits(self, job: JobInfo) -> bool:
+        """Say whether victims of an earlier plan for this job are still on their way out."""
+        return job.key in self._waiting
+
+    def takers(self, job: JobInfo) -> Rows:
+        """Return the rows of the jobs that have taken from this one lately, shape (n,)."""
+        takers = {taker for taker, loser in self._truces if loser == job.key}
+        if not takers:
+            return np.zeros(0, dtype=np.intp)
+        rows = [row for row in self._ssn.jobs.present().tolist() if self._ssn.jobs.record(row).key in takers]
+        return np.array(rows, dtype=np.intp)
+
+    def add(self, job: JobInfo, victims: list[int]) -> None:
+        """Note that these tasks (rows) go for a job."""
+        ssn = self._ssn
+        records = [ssn.tasks.record(task) for task in victims]
+        self._plans.append(PlannedEviction(job.key, tuple(record.uid for record in records), ssn.now + PLAN_S))
+        losers: set[JobKey] = {key for record in records if (key := record.key) is not None and key != job.key}
+        self._truces.update({(job.key, loser): ssn.now + TRUCE_S for loser in losers})
+
+    @property
+    def plans(self) -> tuple[PlannedEviction, ...]:
+        """The plans that the next cycle is bound to."""
+        return tuple(self._plans)
+
+    @property
+    def truces(self) -> tuple[Truce, ...]:
+        """The truces that the next cycle must keep, in order."""
+        return tuple(Truce(taker, loser, until) for (taker, loser), until in sorted(self._truces.items()))
+
+
+def _under_way(ssn: "Session") -> list[PlannedEviction]:
+    """Return the plans of which some victim terminates, none stands where it stood, and time is not up."""
+    # A Python loop over all tasks, only while there are plans.
+    rows = {record.uid: row for row, record in enumerate(ssn.tasks.records) if record is not None}
+    found = []
+    for plan in ssn.memory.plans:
+        statuses = [ssn.tasks.status[rows[uid]] for uid in plan.victims if uid in rows]
+        failed = any(status in _STANDING for status in statuses)
+        if TaskStatus.RELEASING in statuses and not failed and plan.until > ssn.now:
+            found.append(plan)
+    return found
