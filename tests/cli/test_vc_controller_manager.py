@@ -41,6 +41,7 @@ async def test_it_works_answers_probes_and_ends_in_order() -> None:
     metrics, health = free_port(), free_port()
     async with ApiServer() as server:
         serve_definitions(server)
+        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}})  # of the lease
         flags = (
             f"--master={server.url}",
             f"--listen-address=127.0.0.1:{metrics}",

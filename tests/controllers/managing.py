@@ -20,8 +20,8 @@ GROUP_NAME = "scheduling.k8s.io/group-name"
 
 
 @asynccontextmanager
-async def controllers(url: str, **options: Any) -> AsyncIterator[ControllerManager]:
-    """Run a controller manager that is ready; it must end in order."""
+async def controllers(url: str, code: int = 0, **options: Any) -> AsyncIterator[ControllerManager]:
+    """Run a controller manager that is ready; it must end in order, or by itself with another code."""
     chosen: dict[str, Any] = {
         "metrics_address": None,
         "health_address": None,
@@ -36,9 +36,10 @@ async def controllers(url: str, **options: Any) -> AsyncIterator[ControllerManag
         await asyncio.wait([ready, running], timeout=10, return_when=asyncio.FIRST_COMPLETED)
         assert ready.done(), manager.not_ready()
         yield manager
-        shutdown.request("end of test")
+        if not running.done():
+            shutdown.request("end of test")
         async with asyncio.timeout(10):
-            assert await running == 0
+            assert await running == code
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from volcano_py.controllers.options import chosen_controllers
+from volcano_py.controllers.options import Chosen, chosen_controllers
 from volcano_py.runtime.options import OptionError
 
 PG, QUEUE = "pg-controller", "queue-controller"
@@ -17,10 +17,15 @@ PG, QUEUE = "pg-controller", "queue-controller"
         ("pg-controller", {PG}),
         ("+queue-controller", {QUEUE}),
         ("-pg-controller", set()),
+        pytest.param("*,-sharding-controller", {PG, QUEUE}, id="Volcano's default"),
     ],
 )
 def test_controllers_are_chosen_by_name(text: str, chosen: set[str]) -> None:
-    assert chosen_controllers(text) == chosen
+    assert chosen_controllers(text) == Chosen(frozenset(chosen))
+
+
+def test_one_that_volcano_has_and_is_not_here_is_named() -> None:
+    assert chosen_controllers("pg-controller,job-controller") == Chosen(frozenset({PG}), ("job-controller",))
 
 
 @pytest.mark.parametrize(

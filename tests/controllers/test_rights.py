@@ -1,5 +1,6 @@
 """The controller manager uses exactly the rights that manifests/rbac grants it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +11,23 @@ from tests.daemon.cluster import event_reasons
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
 from volcano_py.controllers.manager import ControllerManager
+from volcano_py.controllers.options import LEASE as DEFAULT_LEASE
 from volcano_py.controllers.podgroup.names import GROUP_MIN_MEMBER, QUEUE_NAME, REPLICA_SETS
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import PODS
 
 RULES = Path(__file__).parents[2] / "manifests" / "rbac" / "controllers.yaml"
+LEASE = replace(DEFAULT_LEASE, retry_period_s=0.1)
 ASKED_BY_ADMISSION = {("update", "pods/finalizers")}
 
 
 def granted() -> set[tuple[str, str]]:
     """Return verb and resource (NAME[.GROUP][/SUBRESOURCE]) of every right."""
-    documents = list(yaml.safe_load_all(RULES.read_text()))
-    (role,) = (document for document in documents if document["kind"] == "ClusterRole")
+    documents = yaml.safe_load_all(RULES.read_text())
+    roles = [document for document in documents if document["kind"] in ("ClusterRole", "Role")]
     rights = set()
-    for rule in role["rules"]:
+    for rule in (rule for role in roles for rule in role["rules"]):
         for api_group in rule["apiGroups"]:
             for resource in rule["resources"]:
                 name, slash, subresource = resource.partition("/")
@@ -53,7 +56,8 @@ def put_foreign_workload(server: ApiServer, kind: str, name: str) -> dict[str, A
 
 
 async def test_every_right_is_used_and_no_other(server: ApiServer) -> None:
-    async with ApiClient(Credentials(server.url)) as user, controllers(server.url, attempts=1) as manager:
+    server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": DEFAULT_LEASE.namespace}})
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url, attempts=1, lease=LEASE) as manager:
         for kind in ("ReplicaSet", "StatefulSet"):
             put_pod(server, f"{kind.lower()}-0", put_foreign_workload(server, kind, kind.lower()))
         for kind in ("DaemonSet", "Job"):

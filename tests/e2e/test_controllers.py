@@ -45,6 +45,7 @@ class Controllers:
             f"--kubeconfig={kubeconfig}",
             f"--listen-address=127.0.0.1:{metrics}",
             f"--healthz-address=127.0.0.1:{health}",
+            f"--leader-elect-resource-namespace={installed.namespace}",
             "--log-format=json",
         ]
 

@@ -73,7 +73,7 @@ def test_the_flags_of_the_scheduler_are_accepted_without_a_warning():
 
 
 def test_the_flags_of_the_controllers_are_accepted():
-    vc_controller_manager._parser().parse_args(container("volcano-controllers")["args"])
+    vc_controller_manager.controllers_parser().parse_args(container("volcano-controllers")["args"])
 
 
 @each

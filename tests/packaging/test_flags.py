@@ -1,13 +1,16 @@
 """Volcano's command line: every flag has its answer, in the code as in docs/flags.md."""
 
 import argparse
+from collections.abc import Callable
 
 import pytest
 
 from tests.packaging.pages import DOCS, rows
 from volcano_py.cli import vc_controller_manager
+from volcano_py.cli.vc_controller_manager import controllers_parser
 from volcano_py.cli.vc_scheduler import _options, main, scheduler_parser
 from volcano_py.cli.volcano_flags import (
+    CONTROLLER_FLAGS,
     VOLCANO_FLAGS,
     VOLCANO_VARIABLES,
     VolcanoFlag,
@@ -32,11 +35,26 @@ VOLCANOS = """
     v vmodule logtostderr alsologtostderr stderrthreshold log-dir log-file log-file-max-size log-backtrace-at
     skip-headers skip-log-headers add-dir-header one-output
 """
+OF_CONTROLLERS = """
+    master kubeconfig ca-cert-file tls-cert-file tls-private-key-file kube-api-qps kube-api-burst version
+    worker-threads worker-threads-for-cronjob worker-threads-for-podgroup worker-threads-for-gc worker-threads-for-queue
+    scheduler-name max-requeue-num healthz-address enable-healthz enable-metrics listen-address
+    inherit-owner-annotations controllers lock-object-namespace log-flush-frequency feature-gates
+    sharding-configmap sharding-configmap-namespace
+    leader-elect leader-elect-lease-duration leader-elect-renew-deadline leader-elect-retry-period
+    leader-elect-resource-lock leader-elect-resource-name leader-elect-resource-namespace
+    v vmodule logtostderr alsologtostderr stderrthreshold log-dir log-file log-file-max-size log-backtrace-at
+    skip-headers skip-log-headers add-dir-header one-output
+"""
 VARIABLES = "BATCH_BIND_NUM MULTI_SCHEDULER_ENABLE SCHEDULER_POD_NAME SCHEDULER_NUM PANIC_ON_ERROR DEBUG_SOCKET_DIR"
 
 
 def judged(*arguments: str, **environment: str) -> list[str]:
     return left_aside(scheduler_parser().parse_args(with_dashes(arguments)), environment)
+
+
+def judged_for_controllers(*arguments: str) -> list[str]:
+    return left_aside(controllers_parser().parse_args(with_dashes(arguments)), {}, CONTROLLER_FLAGS)
 
 
 def implemented(parser: argparse.ArgumentParser | None = None) -> set[str]:
@@ -53,14 +71,17 @@ def an_argument(flag: VolcanoFlag, value: str) -> str:
 
 
 def test_every_flag_of_volcano_is_known():
-    known = {name.lstrip("-") for action in scheduler_parser()._actions for name in action.option_strings}
+    def known(parser: argparse.ArgumentParser) -> set[str]:
+        return {name.lstrip("-") for action in parser._actions for name in action.option_strings}
 
-    assert set(VOLCANOS.split()) - known == set()
+    assert set(VOLCANOS.split()) - known(scheduler_parser()) == set()
+    assert set(OF_CONTROLLERS.split()) - known(controllers_parser()) == set()
     assert {variable.name for variable in VOLCANO_VARIABLES} == set(VARIABLES.split())
 
 
 def test_no_flag_is_both_implemented_and_left_aside():
     assert implemented() & {f"--{flag.name}" for flag in VOLCANO_FLAGS} == set()
+    assert implemented(controllers_parser()) & {f"--{flag.name}" for flag in CONTROLLER_FLAGS} == set()
 
 
 def test_the_page_lists_what_help_shows_and_no_more():
@@ -74,7 +95,7 @@ def test_the_page_lists_what_help_shows_and_no_more():
 def test_the_page_lists_the_flags_of_the_controllers():
     listed = {cells[0].strip("`") for cells in rows(PAGE, "Flags of vc-controller-manager")}
 
-    assert listed == implemented(vc_controller_manager._parser())
+    assert listed == implemented(controllers_parser())
 
 
 @pytest.mark.parametrize(
@@ -82,6 +103,7 @@ def test_the_page_lists_the_flags_of_the_controllers():
     [
         ("Accepted with a warning, or refused", VOLCANO_FLAGS),
         ("Environment variables of Volcano", VOLCANO_VARIABLES),
+        ("Of vc-controller-manager: accepted with a warning, or refused", CONTROLLER_FLAGS),
     ],
 )
 def test_the_page_says_of_each_flag_what_the_program_says(section: str, flags: tuple[VolcanoFlag, ...]):
@@ -99,16 +121,28 @@ def test_the_page_says_of_each_flag_what_the_program_says(section: str, flags: t
     }
 
 
-@pytest.mark.parametrize("flag", VOLCANO_FLAGS, ids=lambda flag: flag.name)
-def test_a_flag_of_volcano_is_warned_about_or_refused_with_its_meaning(flag: VolcanoFlag):
+@pytest.mark.parametrize(
+    ("flag", "judge"),
+    [
+        pytest.param(flag, judge, id=f"{program}-{flag.name}")
+        for program, judge, table in (
+            ("scheduler", judged, VOLCANO_FLAGS),
+            ("controllers", judged_for_controllers, CONTROLLER_FLAGS),
+        )
+        for flag in table
+    ],
+)
+def test_a_flag_of_volcano_is_warned_about_or_refused_with_its_meaning(
+    flag: VolcanoFlag, judge: Callable[..., list[str]]
+):
     value = {"true": "false", "false": "true"}.get(flag.as_here or "", "true") if flag.boolean else "7"
 
     if flag.refused:
         with pytest.raises(OptionError) as refusal:
-            judged(an_argument(flag, value))
+            judge(an_argument(flag, value))
         text = str(refusal.value)
     else:
-        (text,) = judged(an_argument(flag, value))
+        (text,) = judge(an_argument(flag, value))
 
     assert f"{flag.name}={value}: {flag.meaning}" in text
 
@@ -154,6 +188,40 @@ def test_the_arguments_of_volcanos_own_deployment_are_accepted():
         "-v",
         "environment variable DEBUG_SOCKET_DIR",
     ]
+
+
+def test_the_arguments_of_volcanos_own_controllers_are_accepted():
+    arguments = [
+        "--logtostderr",
+        "--enable-healthz=true",
+        "--enable-metrics=true",
+        "--leader-elect=false",
+        "--kube-api-qps=50",
+        "--kube-api-burst=100",
+        "--worker-threads=3",
+        "--worker-threads-for-gc=5",
+        "--worker-threads-for-podgroup=5",
+        "--controllers=*,-sharding-controller",
+        "--sharding-configmap=volcano-sharding-configmap",
+        "--sharding-configmap-namespace=volcano-system",
+        "-v=4",
+    ]
+
+    warned = [warning.partition("=")[0] for warning in judged_for_controllers(*arguments)]
+
+    assert warned == [
+        "--worker-threads",
+        "--worker-threads-for-gc",
+        "--sharding-configmap",
+        "--sharding-configmap-namespace",
+        "-v",
+    ]
+
+
+def test_the_election_of_the_controllers_is_volcanos_by_default():
+    options = vc_controller_manager._options(controllers_parser().parse_args([]))
+
+    assert options.lease == LeaseOptions("vc-controller-manager", "volcano-system", 15.0, 10.0, 2.0)
 
 
 def test_the_election_is_volcanos_by_default():

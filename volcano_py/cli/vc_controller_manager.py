@@ -1,72 +1,52 @@
-"""The `vc-controller-manager` command: flags, log set-up, exit codes."""
+"""The `vc-controller-manager` command: flags, and what they make of the controllers."""
 
 import argparse
-import asyncio
-import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
-import prometheus_client
-import structlog
-
-import volcano_py
 from volcano_py.api import keys
+from volcano_py.cli.flags import SWITCH, add_connection, add_election, add_operation, flag, lease_of
+from volcano_py.cli.process import begin, process_registry, run
+from volcano_py.cli.volcano_flags import CONTROLLER_FLAGS, add_volcano_flags, left_aside, with_dashes
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.controllers.options import (
     CONTROLLERS,
     DEFAULT_HEALTH_ADDRESS,
     DEFAULT_METRICS_ADDRESS,
+    LEASE,
+    Chosen,
     ManagerOptions,
     chosen_controllers,
 )
-from volcano_py.kube.credentials import CredentialsError, load_credentials
-from volcano_py.runtime.http import AddressInUse
-from volcano_py.runtime.logs import FORMATS, LEVELS, configure_logging
-from volcano_py.runtime.options import OptionError, parse_listen_address
-from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
-from volcano_py.runtime.supervisor import TaskFailed
-
-log = structlog.get_logger()
-
-T = TypeVar("T")
-
-_MISUSED: Final = 2  # as argparse exits
+from volcano_py.kube.credentials import Credentials
+from volcano_py.runtime.options import OptionError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the controllers until told to end; return the exit code."""
-    flags = _parser().parse_args(arguments)
-    configure_logging(flags.log_level, flags.log_format)
-    # A creation time per series is of no use and doubles the output.
-    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
-    with asyncio.Runner() as runner:
-        code, forced = runner.run(_run(flags))
-    if forced:
-        sys.stderr.flush()
-        os._exit(code)
-    return code
+    parser = controllers_parser()
+    flags = parser.parse_args(with_dashes(sys.argv[1:] if arguments is None else arguments))
+    try:
+        warnings = left_aside(flags, {}, CONTROLLER_FLAGS)
+        options = _options(flags)
+    except OptionError as error:
+        parser.error(str(error))
+    warnings += [
+        f"--controllers: {name}: it does not exist here yet, the others run" for name in flags.controllers.missing
+    ]
+    begin(flags, warnings)
 
+    def manager(credentials: Credentials) -> ControllerManager:
+        return ControllerManager(credentials, options, registry=process_registry())
 
-async def _run(flags: argparse.Namespace) -> tuple[int, bool]:
-    """Return the exit code, and whether the end was forced."""
-    shutdown = Shutdown()
-    with shutdown_on_signals(shutdown):
-        try:
-            credentials = await load_credentials(server=flags.master or None, kubeconfig=flags.kubeconfig or None)
-            code = await ControllerManager(credentials, _options(flags)).run(shutdown)
-        except (CredentialsError, AddressInUse, OSError) as error:
-            log.error("the controllers cannot start", problem=str(error))
-            return _MISUSED, False
-        except TaskFailed as error:
-            log.error("the controllers end because a part of them failed", problem=str(error))
-            return 1, False
-    return code, shutdown.force.is_set()
+    return run(flags, manager)
 
 
 def _options(flags: argparse.Namespace) -> ManagerOptions:
+    """Return the manager's settings; raise OptionError for flags that do not go together."""
     return ManagerOptions(
-        controllers=flags.controllers,
+        controllers=flags.controllers.controllers,
         scheduler_names=tuple(flags.scheduler_name or (keys.SCHEDULER_NAME,)),
         default_queue=flags.default_queue,
         inherit_owner_annotations=flags.inherit_owner_annotations,
@@ -75,43 +55,41 @@ def _options(flags: argparse.Namespace) -> ManagerOptions:
         podgroup_workers=flags.worker_threads_for_podgroup,
         queue_workers=flags.worker_threads_for_queue,
         attempts=flags.max_requeue_num,
-        metrics_address=flags.listen_address,
-        health_address=flags.healthz_address,
+        metrics_address=flags.listen_address if flags.enable_metrics else None,
+        health_address=flags.healthz_address if flags.enable_healthz else None,
+        lease=lease_of(flags),
     )
 
 
-def _parser() -> argparse.ArgumentParser:
+def controllers_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="vc-controller-manager",
         description="The controllers of a batch system for Kubernetes.",
+        epilog="Volcano's other flags are accepted with a warning, or refused with the way out: see docs/flags.md.",
         allow_abbrev=False,
     )
+    add_volcano_flags(parser, CONTROLLER_FLAGS)
     add: Any = parser.add_argument
-    add("--version", action="version", version=f"volcano_py {volcano_py.__version__}")
-    _add_connection(add)
+    add_connection(add)
+    _add_pace(add)
     _add_behaviour(add)
-    _add_operation(add)
+    add_election(add, LEASE, "work")
+    add_operation(add, DEFAULT_METRICS_ADDRESS, DEFAULT_HEALTH_ADDRESS)
     return parser
 
 
-def _add_connection(add: Any) -> None:
-    add(
-        "--kubeconfig",
-        default="",
-        metavar="FILE",
-        help="how to reach the API server (default: as kubectl, or as a pod)",
-    )
-    add("--master", default="", metavar="URL", help="address of the API server; replaces the one of the kubeconfig")
+def _add_pace(add: Any) -> None:
     add(
         "--kube-api-qps",
-        type=_flag(_rate),
+        type=flag(_rate),
         default=50.0,
         metavar="NUMBER",
         help="writes per second altogether, in the long run (default: %(default)g)",
     )
     add(
         "--kube-api-burst",
-        type=_flag(_count),
+        type=flag(_count),
         default=100,
         metavar="NUMBER",
         help="writes that may go out at once after a pause (default: %(default)s)",
@@ -121,8 +99,8 @@ def _add_connection(add: Any) -> None:
 def _add_behaviour(add: Any) -> None:
     add(
         "--controllers",
-        type=_flag(chosen_controllers),
-        default=frozenset(CONTROLLERS),
+        type=flag(chosen_controllers),
+        default=Chosen(frozenset(CONTROLLERS)),
         metavar="LIST",
         help=f"which to run: *, or some of {', '.join(CONTROLLERS)}, each with - to leave it out (default: *)",
     )
@@ -135,47 +113,25 @@ def _add_behaviour(add: Any) -> None:
     add("--default-queue", default=keys.DEFAULT_QUEUE, help="queue that is to exist (default: %(default)s)")
     add(
         "--inherit-owner-annotations",
-        type=_flag(_truth),
-        nargs="?",
-        const=True,
+        **SWITCH,
         default=True,
-        metavar="BOOL",
         help="whether annotations of a pod's owner count for its PodGroup (default: true)",
     )
     for name in ("podgroup", "queue"):
         add(
             f"--worker-threads-for-{name}",
-            type=_flag(_count),
+            type=flag(_count),
             default=5,
             metavar="NUMBER",
             help=f"how many objects the {name} controller works on at once (default: %(default)s)",
         )
     add(
         "--max-requeue-num",
-        type=_flag(_count),
+        type=flag(_count),
         default=15,
         metavar="NUMBER",
         help="failures in a row after which an object is left until it changes (default: %(default)s)",
     )
-
-
-def _add_operation(add: Any) -> None:
-    add(
-        "--listen-address",
-        type=_flag(parse_listen_address),
-        default=DEFAULT_METRICS_ADDRESS,
-        metavar="HOST:PORT",
-        help="where metrics are served (default: %(default)s)",
-    )
-    add(
-        "--healthz-address",
-        type=_flag(parse_listen_address),
-        default=DEFAULT_HEALTH_ADDRESS,
-        metavar="HOST:PORT",
-        help="where /healthz and /readyz are served (default: %(default)s)",
-    )
-    add("--log-level", choices=LEVELS, default="info", help="default: %(default)s")
-    add("--log-format", choices=FORMATS, default="console", help="default: %(default)s")
 
 
 def _rate(text: str) -> float:
@@ -192,24 +148,6 @@ def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
         raise OptionError(f"{text!r} is no count: write a whole number from 1")
     return int(text)
-
-
-def _truth(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise OptionError(f"{text!r} is neither true nor false")
-    return text.lower() == "true"
-
-
-def _flag(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """Return a parser whose error argparse shows as it is."""
-
-    def parsed(text: str) -> T:
-        try:
-            return parse(text)
-        except OptionError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    return parsed
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Flags and environment variables of Volcano's scheduler that are not implemented here: what each comes to.
+"""Flags and environment variables of Volcano's programs that are not implemented here: what each comes to.
 
 A command line written for Volcano either runs, with a warning for what has no meaning here, or is refused with the way
 out where leaving the flag aside would do something else than was asked for. `docs/flags.md` shows this table; a flag
@@ -34,10 +34,38 @@ _NO_VOLUMES: Final = "pods with volume claims are not placed yet, so it has no e
 _NO_TLS: Final = "health is served over plain HTTP only: leave it out and use scheme HTTP in probes"
 _PLAIN_LOGS: Final = "logs go to standard error; use --log-level and --log-format"
 
-VOLCANO_FLAGS: Final = (
+_TLS: Final = (
     VolcanoFlag("ca-cert-file", _NO_TLS, refused=True, as_here=""),
     VolcanoFlag("tls-cert-file", _NO_TLS, refused=True, as_here=""),
     VolcanoFlag("tls-private-key-file", _NO_TLS, refused=True, as_here=""),
+)
+_LOCK_NAMESPACE: Final = VolcanoFlag(
+    "lock-object-namespace",
+    "the namespace of the lease is --leader-elect-resource-namespace: write that instead",
+    refused=True,
+    as_here="volcano-system",
+)
+_LOGS: Final = (
+    VolcanoFlag("log-flush-frequency", "every log line is written at once"),
+    VolcanoFlag("v", "verbosity has names here: use --log-level=debug for more, warning for less"),
+    VolcanoFlag("vmodule", _PLAIN_LOGS),
+    VolcanoFlag("logtostderr", _PLAIN_LOGS, boolean=True, as_here="true"),
+    VolcanoFlag("alsologtostderr", _PLAIN_LOGS, boolean=True),
+    VolcanoFlag("stderrthreshold", _PLAIN_LOGS),
+    VolcanoFlag("log-dir", _PLAIN_LOGS, as_here=""),
+    VolcanoFlag("log-file", _PLAIN_LOGS, as_here=""),
+    VolcanoFlag("log-file-max-size", _PLAIN_LOGS),
+    VolcanoFlag("log-backtrace-at", _PLAIN_LOGS),
+    VolcanoFlag("skip-headers", _PLAIN_LOGS, boolean=True),
+    VolcanoFlag("skip-log-headers", _PLAIN_LOGS, boolean=True),
+    VolcanoFlag("add-dir-header", _PLAIN_LOGS, boolean=True, as_here="false"),
+    VolcanoFlag("one-output", _PLAIN_LOGS, boolean=True),
+)
+_NO_JOBS: Final = "jobs of Volcano (vcjobs) are not run by this program yet, so it has no effect"
+_NO_SHARDS: Final = "nodes are not divided among schedulers, so it has no effect"
+
+VOLCANO_FLAGS: Final = (
+    *_TLS,
     VolcanoFlag("resync-period", "watches that break are listed anew; there is no resync besides", as_here="0"),
     VolcanoFlag("enable-pprof", "there is no pprof; use py-spy on the process", boolean=True, as_here="false"),
     VolcanoFlag(
@@ -74,29 +102,24 @@ VOLCANO_FLAGS: Final = (
         as_here="none",
     ),
     VolcanoFlag("scheduler-sharding-name", "nodes are not divided among schedulers, so it has no effect"),
-    VolcanoFlag(
-        "lock-object-namespace",
-        "the namespace of the lease is --leader-elect-resource-namespace: write that instead",
-        refused=True,
-        as_here="volcano-system",
-    ),
+    _LOCK_NAMESPACE,
     VolcanoFlag("feature-gates", "there are no feature gates; the configuration says what runs", as_here=""),
-    VolcanoFlag("log-flush-frequency", "every log line is written at once"),
-    VolcanoFlag("v", "verbosity has names here: use --log-level=debug for more, warning for less"),
-    VolcanoFlag("vmodule", _PLAIN_LOGS),
-    VolcanoFlag("logtostderr", _PLAIN_LOGS, boolean=True, as_here="true"),
-    VolcanoFlag("alsologtostderr", _PLAIN_LOGS, boolean=True),
-    VolcanoFlag("stderrthreshold", _PLAIN_LOGS),
-    VolcanoFlag("log-dir", _PLAIN_LOGS, as_here=""),
-    VolcanoFlag("log-file", _PLAIN_LOGS, as_here=""),
-    VolcanoFlag("log-file-max-size", _PLAIN_LOGS),
-    VolcanoFlag("log-backtrace-at", _PLAIN_LOGS),
-    VolcanoFlag("skip-headers", _PLAIN_LOGS, boolean=True),
-    VolcanoFlag("skip-log-headers", _PLAIN_LOGS, boolean=True),
-    VolcanoFlag("add-dir-header", _PLAIN_LOGS, boolean=True, as_here="false"),
-    VolcanoFlag("one-output", _PLAIN_LOGS, boolean=True),
+    *_LOGS,
 )
-"""In the order of Volcano's own list."""
+"""Of vc-scheduler, in the order of Volcano's own list."""
+
+CONTROLLER_FLAGS: Final = (
+    *_TLS,
+    VolcanoFlag("worker-threads", _NO_JOBS),
+    VolcanoFlag("worker-threads-for-cronjob", _NO_JOBS),
+    VolcanoFlag("worker-threads-for-gc", _NO_JOBS),
+    VolcanoFlag("sharding-configmap", _NO_SHARDS),
+    VolcanoFlag("sharding-configmap-namespace", _NO_SHARDS),
+    _LOCK_NAMESPACE,
+    VolcanoFlag("feature-gates", "there are no feature gates; --controllers says what runs", as_here=""),
+    *_LOGS,
+)
+"""Of vc-controller-manager."""
 
 VOLCANO_VARIABLES: Final = (
     VolcanoFlag("BATCH_BIND_NUM", "binds go out as soon as they are decided, not in batches"),
@@ -115,10 +138,10 @@ VOLCANO_VARIABLES: Final = (
 """Environment variables, read the same way."""
 
 
-def add_volcano_flags(parser: argparse.ArgumentParser) -> None:
+def add_volcano_flags(parser: argparse.ArgumentParser, table: Sequence[VolcanoFlag] = VOLCANO_FLAGS) -> None:
     """Let a parser accept Volcano's flags; `--help` leaves them to the documentation."""
     add: Any = parser.add_argument
-    for flag in VOLCANO_FLAGS:
+    for flag in table:
         names = ("-v", "--v") if flag.name == "v" else (f"--{flag.name}",)
         several = {"nargs": "?", "const": "true"} if flag.boolean else {}
         add(*names, action="append", dest=_dest(flag), help=argparse.SUPPRESS, **several)
@@ -133,13 +156,15 @@ def with_dashes(arguments: Sequence[str]) -> list[str]:
     return found
 
 
-def left_aside(flags: argparse.Namespace, environment: Mapping[str, str]) -> list[str]:
+def left_aside(
+    flags: argparse.Namespace, environment: Mapping[str, str], table: Sequence[VolcanoFlag] = VOLCANO_FLAGS
+) -> list[str]:
     """Return a warning for each of Volcano's flags that was given and has no meaning here.
 
-    Raises OptionError for one that asks for something this scheduler would not do.
+    Raises OptionError for one that asks for something this program would not do.
     """
     warnings: list[str] = []
-    for flag in VOLCANO_FLAGS:
+    for flag in table:
         dashes = "-" if flag.name == "v" else "--"
         warnings += _judge(flag, f"{dashes}{flag.name}", getattr(flags, _dest(flag)) or ())
     for variable in VOLCANO_VARIABLES:

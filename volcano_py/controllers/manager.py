@@ -1,7 +1,9 @@
 """The controller manager put together: what it is made of, how it starts, how it ends.
 
-start   listen for probes, open watches, wait for the first lists, then let the controllers work
-end     on request: no further turns, events flushed; on demand: at once
+start     listen for probes, open watches, wait for the first lists
+stand by  with views that are kept up to date, until the lease is ours; without an election not at all
+work      let the controllers work
+end       on request: no further turns, events flushed, the lease given up; on demand, and without the lease: at once
 """
 
 import asyncio
@@ -24,12 +26,14 @@ from volcano_py.controllers.queue.controller import QueueController, QueueOption
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Writer
 from volcano_py.effects.events import EventRecorder
+from volcano_py.effects.leadership import Leadership
 from volcano_py.effects.resources import PODGROUPS, QUEUES
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.informer import Informers, SyncTimeout
 from volcano_py.kube.workqueue import WorkQueueOptions
 from volcano_py.metrics.effects import LaneMetrics, RequestMetrics
+from volcano_py.metrics.leader import LeaderMetrics
 from volcano_py.runtime.clock import Clock, RealClock
 from volcano_py.runtime.http import OperatorServer
 from volcano_py.runtime.signals import Shutdown
@@ -56,16 +60,24 @@ class ControllerManager:
         self.options = options = options or ManagerOptions()
         self.registry = registry or CollectorRegistry()
         self.ready = asyncio.Event()
+        """Set when the controllers work; with an election, when nothing but the lease is missing."""
+        self.leading = asyncio.Event()
         """Set when the controllers work."""
         self._clock: Clock = clock or RealClock()
         self._rng = random.Random()  # for the spread of delays only
         self._metrics = ControllerMetrics(self.registry)
         self._metrics.watch_readiness(self.ready.is_set)
-        self.client = ApiClient(
+        agent, observer = f"{COMPONENT}/{volcano_py.__version__}", RequestMetrics(self.registry).observe
+        self._leadership = Leadership(
             credentials,
-            user_agent=f"{COMPONENT}/{volcano_py.__version__}",
-            observer=RequestMetrics(self.registry).observe,
+            options.lease,
+            LeaderMetrics(self.registry),
+            clock=self._clock,
+            rng=self._rng,
+            user_agent=agent,
+            observer=observer,
         )
+        self.client = ApiClient(credentials, user_agent=agent, observer=observer, obstacle=self._leadership.obstacle)
         self._informers = Informers(self.client, options=options.reflectors, clock=self._clock)
         self._writer = Writer(self.client, rate_per_s=options.rate_per_s, burst=options.burst, clock=self._clock)
         self._events = EventRecorder(
@@ -108,7 +120,7 @@ class ControllerManager:
     # Life
 
     async def run(self, shutdown: Shutdown) -> int:
-        """Work until asked to end; return the exit code: 0 after an orderly end, 1 after a forced one.
+        """Work until asked to end; return the exit code: 0 after an orderly end, 1 if forced or the lease is lost.
 
         Raises AddressInUse before anything has begun, and TaskFailed if a part of the process dies of a bug.
         """
@@ -116,13 +128,20 @@ class ControllerManager:
             for server in self._operator_servers():
                 await stack.enter_async_context(server)
             await stack.enter_async_context(self.client)
+            await stack.enter_async_context(self._leadership)
             async with Supervisor() as writers:
                 self._events.start(writers)
                 async with Supervisor() as workers:
                     self._informers.start(workers)
                     workers.start("controllers", self._work(workers))
-                    await shutdown.graceful.wait()
-                return await self._end(shutdown)
+                    lost = await self._leadership.lost_before(shutdown.graceful)
+                if lost:
+                    log.error("the lease is lost: the controllers end", why=self._leadership.why_lost)
+                    return 1
+                code = await self._end(shutdown)
+            if code == 0:
+                await self._leadership.give_up()  # not before the last write of ours has ended
+            return code
 
     def not_ready(self) -> list[str]:
         """Return what the start still waits for; empty when the controllers work."""
@@ -144,9 +163,14 @@ class ControllerManager:
                 break
             except SyncTimeout as problem:
                 log.warning("still waiting for the first lists", problem=str(problem))
+        if self._leadership.contested:
+            self.ready.set()
+        await self._leadership.won(supervisor)
+        self._leadership.announce(self._events)
         for controller in self._controllers:
             controller.start(supervisor)
         self.ready.set()
+        self.leading.set()
         log.info("controllers are ready")
 
     async def _end(self, shutdown: Shutdown) -> int:

@@ -6,7 +6,6 @@ from volcano_py.api import keys
 from volcano_py.cache.unreadable import Unreadable
 from volcano_py.effects import evictor
 from volcano_py.effects.outcomes import GangOutcome
-from volcano_py.kube.lease import LeaseOptions
 from volcano_py.model.decisions import Bind, Evict, RecordEvent, SetPodCondition
 from volcano_py.model.objects import JobRecord
 
@@ -48,12 +47,6 @@ def evicting(job: JobRecord, evictions: Sequence[Evict]) -> RecordEvent:
     more = f" and {len(evictions) - _NAMED} more" if len(evictions) > _NAMED else ""
     text = f"{evictions[0].action}: pods are evicted to make room: {named}{more}"
     return RecordEvent("PodGroup", *job.key, job.uid, keys.EVENT_NORMAL, keys.EVENT_PREEMPTING, text)
-
-
-def leading(lease: LeaseOptions, uid: str, identity: str) -> RecordEvent:
-    """Return the event of the lease that has a new leader, in client-go's words."""
-    text = f"{identity} became leader"
-    return RecordEvent("Lease", lease.namespace, lease.name, uid, keys.EVENT_NORMAL, "LeaderElection", text)
 
 
 def unreadable(entry: Unreadable) -> RecordEvent:

@@ -28,7 +28,6 @@ from volcano_py.daemon.cycles import CycleLoop
 from volcano_py.daemon.decider import Cycle, Decider
 from volcano_py.daemon.dispatch import Dispatcher
 from volcano_py.daemon.intake import Intake
-from volcano_py.daemon.leadership import Leadership
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.queues import ensure_queues
 from volcano_py.daemon.recheck import recheck_overdue
@@ -38,6 +37,7 @@ from volcano_py.effects.conditions import PodConditionWriter
 from volcano_py.effects.events import EventRecorder
 from volcano_py.effects.evictor import Evictor
 from volcano_py.effects.gate import BindGate
+from volcano_py.effects.leadership import Leadership
 from volcano_py.effects.nominations import NominationWriter
 from volcano_py.effects.podgroups import PodGroupStatusWriter
 from volcano_py.kube.backoff import Backoff
@@ -353,16 +353,9 @@ class SchedulerDaemon:
 
     async def _run_until_the_end(self, shutdown: Shutdown) -> int:
         """Wait for a request to end, or for the loss of the lease."""
-        asked = asyncio.create_task(shutdown.graceful.wait(), name="asked to end")
-        lost = asyncio.create_task(self._leadership.lost.wait(), name="lease lost")
-        try:
-            await asyncio.wait([asked, lost], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (asked, lost):
-                task.cancel()
-            await asyncio.gather(asked, lost, return_exceptions=True)
+        lost = await self._leadership.lost_before(shutdown.graceful)
         self.cycles.stop()
-        if shutdown.graceful.is_set():
+        if not lost:
             return await self._end(shutdown)
         log.error(
             "the lease is lost: the scheduler ends, and decisions that were not sent are dropped",

@@ -7,7 +7,7 @@ dropped, nothing more is sent, and the process ends, so that a new one starts fr
 import asyncio
 import random
 
-from volcano_py.daemon import announcements
+from volcano_py.api import keys
 from volcano_py.effects.events import EventRecorder
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
@@ -15,6 +15,7 @@ from volcano_py.kube.leader import LeaderElector
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.kube.transport import RequestObserver
 from volcano_py.metrics.leader import LeaderMetrics
+from volcano_py.model.decisions import RecordEvent
 from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
 
@@ -66,10 +67,27 @@ class Leadership:
             await self._elector.acquire()
             supervisor.start("lease", self._keep(self._elector))
 
+    async def lost_before(self, asked: asyncio.Event) -> bool:
+        """Wait until the process is asked to end or the lease is lost; say whether it is lost and nobody asked."""
+        waits = [
+            asyncio.create_task(asked.wait(), name="asked to end"),
+            asyncio.create_task(self.lost.wait(), name="lease lost"),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waits:
+                task.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+        return not asked.is_set()
+
     def announce(self, events: EventRecorder) -> None:
         """Record on the lease who leads now."""
         if self._elector is not None and self._lease is not None:
-            events.record(announcements.leading(self._lease, self._elector.uid, self._elector.identity))
+            lease, elector = self._lease, self._elector
+            text = f"{elector.identity} became leader"  # client-go's words
+            who = ("Lease", lease.namespace, lease.name, elector.uid)
+            events.record(RecordEvent(*who, keys.EVENT_NORMAL, "LeaderElection", text))
 
     async def give_up(self) -> None:
         """Let the next one begin at once; only for when nothing of ours is on its way any more."""

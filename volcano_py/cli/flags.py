@@ -1,0 +1,123 @@
+"""Flags that every process of the system has, and how the text of a flag becomes a value."""
+
+import argparse
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import volcano_py
+from volcano_py.cli.volcano_flags import parse_boolean
+from volcano_py.kube.lease import LeaseOptions
+from volcano_py.runtime.logs import FORMATS, LEVELS
+from volcano_py.runtime.options import (
+    ListenAddress,
+    OptionError,
+    format_duration,
+    parse_duration,
+    parse_listen_address,
+)
+
+T = TypeVar("T")
+
+LOCK: Final = "leases"
+"""The only kind of lock there is."""
+
+
+def flag(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """Return a parser whose error argparse shows as it is."""
+
+    def parsed(text: str) -> T:
+        try:
+            return parse(text)
+        except OptionError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return parsed
+
+
+SWITCH: Final[dict[str, Any]] = {
+    "nargs": "?",
+    "const": True,
+    "type": flag(parse_boolean),
+    "metavar": "true|false",
+}
+"""What makes a flag one that is written --flag or --flag=true."""
+
+
+def add_connection(add: Any) -> None:
+    """Add the version, and how to reach the API server."""
+    add("--version", action="version", version=f"volcano_py {volcano_py.__version__}")
+    add(
+        "--kubeconfig",
+        default="",
+        metavar="FILE",
+        help="how to reach the API server (default: as kubectl, or as a pod)",
+    )
+    add("--master", default="", metavar="URL", help="address of the API server; replaces the one of the kubeconfig")
+
+
+def add_operation(add: Any, metrics: ListenAddress, health: ListenAddress) -> None:
+    """Add where operators look: metrics, health and logs."""
+    add(
+        "--listen-address",
+        type=flag(parse_listen_address),
+        default=metrics,
+        metavar="HOST:PORT",
+        help="where metrics are served (default: %(default)s)",
+    )
+    add(
+        "--healthz-address",
+        type=flag(parse_listen_address),
+        default=health,
+        metavar="HOST:PORT",
+        help="where /healthz and /readyz are served (default: %(default)s)",
+    )
+    add("--enable-metrics", **SWITCH, default=True, help="serve metrics (default: true)")
+    add("--enable-healthz", **SWITCH, default=True, help="serve /healthz and /readyz (default: true)")
+    add("--log-level", choices=LEVELS, default="info", help="default: %(default)s")
+    add("--log-format", choices=FORMATS, default="console", help="default: %(default)s")
+
+
+def add_election(add: Any, lease: LeaseOptions, what: str) -> None:
+    """Add the election: the lease whose name and times are the defaults, and what only its holder does."""
+    text = f"{what} only while holding a lease, so that several replicas may run (default: true)"
+    add("--leader-elect", **SWITCH, default=True, help=text)
+    durations = {
+        "--leader-elect-lease-duration": (lease.duration_s, "how long others wait for a leader that is silent"),
+        "--leader-elect-renew-deadline": (lease.renew_deadline_s, "how long the leader tries to renew the lease"),
+        "--leader-elect-retry-period": (lease.retry_period_s, "time between two attempts"),
+    }
+    for name, (default, meaning) in durations.items():
+        text = f"{meaning} (default: {format_duration(default)})"
+        add(name, type=flag(parse_duration), default=default, metavar="DURATION", help=text)
+    add("--leader-elect-resource-lock", default=LOCK, help="kind of lock; there is only %(default)s")
+    add("--leader-elect-resource-name", default=lease.name, metavar="NAME", help="of the lease (default: %(default)s)")
+    add(
+        "--leader-elect-resource-namespace",
+        default=lease.namespace,
+        metavar="NAMESPACE",
+        help="of the lease (default: %(default)s)",
+    )
+
+
+def lease_of(flags: argparse.Namespace) -> LeaseOptions | None:
+    """Return the lease that the flags of the election describe, None if there is no election.
+
+    Raises OptionError if its times do not go together, or another kind of lock is asked for.
+    """
+    if not flags.leader_elect:
+        return None
+    if flags.leader_elect_resource_lock != LOCK:
+        raise OptionError(
+            f"--leader-elect-resource-lock={flags.leader_elect_resource_lock}: the election is over a Lease: "
+            f"write {LOCK} or leave it out"
+        )
+    lease = LeaseOptions(
+        name=flags.leader_elect_resource_name,
+        namespace=flags.leader_elect_resource_namespace,
+        duration_s=flags.leader_elect_lease_duration,
+        renew_deadline_s=flags.leader_elect_renew_deadline,
+        retry_period_s=flags.leader_elect_retry_period,
+    )
+    if problem := lease.problem():
+        raise OptionError(f"--leader-elect-*: {problem}")
+    return lease

@@ -1,0 +1,77 @@
+"""What every process of the system does around its work: the log, the event loop, signals, exit codes."""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol
+
+import prometheus_client
+import structlog
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+
+from volcano_py.kube.credentials import Credentials, CredentialsError, load_credentials
+from volcano_py.runtime.http import AddressInUse
+from volcano_py.runtime.logs import configure_logging
+from volcano_py.runtime.loop import loop_factory
+from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
+from volcano_py.runtime.supervisor import TaskFailed
+
+log = structlog.get_logger()
+
+MISUSED: Final = 2
+"""Exit code of a process that cannot start as it was asked to; argparse has the same."""
+
+
+class Work(Protocol):
+    """What a process is there for."""
+
+    async def run(self, shutdown: Shutdown) -> int:
+        """Work until asked to end; return 0 after an orderly end, 1 if it was forced or the lease is lost."""
+
+
+def begin(flags: argparse.Namespace, warnings: Iterable[str]) -> None:
+    """Set the log up as the flags say, and warn of flags that have no meaning here."""
+    configure_logging(flags.log_level, flags.log_format)
+    for warning in warnings:
+        log.warning("a flag of Volcano has no meaning here", flag=warning)
+    # A creation time per series is of no use and doubles the output.
+    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
+
+
+def run(flags: argparse.Namespace, make: Callable[[Credentials], Work]) -> int:
+    """Reach the API server, do the work that ``make`` returns until it ends, and return the exit code.
+
+    Does not return when the work did not end in order: a thread that is busy would keep the process.
+    """
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        code, at_once = runner.run(_work(flags, make))
+    if at_once:
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def process_registry() -> CollectorRegistry:
+    """Return a registry with what Prometheus expects of every process."""
+    registry = CollectorRegistry()
+    for collector in (ProcessCollector, PlatformCollector):
+        collector(registry=registry)
+    return registry
+
+
+async def _work(flags: argparse.Namespace, make: Callable[[Credentials], Work]) -> tuple[int, bool]:
+    """Return the exit code, and whether to end at once: forced to, or because the lease is lost."""
+    shutdown = Shutdown()
+    with shutdown_on_signals(shutdown):
+        try:
+            credentials = await load_credentials(server=flags.master or None, kubeconfig=flags.kubeconfig or None)
+            code = await make(credentials).run(shutdown)
+        except (CredentialsError, AddressInUse, OSError) as error:
+            log.error("the process cannot start", problem=str(error))
+            return MISUSED, False
+        except TaskFailed as error:
+            log.error("the process ends because a part of it failed", problem=str(error))
+            return 1, False
+    return code, code != 0
