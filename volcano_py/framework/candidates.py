@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from volcano_py.framework import combine
-from volcano_py.framework.company import company
 from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.normalized import Highest, HighestWatch
 from volcano_py.framework.refusals import explain
@@ -40,7 +39,7 @@ class Candidates:
         verdicts = ssn.static_verdicts(task)
         self._never: Bools = (verdicts != 0) | ssn.nodes.closed
         self._excluded = self._never
-        self._company = company(ssn, task)
+        self._company = ssn.placement.company(task.shape_id)
         self._mixed = self._company is not None and self._company.own_pods_matter
         self._mask: Bools | None = None  # what the company allows, if a task of the shape changes nothing about it
         self._scores = ssn.normalized.of(task, ~self._never)
@@ -112,11 +111,6 @@ class Candidates:
         if not self._scores.fixed:
             added = added + self._scores.added(self._scores.highest(group))
         return np.where(group, local + added, _NOWHERE)
-
-    @property
-    def one_changes_one(self) -> bool:
-        """Whether placing a task of the shape changes, for the next one, only the node it goes to."""
-        return not self._mixed and self._ssn.node_local(self.task.shape_id)
 
     def refresh(self) -> None:
         """Bring the state up to date with what has been placed and taken back since."""

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from volcano_py.framework.combine import Point
 from volcano_py.framework.info import TaskInfo
 from volcano_py.model.resources import Bools, Floats
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 class Company:
     """The filters and scores of a shape that depend on other pods."""
 
-    __slots__ = ("_answers", "_filters", "_kept", "_n", "_scores", "own_pods_matter")
+    __slots__ = ("_answers", "_filters", "_hopes", "_kept", "_n", "_scores", "own_pods_matter")
 
     def __init__(self, ssn: "Session", task: TaskInfo) -> None:
         self._n = len(ssn.nodes)
@@ -21,6 +23,7 @@ class Company:
         filters = [(plugin, answer) for plugin, answer in found if answer is not None]
         scores = [(point.plugin, point(task)) for point in ssn.neighbour_orders]
         self._filters = [Point(plugin, "neighbour_filter", answer.allowed) for plugin, answer in filters]
+        self._hopes = [Point(plugin, "neighbour_filter", answer.hopeless) for plugin, answer in filters]
         self._scores = [Point(plugin, "neighbour_scores", one.scores) for plugin, one in scores if one is not None]
         self.own_pods_matter = bool(self._scores) or any(answer.own_pods_matter for _, answer in filters)
         """Whether placing one task of the shape may change an answer for the next one."""
@@ -39,6 +42,13 @@ class Company:
             self._answers = answers
         return self._kept
 
+    def hopeless(self) -> Bools:
+        """Return where nobody's going could let the shape stand, shape (n_nodes,)."""
+        hopeless = np.zeros(self._n, dtype=bool)
+        for point in self._hopes:
+            hopeless |= point.array(self._n)
+        return hopeless
+
     def added(self, group: Bools) -> Floats | float:
         """Return what other pods add to the scores of a group of candidates, shape (n_nodes,)."""
         added: Floats | float = 0.0
@@ -47,9 +57,9 @@ class Company:
         return added
 
 
-def company(ssn: "Session", task: TaskInfo) -> Company | None:
+def company_of(ssn: "Session", task: TaskInfo) -> Company | None:
     """Return what other pods say of a shape, None for one that they make no difference to."""
-    if ssn.neighbours is None or not task.shape.sociable:
+    if not task.shape.sociable:
         return None
     found = Company(ssn, task)
     return found if found.own_pods_matter or found.allowed() is not None else None

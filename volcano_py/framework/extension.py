@@ -199,6 +199,9 @@ class NeighbourFilter(Protocol):
     def allowed(self) -> Bools:
         """Return where it may stand now, shape (n_nodes,); the same array as long as nothing has changed."""
 
+    def hopeless(self) -> Bools:
+        """Return where it may not stand now whoever goes, shape (n_nodes,): refused for a reason not resolvable."""
+
 
 class NeighbourPredicate(ExtensionPoint):
     """May the task stand on the node, as pods stand there and on other nodes? Rule: all must say yes.

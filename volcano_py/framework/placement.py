@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from volcano_py.framework.candidates import Candidates
+from volcano_py.framework.company import Company, company_of
 from volcano_py.model.resources import Floats
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import Rows
@@ -30,6 +31,7 @@ class Placement:
     def __init__(self, ssn: "Session") -> None:
         self._ssn = ssn
         self._states: dict[int, Candidates] = {}
+        self._companies: dict[int, Company | None] = {}
 
     def forget(self) -> None:
         """Fill the state of every shape anew when it is asked for again."""
@@ -43,6 +45,19 @@ class Placement:
         else:
             state.refresh()
         return state
+
+    def company(self, shape_id: int) -> Company | None:
+        """Return what other pods say of a shape, None for one that they make no difference to."""
+        if self._ssn.neighbours is None:
+            return None
+        if shape_id not in self._companies:
+            self._companies[shape_id] = company_of(self._ssn, self._ssn.task_of(shape_id))
+        return self._companies[shape_id]
+
+    def one_changes_one(self, shape_id: int) -> bool:
+        """Whether placing a task of a shape changes, for the next one, only the node it goes to."""
+        company = self.company(shape_id)
+        return self._ssn.node_local(shape_id) and not (company is not None and company.own_pods_matter)
 
     def best_node(self, shape_id: int) -> int | None:
         """Return the node where `place` would put a task of this shape, or promise it; None if there is none."""
@@ -68,7 +83,7 @@ class Placement:
 
     def place_idle(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
         """Place as many of these pending tasks as fit what is idle now, in order; return how many found a node."""
-        if len(tasks) > 1 and self.candidates(shape_id).one_changes_one:
+        if len(tasks) > 1 and self.one_changes_one(shape_id):
             return self._place_many(statement, job_row, shape_id, tasks)
         for done in range(len(tasks)):  # one task, or scores that every placement may change: ask again for each
             state = self.candidates(shape_id)

@@ -276,7 +276,7 @@ class Plan:
         """Return how many tasks of one shape, at least one of them, could be put on these nodes in this order."""
         ssn, info = self._ssn, self._ssn.task_of(shape_id)
         allowed = ssn.allocatable(self._queue, info, len(nodes))
-        if not ssn.node_local(shape_id):  # each of them may change what is said of the next
+        if not ssn.placement.one_changes_one(shape_id):  # each of them may change what is said of the next
             return int(allowed > 0 and self._placeable(info, int(nodes[0])))
         earlier = Earlier(np.zeros(len(nodes), dtype=np.intp), nodes).count()
         delta, _ = ssn.deltas(shape_id, TaskStatus.PIPELINED)
@@ -320,5 +320,11 @@ def by_score(ssn: "Session", scores: Floats, candidates: Evictables) -> Rows:
 
 
 def _refused(ssn: "Session", info: TaskInfo, view: NodeColumns) -> Bools:
+    """Say which nodes of a view of the session's nodes refuse a task like this one, shape (n,)."""
     refused = combine.refused(ssn.predicates, len(view), info, view)
-    return np.zeros(len(view), dtype=bool) if refused is None else refused
+    company = ssn.placement.company(info.shape_id)
+    allowed = None if company is None else company.allowed()
+    if allowed is None:
+        return np.zeros(len(view), dtype=bool) if refused is None else refused
+    kept_out: Bools = ~(allowed if view.rows is None else allowed[view.rows])
+    return kept_out if refused is None else kept_out | refused

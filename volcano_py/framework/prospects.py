@@ -19,24 +19,30 @@ class Prospects:
     """The nodes of a session as victims of one shape would leave them to it.
 
     A node has a prospect unless it is closed or something refuses it that no eviction could change: its record, or a
-    predicate whose reason is not resolvable. Resources are not looked at. (Volcano: PredicateForPreemptAction.)
+    predicate or other pods, for a reason that is not resolvable. Resources are not looked at. (Volcano:
+    PredicateForPreemptAction.)
     """
 
-    __slots__ = ("_added", "_fixed", "_position", "_possible", "_ssn", "scores", "task")
+    __slots__ = ("_added", "_company", "_fixed", "_position", "_possible", "_ssn", "scores", "task")
 
     def __init__(self, ssn: "Session", task: TaskInfo) -> None:
         self._ssn = ssn
         self.task = task
         self._possible: Bools = (ssn.static_verdicts(task) == 0) & ~ssn.nodes.closed
+        self._company = ssn.placement.company(task.shape_id)
         self._fill()
 
     def _fill(self) -> None:
         self._position = self._ssn.journal.n_touched
-        scores = self._evaluate(self._ssn.nodes, self._possible)
+        company = self._company
+        possible = self._possible if company is None else self._possible > company.hopeless()  # and not hopeless
+        scores = self._evaluate(self._ssn.nodes, possible)
         group = scores > _NOWHERE
         normalized = self._ssn.normalized.of(self.task, self._possible)
         self._fixed = normalized.fixed
         self._added = normalized.base if normalized.fixed else normalized.added(normalized.highest(group))
+        if company is not None:
+            self._added = self._added + company.added(group)
         self.scores: Floats = scores + self._added  # (n_nodes,), minus infinity where no eviction helps
 
     def _evaluate(self, nodes: NodeColumns, possible: Bools) -> Floats:
@@ -51,7 +57,7 @@ class Prospects:
         journal = self._ssn.journal
         if self._position == journal.n_touched:
             return
-        if not self._ssn.node_local(self.task.shape_id):
+        if not self._ssn.node_local(self.task.shape_id) or self._company is not None:
             self._fill()
             return
         rows: Rows = np.unique(journal.touched_since(self._position))

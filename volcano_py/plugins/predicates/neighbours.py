@@ -6,7 +6,7 @@ from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.session import Session
 from volcano_py.model.resources import Bools
 from volcano_py.plugins.predicates.pod_affinity import AFFINITY, PodAffinity
-from volcano_py.plugins.predicates.spread import HardSpread
+from volcano_py.plugins.predicates.spread import NO_LABEL, HardSpread
 
 
 class Filter:
@@ -30,6 +30,11 @@ class Filter:
             answers = [part.allowed() for part in (self._affinity, self._spread) if part is not None]
             self._allowed = answers[0] if len(answers) == 1 else answers[0] & answers[1]
         return self._allowed
+
+    def hopeless(self) -> Bools:
+        """Return which nodes are too far from pods they must be near to, or lack a label, shape (n_nodes,)."""
+        refused = self.refused()
+        return np.asarray(refused[AFFINITY] | refused[3 + NO_LABEL])
 
     def refused(self) -> Bools:
         """Return which nodes are refused, by `pod_affinity`'s three reasons and `spread`'s two, shape (5, n_nodes)."""
