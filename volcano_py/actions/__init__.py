@@ -6,6 +6,8 @@ from typing import Final
 from volcano_py.actions.allocate import allocate
 from volcano_py.actions.backfill import backfill
 from volcano_py.actions.enqueue import enqueue
+from volcano_py.actions.gangpreempt import GangPreempt
+from volcano_py.actions.gangreclaim import GangReclaim
 from volcano_py.actions.preempt import Preempt
 from volcano_py.actions.reclaim import Reclaim
 from volcano_py.actions.shuffle import shuffle
@@ -21,6 +23,8 @@ ACTIONS: Final[dict[str, Phase]] = {
     "backfill": backfill,
     "preempt": Preempt,
     "reclaim": Reclaim,
+    "gangpreempt": GangPreempt,
+    "gangreclaim": GangReclaim,
     "shuffle": shuffle,
 }
 """Action by its name in the conf."""

@@ -32,7 +32,6 @@ from volcano_py.framework.starving import starving_jobs
 from volcano_py.framework.statement import Cause
 from volcano_py.framework.turns import QueueTurns
 from volcano_py.model.resources import Floats
-from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import Rows
 
 _CACHE = "predicateErrorCacheEnable"
@@ -64,10 +63,8 @@ class Reclaim(Action):
 
 def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
     everybody = ssn.victims.all
-    lenders = np.array([other.record.reclaimable and other is not queue for other in ssn.queues.values()], dtype=bool)
-    lent = (everybody.queues >= 0) & lenders[everybody.queues]
-    lent &= ssn.tasks.status[everybody.rows] == TaskStatus.RUNNING
-    plan = Plan(ssn, Purpose.RECLAIM, queue, job, everybody.only(lent), partial(_furthest_above_first, queue))
+    lent = everybody.only(ssn.victims.lent_to(queue, everybody))
+    plan = Plan(ssn, Purpose.RECLAIM, queue, job, lent, partial(_furthest_above_first, queue))
     try:
         # A Python loop over the job's tasks that wait, as long as it starves.
         for task in tasks.tolist():

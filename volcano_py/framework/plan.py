@@ -13,7 +13,7 @@
    its room from later plans of the action, and is withdrawn when the action ends.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -182,12 +182,34 @@ class Plan:
         view = self._ssn.nodes.rows_view(np.array([node]))
         return bool(info.fit.fits(view.future_idle)[0]) and not _refused(self._ssn, info, view).any()
 
+    def retry(self, victims: Rows, tasks: Rows) -> bool:
+        """Begin anew: let victims go and place these tasks, in order, until the job has its minimum; say if it has.
+
+        A job that had its minimum before is given one task.
+        """
+        self._statement.rewind(self._start)
+        self._minimum = -1
+        self._statement.evict(victims)
+        failed: set[int] = set()  # shapes of which no further task finds a node
+        # A Python loop over the tasks that a gang lacks.
+        for task in tasks.tolist():
+            shape_id = int(self._ssn.tasks.shape[task])
+            if shape_id in failed:
+                continue
+            if not self._place_freely(task, shape_id):
+                failed.add(shape_id)
+            elif self._ssn.victims.missing_once_free(self._job) == 0:
+                self._minimum = len(self._statement)
+                return True
+        return False
+
     # Proof
 
-    def conclude(self, cause: Cause) -> int:
+    def conclude(self, cause: Cause, units: Sequence[Rows] | None = None) -> int:
         """Prove the plan, let stay whoever need not go, and commit it; return how many tasks get nodes by it.
 
-        A plan that does not hold is taken back, and so is one that found no node.
+        A plan that does not hold is taken back, and so is one that found no node. ``units`` are the victims that stay
+        or go together, in the order in which they went; without them each stands for itself.
         """
         ssn, statement = self._ssn, self._statement
         planned = [_Placed(task, int(ssn.tasks.shape[task]), node) for task, node in statement.placed]
@@ -205,7 +227,7 @@ class Plan:
             return 0
         planned = planned[:held]
         statement.rewind(mark)
-        self._trim(planned, victims)
+        self._trim(planned, list(victims.reshape(-1, 1)) if units is None else units)
         self._replay(planned)
         if statement.evicted:
             ssn.commitments.add(self._job, statement.evicted)
@@ -218,17 +240,21 @@ class Plan:
         """Take everything back."""
         self._statement.rewind(self._start)
 
-    def _trim(self, planned: list[_Placed], victims: Rows) -> None:
-        """Put back who need not go, last victim first; nothing is placed before and after."""
+    def _trim(self, planned: list[_Placed], units: Sequence[Rows]) -> None:
+        """Put back who need not go, last victims first; nothing is placed before and after."""
         ssn, statement = self._ssn, self._statement
         loads = _loads(ssn, planned)
         mark = statement.mark()
         # A Python loop over the victims: most are seen at once to be needed for the room of their node.
-        for victim in reversed(victims.tolist()):
-            load = loads.get(int(ssn.tasks.node[victim]))
-            if load is not None and not load.leaves(ssn, ssn.requests[:, ssn.tasks.shape[victim]]):
+        for unit in reversed([unit.tolist() for unit in units]):
+            if any(
+                (load := loads.get(int(ssn.tasks.node[victim]))) is not None
+                and not load.leaves(ssn, ssn.requests[:, ssn.tasks.shape[victim]])
+                for victim in unit
+            ):
                 continue
-            statement.put_back(victim)
+            for victim in unit:
+                statement.put_back(victim)
             without = statement.mark()
             if self._replay(planned) == len(planned) and self._whole():
                 mark = without

@@ -153,6 +153,25 @@ class Victims:
         order = np.argsort(nodes, kind="stable")
         return Evictables(self._ssn, self._standing[order], nodes[order].astype(np.intp))
 
+    def of_willing_jobs(self) -> Evictables:
+        """Return those of `all` that still stand and whose PodGroup does not refuse; it may say nothing."""
+        ssn, rows = self._ssn, self.all.rows
+        status = ssn.tasks.status[rows]
+        standing = (status == TaskStatus.RUNNING) | (status == TaskStatus.BOUND)
+        return self.all.only(standing & ~self._refusing_jobs[self.all.jobs])
+
+    @cached_property
+    def _refusing_jobs(self) -> Bools:
+        # A Python loop over jobs, once a session with an action for gangs: it is in their records.
+        return np.array([record is not None and record.preemptable is False for record in self._ssn.jobs.records])
+
+    def lent_to(self, queue: QueueInfo, candidates: Evictables) -> Bools:
+        """Return which candidates run in other queues that may be reclaimed from, shape (n,)."""
+        queues = self._ssn.queues.values()
+        lenders = np.array([other.record.reclaimable and other is not queue for other in queues], dtype=bool)
+        lent = (candidates.queues >= 0) & lenders[candidates.queues]
+        return np.asarray(lent & (self._ssn.tasks.status[candidates.rows] == TaskStatus.RUNNING))
+
     @cached_property
     def _job_rank(self) -> Rows:
         """The place of every job: by queue, then the one that goes last first, shape (n_jobs,)."""

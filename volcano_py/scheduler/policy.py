@@ -14,7 +14,6 @@ from volcano_py.framework.session import ActivePlugin, Session
 from volcano_py.framework.statics import StaticVerdicts
 from volcano_py.plugins import PLUGINS
 
-ACTIONS_TO_COME: Final = frozenset({"gangpreempt", "gangreclaim"})
 PLUGINS_TO_COME: Final = frozenset(
     {
         "deviceshare",
@@ -68,7 +67,7 @@ class Policy:
     actions: tuple[tuple[str, Callable[[Session], None]], ...]
     tiers: tuple[tuple[_Chosen, ...], ...]
     warnings: tuple[str, ...]
-    missing: tuple[str, ...]  # actions and plugins that Volcano has and we do not have yet
+    missing: tuple[str, ...]  # plugins that Volcano has and we do not have yet
     statics: StaticVerdicts = field(default_factory=StaticVerdicts)
 
     @property
@@ -93,9 +92,6 @@ def resolve(
     for action in conf.actions:
         if action in actions:
             steps.append((action, _configured(action, actions[action], conf, warnings)))
-        elif action in ACTIONS_TO_COME:
-            missing.append(f"action {action}")
-            warnings.append(f'action "{action}" does not exist here yet: it is left out, the others run')
         else:
             known = ", ".join(sorted(actions))
             raise ConfError(conf.actions_where, f'actions: nobody knows an action "{action}"; there are: {known}')

@@ -40,6 +40,8 @@ AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "scheduler/binpack": {"nodeOrder": node_order.OPERATION},
     "scheduler/capacity": {**CYCLE, "queueShare": queue_share.OPERATION},
     "scheduler/enqueue": CYCLE,
+    "scheduler/gangpreempt": CYCLE,
+    "scheduler/gangreclaim": CYCLE,
     "scheduler/nodegroup": {"nodeOrder": node_order.OPERATION, "predicate": predicate.OPERATION},
     "scheduler/nodeorder": CYCLE,
     "scheduler/overcommit": {"enqueueable": enqueueable.OPERATION},

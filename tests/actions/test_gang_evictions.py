@@ -1,0 +1,171 @@
+"""Actions gangpreempt and gangreclaim on random clusters: whole or not at all, and nobody goes who need not.
+
+Single cases stand as rows in tests/conformance/rows/scheduler/gangpreempt.json and gangreclaim.json.
+"""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from volcano_py.framework.clock import CycleClock
+from volcano_py.framework.memory import Memory
+from volcano_py.model.decisions import Decision, Evict, Nominate
+from volcano_py.scheduler import run_cycle
+from volcano_py.testing import (
+    Scenario,
+    a_cluster,
+    a_group,
+    a_job,
+    a_node,
+    a_pod,
+    a_policy,
+    a_priority_class,
+    a_queue,
+)
+
+PLUGINS = {
+    "gangpreempt": ["priority", "gang", "conformance", "predicates"],
+    "gangreclaim": ["gang", "conformance", "predicates", "proportion"],
+}
+SEEDS = range(12)
+
+
+class World:
+    """Jobs at random on four nodes, and a gang of a higher priority or of another queue that wants in."""
+
+    def __init__(self, seed: int, action: str) -> None:
+        rng = np.random.default_rng(seed)
+        self.action = action
+        self.free = {f"n{i}": 8 for i in range(4)}
+        self.queues = [a_queue("red"), a_queue("blue")]
+        self.minimum: dict[str, int] = {}
+        self.pods: dict[str, tuple[str, int, str]] = {}  # name -> job, cpu, node
+        self.objects: list[Any] = [a_node(name, cpu=cpu) for name, cpu in self.free.items()]
+        self.objects += [a_priority_class("low", 1), a_priority_class("high", 10)]
+        for number in range(30):
+            tasks, cpu = int(rng.integers(1, 5)), int(rng.integers(1, 4))
+            places = [name for name, free in self.free.items() for _ in range(free // cpu)]
+            if len(places) >= tasks:
+                self._run(f"job-{number}", cpu, [str(one) for one in rng.permutation(places)[:tasks]], rng)
+        self.size, self.needs = int(rng.integers(1, 5)), int(rng.integers(1, 6))
+        gang = {"queue": "red", "priority_class": "high", "phase": "Inqueue", "created": 99}
+        self.objects.append(a_job("gang", tasks=self.size, cpu=self.needs, **gang))
+
+    def _run(self, job: str, cpu: int, nodes: list[str], rng: np.random.Generator) -> None:
+        self.minimum[job] = int(rng.integers(1, len(nodes) + 1))
+        queue = "red" if self.action == "gangpreempt" else "blue"
+        priority = "high" if rng.random() < 0.2 else "low"
+        self.objects.append(
+            a_group(job, min_available=self.minimum[job], queue=queue, priority_class=priority, phase="Running")
+        )
+        for index, node in enumerate(nodes):
+            self.objects.append(a_pod(f"{job}-{index}", group=job, cpu=cpu, node=node))
+            self.pods[f"{job}-{index}"] = (job, cpu, node)
+            self.free[node] -= cpu
+
+    def decide(self) -> tuple[set[str], dict[str, str]]:
+        """Return who is evicted, and the nodes that the gang's tasks are promised."""
+        decisions: list[Decision] = []
+        cluster = a_cluster(*self.objects, queues=self.queues)
+        policy = a_policy(self.action, PLUGINS[self.action])
+        run_cycle(cluster.snapshot(), policy, CycleClock(), 0, Memory(), lambda batch: decisions.extend(batch))
+        promised = {one.task.name: one.node for one in decisions if isinstance(one, Nominate)}
+        return {one.task.name for one in decisions if isinstance(one, Evict)}, promised
+
+    def room(self, evicted: set[str]) -> dict[str, int]:
+        """Return what is free on each node once these are gone."""
+        gained = Counter[str]()
+        for name in evicted:
+            _, cpu, node = self.pods[name]
+            gained[node] += cpu
+        return {node: free + gained[node] for node, free in self.free.items()}
+
+    def units(self, evicted: set[str]) -> list[set[str]]:
+        """Return what had to go together: all of a job that lost its minimum, else each pod by itself."""
+        units: list[set[str]] = []
+        for job, minimum in self.minimum.items():
+            mine = {name for name, (owner, _, _) in self.pods.items() if owner == job}
+            lost = mine & evicted
+            units += [lost] if lost and len(mine - lost) < minimum else [{name} for name in sorted(lost)]
+        return units
+
+
+@pytest.fixture(params=[*PLUGINS])
+def action(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+def test_the_cases_are_worth_looking_at(action: str):
+    worlds = [World(seed, action) for seed in SEEDS]
+    took = [world.decide()[0] for world in worlds]
+
+    assert sum(map(bool, took)) >= len(SEEDS) // 3
+    assert any(len(unit) > 1 for world, evicted in zip(worlds, took, strict=True) for unit in world.units(evicted))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_jobs_stay_above_their_minimum_or_go_as_wholes(action: str, seed: int):
+    world = World(seed, action)
+    evicted, _ = world.decide()
+
+    for job, minimum in world.minimum.items():
+        mine = {name for name, (owner, _, _) in world.pods.items() if owner == job}
+        left = mine - evicted
+        assert not left or len(left) >= minimum, f"{job} keeps {sorted(left)} of {sorted(mine)}, minimum {minimum}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_whoever_goes_makes_room_for_the_whole_gang_and_is_needed_for_it(action: str, seed: int):
+    world = World(seed, action)
+    evicted, promised = world.decide()
+    if not evicted:
+        assert promised == {}
+        return
+
+    load = Counter({node: count * world.needs for node, count in Counter(promised.values()).items()})
+    assert len(promised) == world.size
+    room = world.room(evicted)
+    assert all(load[node] <= room[node] for node in load)
+    for unit in world.units(evicted):
+        without = world.room(evicted - unit)
+        assert any(load[node] > without[node] for node in load), f"{sorted(unit)} need not go"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_if_nobody_goes_the_gang_fits_already_or_could_not_fit(action: str, seed: int):
+    world = World(seed, action)
+    evicted, _ = world.decide()
+    if evicted or action == "gangreclaim":  # there shares of queues forbid as well
+        return
+
+    low = {name for name, (job, _, _) in world.pods.items() if _priority(world, job) == "low"}
+    for gone in (set(), low):
+        fits = sum(max(free, 0) // world.needs for free in world.room(gone).values())
+        assert (fits >= world.size) == (gone == set() and fits >= world.size)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_it_settles_with_the_gang_running_if_anybody_went(action: str, seed: int):
+    world = World(seed, action)
+    scenario = Scenario(
+        *world.objects,
+        queues=world.queues,
+        actions=f"enqueue, allocate, backfill, {action}",
+        plugins=PLUGINS[action],
+    )
+
+    result = scenario.run()
+
+    if result.evictions:
+        assert sum(name.startswith("gang-") for name in result.placements) == world.size
+    again = [pod for batch in result.evictions for pod in batch]
+    assert len(again) == len(set(again)), "somebody went twice"
+
+
+def _priority(world: World, job: str) -> str:
+    return next(
+        one.spec.priority_class_name for one in world.objects if hasattr(one, "spec") and one.metadata.name == job
+    )

@@ -1,0 +1,131 @@
+"""A plan of evictions for a whole gang: bundles go until all that the gang needs finds nodes.
+
+Bundles are taken in order, safe tasks one by one and whole jobs as wholes, until what is free and what they hold is as
+much as the gang needs, and then further until it has its minimum on nodes as allocate would choose them. The proof and
+the trimming are those of every plan (`framework.plan`), with a safe task or a whole job as the unit that is put back.
+
+(Volcano: gangpreempt and gangreclaim. They place all tasks that wait, also those beyond the minimum, and let every
+victim go that was taken on the way.)
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.framework.bundles import Bundle, JobRanks, bundles
+from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.extension import Claim, Purpose
+from volcano_py.framework.info import JobInfo, QueueInfo
+from volcano_py.framework.plan import Plan, by_score
+from volcano_py.framework.plugin import PluginFailed
+from volcano_py.framework.statement import Cause
+from volcano_py.model.resources import EPSILON, Floats
+from volcano_py.snapshot.columns import Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+class GangPlans:
+    """What one action for gangs knows when it makes a plan for one job."""
+
+    def __init__(
+        self,
+        ssn: "Session",
+        purpose: Purpose,
+        queue: QueueInfo,
+        job: JobInfo,
+        candidates: Evictables,
+        ranks: JobRanks,
+        *,
+        allow_whole: bool,
+    ) -> None:
+        """Take whom the room is for, the candidates grouped by node, and the order in which jobs lose."""
+        self._ssn = ssn
+        self._claim = Claim(purpose, job, queue)
+        self._candidates = candidates
+        self._ranks = ranks
+        self._allow_whole = allow_whole
+
+    def make(self, tasks: Rows, cause: Cause) -> int:
+        """Evict so that a job gets its minimum by placing these tasks of it, in order; return how many get nodes.
+
+        For a job that has its minimum each task stands for itself.
+        """
+        missing = self._ssn.victims.missing_once_free(self._claim.job)
+        if missing:
+            return self._make(tasks, missing, cause)
+        placed = 0
+        # A Python loop over the tasks of a job without a gang, as long as it starves.
+        for row in range(len(tasks)):
+            if not self._ssn.victims.starving(self._claim.job):
+                break
+            placed += self._make(tasks[row : row + 1], 1, cause)
+        return placed
+
+    def _make(self, tasks: Rows, missing: int, cause: Cause) -> int:
+        ssn, claim = self._ssn, self._claim
+        need = ssn.requests[:, ssn.tasks.shape[tasks[:missing]]].sum(axis=1)
+        units = list(_units(bundles(ssn, claim, self._candidates, need, self._ranks, allow_whole=self._allow_whole)))
+        if not units:
+            return 0
+        plan = Plan(ssn, claim.purpose, claim.queue, claim.job, self._candidates, by_score)
+        try:
+            enough = _fewest(plan, units, _first_enough(ssn, units, need), tasks)
+            return plan.conclude(cause, _merged(units[:enough])) if enough else 0
+        except PluginFailed:
+            plan.abandon()
+            raise
+
+
+def _units(found: Iterable[Bundle]) -> Iterable[Bundle]:
+    """Yield what goes at a time: a safe task, or all that is left of a job."""
+    for one in found:
+        if one.whole:
+            yield one
+        else:
+            yield from (Bundle(one.job, one.rows[place : place + 1], whole=False) for place in range(len(one.rows)))
+
+
+def _merged(units: Sequence[Bundle]) -> list[Rows]:
+    """Return what may stay by itself: of a job that goes as a whole, the safe tasks go or stay with the rest."""
+    wholes: dict[int, list[Rows]] = {unit.job: [] for unit in units if unit.whole}
+    found: list[Rows] = []
+    for unit in units:
+        wholes.get(unit.job, found).append(unit.rows)
+    return [*found, *(np.concatenate(parts) for parts in wholes.values())]
+
+
+def _first_enough(ssn: "Session", units: Sequence[Bundle], need: Floats) -> int:
+    """Return with how many units there is as much as is needed, all nodes together; all of them if there never is."""
+    free = (ssn.nodes.idle + ssn.nodes.releasing).sum(axis=1)
+    amounts = np.array([ssn.requests[:, ssn.tasks.shape[unit.rows]].sum(axis=1) for unit in units])
+    enough = (free + np.cumsum(amounts, axis=0) > need - EPSILON).all(axis=1)
+    return int(enough.argmax()) + 1 if enough.any() else len(units)
+
+
+def _fewest(plan: Plan, units: Sequence[Bundle], least: int, tasks: Rows) -> int:
+    """Return the smallest number of units, from ``least`` on, with which the job gets its minimum; 0 if none is enough.
+
+    Found by doubling steps and then by halving: more room never hurts but where pods keep others away. The plan is left
+    with that number.
+    """
+
+    def enough(count: int) -> bool:
+        return plan.retry(np.concatenate([unit.rows for unit in units[:count]]), tasks)
+
+    failed, count, step = least - 1, least, 1
+    while not enough(count):
+        if count == len(units):
+            return 0
+        failed, count, step = count, min(count + step, len(units)), step * 2
+    best = count
+    while best - failed > 1:
+        middle = (best + failed) // 2
+        if enough(middle):
+            best = middle
+        else:
+            failed = middle
+    enough(best)
+    return best
