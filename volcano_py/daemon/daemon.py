@@ -28,6 +28,7 @@ from volcano_py.daemon.cycles import CycleLoop
 from volcano_py.daemon.decider import Cycle, Decider
 from volcano_py.daemon.dispatch import Dispatcher
 from volcano_py.daemon.intake import Intake
+from volcano_py.daemon.loads import LoadKeeper, LoadPoller, LoadSource
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.queues import ensure_queues
 from volcano_py.daemon.recheck import recheck_overdue
@@ -50,6 +51,7 @@ from volcano_py.metrics.effects import BindMetrics, LaneMetrics, RequestMetrics
 from volcano_py.metrics.evictions import EvictionMetrics
 from volcano_py.metrics.jobs import JobMetrics
 from volcano_py.metrics.leader import LeaderMetrics
+from volcano_py.metrics.loads import LoadMetrics
 from volcano_py.metrics.queues import QueueMetrics
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.runtime.clock import Clock, RealClock
@@ -137,6 +139,7 @@ class SchedulerDaemon:
             clock=self._clock,
         )
         self._build_effects()
+        self._loads = self._load_keeper()
         self.cycles = CycleLoop(
             self.cache,
             self._decider,
@@ -222,6 +225,16 @@ class SchedulerDaemon:
             clock=clock,
         )
 
+    def _load_keeper(self) -> LoadKeeper:
+        metrics, cache, clock = LoadMetrics(self.registry), self.cache, self._clock
+
+        def poller(source: LoadSource, interval_s: float) -> LoadPoller:
+            return LoadPoller(
+                source, cache.store.nodes.names, cache.measured, metrics, clock=clock, interval_s=interval_s
+            )
+
+        return LoadKeeper(lambda: self._decider.policy.node_metrics, self.client, poller, clock=clock)
+
     # Life
 
     async def run(self, shutdown: Shutdown) -> int:
@@ -291,6 +304,7 @@ class SchedulerDaemon:
     def _take_policy(self, policy: Policy) -> None:
         self._decider.policy = policy
         self._reporter.new_policy()
+        self._loads.wake()
         self.cycles.wake("configuration")
 
     def _tell_unreadable(self, entry: Unreadable) -> None:
@@ -321,6 +335,7 @@ class SchedulerDaemon:
             every_s=options.recheck_every_s,
         )
         supervisor.start("overdue binds and evictions", recheck)
+        supervisor.start("loads of nodes", self._loads.run())
         self._leadership.announce(self.events)
         for entry in self.cache.unreadable():
             self._tell_unreadable(entry)

@@ -165,6 +165,10 @@ class ApiClient:
         """Post prepared JSON to a path from :meth:`Resource.item`: the short way for bindings and events."""
         return await self._send(Call("POST", "create", path, body), timeout_s)
 
+    async def get_bytes(self, path: str, *, timeout_s: float | None = None) -> bytes:
+        """Return what is served at a path that is not a resource's: an aggregated API of its own kind."""
+        return await self._send(Call("GET", "get", path), timeout_s)
+
     def watch(
         self,
         resource: Resource,

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, cast
 
 from volcano_py.actions import ACTIONS, Phase
+from volcano_py.conf.node_metrics import NodeMetricsConf, read_node_metrics
 from volcano_py.conf.schema import ConfError, PluginConf, SchedulerConf
 from volcano_py.framework.action import Action
 from volcano_py.framework.extension import POINTS
@@ -69,6 +70,7 @@ class Policy:
     warnings: tuple[str, ...]
     missing: tuple[str, ...]  # plugins that Volcano has and we do not have yet
     statics: StaticVerdicts = field(default_factory=StaticVerdicts)
+    node_metrics: NodeMetricsConf | None = None  # who knows how busy nodes are
 
     @property
     def action_names(self) -> tuple[str, ...]:
@@ -101,7 +103,9 @@ def resolve(
         tuple(chosen for entry in tier if (chosen := _choose(entry, plugins, warnings, missing)) is not None)
         for tier in conf.tiers
     )
-    return Policy(tuple(steps), tiers, tuple(warnings), tuple(missing))
+    node_metrics, problems = read_node_metrics(conf.metrics)
+    warnings.extend(f"{conf.file}: {problem}" for problem in problems)
+    return Policy(tuple(steps), tiers, tuple(warnings), tuple(missing), node_metrics=node_metrics)
 
 
 def _configured(name: str, phase: Phase, conf: SchedulerConf, warnings: list[str]) -> Callable[[Session], None]:

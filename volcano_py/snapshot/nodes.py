@@ -59,6 +59,10 @@ class NodeStore:
     def __len__(self) -> int:
         return sum(record is not None for record in self._records)
 
+    def names(self) -> list[str]:
+        """Return the names of all nodes, in no particular order."""
+        return [record.name for record in self._records if record is not None]
+
     def record(self, name: str) -> NodeRecord | None:
         """Return the record of a node, None if it is not known or only a place where a task stands."""
         row = self._table.get(name)

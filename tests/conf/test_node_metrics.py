@@ -1,0 +1,62 @@
+import pytest
+
+from volcano_py.conf.loader import parse_conf
+from volcano_py.conf.node_metrics import NodeMetricsConf, read_node_metrics
+from volcano_py.scheduler import resolve
+
+
+def test_everything_that_can_be_said() -> None:
+    said = {
+        "type": "elasticsearch",
+        "address": "https://es:9200/",
+        "interval": "1m",
+        "tls.insecureSkipVerify": "true",
+        "elasticsearch.index": "beats",
+        "elasticsearch.username": "u",
+        "elasticsearch.password": "p",
+        "elasticsearch.hostnameFieldName": "host.name",
+    }
+    expected = NodeMetricsConf("elasticsearch", "https://es:9200", 60.0, False, "beats", "u", "p", "host.name")
+
+    assert read_node_metrics(said) == (expected, [])
+    assert "password" not in repr(expected)
+
+
+def test_what_is_not_said_has_its_default() -> None:
+    assert read_node_metrics({"type": "prometheus", "address": "http://p"}) == (
+        NodeMetricsConf("prometheus", "http://p"),
+        [],
+    )
+    assert read_node_metrics({"type": "prometheus_adaptor"}) == (NodeMetricsConf("prometheus_adaptor"), [])
+    assert read_node_metrics({}) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"type": "graphite"}, "metrics.type is 'graphite'; there are: prometheus, prometheus_adaptor, elasticsearch"),
+        ({"type": "prometheus"}, "metrics.address is ''"),
+        ({"type": "prometheus", "address": "prometheus:9090"}, "write a URL such as http://prometheus:9090"),
+    ],
+)
+def test_nobody_is_asked_who_cannot_be(said: dict[str, str], problem: str) -> None:
+    found, problems = read_node_metrics(said)
+
+    assert found is None
+    assert problem in problems[0]
+
+
+@pytest.mark.parametrize("interval", ["soon", "0s", "-3s"])
+def test_an_interval_that_is_none_is_told(interval: str) -> None:
+    found, problems = read_node_metrics({"type": "prometheus_adaptor", "interval": interval})
+
+    assert found is not None
+    assert found.interval_s == 30.0
+    assert f"metrics.interval is {interval!r}" in problems[0]
+
+
+def test_a_policy_knows_whom_to_ask_and_what_is_wrong() -> None:
+    policy = resolve(parse_conf('{"actions": "allocate", "metrics": {"type": "prometheus_adaptor", "odd": "x"}}', "f"))
+
+    assert policy.node_metrics == NodeMetricsConf("prometheus_adaptor")
+    assert policy.warnings == ("f: metrics.odd is not known: it is ignored",)

@@ -1,0 +1,87 @@
+"""The section ``metrics``: who knows how busy nodes really are.
+
+    metrics:
+      type: prometheus                 # prometheus, prometheus_adaptor or elasticsearch; without it nobody is asked
+      address: http://prometheus:9090
+      interval: 30s                    # between two questions
+      tls.insecureSkipVerify: "false"
+      elasticsearch.index: metricbeat-*
+      elasticsearch.username: ""
+      elasticsearch.password: ""
+      elasticsearch.hostnameFieldName: host.hostname
+
+``prometheus_adaptor`` asks the custom metrics API of the cluster and needs no address.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from volcano_py.api.duration import DurationError, parse_go_duration
+
+PROMETHEUS: Final = "prometheus"
+ADAPTOR: Final = "prometheus_adaptor"
+ELASTICSEARCH: Final = "elasticsearch"
+TYPES: Final = (PROMETHEUS, ADAPTOR, ELASTICSEARCH)
+
+_DEFAULT_INTERVAL_S: Final = 30.0
+_SKIP_VERIFY: Final = "tls.insecureSkipVerify"
+_INDEX, _USER, _PASSWORD, _HOST_FIELD = (
+    f"elasticsearch.{name}" for name in ("index", "username", "password", "hostnameFieldName")
+)
+_KEYS: Final = {"type", "address", "interval", _SKIP_VERIFY, _INDEX, _USER, _PASSWORD, _HOST_FIELD}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMetricsConf:
+    """Whom to ask for the loads of nodes, and how often."""
+
+    kind: str
+    address: str = ""
+    interval_s: float = _DEFAULT_INTERVAL_S
+    verify: bool = True  # the server's certificate
+    index: str = "metricbeat-*"
+    username: str = ""
+    password: str = field(default="", repr=False)
+    host_field: str = "host.hostname"
+
+
+def read_node_metrics(metrics: Mapping[str, str]) -> tuple[NodeMetricsConf | None, list[str]]:
+    """Return what the section says and what is wrong with it; None if nobody can be asked."""
+    problems = [f"metrics.{key} is not known: it is ignored" for key in sorted(metrics.keys() - _KEYS)]
+    kind = metrics.get("type", "")
+    if not kind:
+        return None, problems
+    if kind not in TYPES:
+        there = ", ".join(TYPES)
+        return None, [*problems, f"metrics.type is {kind!r}; there are: {there}. Nobody is asked for loads of nodes"]
+    address = metrics.get("address", "").rstrip("/")
+    if kind != ADAPTOR and not address.startswith(("http://", "https://")):
+        text = f"metrics.address is {address!r}: write a URL such as http://prometheus:9090"
+        return None, [*problems, f"{text}. Nobody is asked for loads of nodes"]
+    return (
+        NodeMetricsConf(
+            kind=kind,
+            address=address,
+            interval_s=_interval(metrics.get("interval", ""), problems),
+            verify=metrics.get(_SKIP_VERIFY) != "true",
+            index=metrics.get(_INDEX) or "metricbeat-*",
+            username=metrics.get(_USER, ""),
+            password=metrics.get(_PASSWORD, ""),
+            host_field=metrics.get(_HOST_FIELD) or "host.hostname",
+        ),
+        problems,
+    )
+
+
+def _interval(text: str, problems: list[str]) -> float:
+    if not text:
+        return _DEFAULT_INTERVAL_S
+    try:
+        seconds = parse_go_duration(text)
+        if seconds <= 0:
+            raise DurationError("it is not above 0")
+    except DurationError as error:
+        problems.append(f"metrics.interval is {text!r}: {error}; {_DEFAULT_INTERVAL_S:g}s is used")
+        return _DEFAULT_INTERVAL_S
+    return seconds

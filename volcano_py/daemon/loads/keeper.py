@@ -1,0 +1,69 @@
+"""Keeps the loads of nodes up to date, as the configuration in force says, also when it changes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from volcano_py.conf.node_metrics import ADAPTOR, PROMETHEUS, NodeMetricsConf
+from volcano_py.daemon.loads.custom_metrics import CustomMetrics
+from volcano_py.daemon.loads.elasticsearch import Elasticsearch
+from volcano_py.daemon.loads.poller import LoadPoller
+from volcano_py.daemon.loads.prometheus import Prometheus
+from volcano_py.daemon.loads.source import TIMEOUT_S, LoadSource
+from volcano_py.kube.client import ApiClient
+from volcano_py.runtime.clock import Clock
+from volcano_py.runtime.fetch import Fetcher
+
+MakePoller = Callable[[LoadSource, float], LoadPoller]
+"""Makes a poller of a source and an interval."""
+
+
+class LoadKeeper:
+    """Asks whom the configuration names; Volcano asks for ever whom it named at the start."""
+
+    def __init__(
+        self,
+        conf: Callable[[], NodeMetricsConf | None],
+        client: ApiClient,
+        make: MakePoller,
+        *,
+        clock: Clock,
+    ) -> None:
+        self._conf = conf
+        self._client = client
+        self._make = make
+        self._clock = clock
+        self._changed = asyncio.Event()
+
+    def wake(self) -> None:
+        """Note that the configuration may name somebody now."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        while True:
+            self._changed.clear()
+            conf = self._conf()
+            if conf is None:
+                await self._changed.wait()  # nobody is to be asked until another configuration says so
+                continue
+            async with source_of(conf, self._client) as source:
+                poller = self._make(source, conf.interval_s)
+                while self._conf() == conf:
+                    await poller.ask()
+                    await self._clock.sleep(conf.interval_s)
+
+
+@asynccontextmanager
+async def source_of(conf: NodeMetricsConf, client: ApiClient) -> AsyncIterator[LoadSource]:
+    """Make ready whom a configuration names; ``client`` serves who stands behind the API server."""
+    if conf.kind == ADAPTOR:
+        yield CustomMetrics(client)
+        return
+    async with Fetcher(
+        timeout_s=TIMEOUT_S, verify=conf.verify, username=conf.username, password=conf.password
+    ) as fetcher:
+        if conf.kind == PROMETHEUS:
+            yield Prometheus(fetcher, conf.address)
+        else:
+            yield Elasticsearch(fetcher, conf.address, conf.index, conf.host_field)
