@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cmp_to_key
 
@@ -11,8 +12,9 @@ from tests.reference.allocation import number
 from tests.reference.world import Task, World, a_job, a_shape, a_task
 from volcano_py.framework.extension import JobOrder, QueueOrder, TaskOrder
 from volcano_py.framework.info import QueueInfo
-from volcano_py.framework.ordering import first_queue, job_sort_keys
+from volcano_py.framework.ordering import QueueLine, job_sort_keys
 from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
 from volcano_py.model.objects import QueueRecord
 from volcano_py.model.resources import Floats
 from volcano_py.model.statuses import TaskStatus
@@ -208,5 +210,41 @@ class ByWeight(Plugin, QueueOrder):
 def test_the_first_queue(queues: list[QueueRecord], plugins: tuple[Plugin, ...], first: str) -> None:
     ssn = a_session(World(queues=tuple(queues)), *plugins)
 
-    assert first_queue(ssn, list(ssn.queues.values())).name == first
-    assert first_queue(ssn, list(ssn.queues.values())[::-1]).name == first
+    assert QueueLine(ssn, list(ssn.queues.values())).first().name == first
+    assert QueueLine(ssn, list(ssn.queues.values())[::-1]).first().name == first
+
+
+class ByKeys(ByWeight):
+    """The same by keys, as long as it has any."""
+
+    name = "by-keys"
+
+    def __init__(self, queues: Sequence[QueueRecord]) -> None:
+        self.keys: list[Floats] | None = [-np.array([queue.weight for queue in queues], dtype=float)]
+        self.asked = 0
+
+    def queue_keys(self) -> Sequence[Floats] | None:
+        self.asked += 1
+        return self.keys
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 1)), min_size=8, max_size=14))
+def test_many_queues_are_ordered_by_keys_as_they_are_two_by_two(drawn: list[tuple[int, int]]) -> None:
+    records = [QueueRecord(f"q{row:02d}", weight=weight, creation=at) for row, (weight, at) in enumerate(drawn)]
+    plugin = ByKeys(records)
+    ssn = a_session(World(queues=tuple(records)), plugin)
+    expected = [q.name for q in sorted(records, key=lambda q: (-q.weight, q.creation, q.name))]
+
+    assert _in_line(ssn) == expected
+    assert plugin.asked
+    plugin.keys = None
+    assert _in_line(ssn) == expected
+
+
+def _in_line(ssn: Session) -> list[str]:
+    line, order = QueueLine(ssn, list(ssn.queues.values())), []
+    while line:
+        order.append(line.first().name)
+        line.remove(ssn.queues[order[-1]])
+    return order

@@ -71,6 +71,14 @@ class QueueOrder(ExtensionPoint):
     def queue_order(self, left: QueueInfo, right: QueueInfo) -> float:
         """Return a negative number if left goes first, a positive one if right does, zero for no opinion."""
 
+    def queue_keys(self) -> Sequence[Floats | Bools] | None:
+        """Return keys of all queues, most important first, each (n_queues,), that say now what `queue_order` says.
+
+        The lowest goes first. None: the order is no matter of keys, and queues are compared two by two, which takes as
+        many questions as there are queues, each time.
+        """
+        return None
+
 
 class NamespaceOrder(ExtensionPoint):
     """Which namespace of a queue goes first, before the order of jobs counts in it? It is off unless switched on.

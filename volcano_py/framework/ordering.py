@@ -7,6 +7,7 @@ import numpy as np
 
 from volcano_py.framework import combine
 from volcano_py.framework.info import QueueInfo
+from volcano_py.framework.plugin import PluginFailed
 from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import Rows, TaskColumns
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
 JobSortKey = tuple[float | str, ...]
+_MANY_QUEUES = 6  # from here on one question about all of them costs less than comparing each with the best
 _Entry = tuple[list[float], int]  # keys of the plugins, row of the task
 
 
@@ -138,13 +140,60 @@ def plugin_task_keys(ssn: "Session", rows: Rows) -> list[Floats]:
     return combine.sort_keys(ssn.task_orders, len(rows), _view(ssn.tasks, rows), ssn.ignore)
 
 
-def first_queue(ssn: "Session", queues: list[QueueInfo]) -> QueueInfo:
-    """Return the queue that goes first now; shares move with every placement, so it is asked each time."""
-    best = queues[0]
-    for queue in queues[1:]:
-        if queue_before(ssn, queue, best):
-            best = queue
-    return best
+class QueueLine:
+    """Some queues, of which the first is asked for again and again: shares move with every placement."""
+
+    __slots__ = ("_queues", "_rows", "_ssn")
+
+    def __init__(self, ssn: "Session", queues: list[QueueInfo]) -> None:
+        self._ssn = ssn
+        self._queues = queues
+        self._rows: Rows = np.array([queue.row for queue in queues], dtype=np.intp)
+
+    def __bool__(self) -> bool:
+        return bool(self._queues)
+
+    def remove(self, queue: QueueInfo) -> None:
+        """Leave a queue out from now on."""
+        place = self._queues.index(queue)
+        del self._queues[place]
+        self._rows = np.delete(self._rows, place)
+
+    def first(self) -> QueueInfo:
+        """Return the queue that goes first now."""
+        best, *others = self._queues
+        if len(others) >= _MANY_QUEUES and (keys := _queue_keys(self._ssn)) is not None:
+            return self._lowest(keys)
+        for queue in others:
+            if queue_before(self._ssn, queue, best):
+                best = queue
+        return best
+
+    def _lowest(self, keys: list[Floats | Bools]) -> QueueInfo:
+        best: Rows | None = None  # places of those that nobody goes before, None for all
+        for key in keys:
+            mine = key[self._rows] if best is None else key[self._rows[best]]
+            lowest = np.flatnonzero(mine == mine.min())
+            best = lowest if best is None else best[lowest]
+            if len(best) == 1:
+                return self._queues[int(best[0])]
+        left = self._queues if best is None else [self._queues[place] for place in best.tolist()]
+        return min(left, key=lambda queue: (queue.record.creation, queue.name))
+
+
+def _queue_keys(ssn: "Session") -> list[Floats | Bools] | None:
+    """Return the keys that all plugins order queues by, None if one of them has none."""
+    found: list[Floats | Bools] = []
+    for point in ssn.queue_orders:
+        try:
+            keys = combine.Point(point.plugin, "queue_keys")()
+        except PluginFailed as failure:
+            ssn.ignore(failure)
+            return None
+        if keys is None:
+            return None
+        found.extend(keys)
+    return found
 
 
 def queue_before(ssn: "Session", left: QueueInfo, right: QueueInfo) -> bool:

@@ -29,6 +29,17 @@ def share(taken: Sequence[float], deserved: Sequence[float]) -> float:
     return max((held / due for held, due in zip(taken, deserved, strict=True) if due >= EPSILON), default=0.0)
 
 
+def divisors(deserved: Floats) -> Floats:
+    """Return what `shares` divides by, shape (n_resources, n_queues): infinite for what is not deserved."""
+    return np.where(deserved >= EPSILON, deserved, inf)
+
+
+def shares(taken: Floats, divisor: Floats) -> Floats:
+    """Return the `share` of every queue, shape (n_queues,), of columns (n_resources, n_queues)."""
+    found: Floats = np.maximum.reduce(taken / divisor, axis=0, initial=0.0)
+    return found
+
+
 def room_for(taken: Sequence[float], asked: Iterable[tuple[int, float]], limit: Sequence[float], wanted: int) -> int:
     """Return how many requests, at most ``wanted``, can be added to ``taken`` one by one without passing a limit.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from volcano_py.framework import combine
 from volcano_py.framework.info import JobInfo, QueueInfo
-from volcano_py.framework.ordering import JobSortKey, first_queue, job_sort_keys
+from volcano_py.framework.ordering import JobSortKey, QueueLine, job_sort_keys
 from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
 from volcano_py.snapshot.columns import Rows
@@ -118,11 +118,11 @@ class QueueTurns:
                 waiting.add((key, row))
         for waiting in self._jobs.values():
             waiting.arrange()
-        self._live = [ssn.queues[name] for name in sorted(self._jobs)]
+        self._live = QueueLine(ssn, [ssn.queues[name] for name in sorted(self._jobs)])
 
     def __iter__(self) -> Iterator[tuple[QueueInfo, int]]:
         while self._live:
-            queue = first_queue(self._ssn, self._live)
+            queue = self._live.first()
             waiting = self._jobs[queue.name]
             if not waiting or (self._skip_overused and self._has_enough(queue)):
                 self._live.remove(queue)

@@ -44,7 +44,7 @@ from volcano_py.framework.extension import (
 )
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.plugin import Plugin
-from volcano_py.framework.queue_limits import room_for
+from volcano_py.framework.queue_limits import divisors, room_for, shares
 from volcano_py.framework.queues import JobSums
 from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
@@ -118,6 +118,9 @@ class Capacity(
             for amounts in self._due.deserved.T.tolist()
         ]
         self._deserving = [any(row != PODS_ROW for row, _ in amounts) for amounts in self._deserved]
+        self._divisor = divisors(self._due.deserved)
+        self._ranks = -np.array([record.priority for record in records], dtype=float)
+        self._undeserving = ~np.array(self._deserving, dtype=bool)
         self._leaf: list[bool] = tree.leaf.tolist()
         self._aside = self._set_aside(ssn)
 
@@ -163,6 +166,16 @@ class Capacity(
             one, other = self._tree.branches(one, other)
         difference = self._share(one) - self._share(other)
         return difference or float(self._deserving[other]) - float(self._deserving[one])
+
+    def queue_keys(self) -> Sequence[Floats | Bools] | None:
+        """Return minus the priority, the share, and 0 or 1 for who deserves something or nothing, each (n_queues,).
+
+        In a tree two queues are compared where their ways part, which is no matter of keys.
+        """
+        if self.hierarchy:
+            return None
+        share = np.where(self._undeserving, 1.0, shares(self._held, self._divisor))
+        return self._ranks, share, self._undeserving
 
     def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
         """Return how many tasks like this one fit below the ceilings of the queue and of all above it."""

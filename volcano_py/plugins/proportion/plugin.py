@@ -41,10 +41,10 @@ from volcano_py.framework.extension import (
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.memory import QueueReport
 from volcano_py.framework.plugin import Plugin
-from volcano_py.framework.queue_limits import capability, columns, real_capability, room_for, share
+from volcano_py.framework.queue_limits import capability, columns, divisors, real_capability, room_for, share, shares
 from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import EPSILON, Bools
+from volcano_py.model.resources import EPSILON, Bools, Floats
 from volcano_py.model.shape import Field
 from volcano_py.plugins.proportion.division import deserved
 
@@ -70,6 +70,8 @@ class Proportion(
         self._deserved = deserved(
             ssn.total, weights, self._request, self._capability, guarantee, wanting=queues.with_jobs()
         )
+        self._divisor = divisors(self._deserved)
+        self._ranks = -np.array([record.priority for record in queues.records], dtype=float)
         self._limits: list[list[float]] = self._deserved.T.tolist()  # by queue; a few plain numbers beat small arrays
         self._elastic = queues.sums(reservations.elastic(ssn.jobs))
         self._reserved = queues.sums(reservations.reserved(ssn, whole=False))
@@ -80,6 +82,10 @@ class Proportion(
         if left.record.priority != right.record.priority:
             return right.record.priority - left.record.priority
         return self._share(left.row) - self._share(right.row)
+
+    def queue_keys(self) -> Sequence[Floats]:
+        """Return minus the priority and the share of every queue, each (n_queues,)."""
+        return self._ranks, shares(self._queues.taken, self._divisor)
 
     def overused(self, queue: QueueInfo) -> bool:
         """Say whether the queue holds what it deserves, of everything."""
