@@ -21,7 +21,7 @@ from volcano_py.framework.statement import Statement
 from volcano_py.framework.turns import QueueTurns
 from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.model.statuses import PodGroupPhase
-from volcano_py.snapshot.columns import Codes, Rows
+from volcano_py.snapshot.columns import Rows
 
 _NOT_LET_IN: Final = PodGroupPhase.PENDING.value
 
@@ -102,15 +102,14 @@ def _place_until_ready(
     """
     failed_roles: set[str] = set()
     failed_shapes = ssn.rejections.setdefault(job.row, {})
-    shapes = ssn.tasks.shape[tasks]
     missing = ssn.missing(job)
     start = 0
     while start < len(tasks):
-        shape_id = int(shapes[start])
+        shape_id = int(ssn.tasks.shape[tasks[start]])
         if shape_id in failed_shapes:  # what one task of this shape was refused, the others are refused too
-            start += _run_length(shapes, start)
+            start += _run_length(ssn, tasks[start:])
             continue
-        wanted = min(_run_length(shapes, start), max(1, missing))
+        wanted = _run_length(ssn, tasks[start : start + max(1, missing)])
         allowed = ssn.allocatable(queue, ssn.task_of(shape_id), wanted)
         done = ssn.placement.place(statement, job.row, shape_id, tasks[start : start + allowed])
         if done:
@@ -118,12 +117,12 @@ def _place_until_ready(
         if done < allowed:
             failed_shapes[shape_id] = ssn.placement.candidates(shape_id).rejection()
             failed_roles.add(ssn.tasks.record(int(tasks[start])).role)
-            start += _run_length(shapes, start)
+            start += _run_length(ssn, tasks[start:])
             if not job.worth_continuing(frozenset(failed_roles)):
                 return tasks[start:], missing == 0
         elif allowed < wanted:  # the queue may hold no more of these; others may still be worth trying
             failed_shapes[shape_id] = _over_limit(ssn, queue)
-            start += _run_length(shapes, start)
+            start += _run_length(ssn, tasks[start:])
         else:
             start += done
         if missing == 0:
@@ -131,11 +130,13 @@ def _place_until_ready(
     return tasks[start:], missing == 0
 
 
-def _run_length(shapes: Codes, start: int) -> int:
-    if start == len(shapes) - 1:
+def _run_length(ssn: Session, tasks: Rows) -> int:
+    """Return how many of these tasks, from the first on, are of one shape."""
+    if len(tasks) == 1:
         return 1
-    other = np.flatnonzero(shapes[start:] != shapes[start])
-    return int(other[0]) if len(other) else len(shapes) - start
+    shapes = ssn.tasks.shape[tasks]
+    other = np.flatnonzero(shapes != shapes[0])
+    return int(other[0]) if len(other) else len(tasks)
 
 
 def _over_limit(ssn: Session, queue: QueueInfo) -> Rejection:
