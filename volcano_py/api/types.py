@@ -258,6 +258,7 @@ class PodStatus(Wire, frozen=True):
     """Where a pod stands."""
 
     phase: str = ""
+    qos_class: str = ""
     conditions: list[Condition] = []
     container_statuses: list[ContainerStatus] = []
     init_container_statuses: list[ContainerStatus] = []

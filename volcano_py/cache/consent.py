@@ -1,4 +1,4 @@
-"""What pods and PodGroups say about being evicted."""
+"""What pods and PodGroups say about being evicted, and what else decides who goes first."""
 
 import re
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from volcano_py.model.objects import JobBudget, Part, TaskTrait
 _ANY_ZONE: Final = "*"
 _PART: Final = re.compile(r"([0-9]{1,9})(%?)")
 _RUNNING: Final = "Running"
+_QUALITY: Final = {"BestEffort": TaskTrait.BEST_EFFORT, "Guaranteed": TaskTrait.GUARANTEED}
 _CONDITION_TRUE: Final = "True"
 
 
@@ -27,7 +28,7 @@ def preemptable(meta: ObjectMeta) -> bool | None:
 
 
 def traits(pod: Pod) -> int:
-    """Return what a pod says of evictions, as `TaskTrait`.
+    """Return what a pod is and says when it comes to evictions, as `TaskTrait`.
 
     Critical are the pods of kube-system and of the two critical priority classes. Revocable nodes are for pods that
     say so, and for those that say by an annotation that they may be evicted, if they say nothing of zones (Volcano:
@@ -46,7 +47,7 @@ def traits(pod: Pod) -> int:
         found |= TaskTrait.REVOCABLE
     if keys.COOLDOWN_TIME in meta.labels or keys.COOLDOWN_TIME in meta.annotations:
         found |= TaskTrait.COOLS_DOWN
-    return found.value
+    return (found | _QUALITY.get(pod.status.qos_class, TaskTrait(0))).value
 
 
 def protected_until(pod: Pod) -> float:

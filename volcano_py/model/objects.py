@@ -43,6 +43,8 @@ class TaskTrait(IntFlag):
     NEVER_PREEMPTS = 4  # nothing is evicted for it
     REVOCABLE = 8  # it may use nodes that are lent for a part of the day
     COOLS_DOWN = 16  # it is left alone for a while after it was placed, see TaskRecord.protected_until
+    BEST_EFFORT = 32  # its quality of service; neither of both is burstable
+    GUARANTEED = 64
 
 
 class TaskRecord(msgspec.Struct, frozen=True, gc=False):

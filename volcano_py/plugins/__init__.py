@@ -16,6 +16,7 @@ from volcano_py.plugins.pdb import Pdb
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.priority import Priority
 from volcano_py.plugins.proportion import Proportion
+from volcano_py.plugins.rescheduling import Rescheduling
 from volcano_py.plugins.resource_strategy_fit import ResourceStrategyFit
 from volcano_py.plugins.resourcequota import ResourceQuotas
 from volcano_py.plugins.sla import Sla
@@ -39,6 +40,7 @@ PLUGINS: Final[dict[str, type[Plugin]]] = {
         Predicates,
         Priority,
         Proportion,
+        Rescheduling,
         ResourceQuotas,
         ResourceStrategyFit,
         Sla,

@@ -22,7 +22,6 @@ PLUGINS_TO_COME: Final = frozenset(
         "network-topology-aware",
         "numa-aware",
         "numaaware",
-        "rescheduling",
     }
 )
 """What Volcano has and this scheduler does not have yet: named in a conf it is a loud warning, and the rest runs."""

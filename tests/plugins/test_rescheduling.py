@@ -1,0 +1,131 @@
+"""Rescheduling: pods leave busy nodes while others have headroom."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from volcano_py.framework.clock import CycleClock
+from volcano_py.framework.memory import Memory
+from volcano_py.model.decisions import Decision, Evict
+from volcano_py.model.loads import NodeLoad
+from volcano_py.plugins.rescheduling import Rescheduling
+from volcano_py.scheduler import run_cycle
+from volcano_py.testing import a_cluster, a_group, a_node, a_pod, a_policy
+
+NOW = 10_000.0
+LIMITS = {"thresholds": {"cpu": 20, "memory": 20}, "targetThresholds": {"cpu": 50, "memory": 50}}
+DUE = Memory(times={"rescheduling": NOW - 301})
+
+
+def plugin(**more: Any) -> dict[str, Any]:
+    strategies = [{"name": "lowNodeUtilization", "params": LIMITS}]
+    return {"name": "rescheduling", "arguments": {"strategies": strategies, **more}}
+
+
+def pods(n: int = 4, node: str = "busy", **options: Any) -> list[Any]:
+    """Pods of one core each on a node of ten."""
+    return [a_pod(f"{node}-{i}", group="g", cpu=1, memory="1Gi", node=node, **options) for i in range(n)]
+
+
+def sent_away(
+    loads: dict[str, tuple[float, float]],
+    *objects: Any,
+    memory: Memory = DUE,
+    age_s: float = 0,
+    entry: dict[str, Any] | None = None,
+    nodes: tuple[Any, ...] = (),
+) -> list[str]:
+    """Return who is evicted, in order."""
+    made = nodes or tuple(a_node(name, cpu=10, memory="10Gi") for name in ("busy", "calm", "other"))
+    cluster = a_cluster(*made, a_group("g", min_available=0, phase="Running"), *objects)
+    cluster.measured({name: NodeLoad(*load, NOW - age_s) for name, load in loads.items()}, 30.0)
+    decisions: list[Decision] = []
+    policy = a_policy("shuffle", [entry or plugin()])
+    run_cycle(cluster.snapshot(), policy, CycleClock(NOW), 0, memory, lambda batch: decisions.extend(batch))
+    return [one.task.name for one in decisions if isinstance(one, Evict)]
+
+
+BUSY = {"busy": (75.0, 30.0), "calm": (10.0, 10.0), "other": (30.0, 30.0)}
+
+
+def test_a_busy_node_is_emptied_until_it_is_below_its_target():
+    assert len(sent_away(BUSY, *pods())) == 3  # 75 % less 10 % each: 65, 55, 45
+
+
+@pytest.mark.parametrize(
+    "loads",
+    [
+        pytest.param({"busy": (75.0, 30.0), "other": (30.0, 30.0)}, id="no-low-node"),
+        pytest.param({"busy": (45.0, 30.0), "calm": (10.0, 10.0)}, id="no-high-node"),
+        pytest.param({"busy": (10.0, 10.0), "calm": (10.0, 10.0)}, id="all-low"),
+        pytest.param({}, id="nothing-measured"),
+    ],
+)
+def test_nothing_happens_without_both_kinds_of_nodes(loads: dict[str, tuple[float, float]]):
+    assert sent_away(loads, *pods()) == []
+
+
+def test_a_cordoned_node_gives_no_headroom():
+    nodes = (a_node("busy", cpu=10), a_node("calm", cpu=10, unschedulable=True))
+
+    assert sent_away(BUSY, *pods(), nodes=nodes) == []
+
+
+def test_measurements_of_long_ago_do_not_count():
+    assert sent_away(BUSY, *pods(), age_s=301) == []
+
+
+def test_nobody_goes_once_the_headroom_is_used_up():
+    nodes = (a_node("busy", cpu=10, memory="10Gi"), a_node("calm", cpu=3, memory="3Gi"))
+
+    assert len(sent_away(BUSY, *pods(), nodes=nodes)) == 2  # (50 - 10) % of three cores are one and a fifth
+
+
+def test_the_lowest_priority_goes_first_and_then_the_worst_quality():
+    def of(name: str, priority: int, quality: str) -> Any:
+        pod = a_pod(name, group="g", cpu=1, memory="1Gi", node="busy", priority=priority)
+        return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, qos_class=quality))
+
+    named = [of("a", 2, "BestEffort"), of("b", 1, "Guaranteed"), of("c", 1, "Burstable"), of("d", 1, "BestEffort")]
+
+    assert sorted(sent_away(BUSY, *named)) == ["b", "c", "d"]
+    assert sorted(sent_away({**BUSY, "busy": (62.0, 0.0)}, *named)) == ["c", "d"]
+
+
+def test_between_two_times_there_is_an_interval_and_the_first_session_only_begins_it():
+    assert sent_away(BUSY, *pods(), memory=Memory()) == []
+    assert sent_away(BUSY, *pods(), memory=Memory(times={"rescheduling": NOW - 300})) == []
+    assert (
+        len(sent_away(BUSY, *pods(), memory=Memory(times={"rescheduling": NOW - 61}), entry=plugin(interval="1m"))) == 3
+    )
+
+
+def test_without_limits_no_node_is_busy():
+    assert sent_away({**BUSY, "busy": (100.0, 100.0)}, *pods(), entry={"name": "rescheduling"}) == []
+
+
+def test_pods_that_refuse_stay():
+    assert sent_away(BUSY, *pods(annotations={"volcano.sh/preemptable": "false"})) == []
+
+
+def test_what_an_argument_says_wrong_is_told():
+    said: list[str] = []
+
+    args = Rescheduling.parse({"interval": "soon", "strategies": [{"name": "other"}]}, said.append)
+
+    assert (args.interval, args.active) == (300.0, False)
+    assert [text.partition(":")[0] for text in said] == ["argument interval", "argument strategies"]
+
+
+@pytest.mark.parametrize(
+    "strategies",
+    [
+        pytest.param("lowNodeUtilization", id="no-list"),
+        pytest.param([{"name": "lowNodeUtilization", "params": {"thresholds": {"cpu": "20%"}}}], id="no-number"),
+        pytest.param([{"name": "lowNodeUtilization", "params": {"thresholds": 20}}], id="no-map"),
+    ],
+)
+def test_limits_that_are_none_refuse_the_configuration(strategies: Any):
+    with pytest.raises(ValueError, match="argument strategies"):
+        Rescheduling.parse({"strategies": strategies}, lambda _: None)

@@ -1,0 +1,143 @@
+"""Rescheduling: now and then pods of really busy nodes are sent away, if others are really idle.
+
+Runs with the action shuffle, every ``interval`` (5m), on what was measured of the nodes in the last five minutes (the
+section ``metrics`` of the configuration). The one strategy, ``lowNodeUtilization``, has two limits in percent for cpu
+and memory, 100 each unless stated:
+
+    low node    schedulable, and every load below ``thresholds``
+    high node   not low, and some load above ``targetThresholds``
+    headroom    what low nodes may take until they reach the targets, in cpu and memory
+
+Nothing happens without both kinds, or if all measured nodes are low. Otherwise, from the highest sum of loads down,
+each high node loses running pods, lowest priority first, then best-effort, burstable and guaranteed ones, as long as
+some load of it reaches its target and there is headroom; each takes its request off its node's load and the headroom.
+
+(Volcano: plugins/rescheduling. There the loads of the default configuration are never filled, what was measured long
+ago counts, headroom ends only if it comes out at exactly nothing, and pods that refuse evictions go too.)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from volcano_py.api.duration import DurationError, parse_go_duration
+from volcano_py.conf.arguments import Warn, get_string
+from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.extension import VictimTasks
+from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.session import Session
+from volcano_py.model.objects import TaskTrait
+from volcano_py.model.resources import CPU_ROW, MEMORY_ROW, Bools, Floats
+from volcano_py.snapshot.columns import Rows
+
+_INTERVAL: Final = "interval"
+_PERIOD: Final = "metricsPeriod"
+_STRATEGIES: Final = "strategies"
+_LOW_NODE: Final = "lowNodeUtilization"
+_DEFAULT_INTERVAL_S: Final = 300.0
+_FRESH_S: Final = 300.0
+_RESOURCES: Final = ("cpu", "memory")
+_ROWS: Final = [CPU_ROW, MEMORY_ROW]
+_NO_LIMIT: Final = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReschedulingArgs:
+    """How often, and the limits in percent of cpu and memory; without limits nothing is done."""
+
+    interval: float = _DEFAULT_INTERVAL_S  # seconds
+    thresholds: tuple[float, float] = (_NO_LIMIT, _NO_LIMIT)
+    targets: tuple[float, float] = (_NO_LIMIT, _NO_LIMIT)
+    active: bool = True
+
+
+class Rescheduling(Plugin, VictimTasks):
+    """Pods leave busy nodes."""
+
+    name = "rescheduling"
+    arguments = frozenset({_INTERVAL, _PERIOD, _STRATEGIES})
+
+    def __init__(self, arguments: ReschedulingArgs | None = None) -> None:
+        self._args = arguments or ReschedulingArgs()
+
+    @classmethod
+    def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> ReschedulingArgs:
+        """Read the interval and the limits of the strategy; ``metricsPeriod`` changes nothing.
+
+        Raises ValueError for limits that are no numbers.
+        """
+        text = get_string(arguments, _INTERVAL, "", warn)
+        interval = _DEFAULT_INTERVAL_S
+        if text:
+            try:
+                interval = parse_go_duration(text)
+            except DurationError as error:
+                warn(f"argument {_INTERVAL}: {error}; it is 5m")
+        strategies = arguments.get(_STRATEGIES) or [{"name": _LOW_NODE}]
+        if not isinstance(strategies, list) or not all(isinstance(one, Mapping) for one in strategies):
+            raise ValueError(f"argument {_STRATEGIES} must be a list of entries with name and params")
+        chosen = [one for one in strategies if one.get("name") == _LOW_NODE]
+        for other in strategies:
+            if other.get("name") != _LOW_NODE:
+                warn(f"argument {_STRATEGIES}: there is no strategy {other.get('name')!r}; there is {_LOW_NODE}")
+        if not chosen:
+            return ReschedulingArgs(interval, active=False)
+        params = chosen[-1].get("params") or {}
+        return ReschedulingArgs(interval, _limits(params, "thresholds"), _limits(params, "targetThresholds"))
+
+    def on_session_open(self, ssn: Session) -> None:
+        """Look whether it is time; the first time comes one interval after the first session."""
+        self._ssn = ssn
+        last = ssn.memory.times.get(self.name)
+        self._due = last is not None and last + self._args.interval < ssn.now
+        if last is None or self._due:
+            ssn.times[self.name] = ssn.now
+
+    def victim_tasks(self, candidates: Evictables) -> Bools:
+        """Name pods of busy nodes, if it is time and others have headroom."""
+        named = np.zeros(len(candidates), dtype=bool)
+        loads, nodes = self._ssn.loads, self._ssn.nodes
+        if not self._due or not self._args.active or loads is None:
+            return named
+        fresh = loads.measured >= self._ssn.now - _FRESH_S
+        allocatable = nodes.allocatable[_ROWS]
+        thresholds, targets = (np.array(one)[:, None] for one in (self._args.thresholds, self._args.targets))
+        low = fresh & ~nodes.unschedulable & (loads.percent < thresholds).all(axis=0)
+        high = fresh & ~low & (loads.percent > targets).any(axis=0)
+        if not low.any() or not high.any():
+            return named
+        headroom: Floats = ((targets - loads.percent[:, low]) / 100 * allocatable[:, low]).sum(axis=1)
+        busy = np.flatnonzero(high)
+        # A Python loop over the busy nodes and their pods, once an interval.
+        for node in busy[np.argsort(-loads.percent[:, busy].sum(axis=0), kind="stable")].tolist():
+            percent = loads.percent[:, node].copy()
+            for place in self._in_order(candidates, np.flatnonzero(candidates.nodes == node)).tolist():
+                if not ((percent >= targets[:, 0]).any() and (headroom > 0).all()):
+                    break
+                request = candidates.requests[_ROWS, place]
+                headroom = headroom - request
+                capacity = allocatable[:, node]
+                percent -= np.divide(100 * request, capacity, out=np.zeros(2), where=capacity > 0)
+                named[place] = True
+        return named
+
+    def _in_order(self, candidates: Evictables, places: Rows) -> Rows:
+        """Return candidates of one node, who goes first first."""
+        traits = candidates.traits[places]
+        best_effort, guaranteed = (traits & trait.value > 0 for trait in (TaskTrait.BEST_EFFORT, TaskTrait.GUARANTEED))
+        quality = np.select([best_effort, guaranteed], [0, 2], 1)
+        uids = np.array([self._ssn.tasks.record(row).uid for row in candidates.rows[places].tolist()], dtype=str)
+        ordered: Rows = places[np.lexsort((uids, quality, candidates.priorities[places]))]
+        return ordered
+
+
+def _limits(params: Mapping[str, Any], key: str) -> tuple[float, float]:
+    said = params.get(key) or {}
+    found = [said.get(resource, _NO_LIMIT) for resource in _RESOURCES] if isinstance(said, Mapping) else []
+    numbers = (isinstance(one, int | float) and not isinstance(one, bool) and one >= 0 for one in found)
+    if not found or not all(numbers):
+        raise ValueError(f"argument {_STRATEGIES}: {key} is {said!r}: write percents, such as {{cpu: 20, memory: 20}}")
+    cpu, memory = (float(one) for one in found)
+    return cpu, memory
