@@ -40,26 +40,26 @@ class Daemon:
 
 
 @contextlib.asynccontextmanager
-async def daemon(kubeconfig: Path, conf: str = BUILT_IN_CONF, ready_s: float = READY_S) -> AsyncIterator[Daemon]:
-    """Run vc-scheduler until the block ends; it is ready when the block begins."""
+async def daemon(kubeconfig: Path, *, elect: bool = False) -> AsyncIterator[Daemon]:
+    """Run vc-scheduler with the built-in configuration until the block ends; it is ready when the block begins."""
     metrics, health = free_ports(2)
     with tempfile.TemporaryDirectory(prefix="volcano-py-bench-") as folder:
         path, output = Path(folder) / "conf.yaml", Path(folder) / "scheduler.log"
-        path.write_text(conf)
+        path.write_text(BUILT_IN_CONF)
         started = time.monotonic()
         with output.open("wb") as log:
             process = await asyncio.create_subprocess_exec(
                 VC_SCHEDULER,
                 f"--kubeconfig={kubeconfig}",
                 f"--scheduler-conf={path}",
-                "--leader-elect=false",
+                f"--leader-elect={str(elect).lower()}",
                 f"--listen-address=127.0.0.1:{metrics}",
                 f"--healthz-address=127.0.0.1:{health}",
                 stdout=log,
                 stderr=log,
             )
         try:
-            await _until_ready(health, process, ready_s, output)
+            await _until_ready(health, process, output)
             yield Daemon(process.pid, metrics, started, time.monotonic())
         finally:
             if process.returncode is None:
@@ -67,8 +67,8 @@ async def daemon(kubeconfig: Path, conf: str = BUILT_IN_CONF, ready_s: float = R
             await asyncio.wait_for(process.wait(), _END_S)
 
 
-async def _until_ready(port: int, process: asyncio.subprocess.Process, limit_s: float, log: Path) -> None:
-    deadline = time.monotonic() + limit_s
+async def _until_ready(port: int, process: asyncio.subprocess.Process, log: Path) -> None:
+    deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline and process.returncode is None:
         with contextlib.suppress(OSError):
             if " 200 " in (await _get(port, "/readyz")).partition("\n")[0]:

@@ -1,5 +1,6 @@
 """Cost of a decision: microseconds per placed pod against gang size and number of nodes, one cycle, no API server."""
 
+import math
 import statistics
 import time
 from typing import Any
@@ -19,7 +20,18 @@ GIB = float(2**30)
 def run(workload: dict[str, Any]) -> list[dict[str, Any]]:
     """Run every case and return one row each."""
     policy = resolve(parse_conf(workload["conf"], "benchmarks/workloads/decision.yaml"))
-    return [_case(workload, policy, case["nodes"], case["k"]) for case in workload["cases"]]
+    rows = [_case(workload, policy, case["nodes"], case["k"]) for case in workload["cases"]]
+    for row in rows:
+        smaller = [other for other in rows if other["k"] == row["k"] and other["nodes"] < row["nodes"]]
+        if smaller:
+            row["exponent"] = _exponent(max(smaller, key=lambda other: other["nodes"]), row)
+    return rows
+
+
+def _exponent(smaller: dict[str, Any], larger: dict[str, Any]) -> float:
+    """Return e if the cost grew from one size to the next as nodes**e: 0 is constant, 1 proportional."""
+    cost = math.log(larger["us_per_pod"] / smaller["us_per_pod"])
+    return round(cost / math.log(larger["nodes"] / smaller["nodes"]), 2)
 
 
 def _case(workload: dict[str, Any], policy: Policy, n_nodes: int, k: int) -> dict[str, Any]:

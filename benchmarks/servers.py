@@ -17,6 +17,8 @@ from tests.controlplane.install import install
 from tests.e2e.control_plane import ControlPlane, Options
 
 _SERVING = re.compile(r"serving on (http://\S+)")
+_START_S = 300.0  # a hundred thousand pods take their time
+_END_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -35,16 +37,24 @@ def server(kind: str) -> Iterator[Server]:
         yield running
 
 
+def populated(nodes: int, pods: int, shapes: int) -> contextlib.AbstractContextManager[Server]:
+    """Start an embedded API server that is full from the start (:mod:`benchmarks.populated`)."""
+    return _child("populated", ["benchmarks.populated", str(nodes), str(pods), str(shapes)])
+
+
+def _embedded() -> contextlib.AbstractContextManager[Server]:
+    return _child("embedded", ["volcano_py.apiserver", "--port", "0"])
+
+
 @contextlib.contextmanager
-def _embedded() -> Iterator[Server]:
+def _child(kind: str, module: list[str]) -> Iterator[Server]:
+    """Run a module that serves, as a process of its own."""
     with tempfile.TemporaryDirectory(prefix="volcano-py-bench-") as folder:
         log = Path(folder) / "apiserver.log"
         with log.open("wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "volcano_py.apiserver", "--port", "0"], stdout=output, stderr=subprocess.STDOUT
-            )
+            process = subprocess.Popen([sys.executable, "-m", *module], stdout=output, stderr=subprocess.STDOUT)
         try:
-            url = _wait_for(log)
+            url = _wait_for(log, process)
             kubeconfig = Path(folder) / "kubeconfig"
             cluster = {"name": "bench", "cluster": {"server": url}}
             context = {"name": "bench", "context": {"cluster": "bench", "user": "bench"}}
@@ -60,20 +70,20 @@ def _embedded() -> Iterator[Server]:
                     }
                 )
             )
-            yield Server("embedded", kubeconfig, {"apiserver": process.pid})
+            yield Server(kind, kubeconfig, {"apiserver": process.pid})
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(_END_S)
 
 
-def _wait_for(log: Path) -> str:
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
+def _wait_for(log: Path, process: subprocess.Popen[bytes]) -> str:
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline and process.poll() is None:
         found = _SERVING.search(log.read_text())
         if found:
             return found.group(1)
         time.sleep(0.05)
-    raise TimeoutError(f"the embedded API server did not start:\n{log.read_text()}")
+    raise RuntimeError(f"the API server did not start:\n{log.read_text()}")
 
 
 @contextlib.contextmanager
@@ -90,8 +100,16 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def memory_mib(pid: int) -> float:
+    """Return the resident set a process has now."""
+    return _from_status(pid, "VmRSS")
+
+
 def peak_memory_mib(pid: int) -> float:
     """Return the largest resident set a process has had."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return _from_status(pid, "VmHWM")
+
+
+def _from_status(pid: int, line: str) -> float:
+    found = re.search(rf"{line}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     return round(int(found.group(1)) / 1024, 1) if found else 0.0

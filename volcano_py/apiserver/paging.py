@@ -110,7 +110,12 @@ def list_page(collection: Collection, current: int, prefix: str, options: ListOp
     if options.limit <= 0:
         return Page(list(found), rv)
     items = list(islice(found, options.limit))
-    rest = sum(1 for _ in found) if matcher is None else int(next(found, None) is not None)
+    if matcher is not None:
+        rest = int(next(found, None) is not None)
+    elif items and collection.unchanged_since(rv):
+        rest = collection.count(prefix, items[-1].key)  # to walk over the rest at every page would be quadratic
+    else:
+        rest = sum(1 for _ in found)
     if not rest:
         return Page(items, rv)
     token = _make_token(rv, items[-1].key.removeprefix(prefix))

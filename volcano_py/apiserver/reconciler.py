@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Hashable
 
 from volcano_py.apiserver.registry import Registry
@@ -28,7 +29,7 @@ class Reconciler(ABC):
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
-        self._queue: dict[Hashable, int] = {}
+        self._queue: OrderedDict[Hashable, int] = OrderedDict()  # a dict is slow to empty from the front
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         registry.store.listeners.append(self.observe)
@@ -72,8 +73,7 @@ class Reconciler(ABC):
                 await asyncio.sleep(0)
 
     def _step(self) -> None:
-        item = next(iter(self._queue))
-        failures = self._queue.pop(item)
+        item, failures = self._queue.popitem(last=False)
         try:
             self.reconcile(item)
         except StatusError as error:

@@ -153,6 +153,11 @@ class ApiServer:
     ) -> None:
         await self.stop()
 
+    @property
+    def settled(self) -> bool:
+        """Whether what runs in the background has nothing left to do."""
+        return all(reconciler.idle for reconciler in self._reconcilers)
+
     def create(self, obj: Obj) -> Obj:
         """Create an object in-process, with all defaults and checks; the namespace defaults to `default`."""
         resource = self.resources.of_kind(str(obj.get("apiVersion")), str(obj.get("kind")))

@@ -8,7 +8,7 @@ it is answered with 410 Expired.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Literal, Protocol
@@ -191,6 +191,15 @@ class Collection:
             stored = self.items.get(key)
             if stored is not None and key > after:
                 yield stored
+
+    def unchanged_since(self, rv: int) -> bool:
+        """Whether nothing has happened after a version."""
+        return not self.history or self.history[-1].rv <= rv
+
+    def count(self, prefix: str, after: str) -> int:
+        """How many objects :meth:`scan` yields."""
+        end = bisect_left(self.keys, prefix + "\U0010ffff") if prefix else len(self.keys)
+        return max(end - bisect_right(self.keys, max(prefix, after)), 0)
 
     def _keys_from(self, start: int, prefix: str) -> list[str]:
         if not prefix:

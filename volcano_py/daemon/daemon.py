@@ -66,6 +66,8 @@ _OTHER_CONNECTIONS: Final = 32  # for statuses, events and reads, beside those f
 _SYNC_REPORT_S: Final = 15.0
 _HUNG_CYCLE_S: Final = 300.0
 _GARBAGE_THRESHOLDS: Final = (20_000, 10, 10)
+"""Hardly anything here is cyclic: looking for cycles after every 700 new objects, as is usual, takes a quarter of the
+time in which a full cluster is read and a twentieth of that of a bind, and finds nothing."""
 
 
 class SchedulerDaemon:
@@ -242,6 +244,8 @@ class SchedulerDaemon:
 
         Raises AddressInUse before anything has begun, and TaskFailed if a part of the process dies of a bug.
         """
+        if self.options.freeze_garbage:
+            gc.set_threshold(*_GARBAGE_THRESHOLDS)
         async with AsyncExitStack() as stack:
             stack.callback(self._decider.close)
             for server in self._operator_servers():
@@ -349,11 +353,8 @@ class SchedulerDaemon:
             except SyncTimeout as problem:
                 log.warning("still waiting for the first lists", problem=str(problem))
         if self.options.freeze_garbage:
-            # What the first lists brought stays; of what comes later hardly anything is cyclic, so that looking for
-            # cycles after every 700 new objects, as is usual, costs a twentieth of a bind's time and finds nothing.
             gc.collect()
-            gc.freeze()
-            gc.set_threshold(*_GARBAGE_THRESHOLDS)
+            gc.freeze()  # what the first lists brought stays
         if self._leadership.contested:
             self.ready.set()
         await self._leadership.won(supervisor)

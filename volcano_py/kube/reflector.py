@@ -10,6 +10,7 @@ stayed open for a while starts the waiting anew.
 
 import asyncio
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic
 
@@ -19,7 +20,7 @@ from volcano_py.api.types import Status
 from volcano_py.kube import errors
 from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.client import DEFAULT_PAGE_SIZE, ApiClient, selectors
-from volcano_py.kube.decoding import Bookmark, LineDecoder, MalformedLine, PageDecoder, Undecodable, WatchChange
+from volcano_py.kube.decoding import Bookmark, LineDecoder, MalformedLine, Page, PageDecoder, Undecodable, WatchChange
 from volcano_py.kube.delivery import Delivery, EventHandler, T
 from volcano_py.kube.lines import LineSplitter
 from volcano_py.kube.resource import Resource
@@ -184,22 +185,37 @@ class Reflector(Generic[T]):
     async def _list_in_pages(self, page_size: int) -> str:
         query = {**self._selectors, **({"limit": str(page_size)} if page_size else {})}
         self._delivery.begin_list()
+        body = await self._read_page(query)
         while True:
-            body = await self._client.list_bytes(
-                self._resource, query, namespace=self._namespace, timeout_s=self._options.list_timeout_s
-            )
             received_at = self._clock.monotonic()
             page = self._pages.decode(body, self._path)
-            for item in page.items:
-                self._delivery.put(item, received_at)
-            for bad in page.undecodable:
-                self._delivery.refuse(bad, received_at)
-            self._delivery.flush()
             if not page.resource_version:
                 raise errors.UnexpectedAnswer("list", self._path, "the list has no resourceVersion to watch from")
             if not page.continue_token:
+                self._take_page(page, received_at)
                 return page.resource_version
             query["continue"] = page.continue_token
+            # The server makes the next page while this one is taken in.
+            following = asyncio.create_task(self._read_page(query), name=f"next page of {self._resource.label}")
+            try:
+                await asyncio.sleep(0)  # lets the request go out
+                self._take_page(page, received_at)
+                body = await following
+            finally:
+                following.cancel()
+                await asyncio.gather(following, return_exceptions=True)
+
+    async def _read_page(self, query: Mapping[str, str]) -> bytes:
+        return await self._client.list_bytes(
+            self._resource, query, namespace=self._namespace, timeout_s=self._options.list_timeout_s
+        )
+
+    def _take_page(self, page: Page[T], received_at: float) -> None:
+        for item in page.items:
+            self._delivery.put(item, received_at)
+        for bad in page.undecodable:
+            self._delivery.refuse(bad, received_at)
+        self._delivery.flush()
 
     def _list_delivered(self, version: str) -> None:
         self._delivery.end_list(self._clock.monotonic())

@@ -1,0 +1,143 @@
+"""An embedded API server that is full from the start: nodes, gangs that run on them, and one gang that waits.
+
+python -m benchmarks.populated NODES PODS SHAPES    prints "serving on URL" when it is
+"""
+
+import asyncio
+import sys
+from typing import Any
+
+from benchmarks.cluster import node_name, pod_body
+from volcano_py.api import keys
+from volcano_py.apiserver.options import ApiServerOptions
+from volcano_py.apiserver.server import ApiServer
+from volcano_py.local.manifests import definitions
+from volcano_py.runtime.loop import loop_factory
+from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
+
+GANG = 100
+_SETTLES_S = 300.0
+NAMESPACE = "running"
+API_VERSION = f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}"
+
+
+def fill(server: ApiServer, nodes: int, pods: int, shapes: int) -> None:
+    """Create everything; pods have the size of real ones, 3 KB and more, and request one of so many amounts."""
+    for definition in definitions():
+        server.create(definition)
+    server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    for number in range(nodes):
+        server.create(_node(node_name(number)))
+    for gang in range(-(-pods // GANG)):
+        server.create(_group(f"gang-{gang}"))
+    for number in range(pods):
+        server.create(_pod(number, node_name(number % nodes), 100 + number % shapes))
+
+
+def _node(name: str) -> dict[str, Any]:
+    has = {"cpu": "64", "memory": "512Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+    conditions = [
+        _condition(kind, "True" if kind == "Ready" else "False")
+        for kind in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
+    ]
+    images = [
+        {"names": [f"registry.example/team/image-{i}@sha256:{i:064x}", f"registry.example/team/image-{i}:v1"]}
+        | {"sizeBytes": 10**8 + i}
+        for i in range(10)
+    ]
+    labels = {keys.LABEL_HOSTNAME: name, "topology.kubernetes.io/zone": f"zone-{int(name[-1]) % 3}"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"podCIDR": "10.0.0.0/24", "providerID": f"cloud:///{name}"},
+        "status": {"capacity": has, "allocatable": has, "conditions": conditions, "images": images},
+    }
+
+
+def _condition(kind: str, status: str) -> dict[str, str]:
+    since = "2026-01-01T00:00:00Z"
+    return {"type": kind, "status": status, "reason": f"Kubelet{kind}", "message": "", "lastTransitionTime": since}
+
+
+def _group(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"minMember": GANG, "queue": keys.DEFAULT_QUEUE},
+        "status": {"phase": "Running", "running": GANG},
+    }
+
+
+def _pod(number: int, node: str, milli: int) -> dict[str, Any]:
+    gang, name = f"gang-{number // GANG}", f"gang-{number // GANG}-worker-{number % GANG}"
+    body = pod_body(name, gang, node)
+    body["apiVersion"], body["kind"] = "v1", "Pod"
+    body["metadata"] |= {
+        "namespace": NAMESPACE,
+        "labels": {"app": gang, "volcano.sh/task-spec": "worker", "volcano.sh/job-name": gang},
+        "ownerReferences": [
+            {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": gang, "uid": f"{number // GANG:036d}"}
+            | {"controller": True, "blockOwnerDeletion": True}
+        ],
+    }
+    body["metadata"]["annotations"] |= {
+        "volcano.sh/job-version": "0",
+        "volcano.sh/template-uid": f"{gang}-worker",
+        "volcano.sh/task-spec": "worker",
+    }
+    container = body["spec"]["containers"][0]
+    container["resources"] = {"requests": {"cpu": f"{milli}m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}
+    container |= {
+        "command": ["python", "/workspace/train.py", "--data=/data", "--epochs=90", f"--rank={number % GANG}"],
+        "env": [{"name": f"SETTING_{i}", "value": f"value-{i}"} for i in range(8)],
+        "volumeMounts": [{"name": "token", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}],
+        "imagePullPolicy": "IfNotPresent",
+        "terminationMessagePath": "/dev/termination-log",
+    }
+    body["spec"] |= {
+        "volumes": [{"name": "token", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}],
+        "restartPolicy": "Never",
+        "serviceAccountName": "default",
+        "tolerations": [
+            {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+            for what in ("not-ready", "unreachable")
+        ],
+    }
+    body["status"] = {
+        "phase": "Running",
+        "conditions": [_condition(kind, "True") for kind in ("PodScheduled", "Initialized", "Ready")],
+        "hostIP": "10.1.0.1",
+        "podIP": f"10.2.{number // 250 % 250}.{number % 250}",
+        "startTime": "2026-01-01T00:00:00Z",
+        "containerStatuses": [
+            {"name": "main", "ready": True, "restartCount": 0, "image": "none", "imageID": "sha256:" + "0" * 64}
+            | {"state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
+        ],
+    }
+    return body
+
+
+async def _serve(nodes: int, pods: int, shapes: int) -> None:
+    shutdown = Shutdown()
+    with shutdown_on_signals(shutdown):
+        async with ApiServer(ApiServerOptions()) as server:
+            fill(server, nodes, pods, shapes)
+            async with asyncio.timeout(_SETTLES_S):
+                # Each new object is looked at once, in the background: that is not what is measured.
+                while not server.settled:  # noqa: ASYNC110 - it has no event to wait for
+                    await asyncio.sleep(0.1)
+            print(f"serving on {server.url}", flush=True)
+            await shutdown.graceful.wait()
+
+
+def main() -> int:
+    """Serve until told to end."""
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(_serve(*(int(argument) for argument in sys.argv[1:4])))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

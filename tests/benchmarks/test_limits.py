@@ -1,0 +1,52 @@
+"""Limits beside workloads: which row answers to one, and when it is met."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from benchmarks.limits import Line, lines
+
+WORKLOADS = sorted((Path(__file__).parents[2] / "benchmarks" / "workloads").glob("*.yaml"))
+ROWS = [{"nodes": 100, "cost": 5.0}, {"nodes": 1000, "cost": 12.0, "writes": {"per_pod": 1.1}}]
+
+
+@pytest.mark.parametrize(
+    ("limit", "met", "used"),
+    [
+        pytest.param({"of": "cost", "where": {"nodes": 100}, "at_most": 10}, True, 0.5, id="below"),
+        pytest.param({"of": "cost", "where": {"nodes": 1000}, "at_most": 10}, False, 1.2, id="above"),
+        pytest.param({"of": "cost", "where": {"nodes": 1000}, "at_least": 6}, True, 0.5, id="above-is-good"),
+        pytest.param(
+            {"of": "writes.per_pod", "where": {"nodes": 1000}, "at_most": 1.1}, True, 1.0, id="nested-and-equal"
+        ),
+    ],
+)
+def test_a_limit_is_met_or_not(limit, met, used):
+    (line,) = lines([{"what": "cost", **limit}], ROWS)
+
+    assert line.met == met
+    assert line.used == pytest.approx(used)
+
+
+def test_a_limit_that_no_row_answers_to_is_left_out():
+    assert lines([{"what": "cost", "of": "cost", "where": {"nodes": 7}, "at_most": 1}], ROWS) == []
+
+
+def test_a_limit_that_several_rows_answer_to_is_refused():
+    with pytest.raises(ValueError, match="limit 'cost': 2 rows fit"):
+        lines([{"what": "cost", "of": "cost", "at_most": 1}], ROWS)
+
+
+def test_what_is_never_reached_uses_up_any_limit():
+    assert Line("rate", 0.0, 0.8, at_least=True).used == float("inf")
+
+
+@pytest.mark.parametrize("path", WORKLOADS, ids=lambda path: path.stem)
+def test_every_limit_of_a_workload_is_answered_by_exactly_one_of_its_cases(path):
+    workload = yaml.safe_load(path.read_text())
+
+    for limit in workload.get("limits", []):
+        wanted = limit.get("where", {})
+        cases = [case for case in workload["cases"] if all(case.get(key) == value for key, value in wanted.items())]
+        assert len(cases) == 1, limit["what"]
