@@ -168,3 +168,18 @@ async def test_an_eviction_honours_preconditions(api: Api) -> None:
     answer = await api.post(api.path("pods", "a", "eviction"), _eviction(preconditions={"uid": "other"}))
     assert (answer.status, answer.reason) == (409, "Conflict")
     assert (await api.get(api.path("pods", "a"))).status == 200
+
+
+async def test_an_eviction_respects_a_disruption_budget(api: Api) -> None:
+    await api.made(api.path("pods"), a_pod(labels={"app": "guarded"}))
+    await api.made(api.path("pods", "a", "binding"), a_binding("a", NODE))
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    await api.patch(api.path("pods", "a", "status"), {"status": ready})
+    budgets = api.path("poddisruptionbudgets", group_version="policy/v1")
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "guarded"}}}
+    await api.made(budgets, {"metadata": {"name": "b"}, "spec": spec})
+    answer = await api.post(api.path("pods", "a", "eviction"), _eviction())
+    assert (answer.status, answer.reason) == (429, "TooManyRequests")
+    assert answer.body["message"] == "Cannot evict pod as it would violate the pod's disruption budget."
+    assert answer.body["details"]["causes"][0]["reason"] == "DisruptionBudget"
+    assert (await api.get(api.path("pods", "a"))).status == 200

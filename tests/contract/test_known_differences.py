@@ -44,19 +44,6 @@ def _with_rule(schema: dict[str, Any], rule: dict[str, str]) -> dict[str, Any]:
     return {**schema, "properties": {**schema["properties"], "spec": spec}}
 
 
-async def test_an_eviction_respects_a_disruption_budget(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod(labels={"app": "guarded"}))
-    await api.made(api.path("pods", "a", "binding"), {"metadata": {"name": "a"}, "target": {"name": "contract-node"}})
-    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-    await api.patch(api.path("pods", "a", "status"), {"status": ready})
-    budgets = api.path("poddisruptionbudgets", group_version="policy/v1")
-    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "guarded"}}}
-    await api.made(budgets, {"metadata": {"name": "b"}, "spec": spec})
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}
-    answer = await api.post(api.path("pods", "a", "eviction"), eviction)
-    assert (answer.status, answer.reason) == (429, "TooManyRequests")
-
-
 async def test_a_service_account_token_is_mounted_into_pods(api: Api) -> None:
     answer = await api.made(api.path("pods"), a_pod(automountServiceAccountToken=True))
     assert any("projected" in volume for volume in answer.body["spec"].get("volumes", []))

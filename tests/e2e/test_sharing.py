@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 import time
 from collections import Counter
@@ -13,15 +12,14 @@ import pytest
 
 from tests.controlplane.fixtures import MakeNodes
 from tests.controlplane.install import Installed
-from tests.controlplane.rest import ApiFailure
 from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.daemon import Daemon
 from tests.e2e.gangs import Gangs, Role, overfull
+from tests.e2e.queues import MakeQueue, make_queue
 from volcano_py.conf.defaults import BUILT_IN_CONF
 
 POOL = "e2e.volcano-py/pool"
-QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 WITHOUT_DRF = BUILT_IN_CONF.replace("  - name: drf\n", "")
 WITHOUT_BACKFILL = BUILT_IN_CONF.replace(", backfill", "")
 PACKING = (
@@ -35,7 +33,8 @@ PACKING = (
 """
 )
 ONE_CORE = {"cpu": "1"}
-MakeQueue = Callable[..., str]
+
+__all__ = ["make_queue"]
 
 
 @pytest.fixture(scope="module")
@@ -64,26 +63,6 @@ def gangs(control_plane: ControlPlane, namespace: str, pool: str) -> Gangs:
 def add_nodes(make_nodes: MakeNodes, pool: str) -> Callable[[int, int], list[str]]:
     """Add so many nodes of so many cores for this test's pods."""
     return lambda count, cpu: make_nodes(count, cpu=cpu, labels={POOL: pool})
-
-
-@pytest.fixture
-def make_queue(own_control_plane: ControlPlane) -> Iterator[MakeQueue]:
-    """Make queues of a cluster that is ours alone: shares are shares of all its nodes."""
-    everywhere = "/api/v1/pods?fieldSelector=spec.schedulerName%3Dvolcano"
-    wait_until("no pod of another test is left", lambda: not own_control_plane.request("GET", everywhere)["items"], 30)
-    made: list[str] = []
-
-    def make(weight: int, **spec: Any) -> str:
-        name = f"q-{secrets.token_hex(3)}"
-        body = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}
-        own_control_plane.request("POST", QUEUES, {**body, "spec": {"weight": weight, **spec}})
-        made.append(name)
-        return name
-
-    yield make
-    for name in made:
-        with contextlib.suppress(ApiFailure):
-            own_control_plane.request("DELETE", f"{QUEUES}/{name}")
 
 
 def settled(daemon: Daemon, gangs: Gangs, done: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:

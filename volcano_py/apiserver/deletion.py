@@ -80,7 +80,7 @@ def may_vanish(obj: Obj) -> bool:
 
 def begin_deletion(registry: Registry, resource: Resource, stored: Stored, options: DeleteOptions) -> Deletion:
     """Carry a deletion as far as it can go now."""
-    _check_preconditions(resource, stored, options)
+    check_preconditions(resource, stored, options)
     meta = dict(stored.obj["metadata"])
     obj = {**stored.obj, "metadata": meta}
     grace = resource.strategy.grace_seconds(obj, options.grace_seconds)
@@ -109,7 +109,8 @@ def begin_deletion(registry: Registry, resource: Resource, stored: Stored, optio
     return Deletion(stored, gone=False)
 
 
-def _check_preconditions(resource: Resource, stored: Stored, options: DeleteOptions) -> None:
+def check_preconditions(resource: Resource, stored: Stored, options: DeleteOptions) -> None:
+    """Refuse with a conflict what is meant for another revision or another object of this name."""
     meta = stored.obj["metadata"]
     if options.uid is not None and options.uid != meta["uid"]:
         why = (

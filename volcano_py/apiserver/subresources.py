@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from volcano_py.apiserver import metadata
-from volcano_py.apiserver.deletion import DeleteOptions, parse_options
+from volcano_py.apiserver import disruptions, metadata
+from volcano_py.apiserver.deletion import DeleteOptions, check_preconditions, parse_options
 from volcano_py.apiserver.objects import Obj, object_key, timestamp
 from volcano_py.apiserver.registry import Registry
 from volcano_py.apiserver.resources import Resource
@@ -96,10 +96,13 @@ def _scheduled(status: Obj) -> Obj:
 
 
 def evict(registry: Registry, pods: Resource, namespace: str, name: str, eviction: Obj) -> None:
-    """Delete a pod on behalf of an evictor; disruption budgets are not consulted."""
+    """Delete a pod on behalf of an evictor, if its disruption budget allows it."""
     meta = metadata.metadata_of(eviction)
     if meta.get("name") and meta["name"] != name:
         raise bad_request("name in URL does not match name in Eviction object")
     body = eviction.get("deleteOptions") or {}
     options: DeleteOptions = parse_options(body if isinstance(body, dict) else {}, {})
+    pod = registry.get(pods, namespace, name)
+    check_preconditions(pods, pod, options)
+    disruptions.spend(registry, pod.obj, dry_run=options.dry_run)
     registry.delete(pods, namespace, name, options)
