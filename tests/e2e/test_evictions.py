@@ -251,7 +251,6 @@ def test_a_queue_that_comes_later_gets_its_third_back(
 ) -> None:
     """Two queues fill 15 cores; their pods are made anew when they are evicted; a third queue of equal weight comes."""
     daemon.take_conf(RECLAIM)
-    add_nodes(3, 5)
     for name in ("first", "second"):
         gangs.create_groups({name: 1}, make_queue(1))
         (pod,) = gangs.make_pods(name, Role("w", 1, ONE_CORE))
@@ -261,6 +260,8 @@ def test_a_queue_that_comes_later_gets_its_third_back(
         spec = {"replicas": 12, "selector": {"matchLabels": {"app": name}}, "template": template}
         body = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name}, "spec": spec}
         control_plane.request("POST", REPLICA_SETS.format(gangs.namespace), body)
+    wait_until("both ask for more than half", lambda: len(gangs.pods()) == 24, 20.0)
+    add_nodes(3, 5)
     wait_until("both run on nearly everything", lambda: sum(map(running, gangs.bound())) >= 14, 20.0)
 
     names = [f"third-{number}" for number in range(12)]
