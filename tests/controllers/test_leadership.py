@@ -15,7 +15,6 @@ from volcano_py.kube.lease import LEASES, LeaseOptions
 from volcano_py.kube.resource import EVENTS
 
 NAME = "vc-controller-manager"
-SHORT = LeaseOptions(NAME, duration_s=1, renew_deadline_s=0.6, retry_period_s=0.1)
 LONG = LeaseOptions(NAME, duration_s=60, renew_deadline_s=40, retry_period_s=0.1)
 
 
@@ -79,7 +78,7 @@ async def test_one_that_ends_in_order_gives_the_lease_up_and_the_next_works_on_w
 
 
 async def test_one_whose_lease_is_taken_ends_with_code_1_and_writes_no_more(server: ApiServer) -> None:
-    async with controllers(server.url, code=1, lease=SHORT) as manager:
+    async with controllers(server.url, code=1, lease=LONG) as manager:
         await leads(manager)
         await manager.client.patch(LEASES, NAME, {"spec": {"holderIdentity": "go"}}, dict, namespace="volcano-system")
 

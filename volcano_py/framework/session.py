@@ -4,8 +4,8 @@ It holds state and hands out the parts; policy is in plugins, procedure in actio
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cached_property, partial
-from typing import Any, Final, NoReturn
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from volcano_py.framework.neighbours import neighbours_of
 from volcano_py.framework.ordering import OrderedTasks, pending_tasks
 from volcano_py.framework.placement import Placement
 from volcano_py.framework.plugin import DependsOn, Plugin, PluginFailed
+from volcano_py.framework.plugin_calls import PluginCalls
 from volcano_py.framework.queues import JobAccounts, QueueColumns
 from volcano_py.framework.raw_scores import RawScores
 from volcano_py.framework.refusals import filters
@@ -45,11 +46,6 @@ ActivePlugin = tuple[Plugin, frozenset[type]]
 """A plugin instance and the extension points that the conf leaves switched on for it."""
 
 _ALLOCATED: Final = TaskStatus.ALLOCATED
-_OURS: Final = "volcano_py.plugins."
-
-
-def _fail(failure: PluginFailed, *_: Any) -> NoReturn:
-    raise failure
 
 
 class Session:
@@ -77,7 +73,6 @@ class Session:
         self.times = dict(memory.times)  # what the next cycle will remember
         self.now = clock.now
         self.utc_offset = clock.utc_offset
-        self.stopwatch = clock.stopwatch
         self.id = memory.session_id
         self.actions = actions
         self.emit = emit
@@ -114,65 +109,35 @@ class Session:
         self._attempt_status = np.full(len(self.tasks.records), -1, dtype=np.int8)
         self._any_attempt = False
         self._attempt_node = np.full(len(self.tasks.records), -1, dtype=np.int32)
-        self._broken: dict[Plugin, PluginFailed] = {}
+        self._calls = PluginCalls(self.report, clock.stopwatch)
+        self.ignore = self._calls.ignore
         self._collect_points()
         self._snapshot, self._marks = split(snapshot, self._told_apart())
         self.neighbours = neighbours_of(self._snapshot)
         for plugin in self.plugins():
-            self.tell(plugin, "on_session_open")
-        if self._broken:
+            self._calls.tell(plugin, "on_session_open", self)
+        if self._calls.failed:
             self._collect_points()
         self.held_room = HeldRoom(self, snapshot.nominated)
         self.commitments = Commitments(self)
-
-    def tell(self, plugin: Plugin, hook: str) -> Any:
-        """Call a plugin's hook at open or close, keep the time it took and return its answer; a failure is reported.
-
-        After a failed open its preferences do not count, and wherever it has a say in what may happen its answer is
-        the failure, which costs every job that asks its turn: nothing is placed without a rule that the conf demands.
-        """
-        started = self.stopwatch()
-        answer = None
-        try:
-            answer = getattr(plugin, hook)(self)
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not take the cycle with it
-            if isinstance(error, PluginFailed):
-                failure = error
-            else:
-                failure = PluginFailed(plugin.name, hook, f"{type(error).__name__}: {error}")
-            self.report.failures.append(str(failure))
-            self._broken.setdefault(plugin, failure)
-        self._spent(plugin, hook, started)
-        return answer
 
     def _told_apart(self) -> dict[str, Ints]:
         """Return the marks of the plugins that tell tasks of one shape apart."""
         found: dict[str, Ints] = {}
         for plugin in self.plugins():
-            marks = self.tell(plugin, "marks") if type(plugin).marks is not Plugin.marks else None
+            marks = self._calls.tell(plugin, "marks", self) if type(plugin).marks is not Plugin.marks else None
             if marks is None:
                 continue
             try:
                 found[plugin.name] = Point(plugin, "marks", lambda marks=marks: marks).array(len(self.tasks.records))
             except PluginFailed as failure:
-                self.report.failures.append(str(failure))
-                self._broken.setdefault(plugin, failure)
+                self._calls.fail(plugin, failure)
         return found
-
-    def ignore(self, failure: PluginFailed) -> None:
-        """Report an answer that the cycle goes on without, once."""
-        if str(failure) not in self.report.failures:
-            self.report.failures.append(str(failure))
 
     def lose_turn(self, job: JobInfo, failure: PluginFailed) -> None:
         """Report a failure that costs a job its turn, and keep it as the reason why the job's tasks wait."""
         self.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
         self.lost_turns.setdefault(job.row, Reason(failure.plugin, "plugin-failed", str(failure)))
-
-    def _spent(self, plugin: Plugin, hook: str, started: float) -> None:
-        key, took = (plugin.name, hook), self.stopwatch() - started
-        self.report.plugin_seconds[key] = self.report.plugin_seconds.get(key, 0.0) + took
-        self.report.plugin_longest[key] = max(self.report.plugin_longest.get(key, 0.0), took)
 
     def _collect_points(self) -> None:
         self.job_orders = self.points(extension.JobOrder, "job_order")
@@ -195,7 +160,7 @@ class Session:
         self.watchers = [
             Watcher(point, Point(point.plugin, "freed"))
             for point in self.points(extension.PlacementWatch, "placed")
-            if point.plugin not in self._broken
+            if point.plugin not in self._calls.failed
         ]
         self._about_nodes = list(dict.fromkeys(point.plugin for point in (*self.predicates, *self.node_orders)))
         self._node_local.clear()
@@ -220,34 +185,24 @@ class Session:
         """Return what the plugins answer with at an extension point, by tier."""
         return [
             [
-                self._point(plugin, method)
+                self._calls.point(plugin, method)
                 for plugin, points in tier
-                if point in points and not (plugin in self._broken and point in extension.PREFERENCES)
+                if point in points and not (plugin in self._calls.failed and point in extension.PREFERENCES)
             ]
             for tier in self._tiers
         ]
-
-    def _point(self, plugin: Plugin, method: str) -> Point:
-        failure = self._broken.get(plugin)
-        if failure is not None:
-            return Point(plugin, method, partial(_fail, failure))
-        if type(plugin).__module__.startswith(_OURS):
-            return Point(plugin, method, trusted=True)
-        return Point(plugin, method, partial(self._timed, plugin, method))
-
-    def _timed(self, plugin: Plugin, method: str, *args: Any) -> Any:
-        """Ask a plugin that is not ours, and keep how long it took: it may be slow, and is named then."""
-        started = self.stopwatch()
-        try:
-            return getattr(plugin, method)(*args)
-        finally:
-            self._spent(plugin, method, started)
 
     def points(self, point: type, method: str) -> list[Point]:
         """Return what the plugins answer with at an extension point, in conf order."""
         return [entry for tier in self.tiered(point, method) for entry in tier]
 
     # What there is
+
+    def close(self) -> None:
+        """Let the plugins say what the session came to; one that did not open has nothing to say."""
+        for plugin in self.plugins():
+            if plugin not in self._calls.failed:
+                self._calls.tell(plugin, "on_session_close", self)
 
     def plugins(self) -> list[Plugin]:
         """Return the plugins in conf order."""

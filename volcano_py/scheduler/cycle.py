@@ -40,8 +40,7 @@ def run_cycle(
 
     closing = clock.stopwatch()
     ssn.begin_close()
-    for plugin in ssn.plugins():
-        ssn.tell(plugin, "on_session_close")
+    ssn.close()
     report_jobs(ssn)
     write_statuses(ssn)
     ssn.report.seconds["close"] = clock.stopwatch() - closing
