@@ -30,11 +30,11 @@ def own(server: ApiServer, resource: str, name: str, owner: dict[str, Any], **mo
 
 
 async def test_workloads_that_control_each_other_have_pods_with_groups_and_the_pods_say_so(server: ApiServer) -> None:
+    one = put_workload(server, "ReplicaSet", "one")
+    two = put_workload(server, "ReplicaSet", "two")
+    own(server, "replicasets.apps", "one", two, controller=True)
+    own(server, "replicasets.apps", "two", one, controller=True)
     async with controllers(server.url):
-        one = put_workload(server, "ReplicaSet", "one")
-        two = put_workload(server, "ReplicaSet", "two")
-        own(server, "replicasets.apps", "one", two, controller=True)
-        own(server, "replicasets.apps", "two", one, controller=True)
         put_pod(server, "p1", one)
         put_pod(server, "beside")
 
