@@ -15,7 +15,7 @@ from volcano_py.api.types import Pod, PodGroup, PriorityClass, Queue
 from volcano_py.cache.annotation_gangs import AnnotationGangs, is_annotation_gang
 from volcano_py.cache.assumed_queue import AssumedQueue
 from volcano_py.cache.changes import Change
-from volcano_py.cache.groups import PriorityTable, job_record, queue_record, same_gang
+from volcano_py.cache.groups import PriorityTable, job_record, queue_held, queue_record, same_gang
 from volcano_py.cache.state import ClusterState
 from volcano_py.cache.unreadable import Unreadable, UnreadableBook
 from volcano_py.kube.delivery import Event, EventType, Quarantined
@@ -205,6 +205,8 @@ class QueueIntake:
         self._state = state
         self._book = book
         self._groups = groups
+        self.held: dict[str, dict[str, float]] = {}
+        """What the status of each queue says that it holds, by resource."""
 
     def on_events(self, events: list[Event[Queue]]) -> None:
         """Apply changes in order."""
@@ -233,6 +235,7 @@ class QueueIntake:
             self._leave_out(Unreadable("Queue", "", name, uid, f"Queue {name} cannot be read: {error}"))
             return
         self._book.discard("Queue", uid)
+        self.held[name] = queue_held(queue)
         self._groups.assumed_queue.end()
         if self._state.store.queues.get(name) != record:
             self._state.store.set_queue(record)
@@ -243,6 +246,7 @@ class QueueIntake:
         self._drop(entry.name)
 
     def _drop(self, name: str) -> None:
+        self.held.pop(name, None)
         if name in self._state.store.queues:
             self._state.store.remove_queue(name)
             self._groups.assume_queue()

@@ -170,6 +170,14 @@ def _node_group_limits(text: str | None) -> NodeGroupLimits | None:
     return NodeGroupLimits(limits)
 
 
+def queue_held(queue: Queue) -> dict[str, float]:
+    """Return what the status of a queue says that it holds; what cannot be read says nothing, and is written anew."""
+    try:
+        return {name: amount for name, amount in amounts_of(queue.status.allocated, "status").items() if amount}
+    except ValueError:
+        return {}
+
+
 def _hierarchy(annotations: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
     """Return the way of a queue through drf's tree.
 

@@ -41,6 +41,7 @@ from volcano_py.effects.gate import BindGate
 from volcano_py.effects.leadership import Leadership
 from volcano_py.effects.nominations import NominationWriter
 from volcano_py.effects.podgroups import PodGroupStatusWriter
+from volcano_py.effects.queues import QueueStatusWriter
 from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
@@ -139,6 +140,7 @@ class SchedulerDaemon:
             self._eviction_metrics,
             self.cache.store,
             clock=self._clock,
+            queues_hold=lambda held: self._queue_statuses.put(held),
         )
         self._build_effects()
         self._loads = self._load_keeper()
@@ -211,6 +213,9 @@ class SchedulerDaemon:
             waits=self._intake.waits,
             on_refused=self.cache.nomination_failed,
             options=options.nominations,
+        )
+        self._queue_statuses = QueueStatusWriter(
+            client, lanes, clock=clock, rng=rng, shown=self.cache.queues.held.get, options=options.queue_statuses
         )
         self._dispatcher = Dispatcher(
             self.cache,
@@ -327,7 +332,8 @@ class SchedulerDaemon:
             absent_retry_s=options.reflectors.absent_retry_s,
         )
         supervisor.start("queues", queues)
-        for effect in (self.events, self._conditions, self._groups, self._nominations, self.evictor, self.binder):
+        writers = (self.events, self._conditions, self._groups, self._queue_statuses, self._nominations)
+        for effect in (*writers, self.evictor, self.binder):
             effect.start(supervisor)
         recheck = recheck_overdue(
             self.client,
@@ -401,6 +407,6 @@ class SchedulerDaemon:
             log.warning("binds or evictions left undone; the next scheduler decides them anew", **undone)
         patience_s = self.options.flush_patience_s
         written = await asyncio.gather(
-            self._groups.drained(patience_s), self.events.drained(patience_s), self._nominations.drained(patience_s)
+            *(lane.drained(patience_s) for lane in (self._groups, self.events, self._nominations, self._queue_statuses))
         )
         log.info("scheduler ends", statuses_written=written[0], events_written=written[1])

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from volcano_py.api import keys
-from volcano_py.effects import conditions, events, nominations, podgroups
+from volcano_py.effects import conditions, events, nominations, podgroups, queues
 from volcano_py.effects.binder import BinderOptions
 from volcano_py.effects.evictor import EvictorOptions
 from volcano_py.effects.gate import DEFAULT_CAPACITY
@@ -48,6 +48,7 @@ class DaemonOptions:
     evictor: EvictorOptions = field(default_factory=EvictorOptions)
     reflectors: ReflectorOptions = field(default_factory=ReflectorOptions)
     group_statuses: LaneOptions = podgroups.DEFAULT_OPTIONS
+    queue_statuses: LaneOptions = queues.DEFAULT_OPTIONS
     pod_conditions: LaneOptions = conditions.DEFAULT_OPTIONS
     nominations: LaneOptions = nominations.DEFAULT_OPTIONS
     events: LaneOptions = events.DEFAULT_OPTIONS

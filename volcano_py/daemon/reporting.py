@@ -1,5 +1,6 @@
 """From the report of a cycle to metrics and log lines."""
 
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 import structlog
@@ -47,8 +48,10 @@ class CycleReporter:
         store: ClusterStore,
         *,
         clock: Clock,
+        queues_hold: Callable[[Mapping[str, Mapping[str, float]]], None] = lambda _: None,
     ) -> None:
-        """Take the metrics, and the store that knows which jobs still exist."""
+        """Take the metrics, the store that knows which jobs still exist, and who is told what queues hold."""
+        self._queues_hold = queues_hold
         self._cycles = cycles
         self._waiting = waiting
         self._queues = queues
@@ -85,6 +88,7 @@ class CycleReporter:
         self._waiting.update(lacking, jobs)
         self._show_queues(report)
         self._tell_problems(report)
+        self._queues_hold(report.queues_hold)
         self._show_jobs(report)
         self._tell_failures(report)
         did_something = report.tasks_placed or report.jobs_enqueued

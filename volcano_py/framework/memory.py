@@ -116,6 +116,9 @@ class CycleReport:
     queues: dict[str, QueueReport] = field(
         default_factory=dict
     )  # queues that have jobs, if a plugin divides among them
+    queues_hold: dict[str, dict[str, float]] = field(
+        default_factory=dict
+    )  # every queue and all below it -> by resource
     queue_problems: dict[str, str] = field(default_factory=dict)  # what is wrong with queues and what it costs
     job_shares: dict[JobKey, float] = field(default_factory=dict)  # dominant shares above 0, if a plugin finds them
     failures: list[str] = field(default_factory=list)  # plugins that raised, and what it cost

@@ -22,6 +22,9 @@ Bools = NDArray[np.bool_]
 EPSILON: Final = 0.1
 """Two amounts closer than this are the same amount (Volcano: minResource)."""
 
+_BINARY: Final = ((6, "Ei"), (5, "Pi"), (4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki"))
+_BYTES: Final = (keys.MEMORY, keys.EPHEMERAL_STORAGE)
+
 CPU_ROW: Final = 0
 MEMORY_ROW: Final = 1
 PODS_ROW: Final = 2
@@ -159,3 +162,18 @@ def format_amount(name: str, amount: float) -> str:
                 return f"{size / 1024**power:.4g}{suffix}"
         return f"{size:g}"
     return f"{amount:g}" if name == keys.PODS else f"{amount / 1000:g}"
+
+
+def quantity_text(name: str, amount: int) -> str:
+    """Return an amount as the quantity that stands for it on the wire, exactly: the way back from `amount_of`."""
+    if name == keys.PODS:
+        return str(amount)
+    units, rest = (amount, 0) if name == keys.MEMORY else divmod(amount, 1000)
+    if rest:
+        return f"{amount}m"
+    if name in _BYTES or name.startswith(keys.HUGEPAGES_PREFIX):
+        for power, suffix in _BINARY:
+            whole_part, rest = divmod(units, 1024**power)
+            if whole_part and not rest:
+                return f"{whole_part}{suffix}"
+    return str(units)

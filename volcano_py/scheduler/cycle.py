@@ -7,6 +7,7 @@ from volcano_py.framework.session import Session
 from volcano_py.model.decisions import Emit
 from volcano_py.model.rejections import Reason
 from volcano_py.scheduler.policy import Policy
+from volcano_py.scheduler.queues import report_queues
 from volcano_py.scheduler.status import report_jobs, write_statuses
 from volcano_py.snapshot.columns import Snapshot
 
@@ -42,6 +43,7 @@ def run_cycle(
     ssn.begin_close()
     ssn.close()
     report_jobs(ssn)
+    report_queues(ssn)
     write_statuses(ssn)
     ssn.report.seconds["close"] = clock.stopwatch() - closing
     return _next(memory, ssn), ssn.report

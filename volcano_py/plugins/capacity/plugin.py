@@ -1,8 +1,8 @@
 """Capacity: queues have a guarantee, a deserved part and a ceiling, and lend what they do not use.
 
 entitlements  see `entitlements`: what a queue keeps, should have, and may have at the most
-tree          with ``enableHierarchy`` queues stand below their parents (`tree`); what a queue holds, asks for and has
-              reserved counts for every queue above it, and jobs belong into leaves
+tree          with ``enableHierarchy`` queues stand below their parents (`framework.queue_tree`); what a queue holds,
+              asks for and has reserved counts for every queue above it, and jobs belong into leaves
 share         max over r of taken_r / deserved_r, over resources of which it deserves any; 1 if it deserves nothing
 order         the queue of higher priority first; then, of the two branches in which the queues' ways from the root
               part (without a tree the queues themselves), that of lower share, and one that deserves something before
@@ -45,6 +45,7 @@ from volcano_py.framework.extension import (
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.queue_limits import divisors, room_for, shares
+from volcano_py.framework.queue_tree import QueueTree
 from volcano_py.framework.queues import JobSums
 from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
@@ -52,7 +53,6 @@ from volcano_py.model.resources import EPSILON, PODS_ROW, Bools, Floats
 from volcano_py.model.shape import Field
 from volcano_py.plugins.capacity.entitlements import in_a_tree, share, side_by_side
 from volcano_py.plugins.capacity.report import Amounts
-from volcano_py.plugins.capacity.tree import QueueTree
 from volcano_py.plugins.capacity.votes import Rules, takeable
 
 _LEVEL: Final = "ancestorReclaimLevel"

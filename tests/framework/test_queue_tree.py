@@ -1,7 +1,7 @@
 import pytest
 
+from volcano_py.framework.queue_tree import QueueTree
 from volcano_py.model.objects import QueueRecord
-from volcano_py.plugins.capacity.tree import QueueTree
 
 # root -> ml -> (train -> big), (serve); root -> etl
 SOUND = {"root": "", "ml": "root", "train": "ml", "serve": "ml", "big": "train", "etl": ""}

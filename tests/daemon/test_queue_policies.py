@@ -1,0 +1,136 @@
+"""Policies about queues through the daemon: what users see of each of them on the API server."""
+
+from typing import Any
+
+from tests.daemon.cluster import QUEUES, condition, event_reasons, placed, put_node, put_pod, scheduler, stays
+from tests.effects.waiting import until
+from volcano_py.apiserver import ApiServer
+from volcano_py.conf.loader import parse_conf
+from volcano_py.effects.lane import LaneOptions
+from volcano_py.effects.resources import PODGROUPS
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
+from volcano_py.kube.resource import PODS, RESOURCE_QUOTAS
+from volcano_py.scheduler import Policy, resolve
+
+QUICK = LaneOptions(rate_per_s=1000, burst=100)
+
+
+def conf(*plugins: str, actions: str = "enqueue, allocate, backfill") -> Policy:
+    """Return a policy; a plugin is a name and flags that are switched on: ``drf enableHierarchy``."""
+    lines = [f'actions: "{actions}"', "tiers:", "- plugins:"]
+    for plugin in ("gang", "predicates", *plugins):
+        name, *flags = plugin.split()
+        lines += [f"  - name: {name}", *(f"    {flag}: true" for flag in flags)]
+    return resolve(parse_conf("\n".join(lines), "test.conf"))
+
+
+def put_queue(server: ApiServer, name: str, *, annotations: Any = None, **spec: Any) -> None:
+    body = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name, "annotations": annotations or {}},
+        "spec": {"weight": 1, **spec},
+        "status": {"state": "Open"},
+    }
+    server.create(body)
+
+
+def put_job(server: ApiServer, name: str, tasks: int, queue: str, *, minimum: int = 1, **spec: Any) -> None:
+    body = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"minMember": minimum, "queue": queue, **spec},
+    }
+    server.create(body)
+    for number in range(tasks):
+        put_pod(server, f"{name}-{number}", name)
+
+
+def allocated(server: ApiServer, queue: str) -> dict[str, Any]:
+    found = server.get(QUEUES, queue) or {}
+    amounts: dict[str, Any] = found.get("status", {}).get("allocated", {})
+    return amounts
+
+
+async def test_capacity_keeps_branches_below_their_ceilings_and_jobs_say_which(server):
+    put_node(server, "n1", cpu=10)
+    put_queue(server, "data", capability={"cpu": "3"})
+    put_queue(server, "spark", parent="data")
+    put_queue(server, "lost", parent="nowhere")
+    async with scheduler(server.url, policy=conf("capacity enableHierarchy"), queue_statuses=QUICK) as running:
+        put_job(server, "big", 5, "spark")
+        put_job(server, "stray", 1, "lost")
+
+        await until(lambda: len(placed(server, "big")) == 3)
+        await until(lambda: condition(server, "stray-0"))
+        await until(lambda: allocated(server, "data") == {"cpu": "3", "memory": "0", "pods": "3"})
+
+        text = 'queue "lost" takes no jobs: its parent "nowhere" does not exist: create it or change spec.parent'
+        assert text in condition(server, "stray-0")["message"]
+        assert allocated(server, "root") == allocated(server, "spark") == allocated(server, "data")
+        assert running.metric("volcano_queue_real_capacity_milli_cpu", {"queue_name": "spark"}) == 3000
+        assert running.metric("volcano_py_queue_problems") == 1
+        await stays(lambda: len(placed(server)) == 3)
+
+
+async def test_what_queues_hold_stands_in_their_status_until_it_is_given_back(server):
+    put_node(server, "n1", cpu=10)
+    async with scheduler(server.url, policy=conf("proportion"), queue_statuses=QUICK) as running:
+        put_job(server, "job", 2, "default")
+        await until(lambda: allocated(server, "default") == {"cpu": "2", "memory": "0", "pods": "2"})
+
+        for name in ("job-0", "job-1"):
+            await running.daemon.client.delete(PODS, name, namespace="default", grace_period_s=0)
+
+        await until(lambda: allocated(server, "default") == {"cpu": "0", "memory": "0"})
+
+
+async def test_a_fair_tree_of_drf_shares_by_weight_of_branches(server):
+    put_node(server, "n1", cpu=8)
+    for name, weight in (("eng", 3), ("sci", 1)):
+        notes = {"volcano.sh/hierarchy": f"root/{name}", "volcano.sh/hierarchy-weights": f"1/{weight}"}
+        put_queue(server, name, annotations=notes)
+        put_job(server, f"j-{name}", 10, name)
+    async with scheduler(server.url, policy=conf("drf enableHierarchy")):
+        await until(lambda: len(placed(server)) == 8)
+
+        assert (len(placed(server, "j-eng")), len(placed(server, "j-sci"))) == (6, 2)
+
+
+async def test_a_quota_keeps_a_job_out_until_it_is_raised(server):
+    put_node(server, "n1", cpu=8)
+    meta = {"name": "q", "namespace": "default"}
+    server.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": {"cpu": "2"}}})
+    async with ApiClient(Credentials(server.url)) as client:
+
+        async def allow(cpu: str) -> None:
+            """Do what the quota controller does."""
+            body = {"status": {"hard": {"cpu": cpu}, "used": {"cpu": "1"}}}
+            await client.patch(RESOURCE_QUOTAS, "q", body, dict, namespace="default", subresource="status")
+
+        await allow("2")
+        async with scheduler(server.url, policy=conf("resourcequota")):
+            put_job(server, "job", 2, "default", minResources={"cpu": "2"})
+            await until(lambda: "Unschedulable" in event_reasons(server, "PodGroup", "job"))
+            assert placed(server) == {}
+
+            await allow("3")
+
+            await until(lambda: len(placed(server)) == 2)
+
+
+async def test_a_queue_in_strict_order_waits_for_its_first_job(server):
+    put_node(server, "n1", cpu=4)
+    put_queue(server, "strict", dequeueStrategy="fifo")
+    put_job(server, "a-big", 5, "strict", minimum=5)
+    put_job(server, "b-small", 1, "strict")
+    async with scheduler(server.url, policy=conf()) as running:
+        await until(lambda: condition(server, "b-small-0"))
+
+        assert "serves in order (dequeueStrategy fifo)" in condition(server, "b-small-0")["message"]
+        await stays(lambda: placed(server) == {})
+        await running.daemon.client.delete(PODGROUPS, "a-big", namespace="default")
+
+        await until(lambda: set(placed(server)) == {"b-small-0"})
