@@ -43,6 +43,7 @@ IN_TROUBLE_ONLY = {
     ("get", "pods"),  # the outcome of a bind is unknown
     ("get", "podgroups"),  # somebody else wrote a PodGroup at the same time
     ("patch", "pods/status"),  # a pod waits
+    ("delete", "pods"),  # a pod is evicted: see test_evictions.py
     ("patch", "events"),  # an event happens again
     ("create", "queues"),  # there is no default queue yet
     ("get", "leases"),

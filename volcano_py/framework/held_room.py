@@ -66,6 +66,10 @@ class HeldRoom:
             self._holds = [hold for hold in self._holds if self._lasts(hold)]
             for hold in self._holds:
                 self._take(hold)
+        self._of_job: dict[int, list[_Hold]] = {}
+        for hold in self._holds:
+            self._of_job.setdefault(hold.job, []).append(hold)
+        self._lowest = min((hold.priority for hold in self._holds), default=0)
 
     def __bool__(self) -> bool:
         return bool(self._holds)
@@ -78,9 +82,8 @@ class HeldRoom:
         is open to the job.
         """
         nodes: dict[int, list[int]] = {}
-        for hold in self._holds:
-            if hold.job == job.row:
-                nodes.setdefault(int(self._ssn.tasks.shape[hold.task]), []).append(hold.node)
+        for hold in self._of_job.get(job.row, ()):
+            nodes.setdefault(int(self._ssn.tasks.shape[hold.task]), []).append(hold.node)
         if not nodes:
             return tasks
         left = []
@@ -113,7 +116,9 @@ class HeldRoom:
         ssn = self._ssn
         waiting = ssn.pending.of(job.row)
         highest = int(ssn.tasks.priority[waiting].max()) if len(waiting) else np.iinfo(np.int64).min
-        ours = (hold for hold in self._holds if hold.job == job.row or hold.priority < highest)
+        ours = self._of_job.get(job.row, [])
+        if highest > self._lowest:  # else all others keep what is held for them, and nobody need look at them
+            ours = [hold for hold in self._holds if hold.job == job.row or hold.priority < highest]
         opened = [hold for hold in ours if hold.task in self._taken]  # not what is open already
         for hold in opened:
             self._give(hold)
@@ -125,6 +130,7 @@ class HeldRoom:
                     self._take(hold)
                 else:
                     self._holds.remove(hold)
+                    self._of_job[hold.job].remove(hold)
 
     def _lasts(self, hold: _Hold) -> bool:
         """Say whether a nomination still counts; take it back if it is ours and does not."""
