@@ -9,6 +9,7 @@ that cannot be read.
 
 from dataclasses import replace
 
+import msgspec
 import structlog
 
 from volcano_py.api.types import Pod, PodGroup, PriorityClass, Queue
@@ -103,7 +104,7 @@ class GroupIntake:
         if place is None or job is None or not is_annotation_gang(job.uid):
             return decision
         message = decision.message + self._gangs.note(job.key)
-        return None if message == place.record.condition else replace(decision, message=message)
+        return None if message == place.record.condition else msgspec.structs.replace(decision, message=message)
 
     def claim(self, key: JobKey, uid: str) -> None:
         """Note that a pod of this group asks for another scheduler."""

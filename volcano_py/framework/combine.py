@@ -53,9 +53,9 @@ class Point:
         return answer
 
     def finite(self, n: int, *args: Any) -> Any:
-        """Ask for an array of one finite number per thing."""
+        """Ask for an array of one finite number per thing; a trusted answer is not looked through."""
         answer = self.array(n, *args)
-        if not np.isfinite(answer).all():
+        if not self.trusted and not np.isfinite(answer).all():
             raise PluginFailed(self.plugin.name, self.method, "answered with NaN or infinity")
         return answer
 
@@ -252,7 +252,7 @@ def total(points: Points, n: int, *args: Any) -> Floats:
     """Sum of scores, shape (n,)."""
     scores: Floats | None = None
     for point in points:
-        answer: Floats = point.array(n, *args) if point.trusted else point.finite(n, *args)
+        answer: Floats = point.finite(n, *args)
         scores = answer if scores is None else scores + answer
     return np.zeros(n) if scores is None else scores
 

@@ -196,7 +196,7 @@ class Statement:
         Promises (pipelined tasks) stay in the session. They are written only where somebody has to go for them: then
         they are nominations. Evictions need a ``cause``.
         """
-        decisions: list[Decision] = list(self._binds())
+        decisions = self._binds()
         if self._evicted:
             if cause is None:
                 raise ValueError("evictions are committed without a cause: give commit() one")
@@ -210,19 +210,21 @@ class Statement:
             self._ssn.emit(tuple(decisions))
         return count
 
-    def _binds(self) -> list[Bind]:
+    def _binds(self) -> list[Decision]:
         ssn = self._ssn
         record, names = ssn.tasks.record, ssn.nodes.names
-        binds: list[Bind] = []
+        binds: list[Decision] = []
         for status, job_row, shape_id, tasks, nodes in self._operations:
             if status is not _ALLOCATED:
                 continue
             # Nothing takes a commit back, so it is not journalled.
             counts = ssn.jobs.block[:, job_row]
-            counts += ssn.job_change(shape_id, _ALLOCATED, _BINDING) * len(tasks)
+            change = ssn.job_change(shape_id, _ALLOCATED, _BINDING)
             if len(tasks) == 1:
+                counts += change
                 ssn.tasks.status[int(tasks[0])] = _BINDING
             else:
+                counts += change * len(tasks)
                 ssn.tasks.status[tasks] = _BINDING
             ssn.forget_attempt(tasks)
             key = ssn.jobs.record(job_row).key

@@ -87,7 +87,8 @@ class Binpack(Plugin, NodeOrder):
         for row in range(1, asked.n):
             score += after[row]
             ok &= fits[row]
-        return np.asarray(score * ok)
+        score *= ok
+        return score
 
     def _share(self, task: TaskInfo) -> "_Asked":
         rows = np.flatnonzero((task.request > 0) & (self._weights > 0))

@@ -107,7 +107,7 @@ def _complains(conditions: list[GroupCondition]) -> bool:
 
 def _group_decisions(ssn: Session, job: JobInfo, stands: tuple[str, int, int, int]) -> tuple[Decision, ...]:
     record = job.record
-    conditions = tuple(new for new in ssn.conditions.get(job.row, ()) if not _written(record, new))
+    conditions = tuple([new for new in ssn.conditions.get(job.row, ()) if not _written(record, new)])
     if stands == (record.phase, record.running, record.succeeded, record.failed) and not conditions:
         return ()
     phase, running, succeeded, failed = stands
@@ -123,7 +123,7 @@ def _group_decisions(ssn: Session, job: JobInfo, stands: tuple[str, int, int, in
 
 
 def _written(record: JobRecord, new: GroupCondition) -> bool:
-    return any(
+    return bool(record.conditions) and any(
         (old.type, old.status, old.reason, old.message) == (new.type, new.status, new.reason, new.message)
         for old in record.conditions
     )

@@ -130,9 +130,10 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPre
         self._balanced: dict[int, slice | Rows | None] = {}  # shape id -> rows that count; None: nothing to balance
         self._rows: Rows = np.array(rows, dtype=np.intp)
         self._columns: dict[int, tuple[Floats, Floats]] = {}  # shape id -> its requests as columns
-        self._weights = np.array([[self._args.least_allocated], [self._args.balanced_allocation]], dtype=float)
+        weights = (self._args.least_allocated, self._args.balanced_allocation)
+        self._weights = None if weights == (1, 1) else np.array(weights, dtype=float)[:, None]
         self._whole = bool((ssn.nodes.allocatable[_CPU_AND_MEMORY] > 0).all())  # every node has cpu and memory
-        self._together = self._whole and self._weights.all() and not self._args.most_allocated
+        self._together = self._whole and all(weights) and not self._args.most_allocated
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
         """Return what depends on the node alone: the weighted resource scores, shape (n_nodes,)."""

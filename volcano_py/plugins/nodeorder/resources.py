@@ -91,12 +91,13 @@ def least_and_balanced(
     used: Floats,
     request: Floats,
     allocatable: Floats,
-    weights: Floats,
+    weights: Floats | None,
 ) -> Floats:
     """Return the weighted sum of LeastAllocated and BalancedAllocation, shape (n_nodes,), in one go.
 
-    For cpu and memory of nodes that have both: all amounts are (2, n_nodes), both requests (2, 1), weights (2, 1). The
-    same operations on the same numbers as above, side by side, since a few wide ones cost less than many narrow ones.
+    For cpu and memory of nodes that have both: all amounts are (2, n_nodes), both requests (2, 1), weights (2, 1) or
+    None for 1 and 1. The same operations on the same numbers as above, side by side, since a few wide ones cost less
+    than many narrow ones.
     """
     parts = np.empty((3, *used.shape))
     left, after = parts[0], parts[1]
@@ -122,7 +123,8 @@ def least_and_balanced(
     balance += _MIDDLE
     scores *= _HALF
     np.floor(scores, out=scores)
-    scores *= weights
+    if weights is not None:
+        scores *= weights
     return np.asarray(scores[0] + scores[1])
 
 
