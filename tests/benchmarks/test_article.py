@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.article import e1, e2, e3, e4
+from benchmarks.article import e1, e2, e3, e4, e5, e6, e7, p1, p2, p3, p4
 from benchmarks.article.__main__ import NAMES
 
 
@@ -50,6 +50,67 @@ def test_drf_gives_both_jobs_the_same_and_the_order_of_arrival_does_not():
     assert fair["large runs at 15 s"] + fair["small runs at 15 s"] == e4.ROOM
     assert by_arrival["large runs at 15 s"] >= e4.ROOM - 1
     assert fair["small ended, seconds"] < by_arrival["small ended, seconds"]
+
+
+def test_namespaces_run_pods_by_their_weights():
+    weighted, alike = e5.run().rows
+
+    assert (weighted["heavy (weight 3) runs"], weighted["light (weight 1) runs"]) == (
+        pytest.approx(30, abs=1),
+        pytest.approx(10, abs=1),
+    )
+    assert alike["heavy (weight 3) runs"] == alike["light (weight 1) runs"] == 20
+
+
+def test_a_newcomer_queue_gets_its_third_and_then_all_stands_still():
+    alone, two, three = e6.run().rows
+
+    assert alone["first runs"] == e6.ROOM
+    assert [two[f"{name} runs"] for name in ("first", "second")] == [30, 30]
+    assert all(three[f"{name} runs"] == pytest.approx(e6.ROOM / 3, abs=1) for name in e6.QUEUES)
+    assert three["evicted since"] == 20
+    assert three["last eviction, seconds"] < e6.QUEUES["third"] + 5
+
+
+def test_a_gang_of_high_priority_takes_what_jobs_can_spare_or_nothing():
+    small, exact, large = e7.run().rows
+
+    assert [(row["runs"], row["evicted elastic"]) for row in (small, exact, large)] == [(10, 10), (16, 16), (0, 0)]
+    assert all(row["evicted critical"] == row["evicted firm"] == 0 for row in (small, exact, large))
+    assert exact["elastic runs"] == e7.NEEDED
+
+
+def test_areas_lend_what_is_idle_and_get_it_back():
+    spark, hadoop, services = e_rows = p1.run().rows
+
+    runs = [[row[f"{name} runs (part {p1.PARTS[name]})"] for name in p1.ARRIVALS] for row in e_rows]
+    assert runs == [[60, 0, 0], [42, 18, 0], [18, 18, 24]]
+    assert (spark["evicted"], hadoop["evicted"], services["evicted"]) == (0, 18, 24)
+
+
+def test_two_consumers_end_with_a_half_each_after_one_eviction():
+    rows = [tuple(row.values()) for row in p2.run().rows]
+
+    assert rows == [("T1", 2, 0, 0), ("T2", 2, 0, 1), ("T3", 1, 1, 1)]
+
+
+def test_what_is_reserved_or_protected_is_not_taken_and_victims_have_their_grace():
+    steady, large, newcomer = p3.run().rows
+    timeline = p3.once()
+
+    assert (steady["runs after"], steady["evicted"]) == (p3.RESERVED, 0)
+    assert large["evicted"] > 0
+    assert large["protected evicted"] == 0
+    assert large["runs after"] >= p3.ROOM / 3
+    assert newcomer["runs after"] == large["evicted"]
+    assert min(entry.time for entry in timeline.of("started", "newcomer")) >= p3.ARRIVES_S + p3.GRACE_S
+
+
+def test_evictions_follow_arrivals_and_nothing_else():
+    rows = p4.run().rows
+
+    assert [row["evicted"] for row in rows] == [0, 0, 30, 0, 20, 0]
+    assert [row["third runs"] for row in rows[-2:]] == [20, 20]
 
 
 @pytest.mark.parametrize("name", NAMES)
