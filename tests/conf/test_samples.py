@@ -19,7 +19,14 @@ def config_map() -> str:
 
 
 def test_there_are_samples():
-    assert {path.stem for path in SAMPLES} >= {"gang", "binpack", "fair-share", "built-in", "helm-default"}
+    assert {path.stem for path in SAMPLES} >= {
+        "gang",
+        "binpack",
+        "fair-share",
+        "queue-tree",
+        "built-in",
+        "helm-default",
+    }
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)

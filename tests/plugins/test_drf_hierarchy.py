@@ -152,6 +152,33 @@ def test_each_candidate_is_looked_at_by_itself() -> None:
     assert len(goes(a_world(*queues, a=4, b=7, wanted=13), "a")) == 7  # though two of them would be too many
 
 
+def test_reclaim_brings_a_newcomer_its_branch_by_weight_and_comes_to_rest() -> None:
+    conf = """\
+actions: "enqueue, allocate, reclaim"
+tiers:
+- plugins:
+  - name: gang
+- plugins:
+  - name: drf
+    enableHierarchy: true
+  - name: predicates
+"""
+    queues = [
+        a_wire_queue(name, hierarchy=f"root/{name}", hierarchy_weights=f"1/{weight}")
+        for name, weight in (("a", 3), ("b", 1))
+    ]
+    old = [a_wire_job(f"b-{row}", queue="b", cpu=1) for row in range(8)]
+    scenario = Scenario(*old, a_wire_node("n1", cpu=8), queues=queues, conf=conf)
+    scenario.run()
+
+    scenario.add(*(a_wire_job(f"a-{row}", queue="a", cpu=1, created=1) for row in range(8)))
+    result = scenario.run()
+
+    # The sixth would make both equal (6 by 3, 2 by 1), and an equal is not taken from.
+    assert sum(name.startswith("a-") for name in result.standing) == 5
+    assert len(result.evicted) == 5
+
+
 # Against the plain reference
 
 

@@ -110,9 +110,7 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
         for kind, (job, queue, _) in enumerate(kinds.T.tolist()):
             if queue >= 0:
                 less = candidates.requests[self._rows, first[kind]]
-                tree.add(job, -less)
-                answers[kind] = tree.compare(claim.queue.row, queue) < 0
-                tree.add(job, less)
+                answers[kind] = tree.compare_without(job, less, claim.queue.row, queue) < 0
         tree.add(claim.job.row, -more)
         return np.asarray(answers[which])
 

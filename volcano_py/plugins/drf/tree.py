@@ -16,8 +16,10 @@ Where queues disagree on the weight of a node the first by name counts; in Volca
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano_py.model.objects import QueueRecord
 from volcano_py.model.resources import EPSILON, Bools, Floats
@@ -88,6 +90,25 @@ class ShareTree:
         """Let a job hold more (n_shared,), or less where it is negative."""
         if self._node_of_job[job_row] >= 0:
             self._change(np.array([job_row]), (self.held[:, job_row] + amount)[:, None])
+
+    def compare_without(self, job_row: int, amount: Floats, left: int, right: int) -> float:
+        """Compare as if a job held so much less (n_shared,); afterwards it holds what it held."""
+        if self._node_of_job[job_row] < 0:
+            return self.compare(left, right)
+        before = [array.copy() for array in self._state()]
+        demanding = self._demanding
+        self.add(job_row, -amount)
+        answer = self.compare(left, right)
+        for array, copy in zip(self._state(), before, strict=True):
+            array[...] = copy
+        self.held[:, job_row] += amount
+        self._demanding = demanding
+        return answer
+
+    def _state(self) -> tuple[NDArray[Any], ...]:
+        """What a change of one job may touch, besides what the job itself holds."""
+        leaves, nodes = (self._leaf_share, self._leaf_saturated), (self._node_share, self._node_saturated)
+        return (self._allocated, self._node_held, *leaves, *nodes)
 
     def compare(self, left: int, right: int) -> float:
         """Return a negative number if the queue of row ``left`` goes first, a positive one if ``right`` does, or 0."""
