@@ -5,15 +5,28 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.daemon.cluster import Running, event_reasons, put_group, put_node, put_pod, scheduler, set_phase, stays
+from tests.daemon.cluster import (
+    Running,
+    condition,
+    event_reasons,
+    placed,
+    put_group,
+    put_node,
+    put_pod,
+    scheduler,
+    set_phase,
+    stays,
+)
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
+from volcano_py.conf.loader import parse_conf
 from volcano_py.effects.evictor import EvictorOptions
 from volcano_py.framework.memory import CycleReport
-from volcano_py.kube.resource import PODS
+from volcano_py.kube.resource import POD_DISRUPTION_BUDGETS, PODS
 from volcano_py.model.decisions import Decision, Evict, Nominate
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.statuses import TaskStatus
+from volcano_py.scheduler import resolve
 from volcano_py.snapshot.columns import Snapshot
 
 LOW, HIGH = JobKey("default", "low"), JobKey("default", "high")
@@ -162,3 +175,57 @@ async def test_evictions_that_were_decided_are_completed_at_the_end(server):
         assert await running.stop() == 0
 
     assert terminating(server, "low-0")
+
+
+PREEMPTING = """\
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+  - name: pdb
+  - name: predicates
+"""
+
+
+def put_important_pod(server: ApiServer) -> None:
+    server.create(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "important"},
+            "value": 1000,
+        }
+    )
+    group = {"minMember": 1, "queue": "default", "priorityClassName": "important"}
+    meta = {"name": "high", "namespace": "default"}
+    server.create({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": meta, "spec": group})
+    put_pod(server, "high-0", "high", priority=1000, priorityClassName="important")
+
+
+async def test_preemption_as_configured_respects_budgets_and_waits_for_its_victim(server):
+    put_node(server, "n1", cpu=1)
+    put_group(server, "low", 0)
+    put_pod(server, "low-0", "low", node="n1")
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "all", "namespace": "default", "generation": 1},
+        "spec": {"selector": {}, "minAvailable": 1},
+        "status": {"observedGeneration": 1, "disruptionsAllowed": 0},
+    }
+    server.faults.inject(budget)
+    async with scheduler(server.url, policy=resolve(parse_conf(PREEMPTING, "test.conf"))) as running:
+        await set_phase(running, ["low-0"], "Running")
+        put_important_pod(server)
+        await until(lambda: condition(server, "high-0"))
+        await stays(lambda: not terminating(server, "low-0"), 0.3)
+
+        await running.daemon.client.delete(POD_DISRUPTION_BUDGETS, "all", namespace="default")
+        await until(lambda: terminating(server, "low-0"))
+        await until(lambda: nominated(server, "high-0") == "n1")
+        await stays(lambda: not placed(server, "high"), 0.2)
+        await running.daemon.client.delete(PODS, "low-0", namespace="default", grace_period_s=0)
+
+        await until(lambda: placed(server, "high") == {"high-0": "n1"})

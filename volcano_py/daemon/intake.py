@@ -75,7 +75,7 @@ class AgeAtArrival:
         for event in events:
             if event.type is EventType.ADDED and not event.listed:
                 place = self._task(event.uid)
-                if place is not None and place.status is TaskStatus.PENDING:
+                if place is not None and place.status is TaskStatus.PENDING and not place.record.foreign:
                     self._watched(now - place.record.creation)
 
     def on_quarantine(self, entry: Quarantined) -> None:
