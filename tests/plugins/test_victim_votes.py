@@ -1,0 +1,131 @@
+"""What plugins say of victims on crowded clusters, against a walk over the candidates of each node."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.framework.sessions import a_session
+from tests.reference import victim_votes
+from tests.reference.busy import busy_world
+from tests.reference.victim_votes import Candidate
+from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.extension import Claim, Purpose
+from volcano_py.framework.session import Session
+from volcano_py.plugins.drf import Drf
+from volcano_py.plugins.gang import Gang
+from volcano_py.plugins.priority import Priority
+from volcano_py.plugins.proportion import Proportion
+
+WORLDS = range(60)
+
+
+def amounts(ssn: Session, vector: np.ndarray) -> dict[str, float]:
+    return dict(zip(ssn.resources.names, vector.tolist(), strict=True))
+
+
+def claims(ssn: Session) -> list[Claim]:
+    """Return a claim for one waiting task of every job that has any."""
+    found = []
+    for row in ssn.jobs.present().tolist():
+        tasks, queue = ssn.pending.of(row), ssn.queues.get(ssn.jobs.record(row).queue)
+        if len(tasks) and queue is not None:
+            task = int(tasks[0])
+            info = ssn.task_of(int(ssn.tasks.shape[task]))
+            found.append(Claim(Purpose.PREEMPT, ssn.job(row), queue, info, int(ssn.tasks.priority[task])))
+    return found
+
+
+def everybody(ssn: Session) -> Evictables:
+    return ssn.victims.all.only(ssn.victims.all.queues >= 0)
+
+
+def by_node(ssn: Session, candidates: Evictables) -> list[list[Candidate]]:
+    lists: dict[int, list[Candidate]] = {}
+    for row, node in zip(candidates.rows.tolist(), candidates.groups.tolist(), strict=True):
+        job = ssn.jobs.record(int(ssn.tasks.job[row]))
+        request = amounts(ssn, ssn.requests[:, ssn.tasks.shape[row]])
+        one = Candidate(str(job.key), job.queue, int(ssn.tasks.priority[row]), request)
+        lists.setdefault(node, []).append(one)
+    return list(lists.values())
+
+
+def expected(ssn: Session, candidates: Evictables, rule: Callable[[list[Candidate]], list[bool]]) -> list[bool]:
+    return [answer for one in by_node(ssn, candidates) for answer in rule(one)]
+
+
+def of_jobs(ssn: Session, value: Callable[[int], Any]) -> Mapping[str, Any]:
+    return {str(ssn.jobs.record(row).key): value(row) for row in ssn.jobs.present().tolist()}
+
+
+@pytest.mark.parametrize("number", WORLDS)
+def test_gang_lets_go_what_is_beyond_the_minimum(number: int) -> None:
+    ssn = a_session(busy_world(number), plugin := Gang())
+    candidates = everybody(ssn)
+    ready = of_jobs(ssn, lambda row: ssn.job(row).ready_count)
+    minimum = of_jobs(ssn, lambda row: ssn.job(row).min_available)
+    rule = expected(ssn, candidates, lambda one: victim_votes.gang(one, ready, minimum))
+
+    for claim in claims(ssn):
+        assert plugin.preemptable(claim, candidates).tolist() == rule
+        assert plugin.reclaimable(claim, candidates).tolist() == rule
+
+
+@pytest.mark.parametrize("number", WORLDS)
+def test_priority_lets_go_what_is_lesser(number: int) -> None:
+    ssn = a_session(busy_world(number), plugin := Priority())
+    candidates = everybody(ssn)
+    jobs = of_jobs(ssn, lambda row: ssn.jobs.record(row).priority)
+
+    for claim in claims(ssn):
+        key, own = str(claim.job.key), claim.priority
+        rule = expected(ssn, candidates, lambda one, key=key, own=own: victim_votes.priority(one, jobs, key, own))  # type: ignore[misc]
+        assert plugin.preemptable(claim, candidates).tolist() == rule
+
+
+@pytest.mark.parametrize("number", WORLDS)
+def test_drf_lets_go_what_leaves_a_greater_share(number: int) -> None:
+    ssn = a_session(busy_world(number), plugin := Drf())
+    candidates = everybody(ssn)
+    taken = of_jobs(ssn, lambda row: amounts(ssn, ssn.jobs.taken[:, row]))
+    total = amounts(ssn, ssn.total)
+
+    for claim in claims(ssn):
+        assert claim.task is not None
+        key, asked = str(claim.job.key), amounts(ssn, claim.task.request)
+        rule = expected(
+            ssn,
+            candidates,
+            lambda one, key=key, asked=asked: victim_votes.drf(one, taken, total, key, asked),  # type: ignore[misc]
+        )
+        answer = plugin.preemptable(claim, candidates)
+        assert answer is not None
+        assert answer.tolist() == rule
+
+
+@pytest.mark.parametrize("number", WORLDS)
+def test_proportion_lets_go_what_queues_hold_beyond_what_they_deserve(number: int) -> None:
+    ssn = a_session(busy_world(number), plugin := Proportion())
+    candidates = everybody(ssn)
+    assert ssn.queue_columns is not None
+    rows = {name: queue.row for name, queue in ssn.queues.items()}
+    taken = {name: amounts(ssn, ssn.queue_columns.taken[:, row]) for name, row in rows.items()}
+    deserved = {name: amounts(ssn, plugin._deserved[:, row]) for name, row in rows.items()}
+    rule = expected(ssn, candidates, lambda one: victim_votes.proportion(one, taken, deserved))
+
+    for claim in claims(ssn):
+        assert plugin.reclaimable(claim, candidates).tolist() == rule
+
+
+def test_the_clusters_put_every_answer_to_the_test() -> None:
+    answers: set[tuple[str, bool]] = set()
+    for number in WORLDS:
+        plugins = {"gang": Gang(), "priority": Priority(), "drf": Drf()}
+        ssn = a_session(busy_world(number), *plugins.values())
+        for claim in claims(ssn):
+            for name, plugin in plugins.items():
+                said = plugin.preemptable(claim, everybody(ssn))
+                answers |= {(name, bool(answer)) for answer in said.tolist()}  # type: ignore[union-attr]
+
+    assert answers == {(name, answer) for name in ("gang", "priority", "drf") for answer in (True, False)}

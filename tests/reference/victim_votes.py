@@ -1,0 +1,78 @@
+"""Whom plugins let go, candidate after candidate, in plain Python: the rules of Volcano's victim functions.
+
+A candidate is (job, queue, priority, request); a request is resource -> amount. What is counted starts over with every
+call, and a call is about one node.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Amounts = Mapping[str, float]
+EPSILON = 0.1
+
+
+@dataclass(frozen=True)
+class Candidate:
+    job: str
+    queue: str
+    priority: int
+    request: Amounts
+
+
+def gang(candidates: Sequence[Candidate], ready: Mapping[str, int], minimum: Mapping[str, int]) -> list[bool]:
+    """A job loses tasks as long as more are ready than it needs."""
+    left = dict(ready)
+    answers = []
+    for candidate in candidates:
+        goes = left[candidate.job] > minimum[candidate.job]
+        left[candidate.job] -= goes
+        answers.append(goes)
+    return answers
+
+
+def priority(
+    candidates: Sequence[Candidate], jobs: Mapping[str, int], claimant: str, claimant_priority: int
+) -> list[bool]:
+    """Tasks of lesser jobs, and lesser tasks of the claimant's own job."""
+    return [
+        candidate.priority < claimant_priority if candidate.job == claimant else jobs[candidate.job] < jobs[claimant]
+        for candidate in candidates
+    ]
+
+
+def drf(
+    candidates: Sequence[Candidate], taken: Mapping[str, Amounts], total: Amounts, claimant: str, asked: Amounts
+) -> list[bool]:
+    """Tasks whose job has no smaller share without them than the claimant would have; all count, also who stays."""
+    wanted = _share(_plus(taken[claimant], asked, 1), total)
+    left = {job: dict(amounts) for job, amounts in taken.items()}
+    answers = []
+    for candidate in candidates:
+        left[candidate.job] = _plus(left[candidate.job], candidate.request, -1)
+        theirs = _share(left[candidate.job], total)
+        answers.append(wanted < theirs or abs(wanted - theirs) <= 1e-6)
+    return answers
+
+
+def proportion(
+    candidates: Sequence[Candidate], taken: Mapping[str, Amounts], deserved: Mapping[str, Amounts]
+) -> list[bool]:
+    """Tasks of queues that hold more than they deserve of anything."""
+    left = {queue: dict(amounts) for queue, amounts in taken.items()}
+    answers = []
+    for candidate in candidates:
+        held, due = left[candidate.queue], deserved[candidate.queue]
+        goes = any(held.get(name, 0) >= due.get(name, 0) + EPSILON for name in held)
+        if goes:
+            left[candidate.queue] = _plus(held, candidate.request, -1)
+        answers.append(goes)
+    return answers
+
+
+def _plus(amounts: Amounts, more: Amounts, sign: int) -> dict[str, float]:
+    names = {*amounts, *more}
+    return {name: amounts.get(name, 0.0) + sign * more.get(name, 0.0) for name in names}
+
+
+def _share(amounts: Amounts, total: Amounts) -> float:
+    return max((amounts.get(name, 0.0) / amount for name, amount in total.items() if amount >= EPSILON), default=0.0)
