@@ -71,8 +71,10 @@ def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> tuple[Ro
     """Give a job its turn; return the tasks that may have another, and whether it got or was promised anything."""
     statement = ssn.statement()
     try:
-        tasks = ssn.held_room.place_first(statement, queue, job, tasks)
-        left, ready = _place_until_ready(ssn, statement, queue, job, tasks)
+        left = ssn.held_room.place_first(statement, queue, job, tasks)
+        ready = len(left) < len(tasks) and ssn.missing(job) == 0
+        if not ready:
+            left, ready = _place_until_ready(ssn, statement, queue, job, left)
         keep = ready or ssn.job_pipelined(job)
     except PluginFailed:
         statement.discard()

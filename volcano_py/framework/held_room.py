@@ -3,8 +3,8 @@
 A nominated task waits for room on one node: pods were evicted for it, by us or by another scheduler. What it asks for
 is taken from the node for as long as it waits there: first from what is idle, the rest from what is being released.
 That holds against tasks of equal and lower priority, as in kube-scheduler; it does not hold against tasks of a higher
-one, and never against tasks of its own job, which are one another's equals. Host ports and terms between pods are not
-held.
+one that their job's minimum needs, and never against tasks of its own job, which are one another's equals. Host ports
+and terms between pods are not held.
 
     with ssn.held_room.open_to(job):    # whatever is placed in here may use what is held for this job
         ...
@@ -116,9 +116,15 @@ class HeldRoom:
         ssn = self._ssn
         waiting = ssn.pending.of(job.row)
         highest = int(ssn.tasks.priority[waiting].max()) if len(waiting) else np.iinfo(np.int64).min
+<<<<<<< HEAD
         ours = self._of_job.get(job.row, [])
         if highest > self._lowest:  # else all others keep what is held for them, and nobody need look at them
             ours = [hold for hold in self._holds if hold.job == job.row or hold.priority < highest]
+=======
+        if not job.missing():  # what is more than its minimum takes nothing from a plan that was made for another one
+            highest = np.iinfo(np.int64).min
+        ours = (hold for hold in self._holds if hold.job == job.row or hold.priority < highest)
+>>>>>>> faf462c (Plans of preempt and reclaim on crowded clusters, checked by plain arithmetic; a plan promises no room twice)
         opened = [hold for hold in ours if hold.task in self._taken]  # not what is open already
         for hold in opened:
             self._give(hold)
