@@ -4,6 +4,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from contextlib import suppress
 from types import ModuleType
 
 import pytest
@@ -53,7 +54,8 @@ def test_every_argument_of_a_plugin_is_named_in_its_documentation(name: str) -> 
 
     for argument in plugin.arguments:
         warnings: list[str] = []
-        plugin.parse({argument: 1}, warnings.append)
+        with suppress(ValueError):  # 1 is no value of it
+            plugin.parse({argument: 1}, warnings.append)
         if any("not exist here yet" in warning for warning in warnings):
             continue  # whoever sets it is told
         word = argument.removeprefix(f"{name}.").removesuffix(".*").removesuffix(".weight")
@@ -62,7 +64,7 @@ def test_every_argument_of_a_plugin_is_named_in_its_documentation(name: str) -> 
 
 def _phase(module: object, name: str) -> object:
     """Return what a module calls like its action: a function, or a class if the action has arguments."""
-    return getattr(module, name, None) or getattr(module, name.capitalize(), None)
+    return next((value for key, value in vars(module).items() if key.lower() == name and callable(value)), None)
 
 
 def test_every_action_that_exists_is_in_the_table_under_its_own_name() -> None:

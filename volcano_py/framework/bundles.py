@@ -14,7 +14,7 @@ uselessly.)
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -28,8 +28,8 @@ from volcano_py.snapshot.columns import Rows
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
-_ON_NODES = [TaskStatus.BOUND, TaskStatus.RUNNING]
-_ROLE_STATUSES = (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED)
+_ON_NODES: Final = [TaskStatus.BOUND, TaskStatus.RUNNING]
+_ROLE_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED)
 
 JobRanks = Callable[["Session", Rows], Rows]
 """Takes job rows (n,) and returns the place of each among those who lose, equal ones alike, shape (n,)."""

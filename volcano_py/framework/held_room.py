@@ -116,15 +116,11 @@ class HeldRoom:
         ssn = self._ssn
         waiting = ssn.pending.of(job.row)
         highest = int(ssn.tasks.priority[waiting].max()) if len(waiting) else np.iinfo(np.int64).min
-<<<<<<< HEAD
         ours = self._of_job.get(job.row, [])
-        if highest > self._lowest:  # else all others keep what is held for them, and nobody need look at them
+        # Else all others keep what is held for them, and nobody need look at them. What is more than a job's minimum
+        # takes nothing from a plan that was made for another one.
+        if highest > self._lowest and job.missing():
             ours = [hold for hold in self._holds if hold.job == job.row or hold.priority < highest]
-=======
-        if not job.missing():  # what is more than its minimum takes nothing from a plan that was made for another one
-            highest = np.iinfo(np.int64).min
-        ours = (hold for hold in self._holds if hold.job == job.row or hold.priority < highest)
->>>>>>> faf462c (Plans of preempt and reclaim on crowded clusters, checked by plain arithmetic; a plan promises no room twice)
         opened = [hold for hold in ours if hold.task in self._taken]  # not what is open already
         for hold in opened:
             self._give(hold)
