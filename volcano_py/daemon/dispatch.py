@@ -11,6 +11,7 @@ from volcano_py.cache.evictions import Plan
 from volcano_py.cache.state import SnapshotToken
 from volcano_py.daemon import announcements
 from volcano_py.effects.binder import Binder
+from volcano_py.effects.complaints import Complaints
 from volcano_py.effects.conditions import PodConditionWriter
 from volcano_py.effects.events import EventRecorder
 from volcano_py.effects.evictor import Evictor
@@ -67,6 +68,8 @@ class Dispatcher:
         self._eviction_metrics = evictions
         self._jobs = jobs
         self._clock = clock
+        self._plans = Complaints("evicting", clock, level="info")
+        self._refusals = Complaints("plan to evict refused", clock, level="info")
 
     def deliver(self, batch: tuple[Decision, ...], decided_at: SnapshotToken) -> bool:
         """Carry out a batch; False if some of it rests on a state that has passed, so that another cycle is needed.
@@ -106,7 +109,8 @@ class Dispatcher:
 
     def _refuse(self, plan: Plan, why: str) -> None:
         self._eviction_metrics.refused(len(plan.evictions))
-        log.info("plan to evict refused", action=plan.evictions[0].action, victims=len(plan.evictions), reason=why)
+        action = plan.evictions[0].action
+        self._refusals.tell(f"{action}: {why}", action=action, victims=len(plan.evictions), reason=why)
         self._cache.plan_refused()
 
     def _evict(self, plan: Plan) -> None:
@@ -116,7 +120,7 @@ class Dispatcher:
         self._evictor.submit(evictions)
         action, beneficiary = evictions[0].action, evictions[0].beneficiary
         self._eviction_metrics.planned(action, len(evictions))
-        log.info("evicting", action=action, victims=len(evictions), beneficiary=str(beneficiary or ""))
+        self._plans.tell(action, action=action, victims=len(evictions), beneficiary=str(beneficiary or ""))
         job = None if beneficiary is None else self._cache.store.job(beneficiary)
         if job is not None:
             event = self._cache.to_write(announcements.evicting(job, evictions))

@@ -39,7 +39,7 @@ _AGAIN: Final = (errors.TooManyRequests, errors.ServerError, errors.Timeout, err
 class EvictorOptions:
     """How hard the evictor tries."""
 
-    workers: int = 16
+    workers: int = 8
     capacity: int = 10_000
     timeout_s: float = 10.0
     attempts: int = 8  # with the delays below about half a minute

@@ -17,7 +17,7 @@ from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
 
 LANE: Final = "nomination"
-DEFAULT_OPTIONS: Final = LaneOptions(rate_per_s=100, burst=200, workers=8, capacity=20_000)
+DEFAULT_OPTIONS: Final = LaneOptions(rate_per_s=100, burst=200, workers=4, capacity=20_000)
 _TIMEOUT_S: Final = 10.0
 
 
