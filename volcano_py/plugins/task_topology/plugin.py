@@ -201,6 +201,10 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
         requests = np.stack([ssn.task_of(shape).request for shape in others], axis=1)  # (n_resources, n_others)
         kept = np.cumsum(requests[:, ::-1], axis=1) + task.request[:, None]  # with 1, 2, ... others, the first to go
         rows = np.flatnonzero(kept[:, -1] > 0)  # pods at the least
-        # Needs grow with every other task, so how many fit is how many needs are not above what there is.
-        fitting = [np.searchsorted(kept[row], available[row] + EPSILON, side="left") for row in rows.tolist()]
-        return np.asarray(1.0 + np.min(fitting, axis=0), dtype=float)
+        room = np.full(available.shape[1], 1.0 + len(others))
+        short = np.flatnonzero((kept[rows, -1:] >= available[rows] + EPSILON).any(axis=0))
+        if short.size:
+            # Needs grow with every other task, so how many fit is how many needs are not above what there is.
+            fitting = [np.searchsorted(kept[row], available[row, short] + EPSILON) for row in rows.tolist()]
+            room[short] = 1.0 + np.min(fitting, axis=0)
+        return room

@@ -34,8 +34,8 @@ class Estimator:
 def load(percent: Any, estimated: Any, capacity: Any) -> Floats:
     """Return loads from 0 to 1; the arguments have one shape, or broadcast to one."""
     has = np.asarray(capacity) > 0
-    found = (np.asarray(percent) / 100.0 * capacity + estimated) / np.where(has, capacity, 1.0)
-    return np.where(has, np.clip(found, 0.0, 1.0), 0.0)
+    found = (np.asarray(percent) / 100.0 * capacity + estimated) / np.where(has, capacity, np.inf)
+    return np.asarray(np.minimum(np.maximum(found, 0.0), 1.0))
 
 
 def mean_load(loads: Floats, weights: tuple[int, int]) -> Floats:
@@ -96,9 +96,13 @@ class Gauge:
         """Return the gauge of some nodes, by their rows."""
         return Gauge(self.percent[:, nodes], self.capacity[:, nodes], self.weights, self.estimator)
 
+    def loads(self, estimated: Floats) -> Floats:
+        """Return the loads of the nodes with these estimates, (2, n_nodes) both."""
+        return load(self.percent, estimated, self.capacity)
+
     def mean(self, estimated: Floats) -> Floats:
         """Return the mean load of each node with these estimates (2, n_nodes), shape (n_nodes,)."""
-        return mean_load(load(self.percent, estimated, self.capacity), self.weights)
+        return mean_load(self.loads(estimated), self.weights)
 
     def calm_steps(self, estimated: Floats, growth: Growth, copies: Ints) -> Ints:
         """Return how many of ``copies`` (n_nodes,) tasks come before the mean load reaches the threshold.

@@ -27,7 +27,7 @@ from volcano_py.model.resources import CPU_ROW, MEMORY_ROW, Bools, Floats
 from volcano_py.model.shape import Field
 from volcano_py.model.statuses import TaskStatus, members
 from volcano_py.plugins.usage.arguments import UsageArgs, read
-from volcano_py.plugins.usage.estimates import Gauge, Growth, growth_of, load, mean_load
+from volcano_py.plugins.usage.estimates import Gauge, Growth, growth_of, mean_load
 from volcano_py.snapshot.columns import Ints, NodeColumns, Rows
 
 FRESH_S: Final = 300.0
@@ -73,6 +73,9 @@ class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
         self._gauge = Gauge(percent, capacity, self._args.weights, self._args.estimator)
         if loads is not None and self._fresh.any():
             self._warm_up(ssn, ssn.now - loads.interval_s)
+        found = self._gauge.loads(self._estimated)
+        self._means = mean_load(found, self._args.weights)  # (n_nodes,)
+        self._scores = self._fresh_scores(found, slice(None))  # (n_nodes,)
 
     def _warm_up(self, ssn: Session, since: float) -> None:
         """Count the tasks that stand on nodes with a fresh measurement, and do not show in it."""
@@ -120,41 +123,53 @@ class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
         """Return how idle each node is, shape (n_nodes,)."""
-        rows = slice(None) if nodes.rows is None else nodes.rows
-        gauge, estimated = self._gauge.at(rows), self._estimated[:, rows]
-        if nodes.copies is not None:
-            estimated = gauge.after(estimated, self._growth(task), nodes.copies)
-        return np.where(self._fresh[rows], score(gauge, estimated, self._args.weight), 0.0)
+        if nodes.rows is None:
+            return self._scores.copy()  # it changes with every placement
+        if nodes.copies is None:
+            return self._scores[nodes.rows]
+        gauge = self._gauge.at(nodes.rows)
+        after = gauge.after(self._estimated[:, nodes.rows], self._growth(task), nodes.copies)
+        return self._fresh_scores(gauge.loads(after), nodes.rows)
+
+    def _fresh_scores(self, loads: Floats, nodes: Any) -> Floats:
+        """Return the scores of nodes with these loads (2, n_nodes), shape (n_nodes,)."""
+        return np.where(self._fresh[nodes], score(loads, self._args.weights, self._args.weight), 0.0)
 
     def placed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
         """Estimate what has been placed, one after the other; what may stay brings what it had."""
         if _STANDING[self._tasks.status[tasks]].all():
             self._move(nodes, self._of_task[:, tasks])
             return
-        distinct, which, counts = np.unique(nodes, return_inverse=True, return_counts=True)
-        gauge, before = self._gauge.at(distinct), self._estimated[:, distinct]
         growth = self._growth(task)
-        calm = gauge.calm_steps(before, growth, counts)
-        after = before + growth.calm[:, None] * calm + growth.careful[:, None] * (counts - calm)
-        self._journal.add(self._estimated, distinct, after - before)
-        careful = _turns(which.reshape(-1)) >= calm[which.reshape(-1)]
+        if len(tasks) == 1:
+            careful = self._means[nodes] >= self._args.estimator.risk_threshold
+        else:
+            distinct, which, counts = np.unique(nodes, return_inverse=True, return_counts=True)
+            calm = self._gauge.at(distinct).calm_steps(self._estimated[:, distinct], growth, counts)
+            careful = _turns(which.reshape(-1)) >= calm[which.reshape(-1)]
         amounts = np.where(careful, growth.careful[:, None], growth.calm[:, None])
         self._journal.add(self._of_task, tasks, amounts - self._of_task[:, tasks])
+        self._move(nodes, amounts)
 
     def freed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
         """Take back what the tasks were estimated at."""
         self._move(nodes, -self._of_task[:, tasks])
 
     def _move(self, nodes: Rows, amounts: Floats) -> None:
-        distinct, which = np.unique(nodes, return_inverse=True)
-        sums = [np.bincount(which.reshape(-1), weights=row, minlength=len(distinct)) for row in amounts]
-        self._journal.add(self._estimated, distinct, np.array(sums))
+        """Add amounts (2, n_tasks) to their nodes (n_tasks,), and bring what comes of them up to date."""
+        if len(nodes) > 1:
+            nodes, which = np.unique(nodes, return_inverse=True)
+            bins = which.reshape(-1)
+            amounts = np.array([np.bincount(bins, weights=row, minlength=len(nodes)) for row in amounts])
+        self._journal.add(self._estimated, nodes, amounts)
+        found = self._gauge.at(nodes).loads(self._estimated[:, nodes])
+        self._journal.replace(self._means, nodes, mean_load(found, self._args.weights))
+        self._journal.replace(self._scores, nodes, self._fresh_scores(found, nodes))
 
 
-def score(gauge: Gauge, estimated: Floats, weight: int) -> Floats:
-    """Return the scores of nodes with these estimates (2, n_nodes), shape (n_nodes,)."""
-    loads = load(gauge.percent, estimated, gauge.capacity)
-    return np.asarray(mean_load(1.0 - loads, gauge.weights) * 100.0 * weight)
+def score(loads: Floats, weights: tuple[int, int], weight: int) -> Floats:
+    """Return the scores of nodes with these loads (2, n_nodes), shape (n_nodes,)."""
+    return np.asarray(mean_load(1.0 - loads, weights) * 100.0 * weight)
 
 
 def _turns(groups: Rows) -> Ints:

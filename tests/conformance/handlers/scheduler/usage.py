@@ -15,7 +15,6 @@ from volcano_py.api.types import Pod
 from volcano_py.cache.requests import pod_limits, pod_request
 from volcano_py.plugins.usage.estimates import (
     Estimator,
-    Gauge,
     best_effort_estimate,
     load,
     mean_load,
@@ -51,9 +50,8 @@ def _load(given: Mapping[str, Any]) -> Any:
 
 
 def _score(given: Mapping[str, Any]) -> Any:
-    percent = np.array([[given["cpu"]], [given["memory"]]]) * 100.0
-    gauge = Gauge(percent, np.ones((2, 1)), (given["cpuWeight"], given["memWeight"]), Estimator())
-    return score(gauge, np.zeros((2, 1)), given["usageWeight"])[0]
+    loads = np.array([given["cpu"], given["memory"]], dtype=float)
+    return score(loads, (given["cpuWeight"], given["memWeight"]), given["usageWeight"])
 
 
 def _value(ask: Callable[[Mapping[str, Any]], Any], *inputs: str) -> Operation:
