@@ -73,10 +73,13 @@ class GangPlans:
         plan = Plan(ssn, claim.purpose, claim.queue, claim.job, self._candidates, by_score)
         try:
             enough = _fewest(plan, units, _first_enough(ssn, units, need), tasks)
-            return plan.conclude(cause, _merged(units[:enough])) if enough else 0
+            if enough:
+                return plan.conclude(cause, _merged(units[:enough]))
         except PluginFailed:
             plan.abandon()
             raise
+        plan.abandon()
+        return 0
 
 
 def _units(found: Iterable[Bundle]) -> Iterable[Bundle]:

@@ -1,0 +1,254 @@
+"""Policies about who goes first, who must go and who may stay, through the daemon on an embedded API server."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.daemon.cluster import GROUPS, condition, placed, scheduler, set_phase, stays
+from tests.daemon.loads.servers import answering, prometheus
+from tests.effects.waiting import until
+from volcano_py.apiserver import ApiServer
+from volcano_py.conf.loader import parse_conf
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
+from volcano_py.kube.resource import POD_DISRUPTION_BUDGETS, PODS
+from volcano_py.scheduler import Policy, resolve
+
+SCHEDULING = "scheduling.volcano.sh/v1beta1"
+ZONE = "volcano.sh/revocable-zone"
+PRIORITIES = {"low": 1, "high": 1000}
+
+
+def a_policy(actions: str, *plugins: str | dict[str, Any], **sections: Any) -> Policy:
+    entries = [{"name": one} if isinstance(one, str) else one for one in plugins]
+    conf = {"actions": f"enqueue, allocate, {actions}".strip(", "), "tiers": [{"plugins": entries}], **sections}
+    return resolve(parse_conf(json.dumps(conf), "test.conf"))
+
+
+def put(server: ApiServer, kind: str, name: str, version: str = "v1", **fields: Any) -> None:
+    metadata = {"name": name, **fields.pop("metadata", {})}
+    if kind in ("Pod", "PodGroup", "PodDisruptionBudget"):
+        metadata["namespace"] = "default"
+    server.create({"apiVersion": version, "kind": kind, "metadata": metadata, **fields})
+
+
+def put_node(server: ApiServer, name: str, cpu: int = 4, **labels: str) -> None:
+    resources = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
+    status = {"capacity": resources, "allocatable": resources}
+    put(server, "Node", name, metadata={"labels": labels}, status=status)
+
+
+def put_classes(server: ApiServer) -> None:
+    for name, value in PRIORITIES.items():
+        put(server, "PriorityClass", name, "scheduling.k8s.io/v1", value=value)
+
+
+def put_job(
+    server: ApiServer,
+    name: str,
+    tasks: int = 1,
+    *,
+    minimum: int | None = None,
+    node: str = "",
+    priority: str = "",
+    notes: dict[str, str] | None = None,
+    labels: dict[str, str] | None = None,
+    group: dict[str, Any] | None = None,
+    pod: dict[str, Any] | None = None,
+) -> None:
+    """Create a PodGroup and its pods of one core each, on a node or waiting."""
+    said = {key: text for key, text in {"priorityClassName": priority}.items() if text}
+    spec = {"minMember": tasks if minimum is None else minimum, "queue": "default", **said, **(group or {})}
+    put(server, "PodGroup", name, SCHEDULING, metadata={"annotations": notes or {}}, spec=spec)
+    container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}
+    for number in range(tasks):
+        annotations = {"scheduling.k8s.io/group-name": name, **(notes or {})}
+        spec = {"schedulerName": "volcano", "containers": [container], **said, **(pod or {})}
+        place = {"nodeName": node} if node else {}
+        metadata = {"annotations": annotations, "labels": labels or {}}
+        put(server, "Pod", f"{name}-{number}", metadata=metadata, spec={**spec, **place})
+
+
+def leaving(server: ApiServer) -> set[str]:
+    """Return the pods that have been told to end, or have ended so."""
+    pods = server.list("pods", "default")
+    there = {pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
+    return {name for name in _ALL if name not in there}
+
+
+_ALL: set[str] = set()
+
+
+@pytest.fixture(autouse=True)
+def nobody_yet() -> None:
+    _ALL.clear()
+
+
+async def run_pods(running: Any, *names: str) -> None:
+    await set_phase(running, names, "Running")
+    _ALL.update(names)
+
+
+async def test_priority_lets_the_later_job_of_a_higher_class_go_first(server: ApiServer) -> None:
+    put_classes(server)
+    put_job(server, "a-low", priority="low")
+    put_job(server, "b-high", priority="high")
+    put_node(server, "n1", cpu=1)
+    async with scheduler(server.url, policy=a_policy("", "priority", "gang", "predicates")):
+        await until(lambda: placed(server))
+
+        assert set(placed(server)) == {"b-high-0"}
+
+
+async def test_sla_lets_the_job_go_first_that_may_wait_least(server: ApiServer) -> None:
+    put_job(server, "a-patient")
+    put_job(server, "b-urgent", notes={"volcano.sh/sla-waiting-time": "1h"})
+    put_node(server, "n1", cpu=1)
+    async with scheduler(server.url, policy=a_policy("", "sla", "gang", "predicates")):
+        await until(lambda: placed(server))
+
+        assert set(placed(server)) == {"b-urgent-0"}
+
+
+async def test_overcommit_lets_in_as_much_as_its_factor_allows(server: ApiServer) -> None:
+    put_node(server, "n1", cpu=4)
+    policy = a_policy("", "gang", "predicates", {"name": "overcommit", "arguments": {"overcommit-factor": 1.5}})
+    async with scheduler(server.url, policy=policy):
+        for name in ("a", "b", "c"):
+            put_job(server, name, 0, minimum=1, group={"minResources": {"cpu": "3"}})
+
+        def phases() -> list[str]:
+            return [(server.get(GROUPS, name, "default") or {}).get("status", {}).get("phase") for name in "abc"]
+
+        await until(lambda: phases() == ["Inqueue", "Inqueue", "Pending"])
+        await stays(lambda: phases()[2] == "Pending")
+
+
+async def test_binpack_fills_a_node_that_has_something_already(server: ApiServer) -> None:
+    put_node(server, "n1")
+    put_node(server, "n2")
+    put_job(server, "old", node="n2")
+    async with scheduler(server.url, policy=a_policy("", "gang", "predicates", "binpack")):
+        put_job(server, "new", 2)
+        await until(lambda: len(placed(server, "new")) == 2)
+
+        assert set(placed(server).values()) == {"n2"}
+
+
+PREEMPT = ("priority", "gang", "predicates")
+
+
+async def test_preempt_takes_the_plain_pod_and_conformance_keeps_the_critical_one(server: ApiServer) -> None:
+    put_classes(server)
+    put_node(server, "n1", cpu=2)
+    critical = {"priorityClassName": "system-cluster-critical"}
+    put_job(server, "critical", minimum=0, node="n1", priority="low", pod=critical)
+    put_job(server, "plain", minimum=0, node="n1", priority="low")
+    async with scheduler(server.url, policy=a_policy("preempt", *PREEMPT, "conformance")) as running:
+        await run_pods(running, "critical-0", "plain-0")
+        put_job(server, "high", priority="high")
+        await until(lambda: leaving(server))
+        put_job(server, "more", priority="high")
+
+        await stays(lambda: leaving(server) == {"plain-0"})
+
+
+async def test_a_budget_keeps_a_pod_until_it_allows_a_disruption(server: ApiServer) -> None:
+    put_classes(server)
+    put_node(server, "n1", cpu=1)
+    selector = {"selector": {"matchLabels": {"app": "web"}}}
+    put(server, "PodDisruptionBudget", "web", "policy/v1", spec=selector)
+    put_job(server, "web", minimum=0, node="n1", priority="low", labels={"app": "web"})
+    async with (
+        ApiClient(Credentials(server.url)) as client,
+        scheduler(server.url, policy=a_policy("preempt", *PREEMPT, "pdb")) as running,
+    ):
+        await run_pods(running, "web-0")
+        put_job(server, "high", priority="high")
+        await until(lambda: condition(server, "high-0"))
+        await stays(lambda: not leaving(server))
+
+        allows = {"status": {"disruptionsAllowed": 1, "observedGeneration": 1}}
+        await client.patch(POD_DISRUPTION_BUDGETS, "web", allows, dict, namespace="default", subresource="status")
+
+        await until(lambda: leaving(server) == {"web-0"})
+
+
+async def test_a_pod_that_was_placed_a_moment_ago_is_left_alone(server: ApiServer) -> None:
+    put_classes(server)
+    put_node(server, "n1", cpu=2)
+    put_job(server, "fresh", minimum=0, node="n1", priority="low", notes={"volcano.sh/cooldown-time": "1h"})
+    put_job(server, "old", minimum=0, node="n1", priority="low")
+    async with scheduler(server.url, policy=a_policy("preempt", *PREEMPT, "cdp")) as running:
+        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": now}
+        for name in ("fresh-0", "old-0"):
+            body = {"status": {"phase": "Running", "conditions": [scheduled]}}
+            await running.daemon.client.patch(PODS, name, body, dict, namespace="default", subresource="status")
+        _ALL.update(("fresh-0", "old-0"))
+        put_job(server, "high", priority="high")
+        await until(lambda: leaving(server))
+        put_job(server, "more", priority="high")
+
+        await stays(lambda: leaving(server) == {"old-0"})
+
+
+async def test_tdm_lends_a_node_to_tasks_that_may_go_there(server: ApiServer) -> None:
+    put_node(server, "lent", cpu=4, **{ZONE: "night"})
+    window = {"name": "tdm", "arguments": {"tdm.revocable-zone.night": "00:00-00:00"}}
+    async with scheduler(server.url, policy=a_policy("", "gang", "predicates", window)):
+        put_job(server, "guest", notes={ZONE: "*"})
+        put_job(server, "stays")
+        await until(lambda: placed(server))
+        await until(lambda: condition(server, "stays-0"))
+
+        assert placed(server) == {"guest-0": "lent"}
+        assert "not allow to dispatch to revocable node" in condition(server, "stays-0")["message"]
+
+
+async def test_tdm_sends_guests_away_when_the_window_is_closed(server: ApiServer) -> None:
+    put_node(server, "lent", cpu=4, **{ZONE: "night"})
+    hour = (datetime.now().hour + 12) % 24  # the window is in local time  # noqa: DTZ005
+    window = {"name": "tdm", "arguments": {"tdm.revocable-zone.night": f"{hour}:00-{hour}:01"}}
+    put_job(server, "guest", minimum=0, node="lent", notes={ZONE: "*"})
+    async with scheduler(server.url, policy=a_policy("shuffle", "gang", window)) as running:
+        await run_pods(running, "guest-0")
+
+        await until(lambda: leaving(server) == {"guest-0"})
+
+
+async def test_rescheduling_takes_a_pod_from_a_busy_node(server: ApiServer) -> None:
+    put_node(server, "busy")
+    put_node(server, "calm")
+    put_job(server, "web", 2, minimum=0, node="busy")
+    limits = {"thresholds": {"cpu": 20, "memory": 20}, "targetThresholds": {"cpu": 70, "memory": 70}}
+    strategies = [{"name": "lowNodeUtilization", "params": limits}]
+    entry = {"name": "rescheduling", "arguments": {"interval": "200ms", "strategies": strategies}}
+    async with answering(prometheus({"busy": 90, "calm": 10}, {"busy": 10, "calm": 10})) as url:
+        metrics = {"type": "prometheus", "address": url, "interval": "100ms"}
+        policy = a_policy("shuffle", "gang", entry, metrics=metrics)
+        async with scheduler(server.url, policy=policy) as running:
+            await until(lambda: running.metric("volcano_py_node_load_nodes") == 2)
+            await run_pods(running, "web-0", "web-1")
+            put_job(server, "waits", pod={"nodeSelector": {"no": "node"}})  # so that cycles go on
+
+            await until(lambda: leaving(server))
+
+            assert len(leaving(server)) == 1
+
+
+async def test_a_whole_gang_makes_room_for_itself_or_none_of_it(server: ApiServer) -> None:
+    put_classes(server)
+    put_node(server, "n1", cpu=4)
+    put_job(server, "elastic", 4, minimum=2, node="n1", priority="low")
+    async with scheduler(server.url, policy=a_policy("gangpreempt", *PREEMPT)) as running:
+        await run_pods(running, *(f"elastic-{i}" for i in range(4)))
+        put_job(server, "large", 5, priority="high")
+        await until(lambda: condition(server, "large-0"))
+        await stays(lambda: not leaving(server))
+
+        put_job(server, "gang", 2, priority="high")
+
+        await until(lambda: len(leaving(server)) == 2)
