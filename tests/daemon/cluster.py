@@ -128,7 +128,13 @@ def put_group(server: ApiServer, name: str, minimum: int, **status: Any) -> None
 
 
 def put_pod(
-    server: ApiServer, name: str, group: str = "", cpu: str = "1", node: str = "", **spec: Any
+    server: ApiServer,
+    name: str,
+    group: str = "",
+    cpu: str = "1",
+    node: str = "",
+    namespace: str = "default",
+    **spec: Any,
 ) -> dict[str, Any]:
     return server.create(
         {
@@ -136,7 +142,7 @@ def put_pod(
             "kind": "Pod",
             "metadata": {
                 "name": name,
-                "namespace": "default",
+                "namespace": namespace,
                 "annotations": {"scheduling.k8s.io/group-name": group} if group else {},
             },
             "spec": {
@@ -163,9 +169,9 @@ async def set_phase(running: Running, pods: Iterable[str], phase: str) -> None:
         await running.daemon.client.patch(PODS, name, body, dict, namespace="default", subresource="status")
 
 
-def placed(server: ApiServer, prefix: str = "") -> dict[str, str]:
+def placed(server: ApiServer, prefix: str = "", namespace: str = "default") -> dict[str, str]:
     """Return the nodes of bound pods by name."""
-    pods = server.list("pods", "default")
+    pods = server.list("pods", namespace)
     named = [pod for pod in pods if pod["metadata"]["name"].startswith(prefix)]
     return {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in named if pod["spec"].get("nodeName")}
 

@@ -2,7 +2,17 @@
 
 from typing import Any
 
-from tests.daemon.cluster import QUEUES, condition, event_reasons, placed, put_node, put_pod, scheduler, stays
+from tests.daemon.cluster import (
+    QUEUES,
+    condition,
+    event_reasons,
+    placed,
+    put_node,
+    put_pod,
+    scheduler,
+    set_phase,
+    stays,
+)
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
 from volcano_py.conf.loader import parse_conf
@@ -17,9 +27,9 @@ QUICK = LaneOptions(rate_per_s=1000, burst=100)
 
 
 def conf(*plugins: str, actions: str = "enqueue, allocate, backfill") -> Policy:
-    """Return a policy; a plugin is a name and flags that are switched on: ``drf enableHierarchy``."""
-    lines = [f'actions: "{actions}"', "tiers:", "- plugins:"]
-    for plugin in ("gang", "predicates", *plugins):
+    """Return a policy with gang in a tier of its own; a plugin is a name and flags: ``drf enableHierarchy``."""
+    lines = [f'actions: "{actions}"', "tiers:", "- plugins:", "  - name: gang", "- plugins:"]
+    for plugin in ("predicates", *plugins):
         name, *flags = plugin.split()
         lines += [f"  - name: {name}", *(f"    {flag}: true" for flag in flags)]
     return resolve(parse_conf("\n".join(lines), "test.conf"))
@@ -36,22 +46,29 @@ def put_queue(server: ApiServer, name: str, *, annotations: Any = None, **spec: 
     server.create(body)
 
 
-def put_job(server: ApiServer, name: str, tasks: int, queue: str, *, minimum: int = 1, **spec: Any) -> None:
+def put_job(
+    server: ApiServer, name: str, tasks: int, queue: str, *, minimum: int = 1, namespace: str = "default", **spec: Any
+) -> None:
     body = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {"name": name, "namespace": namespace},
         "spec": {"minMember": minimum, "queue": queue, **spec},
     }
     server.create(body)
     for number in range(tasks):
-        put_pod(server, f"{name}-{number}", name)
+        put_pod(server, f"{name}-{number}", name, namespace=namespace)
 
 
 def allocated(server: ApiServer, queue: str) -> dict[str, Any]:
     found = server.get(QUEUES, queue) or {}
     amounts: dict[str, Any] = found.get("status", {}).get("allocated", {})
     return amounts
+
+
+def terminating(server: ApiServer) -> list[str]:
+    pods = server.list("pods", "default")
+    return [pod["metadata"]["name"] for pod in pods if pod["metadata"].get("deletionTimestamp")]
 
 
 async def test_capacity_keeps_branches_below_their_ceilings_and_jobs_say_which(server):
@@ -134,3 +151,34 @@ async def test_a_queue_in_strict_order_waits_for_its_first_job(server):
         await running.daemon.client.delete(PODGROUPS, "a-big", namespace="default")
 
         await until(lambda: set(placed(server)) == {"b-small-0"})
+
+
+async def test_a_queue_takes_back_what_it_deserves_from_one_that_has_borrowed(server):
+    put_node(server, "n1", cpu=2)
+    for name in ("one", "two"):
+        put_queue(server, name, deserved={"cpu": "1"})
+    policy = conf("capacity", actions="enqueue, allocate, reclaim")
+    async with scheduler(server.url, policy=policy) as running:
+        for row in range(2):
+            put_job(server, f"one-{row}", 1, "one")
+        await until(lambda: len(placed(server)) == 2)
+        await set_phase(running, ("one-0-0", "one-1-0"), "Running")
+
+        put_job(server, "two", 1, "two")
+
+        await until(lambda: terminating(server))
+        await stays(lambda: len(terminating(server)) == 1)
+
+
+async def test_namespaces_of_a_queue_share_it_by_the_weight_of_their_quotas(server):
+    put_node(server, "n1", cpu=8)
+    for namespace, weight in (("a", "3"), ("b", "1")):
+        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        meta = {"name": "weight", "namespace": namespace}
+        hard = {"volcano.sh/namespace.weight": weight}
+        server.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}})
+        put_job(server, f"j-{namespace}", 10, "default", namespace=namespace)
+    async with scheduler(server.url, policy=conf("drf enableNamespaceOrder")):
+        await until(lambda: len(placed(server, namespace="a")) + len(placed(server, namespace="b")) == 8)
+
+        assert (len(placed(server, namespace="a")), len(placed(server, namespace="b"))) == (6, 2)

@@ -80,3 +80,18 @@ def test_a_job_that_is_not_let_in_keeps_out_those_behind_it_or_does_not(fifo: bo
 
     assert result.phases == {"head": "Pending", "behind": phase}
     assert [event.name for event in result.events] == ["head"]
+
+
+@pytest.mark.parametrize(("fifo", "evicted"), [(True, 0), (False, 1)], ids=["fifo", "traverse"])
+def test_nobody_is_evicted_for_jobs_behind_the_first(fifo: bool, evicted: int) -> None:
+    queues = (a_queue("q", fifo=fifo, deserved={"cpu": 2}), a_queue("other", deserved={"cpu": 2}))
+    lent = [a_job(f"lent-{row}", cpu=1, queue="other") for row in range(4)]
+    plugins = (("priority", "gang"), ("predicates", "capacity"))
+    scenario = Scenario(
+        *lent, a_node("n1", cpu=4), queues=queues, plugins=plugins, actions="enqueue, allocate, preempt, reclaim"
+    )
+    scenario.run()
+
+    scenario.add(a_job("big", tasks=3, cpu=1, queue="q", created=1), a_job("small", cpu=1, queue="q", created=2))
+
+    assert len(scenario.run().evicted) == evicted

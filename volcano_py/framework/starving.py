@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from volcano_py.framework.fit_error import not_placeable
+from volcano_py.framework.ordering import job_sort_keys
 from volcano_py.framework.plugin import PluginFailed
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.statuses import PodGroupPhase
@@ -31,7 +32,22 @@ def starving_jobs(ssn: "Session") -> dict[int, Rows]:
         willing = tasks[ssn.tasks.traits[tasks] & TaskTrait.NEVER_PREEMPTS.value == 0]
         if len(willing) and _starves(ssn, row):
             found[row] = willing
-    return found
+    return _heads_only(ssn, waiting, found)
+
+
+def _heads_only(ssn: "Session", waiting: dict[int, Rows], found: dict[int, Rows]) -> dict[int, Rows]:
+    """Leave out jobs of queues that serve strictly in order (dequeueStrategy fifo), except the first that waits.
+
+    What others would get by evictions allocate would not let them have.
+    """
+    strict = {name for name, queue in ssn.queues.items() if queue.record.fifo}
+    if not strict:
+        return found
+    rows = [row for row in waiting if row not in ssn.blocked and ssn.jobs.record(row).queue in strict]
+    heads: dict[str, int] = {}
+    for _, row in sorted(zip(job_sort_keys(ssn, np.array(rows, dtype=np.intp)), rows, strict=True)):
+        heads.setdefault(ssn.jobs.record(row).queue, row)
+    return {row: tasks for row, tasks in found.items() if heads.get(ssn.jobs.record(row).queue, row) == row}
 
 
 def _starves(ssn: "Session", row: int) -> bool:
