@@ -86,6 +86,8 @@ def allowed(plane: ControlPlane, installed: Installed, verb: str, what: str) -> 
         ("watch", "nodes"),
         ("list", "namespaces"),
         ("watch", "poddisruptionbudgets.policy"),
+        ("list", "services"),
+        ("watch", "replicasets.apps"),
         ("create", "pods/binding"),
         ("patch", "pods/status"),
         ("delete", "pods"),

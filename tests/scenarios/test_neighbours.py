@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from volcano_py.conf.defaults import BUILT_IN_CONF
-from volcano_py.testing import Scenario, a_job, a_namespace, a_node, a_pod
+from volcano_py.testing import Scenario, a_job, a_namespace, a_node, a_pod, a_service
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 REQUIRED, PREFERRED = (f"{kind}DuringSchedulingIgnoredDuringExecution" for kind in ("required", "preferred"))
@@ -135,6 +135,18 @@ def test_soft_spread_is_even_where_it_can_be_and_gives_way_where_not() -> None:
     result = Scenario(*nodes(*zones, cpu=3), job, conf=BUILT_IN_CONF).run()
 
     assert per_zone(result.placements, *zones) == {"a": 6, "b": 3}
+
+
+@pytest.mark.parametrize("services", [0, 1])
+def test_pods_of_one_service_are_spread_over_zones_even_if_they_do_not_ask_for_it(services: int) -> None:
+    """Two nodes of zone a are empty, that of zone b is nearly full: only the service sends pods there."""
+    zones = ("a", "a", "b")
+    full = a_pod("full", node="n2", cpu=4, labels={"app": "other"}, scheduler="default-scheduler")
+    service = [a_service(selector={"app": "web"})] * services
+
+    result = Scenario(*nodes(*zones), full, *service, app_job("web", 4, {}), conf=BUILT_IN_CONF).run()
+
+    assert bool(per_zone(result.placements, *zones)["b"]) == bool(services)
 
 
 def test_pods_go_where_the_pods_they_prefer_stand() -> None:

@@ -36,6 +36,7 @@ NAMESPACE_WEIGHT: Final = "volcano.sh/namespace.weight"  # name in spec.hard: we
 TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 TAINT_NOT_READY: Final = "node.kubernetes.io/not-ready"
 LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
+LABEL_ZONE: Final = "topology.kubernetes.io/zone"
 LABEL_NODE_GROUP: Final = "volcano.sh/nodegroup-name"
 LABEL_NAMESPACE: Final = "kubernetes.io/metadata.name"  # on every namespace: its own name
 

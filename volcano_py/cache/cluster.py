@@ -15,6 +15,7 @@ from volcano_py.cache.group_intake import GroupIntake, PriorityIntake, QueueInta
 from volcano_py.cache.groups import PriorityTable
 from volcano_py.cache.node_intake import NodeIntake
 from volcano_py.cache.pod_intake import PodIntake
+from volcano_py.cache.series_intake import SeriesIntakes
 from volcano_py.cache.state import ClusterState, SnapshotToken
 from volcano_py.cache.unreadable import Unreadable, UnreadableBook, UnreadableCallback
 from volcano_py.ledger.ledger import Entry, Ledger, Patience
@@ -57,6 +58,7 @@ class ClusterCache:
         self.namespaces = namespace_intake(self._state, self._book)
         self.quotas = quota_intake(self._state, self._book)
         self.budgets = budget_intake(self._state, self._book)
+        self.series = SeriesIntakes(self._state, self._book)
         self.pods = PodIntake(
             self._state, self._book, self.ledger, self.evictions, self.nodes, self.groups, scheduler_names
         )

@@ -12,12 +12,15 @@ from volcano_py.api.types import (
     Queue,
     ResourceQuota,
 )
+from volcano_py.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.kube.delivery import Event, EventHandler, EventType, KubernetesObject
 
 T = TypeVar("T", bound=KubernetesObject)
 
-Known = Node | Pod | PodGroup | PriorityClass | Queue | Namespace | ResourceQuota | PodDisruptionBudget
+_Fact = Namespace | ResourceQuota | PodDisruptionBudget
+_Series = Service | ReplicationController | ReplicaSet | StatefulSet
+Known = Node | Pod | PodGroup | PriorityClass | Queue | _Fact | _Series
 """What a cache takes in."""
 
 
@@ -53,6 +56,10 @@ def _tell(cache: ClusterCache, type_: EventType, objects: tuple[Known, ...]) -> 
         Namespace: cache.namespaces,
         ResourceQuota: cache.quotas,
         PodDisruptionBudget: cache.budgets,
+        Service: cache.series.services,
+        ReplicationController: cache.series.replication_controllers,
+        ReplicaSet: cache.series.replica_sets,
+        StatefulSet: cache.series.stateful_sets,
     }
     for one in objects:
         handlers[type(one)].on_events([event(type_, one)])

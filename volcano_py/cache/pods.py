@@ -12,6 +12,7 @@ from volcano_py.cache import pod_terms
 from volcano_py.cache.consent import protected_until, traits
 from volcano_py.cache.fields import int32, integer_or_none, seconds
 from volcano_py.cache.requests import SIDECAR, in_force, pod_limits, pod_request
+from volcano_py.cache.series import owner
 from volcano_py.model.objects import TaskRecord
 from volcano_py.model.shape import ALL_ADDRESSES, HostPort, NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
@@ -57,6 +58,7 @@ def task_record(pod: Pod, scheduler_names: Collection[str]) -> TaskRecord:
         role=intern(role),
         foreign=pod.spec.scheduler_name not in scheduler_names,
         labels=tuple(intern(text) for pair in sorted(meta.labels.items()) for text in pair),
+        owner=owner(pod.metadata),
         condition=_why_not_scheduled(pod),
         nominated=nominated_node(pod),
         started=seconds(pod.status.start_time),

@@ -12,6 +12,7 @@ from volcano_py.api.types import (
     Queue,
     ResourceQuota,
 )
+from volcano_py.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.effects.podgroups import Shown
 from volcano_py.effects.resources import PODGROUPS, QUEUES
@@ -25,7 +26,11 @@ from volcano_py.kube.resource import (
     POD_DISRUPTION_BUDGETS,
     PODS,
     PRIORITY_CLASSES,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
     RESOURCE_QUOTAS,
+    SERVICES,
+    STATEFUL_SETS,
     Resource,
 )
 from volcano_py.metrics.effects import BindMetrics
@@ -125,6 +130,11 @@ class Intake:
         add(NAMESPACES, Namespace, cache.namespaces, dispensable=True)
         add(RESOURCE_QUOTAS, ResourceQuota, cache.quotas, dispensable=True)
         add(POD_DISRUPTION_BUDGETS, PodDisruptionBudget, cache.budgets, dispensable=True)
+        # Whose pods are spread although they do not say so.
+        add(SERVICES, Service, cache.series.services, dispensable=True)
+        add(REPLICATION_CONTROLLERS, ReplicationController, cache.series.replication_controllers, dispensable=True)
+        add(REPLICA_SETS, ReplicaSet, cache.series.replica_sets, dispensable=True)
+        add(STATEFUL_SETS, StatefulSet, cache.series.stateful_sets, dispensable=True)
         add(NODES, Node, cache.nodes)
         self._pods = add(PODS, Pod, AgeAtArrival(cache.pods, cache, binds, clock))
 

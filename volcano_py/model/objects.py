@@ -59,6 +59,7 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     role: str = ""  # volcano.sh/task-spec
     foreign: bool = False  # asks for another scheduler: counted where it stands, never placed by us
     labels: tuple[str, ...] = ()  # key, value, key, value, ...: flat, for there are many; see `label_map`
+    owner: str = ""  # kind/name of the ReplicationController, ReplicaSet or StatefulSet that made it, "" for no such
     condition: str = ""  # message of PodScheduled=False as it stands on the pod, "" when there is none
     nominated: str = ""  # the node whose room is held for it while it waits (status.nominatedNodeName), "" for none
     started: float = 0.0  # when its node took it up, seconds since the epoch, 0 for never

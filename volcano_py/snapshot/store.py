@@ -4,7 +4,7 @@ It is owned by one thread (the event loop of the daemon); snapshots are private 
 knows where changes come from: the cache feeds it, tests and benchmarks do too.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from volcano_py.snapshot.columns import (
     Snapshot,
     TaskColumns,
 )
+from volcano_py.snapshot.default_spread import DefaultSpread
 from volcano_py.snapshot.facts import FactStore
 from volcano_py.snapshot.loads import LoadStore
 from volcano_py.snapshot.nodes import NodeStore
@@ -62,6 +63,7 @@ class ClusterStore:
         self.queues: dict[str, QueueRecord] = {}
         self._withheld: dict[JobKey, str] = {}
         self._selection = Selection()
+        self.series = DefaultSpread(self._spread_again)
         self._task_table: RowTable[str] = RowTable()
         self._nominated: dict[int, str] = {}  # row of a waiting task -> the node whose room is held for it
         self._places: list[TaskPlace | None] = []
@@ -197,7 +199,15 @@ class ClusterStore:
     # Tasks
 
     def set_task(self, record: TaskRecord, shape: Shape, status: TaskStatus, node: str = "") -> None:
-        """Add a task, or replace what is known of it and where it stands; the shape need not say who selects it."""
+        """Add a task, or replace what is known of it and where it stands.
+
+        The shape is of what the pod's spec says. Who selects the pod is found out, and how it is spread if it does not
+        say so.
+        """
+        if shape.spread or record.foreign:
+            self.series.drop(record)
+        elif spread := self.series.put(record):
+            shape = replace(shape, spread=spread)
         row = self._task_table.get(record.uid)
         known = None if row is None else self.shapes.shape(int(self._shape[row]))
         before = frozenset() if known is None else known.selectors
@@ -236,7 +246,7 @@ class ClusterStore:
         if row is None:
             return
         before = self.shapes.shape(int(self._shape[row])).selectors
-        self._withdraw(row)
+        self.series.drop(self._withdraw(row).record)
         self.shapes.release(int(self._shape[row]))
         self._task_table.remove(uid)
         self._select_again(self._selection.drop(uid, before))
@@ -244,6 +254,14 @@ class ClusterStore:
     def _label_namespace(self, name: str, labels: Mapping[str, str]) -> None:
         """Take the labels of a namespace; one that is unknown or gone counts as one without."""
         self._select_again(self._selection.set_namespace(name, labels))
+
+    def _spread_again(self, uids: Collection[str]) -> None:
+        """Find out anew how pods are spread that do not say so themselves."""
+        for uid in sorted(uids):
+            place = self.task(uid)
+            if place is not None:
+                shape = self.shapes.shape(int(self._shape[self._row_of(uid)]))
+                self.set_task(place.record, replace(shape, spread=()), place.status, place.node)
 
     def _select_again(self, uids: Iterable[str]) -> None:
         """Give tasks whose selectors have changed the shape that says so; nothing else about them depends on it."""

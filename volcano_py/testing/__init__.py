@@ -13,6 +13,8 @@ from volcano_py.testing.objects import (
     a_priority_class,
     a_queue,
     a_quota,
+    a_replica_set,
+    a_service,
 )
 from volcano_py.testing.scenario import NotSettled, Result, Scenario, WhyNot, a_policy, run_scenario
 
@@ -33,6 +35,8 @@ __all__ = [
     "a_priority_class",
     "a_queue",
     "a_quota",
+    "a_replica_set",
+    "a_service",
     "added",
     "deleted",
     "event",

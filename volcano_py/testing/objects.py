@@ -23,6 +23,7 @@ from volcano_py.api.types import (
     Queue,
     ResourceQuota,
 )
+from volcano_py.api.workloads import ReplicaSet, Service
 
 EPOCH: Final = datetime(2024, 1, 1, tzinfo=UTC)
 """When objects were created that do not say so; ``created`` counts seconds from here."""
@@ -78,13 +79,17 @@ def a_pod(
     scheduler: str = keys.SCHEDULER_NAME,
     priority: int | None = None,
     created: float = 0.0,
+    owner: str = "",
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
     why_pending: str = "",
     spec: Mapping[str, Any] | None = None,
     **extended: WireQuantity,
 ) -> Pod:
-    """Return a pod of one container; without a phase it is Running on its node, or Pending if it has none."""
+    """Return a pod of one container; without a phase it is Running on its node, or Pending if it has none.
+
+    ``owner`` is a workload that made it, ``ReplicaSet/web``.
+    """
     requests = _resources({"cpu": cpu, "memory": memory, **extended})
     notes = dict(annotations or {})
     if group:
@@ -101,6 +106,12 @@ def a_pod(
     }
     if terminating:
         metadata["deletionTimestamp"] = EPOCH + timedelta(seconds=created)
+    if owner:
+        kind, _, maker = owner.partition("/")
+        version = "v1" if kind == "ReplicationController" else "apps/v1"
+        metadata["ownerReferences"] = [
+            {"apiVersion": version, "kind": kind, "name": maker, "uid": f"uid-{maker}", "controller": True}
+        ]
     status: dict[str, Any] = {"phase": phase or ("Running" if node else "Pending")}
     if why_pending:
         status["conditions"] = [
@@ -239,6 +250,22 @@ def a_quota(
             "status": {"hard": limits, "used": {**dict.fromkeys(limits, "0"), **_resources(used or {})}},
         },
         ResourceQuota,
+    )
+
+
+def a_service(name: str = "s1", *, namespace: str = NAMESPACE, selector: Mapping[str, str] | None = None) -> Service:
+    """Return a service of the pods that have these labels."""
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-service-{name}"}
+    return msgspec.convert({"metadata": metadata, "spec": {"selector": selector}}, Service)
+
+
+def a_replica_set(
+    name: str = "web", *, namespace: str = NAMESPACE, selector: Mapping[str, str] | None = None
+) -> ReplicaSet:
+    """Return a replica set of the pods that have these labels."""
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
+    return msgspec.convert(
+        {"metadata": metadata, "spec": {"selector": {"matchLabels": dict(selector or {})}}}, ReplicaSet
     )
 
 

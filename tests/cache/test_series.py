@@ -1,0 +1,103 @@
+"""Services and workloads, as they become known to a cache, and the constraints that pods get by them."""
+
+import pytest
+
+from volcano_py.model.pod_terms import PodSelector, Spread
+from volcano_py.model.requirements import Requirement
+from volcano_py.testing import a_cluster, a_pod, a_replica_set, a_service, added, deleted, modified
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+APP, TIER = Requirement("app", "In", ("web",)), Requirement("tier", "In", ("front",))
+LABELS = {"app": "web", "tier": "front", "index": "1"}
+OWN = {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]}
+
+
+def defaults(*requirements: Requirement, namespace: str = "default") -> tuple[Spread, ...]:
+    selector = PodSelector((namespace,), None, tuple(sorted(requirements)))
+    return tuple(Spread(selector, key, skew, hard=False, default=True) for key, skew in ((HOST, 3), (ZONE, 5)))
+
+
+def spread_of(cache, name: str = "p1") -> tuple[Spread, ...]:
+    snapshot = cache.snapshot()
+    row = next(row for row, record in enumerate(snapshot.tasks.records) if record is not None and record.name == name)
+    return snapshot.shapes[int(snapshot.tasks.shape[row])].spread
+
+
+@pytest.mark.parametrize("pod_first", [True, False])
+@pytest.mark.parametrize(
+    ("objects", "pod", "expected"),
+    [
+        pytest.param([a_service(selector={"app": "web"})], {}, defaults(APP), id="service"),
+        pytest.param([a_service(selector={"app": "db"})], {}, (), id="service-of-others"),
+        pytest.param([a_service(selector={})], {}, (), id="service-without-labels"),
+        pytest.param([a_service()], {}, (), id="service-without-selector"),
+        pytest.param([a_service(selector={"app": "web"}, namespace="other")], {}, (), id="service-elsewhere"),
+        pytest.param(
+            [a_service("a", selector={"app": "web"}), a_service("b", selector={"tier": "front"})],
+            {},
+            defaults(APP, TIER),
+            id="services-together",
+        ),
+        pytest.param(
+            [a_replica_set("web", selector={"app": "web"})], {"owner": "ReplicaSet/web"}, defaults(APP), id="owner"
+        ),
+        pytest.param([a_replica_set("web", selector={"app": "web"})], {}, (), id="not-its-owner"),
+        pytest.param(
+            [a_service(selector={"tier": "front"}), a_replica_set("web", selector={"app": "web"})],
+            {"owner": "ReplicaSet/web"},
+            defaults(APP, TIER),
+            id="service-and-owner",
+        ),
+        pytest.param(
+            [a_service(selector={"app": "web"})], {"scheduler": "kube", "node": "n1"}, (), id="not-placed-by-us"
+        ),
+    ],
+)
+def test_constraints_of_a_pod_that_has_none(objects, pod, expected, pod_first: bool) -> None:
+    cache = a_cluster()
+    made = a_pod(labels=LABELS, **pod)
+    added(cache, *([made, *objects] if pod_first else [*objects, made]))
+
+    assert spread_of(cache) == expected
+
+
+def test_a_pod_that_has_constraints_keeps_them() -> None:
+    cache = a_cluster(a_service(selector={"app": "web"}), a_pod(labels=LABELS, spec=OWN))
+
+    (own,) = spread_of(cache)
+
+    assert own.key == "zone"
+
+
+def test_a_series_that_changes_and_goes_takes_its_constraints_along() -> None:
+    cache = a_cluster(a_pod(labels=LABELS, owner="ReplicaSet/web"))
+    seen = []
+    for tell, one in (
+        (added, a_service(selector={"app": "web"})),
+        (modified, a_service(selector={"tier": "front"})),
+        (added, a_replica_set("web", selector={"app": "web"})),
+        (deleted, a_service(selector={"tier": "front"})),
+        (deleted, a_replica_set("web")),
+    ):
+        tell(cache, one)
+        seen.append(spread_of(cache))
+
+    assert seen == [defaults(APP), defaults(TIER), defaults(APP, TIER), defaults(APP), ()]
+
+
+def test_pods_of_a_series_share_a_shape() -> None:
+    pods = [a_pod(f"p{row}", labels={**LABELS, "index": str(row)}, owner="ReplicaSet/web") for row in range(4)]
+    cache = a_cluster(a_replica_set("web", selector={"app": "web"}), *pods)
+
+    snapshot = cache.snapshot()
+
+    assert sum(shape is not None for shape in snapshot.shapes) == 1
+
+
+def test_pods_and_series_that_are_gone_leave_nothing_behind() -> None:
+    pods = [a_pod(f"p{row}", labels=LABELS, owner="ReplicaSet/web") for row in range(3)]
+    cache = a_cluster(a_replica_set("web", selector={"app": "web"}), *pods)
+    deleted(cache, *pods)
+
+    assert not cache.snapshot().sociable
+    assert all(shape is None for shape in cache.snapshot().shapes)

@@ -1,0 +1,142 @@
+"""The constraints of pods that have none: pods of one series are spread over nodes and zones, softly.
+
+    selector      labels that all services with this pod ask for, and what its ReplicationController, ReplicaSet or
+                  StatefulSet asks for; none of them: no constraints
+    constraints   host name with a skew of 3, zone with a skew of 5, both ScheduleAnyway
+
+(kube-scheduler v1.36: podtopologyspread/plugin.go systemDefaultConstraints, plugins/helper/spread.go DefaultSelector.
+Volcano's nodeorder takes them over.)
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
+
+from volcano_py.api import keys
+from volcano_py.model.objects import TaskRecord
+from volcano_py.model.pod_terms import PodSelector, Spread
+from volcano_py.model.requirements import Requirement
+from volcano_py.model.selectors import LabelSelector
+from volcano_py.model.series import Series
+
+_SKEWS: Final = ((keys.LABEL_HOSTNAME, 3), (keys.LABEL_ZONE, 5))
+_KEPT: Final = 4096  # constraints made; past it they are made anew
+
+
+class _Namespace:
+    """Services, workloads and tasks of one namespace."""
+
+    __slots__ = ("by_label", "by_owner", "services", "tasks", "workloads")
+
+    def __init__(self) -> None:
+        self.services: dict[str, Series] = {}
+        self.by_label: dict[Requirement, set[str]] = {}  # names of services by the first label they ask for
+        self.workloads: dict[str, Series] = {}
+        self.tasks: dict[str, TaskRecord] = {}  # by uid; those without constraints of their own
+        self.by_owner: dict[str, set[str]] = {}  # their uids, of those that a workload has made
+
+
+class DefaultSpread:
+    """Knows the series of a cluster and gives tasks the constraints that follow."""
+
+    def __init__(self, again: Callable[[Collection[str]], None] = lambda uids: None) -> None:
+        """Take whom to tell of tasks, by uid, that may get other constraints by a change of a series."""
+        self._again = again
+        self._namespaces: dict[str, _Namespace] = {}
+        self._made: dict[tuple[str, frozenset[Requirement]], tuple[Spread, ...]] = {}
+
+    # Tasks
+
+    def put(self, record: TaskRecord) -> tuple[Spread, ...]:
+        """Take in a task without constraints of its own, and return those it gets."""
+        found = self._in(record.namespace)
+        found.tasks[record.uid] = record
+        if record.owner:
+            found.by_owner.setdefault(record.owner, set()).add(record.uid)
+        return self.of(record)
+
+    def drop(self, record: TaskRecord) -> None:
+        """Forget a task, if it is known here."""
+        found = self._namespaces.get(record.namespace)
+        if found is None or found.tasks.pop(record.uid, None) is None or not record.owner:
+            return
+        siblings = found.by_owner[record.owner]
+        siblings.discard(record.uid)
+        if not siblings:
+            del found.by_owner[record.owner]
+
+    def of(self, record: TaskRecord) -> tuple[Spread, ...]:
+        """Return the constraints of a task that has none of its own."""
+        found = self._namespaces.get(record.namespace)
+        if found is None or not (found.services or found.workloads):
+            return ()
+        requirements = set(self._of_services(found, record))
+        workload = found.workloads.get(record.owner)
+        if workload is not None:
+            requirements.update(workload.requirements)
+        return self._constraints(record.namespace, frozenset(requirements)) if requirements else ()
+
+    def _of_services(self, found: _Namespace, record: TaskRecord) -> Iterable[Requirement]:
+        labels = record.label_map if found.services else {}
+        for key, value in labels.items():
+            for name in found.by_label.get(Requirement(key, "In", (value,)), ()):
+                asked = found.services[name].requirements
+                if LabelSelector(asked).matches(labels):
+                    yield from asked
+
+    def _constraints(self, namespace: str, requirements: frozenset[Requirement]) -> tuple[Spread, ...]:
+        made = self._made.get((namespace, requirements))
+        if made is None:
+            selector = PodSelector((namespace,), None, tuple(sorted(requirements)))
+            made = tuple(Spread(selector, key, skew, hard=False, default=True) for key, skew in _SKEWS)
+            if len(self._made) >= _KEPT:
+                self._made.clear()
+            self._made[namespace, requirements] = made
+        return made
+
+    # Series
+
+    def service(self, namespace: str, name: str) -> Series | None:
+        """Return what is known of a service."""
+        return self._in(namespace).services.get(name)
+
+    def set_service(self, series: Series) -> None:
+        """Add or replace a service; one that asks for no labels says nothing."""
+        self._put_service(series.namespace, series.name, series)
+
+    def remove_service(self, namespace: str, name: str) -> None:
+        """Forget a service."""
+        self._put_service(namespace, name, None)
+
+    def _put_service(self, namespace: str, name: str, series: Series | None) -> None:
+        found = self._in(namespace)
+        old = found.services.pop(name, None)
+        if old is not None:
+            found.by_label[old.requirements[0]].discard(name)
+            if not found.by_label[old.requirements[0]]:
+                del found.by_label[old.requirements[0]]
+        if series is not None and series.requirements:
+            found.services[name] = series
+            found.by_label.setdefault(series.requirements[0], set()).add(name)
+        asked = [LabelSelector(one.requirements) for one in (old, series) if one is not None and one.requirements]
+        # A Python loop over the namespace's tasks, when a service has come, gone or changed.
+        labelled = ((uid, record.label_map) for uid, record in found.tasks.items()) if asked else ()
+        self._again([uid for uid, labels in labelled if any(selector.matches(labels) for selector in asked)])
+
+    def workload(self, namespace: str, name: str) -> Series | None:
+        """Return what is known of a workload."""
+        return self._in(namespace).workloads.get(name)
+
+    def set_workload(self, series: Series) -> None:
+        """Add or replace a workload."""
+        found = self._in(series.namespace)
+        found.workloads[series.name] = series
+        self._again(list(found.by_owner.get(series.name, ())))
+
+    def remove_workload(self, namespace: str, name: str) -> None:
+        """Forget a workload."""
+        found = self._in(namespace)
+        found.workloads.pop(name, None)
+        self._again(list(found.by_owner.get(name, ())))
+
+    def _in(self, namespace: str) -> _Namespace:
+        return self._namespaces.setdefault(namespace, _Namespace())
