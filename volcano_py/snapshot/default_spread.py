@@ -49,6 +49,9 @@ class DefaultSpread:
     def put(self, record: TaskRecord) -> tuple[Spread, ...]:
         """Take in a task without constraints of its own, and return those it gets."""
         found = self._in(record.namespace)
+        known = found.tasks.get(record.uid)
+        if known is not None and known.owner != record.owner:
+            self.drop(known)
         found.tasks[record.uid] = record
         if record.owner:
             found.by_owner.setdefault(record.owner, set()).add(record.uid)
@@ -57,12 +60,13 @@ class DefaultSpread:
     def drop(self, record: TaskRecord) -> None:
         """Forget a task, if it is known here."""
         found = self._namespaces.get(record.namespace)
-        if found is None or found.tasks.pop(record.uid, None) is None or not record.owner:
+        known = None if found is None else found.tasks.pop(record.uid, None)
+        if found is None or known is None or not known.owner:
             return
-        siblings = found.by_owner[record.owner]
-        siblings.discard(record.uid)
+        siblings = found.by_owner[known.owner]
+        siblings.discard(known.uid)
         if not siblings:
-            del found.by_owner[record.owner]
+            del found.by_owner[known.owner]
 
     def of(self, record: TaskRecord) -> tuple[Spread, ...]:
         """Return the constraints of a task that has none of its own."""
