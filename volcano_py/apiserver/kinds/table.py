@@ -160,6 +160,15 @@ def _workloads() -> tuple[Resource, ...]:
     scaled = ("scale", "status")
     return (
         built_in(
+            "v1",
+            "replicationcontrollers",
+            "ReplicationController",
+            owner,
+            short_names=("rc",),
+            subresources=scaled,
+            categories=everything,
+        ),
+        built_in(
             apps, "replicasets", "ReplicaSet", owner, short_names=("rs",), subresources=scaled, categories=everything
         ),
         built_in(

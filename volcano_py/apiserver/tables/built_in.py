@@ -222,6 +222,7 @@ LAYOUTS: Mapping[str, Layout] = {
     "persistentvolumeclaims": layout("Status, Volume, Capacity, Access Modes, StorageClass, Age", _claim),
     "persistentvolumes": layout("Capacity, Access Modes, Reclaim Policy, Status, Claim, StorageClass, Age", _volume),
     "deployments.apps": layout("Ready, Up-to-date, Available, Age, +Containers, +Images, +Selector", _deployment),
+    "replicationcontrollers": layout("Desired, Current, Ready, Age, +Containers, +Images, +Selector", _replica_set),
     "replicasets.apps": layout("Desired, Current, Ready, Age, +Containers, +Images, +Selector", _replica_set),
     "statefulsets.apps": layout("Ready, Age, +Containers, +Images", _stateful_set),
     "daemonsets.apps": layout(
