@@ -21,6 +21,8 @@ FIELD_OF = {  # attribute of Shape: the Field that plugins declare for it
     "spread": Field.SPREAD,
     "selected_by": Field.SELECTED_BY,
     "gates": Field.GATES,
+    "limits": Field.LIMITS,
+    "strategy": Field.STRATEGY,
     "unsupported": Field.UNSUPPORTED,
 }
 OTHER = {
@@ -37,6 +39,8 @@ OTHER = {
     "spread": (Spread(WEB, "zone", 1, hard=True),),
     "selected_by": frozenset({WEB}),
     "gates": ("g",),
+    "limits": (4000.0, 2.0**30),
+    "strategy": ("MostAllocated", ""),
     "unsupported": ("spec.x",),
 }
 
