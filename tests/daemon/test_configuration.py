@@ -163,8 +163,9 @@ async def test_the_hash_says_which_configuration_is_in_force(path):
 
 
 async def test_what_is_missing_is_shown_and_counted(path):
-    async with watched(path, 'actions: "allocate, shuffle"\ntiers:\n- plugins:\n  - name: tdm\n') as conf:
-        assert conf.configuration.shown()["missing"] == ["action shuffle", "plugin tdm"]
+    plugins = "- plugins:\n  - name: extender\n  - name: numa-aware\n"
+    async with watched(path, f"actions: allocate\ntiers:\n{plugins}") as conf:
+        assert conf.configuration.shown()["missing"] == ["plugin extender", "plugin numa-aware"]
         assert conf.metric("missing") == 2
 
 
@@ -237,3 +238,15 @@ async def test_why_a_job_waits_can_be_asked_for(server):
     (rejection, *_) = one["jobs"][0]["rejections"]
     assert "Insufficient cpu" in rejection["message"]
     assert rejection["reasons"][0]["plugin"]
+
+
+@pytest.mark.parametrize(
+    "line", ["elasticsearch.password: hush", "elasticsearch.password: 'hush'", '"elasticsearch.password": "hush"  # !']
+)
+async def test_a_password_is_not_shown(path, line):
+    async with watched(path, f"actions: allocate\nmetrics:\n  {line}\n  type: prometheus_adaptor\n") as conf:
+        text = conf.configuration.shown()["text"]
+
+        assert "hush" not in text
+        assert "***" in text
+        assert "prometheus_adaptor" in text

@@ -66,6 +66,28 @@ def test_marked_tasks_have_a_kind_of_their_own_and_the_others_keep_their_shape()
     assert np.array_equal(ssn.task_of(one).request, ssn.task_of(two).request)
 
 
+class Odd(Plugin):
+    """Marks as a plugin of somebody else might: below 0, and far apart."""
+
+    name = "odd"
+
+    def marks(self, ssn: Session) -> Ints:
+        return np.array([[-5, 2**40, 0, 3][row % 4] for row in range(len(ssn.tasks.records))])
+
+
+def test_marks_of_several_plugins_are_told_apart_whatever_numbers_they_are() -> None:
+    ssn = a_session(WORLD, Odd(), ByJob())
+
+    marks = []
+    for row in range(4):
+        info = ssn.task_of(int(ssn.tasks.shape[row]))
+        in_two = ssn.tasks.job[row] == job_row(ssn, "two")
+        assert (info.mark("odd"), info.mark("by-job")) == ([-5, 2**40, 0, 3][row], 7 if in_two else 0)
+        assert info.shape is ssn.shape_of(0)
+        marks.append(info.shape_id)
+    assert len(set(marks)) == 4
+
+
 def test_without_marks_every_id_is_that_of_a_shape() -> None:
     assert len(a_session(WORLD).shapes) == 1
 

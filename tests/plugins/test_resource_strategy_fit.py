@@ -124,7 +124,6 @@ def test_a_part_that_is_not_enabled_says_nothing(arguments: dict[str, Any]) -> N
         ({"resourceStrategyFitWeight": "ten"}, "resourceStrategyFitWeight"),
         ({"resources": {"cpu": 1}}, "resources"),
         ({"sra": {"weight": "5"}}, "sra"),
-        ({"sra": {"wieght": 5}}, "sra"),
         ({"proportional": []}, "proportional"),
     ],
 )
@@ -134,6 +133,15 @@ def test_a_value_of_another_type_is_an_error_with_its_key(arguments: dict[str, A
 
 
 PARTS = ("cpu", "memory")
+
+
+def test_a_key_that_nobody_knows_is_told() -> None:
+    told: list[str] = []
+
+    read({"sra": {"wieght": 5, "enable": False}, "proportional": {"resourceProportion": {}}}, told.append)
+    assert told == ['argument sra has no "wieght": it is ignored']
+
+
 WEIGHTS = st.sampled_from((1, 2, 3))
 KINDS = st.sampled_from((MOST, LEAST))
 

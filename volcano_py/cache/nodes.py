@@ -8,6 +8,7 @@ from volcano_py.cache.requests import amounts, read_resource_list
 from volcano_py.model.objects import NodeRecord, TaintRecord
 
 BEING_DELETED = "the node is being deleted"
+_MEASURED = (keys.CPU, keys.MEMORY)  # what loads are parts of
 NO_ALLOCATABLE = "status.allocatable is empty"
 
 
@@ -17,7 +18,8 @@ def node_record(node: Node, closed: str = "") -> NodeRecord:
     ``closed`` says why nothing may be placed there although the node itself would allow it.
     """
     allocatable = amounts(read_resource_list(node.status.allocatable, "status.allocatable"))
-    capacity = amounts(read_resource_list(node.status.capacity, "status.capacity"))
+    written = {name: node.status.capacity[name] for name in _MEASURED if name in node.status.capacity}
+    capacity = amounts(read_resource_list(written, "status.capacity"))
     if not closed and node.metadata.deletion_timestamp is not None:
         closed = BEING_DELETED
     if not closed and not allocatable:

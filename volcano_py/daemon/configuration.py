@@ -5,8 +5,9 @@ stays in force. Nothing of a former configuration is kept: an argument that is r
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -19,6 +20,8 @@ from volcano_py.scheduler import Policy
 from volcano_py.scheduler.third_party import PluginFolder
 
 log = structlog.get_logger()
+
+_SECRET: Final = re.compile(r"""(elasticsearch\.password["']?\s*:\s*)("[^"]*"|'[^']*'|[^\s,}#]+)""")
 
 
 def shown_policy(policy: Policy, warnings: Sequence[str] = ()) -> dict[str, Any]:
@@ -74,7 +77,7 @@ class Configuration:
             "since": self._since,
             **shown_policy(self.policy, (*conf.warnings, *self._unused)),
             "lastError": self._error,
-            "text": self._loaded.text,
+            "text": _SECRET.sub(r"\1***", self._loaded.text),
         }
 
     async def _replace(self, file: ConfFile, metrics: ConfMetrics, clock: Clock, *, plugins: bool) -> bool:

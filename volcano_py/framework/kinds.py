@@ -12,6 +12,8 @@ import numpy as np
 
 from volcano_py.snapshot.columns import Ints, Snapshot
 
+_SMALL = 2**22
+
 Marks = dict[int, dict[str, int]]
 """By the id of a kind: the mark that each plugin set, those of 0 left out."""
 
@@ -28,10 +30,14 @@ def split(snapshot: Snapshot, marks: Mapping[str, Ints]) -> tuple[Snapshot, Mark
     rows = np.flatnonzero(table.any(axis=0) & (tasks.shape >= 0))
     if not rows.size:
         return snapshot, {}
-    keys = np.concatenate((tasks.shape[rows][None], table[:, rows]))
-    kinds, which = np.unique(keys, axis=1, return_inverse=True)
-    tasks.shape[rows] = n_shapes + which.reshape(-1)
-    base = kinds[0]
+    which = np.zeros(len(rows), dtype=np.int64)
+    for column in (tasks.shape[rows], *table[:, rows]):
+        codes, n_codes = _codes(column.astype(np.int64))
+        which, n_kinds = _codes(which * n_codes + codes)
+    first = np.empty(n_kinds, dtype=np.intp)
+    first[which] = rows  # some task of each kind: all are alike
+    base, marked = tasks.shape[first], table[:, first]
+    tasks.shape[rows] = n_shapes + which
     wider = replace(
         snapshot,
         shapes=[*snapshot.shapes, *(snapshot.shapes[shape] for shape in base.tolist())],
@@ -40,6 +46,17 @@ def split(snapshot: Snapshot, marks: Mapping[str, Ints]) -> tuple[Snapshot, Mark
     )
     found = {
         n_shapes + number: {name: mark for name, mark in zip(names, column, strict=True) if mark}
-        for number, column in enumerate(kinds[1:].T.tolist())
+        for number, column in enumerate(marked.T.tolist())
     }
     return wider, found
+
+
+def _codes(values: Ints) -> tuple[Ints, int]:
+    """Return values as numbers from 0 on, in their order, shape (n,), and how many different ones there are."""
+    if values.min() < 0 or values.max() >= _SMALL:
+        distinct, codes = np.unique(values, return_inverse=True)
+        return codes.reshape(-1), len(distinct)
+    present = np.zeros(int(values.max()) + 1, dtype=bool)  # many times faster than sorting a hundred thousand tasks
+    present[values] = True
+    numbers = np.cumsum(present) - 1
+    return numbers[values], int(numbers[-1]) + 1

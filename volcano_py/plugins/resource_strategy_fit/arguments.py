@@ -7,7 +7,7 @@
     sra: {enable: true, resources: "nvidia.com/t4, nvidia.com/a10", weight: 5, resourceWeight: {nvidia.com/t4: 2}}
     proportional: {enable: true, resources: nvidia.com/gpu, resourceProportion: {nvidia.com/gpu.cpu: 4}}
 
-A value of another type ends Volcano's process; here the configuration is refused, with the key.
+A value of another type ends Volcano's process; here the configuration is refused, with the key. Unknown keys are told.
 """
 
 from collections.abc import Mapping
@@ -72,19 +72,19 @@ class ResourceStrategyFitArgs:
     shares: Mapping[str, Share] = field(default_factory=dict)
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+class _Entry(msgspec.Struct):
     type: str = ""
     weight: int = 0
 
 
-class _Scarce(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+class _Scarce(msgspec.Struct, rename="camel"):
     enable: bool = False
     resources: str = ""
     weight: int = 0
     resource_weight: dict[str, int] = {}
 
 
-class _Proportional(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+class _Proportional(msgspec.Struct, rename="camel"):
     enable: bool = False
     resources: str = ""
     resource_proportion: dict[str, float] = {}
@@ -92,6 +92,10 @@ class _Proportional(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 def read(arguments: Mapping[str, Any], warn: Warn) -> ResourceStrategyFitArgs:
     """Return what a configuration says; raise ValueError naming the key of a value of another type."""
+    for key, known in (("sra", _Scarce), ("proportional", _Proportional)):
+        said = arguments.get(key)
+        for name in sorted(said.keys() - set(known.__struct_encode_fields__)) if isinstance(said, Mapping) else ():
+            warn(f'argument {key} has no "{name}": it is ignored')
     weight = _convert(arguments, "resourceStrategyFitWeight", int, None)
     entries = _convert(arguments, "resources", dict[str, _Entry], None) or {}
     resources = {}
