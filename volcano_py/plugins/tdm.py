@@ -198,10 +198,12 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
         last = self._ssn.memory.times.get(self.name)
         if column is None or (last is not None and self._ssn.now < last + self._args.period):
             return np.zeros(len(candidates), dtype=bool)
-        self._ssn.times[self.name] = self._ssn.now
         closed = np.array([bool(code) and self._open.get(zone) is False for code, zone in enumerate(column.values)])
         zones = column.codes[candidates.nodes].astype(np.intp)
-        return self._within_budgets(candidates, self._running(candidates) & closed[zones], zones)
+        named = self._within_budgets(candidates, self._running(candidates) & closed[zones], zones)
+        if named.any():
+            self._ssn.times[self.name] = self._ssn.now
+        return named
 
     def _running(self, candidates: Evictables) -> Bools:
         status = self._ssn.tasks.status[candidates.rows]
