@@ -37,13 +37,19 @@ def allocate(ssn: Session) -> None:
                 left, moved = _turn(ssn, queue, job, worksheet[row])
         except PluginFailed as failure:
             ssn.lose_turn(job, failure)
-            turns.stop_behind(queue, job, "allocate")
+            _stop_behind(ssn, turns, queue, job)
             continue
         if not moved:
-            turns.stop_behind(queue, job, "allocate")
+            _stop_behind(ssn, turns, queue, job)
         if len(left):
             worksheet[row] = left
             turns.give_back(queue, row)
+
+
+def _stop_behind(ssn: Session, turns: QueueTurns, queue: QueueInfo, job: JobInfo) -> None:
+    stopped = turns.stop_behind(queue, job, "allocate")
+    if stopped is not None:
+        ssn.queue_limits[queue.name] = stopped[1]
 
 
 def _worksheet(ssn: Session) -> dict[int, Rows]:

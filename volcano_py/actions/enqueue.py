@@ -33,8 +33,9 @@ def enqueue(ssn: Session) -> None:
             ssn.lose_turn(job, failure)
             refusal = ssn.lost_turns[row]
         ssn.blocked.setdefault(row, refusal)
-        for behind in turns.stop_behind(queue, job, "enqueue"):
-            ssn.blocked.setdefault(behind, ssn.queue_limits[queue.name])
+        stopped = turns.stop_behind(queue, job, "enqueue")
+        if stopped is not None:
+            ssn.blocked.update(dict.fromkeys(stopped[0], stopped[1]))
 
 
 def _refusal(ssn: Session, queue: QueueInfo, job: JobInfo) -> Reason | None:

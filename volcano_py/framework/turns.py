@@ -141,13 +141,12 @@ class QueueTurns:
         key = job_sort_keys(self._ssn, np.array([job_row]))[0]
         self._jobs[queue.name].give_back((key, job_row))
 
-    def stop_behind(self, queue: QueueInfo, head: JobInfo, action: str) -> list[int]:
-        """End the turns of a queue that serves strictly in order, whose head got nothing; of others go on.
+    def stop_behind(self, queue: QueueInfo, head: JobInfo, action: str) -> tuple[list[int], Reason] | None:
+        """End the turns of a queue that serves strictly in order, whose head got nothing; of any other go on.
 
-        Return the rows of the jobs that have no turn any more; what is recorded says behind whom they wait.
+        Return the rows of the jobs that have no turn any more and behind whom they wait, None if the queue goes on.
         """
         if not queue.record.fifo:
-            return []
+            return None
         text = f'queue "{queue.name}" serves in order (dequeueStrategy fifo), and PodGroup {head.key} is first'
-        self._ssn.queue_limits[queue.name] = Reason(action, "behind-head", text)
-        return self._jobs[queue.name].drop()
+        return self._jobs[queue.name].drop(), Reason(action, "behind-head", text)
