@@ -11,10 +11,14 @@ from tests.daemon.cluster import serve_definitions, stays
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
 from volcano_py.controllers.manager import ControllerManager
+from volcano_py.controllers.options import ManagerOptions
+from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.lease import LEASES, LeaseOptions
 from volcano_py.kube.resource import EVENTS
+from volcano_py.runtime.signals import Shutdown
 
 NAME = "vc-controller-manager"
+SHORT = LeaseOptions(NAME, duration_s=1, renew_deadline_s=0.6, retry_period_s=0.1)
 LONG = LeaseOptions(NAME, duration_s=60, renew_deadline_s=40, retry_period_s=0.1)
 
 
@@ -75,6 +79,23 @@ async def test_one_that_ends_in_order_gives_the_lease_up_and_the_next_works_on_w
 
     await until(lambda: group_of(server, "p1"))
     await standby.__aexit__(None, None, None)
+
+
+async def test_one_that_is_killed_is_followed_when_its_lease_has_run_out(server: ApiServer) -> None:
+    first = ControllerManager(
+        Credentials(server.url), ManagerOptions(metrics_address=None, health_address=None, lease=SHORT)
+    )
+    running = asyncio.create_task(first.run(Shutdown()), name="first")
+    await leads(first)
+    async with controllers(server.url, lease=SHORT) as second:
+        running.cancel()  # as SIGKILL would: the lease is not given up
+        await asyncio.gather(running, return_exceptions=True)
+        put_pod(server, "p1")
+
+        await until(lambda: group_of(server, "p1"))
+
+        assert second.leading.is_set()
+        assert lease(server)["leaseTransitions"] == 1
 
 
 async def test_one_whose_lease_is_taken_ends_with_code_1_and_writes_no_more(server: ApiServer) -> None:

@@ -61,9 +61,9 @@ def control_plane() -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def own_control_plane(control_plane: ControlPlane) -> ControlPlane:
-    """The API server of this run if it is ours to stop and restart; else the test is skipped."""
+    """The API server of this run if it is ours alone, to stop and restart; else the test is skipped."""
     if not control_plane.owned:
-        pytest.skip("restarts the API server, and KUBECONFIG names one that is not ours")
+        pytest.skip("needs an API server of its own, and KUBECONFIG names one that is not ours")
     return control_plane
 
 
