@@ -57,11 +57,36 @@ def a_small_gang(cpu: int = 1, **group: Any) -> list[Any]:
     return [a_group("small", **group), a_pod("small-0", group="small", cpu=cpu)]
 
 
+REQUIRED_TERM = {
+    "requiredDuringSchedulingIgnoredDuringExecution": [
+        {"labelSelector": {"matchLabels": {"a": "b"}}, "topologyKey": "zone"}
+    ]
+}
+SPREAD = {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}
+
+
+def apart(labels: dict[str, str] | None = None, **spec: Any) -> list[Any]:
+    return [a_group("small"), a_pod("s", group="small", cpu=1, labels=labels, spec=spec)]
+
+
+def beside(*others: Any, **affinity: Any) -> Result:
+    """Run a small gang on two nodes of one zone, with other pods on them."""
+    nodes = [a_node(f"n{number}", labels={"zone": "z"}) for number in range(2)]
+    labels = {} if "podAffinity" in affinity else {"a": "b"}
+    return Scenario(*nodes, *others, *apart(labels, affinity=affinity), conf=CONF).run()
+
+
 CASES = {
     "no-room": lambda: run(*the_gang(), cpus=(4, 4, 2)),
     "labels": lambda: run(
         a_group("small"), a_pod("s", group="small", cpu=1, spec={"nodeSelector": {"a": "b"}}), cpus=(4, 4)
     ),
+    "anti-affinity": lambda: beside(a_pod("other", node="n0", labels={"a": "b"}), podAntiAffinity=REQUIRED_TERM),
+    "hated": lambda: beside(
+        a_pod("other", node="n0", labels={"a": "b"}, spec={"affinity": {"podAntiAffinity": REQUIRED_TERM}})
+    ),
+    "affinity": lambda: beside(podAffinity={**REQUIRED_TERM}),
+    "spread": lambda: run(*apart(topologySpreadConstraints=[SPREAD]), cpus=(4, 4)),
     "pods-missing": lambda: run(*the_gang(pods=2)),
     "no-group": lambda: run(an_example("train-0")),
     "no-annotation": lambda: run(a_pod("alone", cpu=1)),
