@@ -3,6 +3,7 @@
 import math
 import statistics
 import time
+from pathlib import Path
 from typing import Any
 
 from volcano_py.conf.loader import parse_conf
@@ -19,7 +20,8 @@ GIB = float(2**30)
 
 def run(workload: dict[str, Any]) -> list[dict[str, Any]]:
     """Run every case and return one row each."""
-    policy = resolve(parse_conf(workload["conf"], "benchmarks/workloads/decision.yaml"))
+    conf = Path(__file__).parents[1] / workload["conf"]
+    policy = resolve(parse_conf(conf.read_text(), str(conf)))
     rows = [_case(workload, policy, case["nodes"], case["k"]) for case in workload["cases"]]
     for row in rows:
         smaller = [other for other in rows if other["k"] == row["k"] and other["nodes"] < row["nodes"]]
