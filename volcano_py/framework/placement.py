@@ -22,7 +22,22 @@ if TYPE_CHECKING:
     from volcano_py.framework.statement import Statement
 
 _LEVELS_AT_ONCE: Final = 64  # how deep one node is looked into at a time
+_FARTHER: Final = 4  # times as far as the last time a run of one shape is looked ahead
+_FAR: Final = 64  # and no farther
 _FIRST_LOOK: Final = 1024  # nodes times levels of the first look, unless an even spread needs more
+
+
+class _Run:
+    """Nodes that tasks of one shape go to next, as long as nothing else happens."""
+
+    __slots__ = ("ahead", "nodes", "shape_id", "stamp", "used")
+
+    def __init__(self, shape_id: int, nodes: Rows, used: int, ahead: int) -> None:
+        self.shape_id = shape_id
+        self.nodes = nodes
+        self.used = used  # so many of them have been given out
+        self.ahead = ahead  # for so many tasks they were chosen
+        self.stamp = -1  # how many nodes had been touched when the last one given out was taken
 
 
 class Placement:
@@ -32,10 +47,12 @@ class Placement:
         self._ssn = ssn
         self._states: dict[int, Candidates] = {}
         self._companies: dict[int, Company | None] = {}
+        self._run = _Run(-1, np.zeros(0, dtype=np.intp), 0, 0)
 
     def forget(self) -> None:
         """Fill the state of every shape anew when it is asked for again."""
         self._states.clear()
+        self._run.stamp = -1
 
     def candidates(self, shape_id: int) -> Candidates:
         """Return the up-to-date state of a shape."""
@@ -84,26 +101,38 @@ class Placement:
 
     def place_idle(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
         """Place as many of these pending tasks as fit what is idle now, in order; return how many found a node."""
-        if len(tasks) > 1 and self.one_changes_one(shape_id):
-            return self._place_many(statement, job_row, shape_id, tasks)
-        for done in range(len(tasks)):  # one task, or scores that every placement may change: ask again for each
-            state = self.candidates(shape_id)
-            node = self._best(state.ranked)
-            if node is None:
-                return done
-            statement.allocate(job_row, shape_id, tasks[done : done + 1], np.array([node]))
-        return len(tasks)
-
-    def _place_many(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
+        one_by_one = not self.one_changes_one(shape_id)  # scores that every placement may change: ask again for each
         done = 0
-        while done < len(tasks):  # once, unless scores are normalised over candidates of whom some drop out
-            state = self.candidates(shape_id)
-            nodes = self.choose_many(state, shape_id, len(tasks) - done)
+        while done < len(tasks):
+            nodes = self._next_nodes(shape_id, 1 if one_by_one else len(tasks) - done, alone=one_by_one)
             if not len(nodes):
                 break
             statement.allocate(job_row, shape_id, tasks[done : done + len(nodes)], nodes)
+            self._run.stamp = self._ssn.journal.n_touched
             done += len(nodes)
         return done
+
+    def _next_nodes(self, shape_id: int, wanted: int, *, alone: bool) -> Rows:
+        """Return the nodes that greedy would pick now for tasks of a shape: at least one if there is room, or fewer.
+
+        Jobs of one shape often stand in a row. If nothing has changed since the last task of the shape was put where
+        it was said, the next nodes are chosen for more tasks than are asked for, and most calls find them made up.
+        """
+        run = self._run
+        again = run.shape_id == shape_id and run.stamp == self._ssn.journal.n_touched and not alone
+        if again and run.used < len(run.nodes):
+            nodes = run.nodes[run.used : run.used + wanted]
+            run.used += len(nodes)
+            return nodes
+        ahead = max(wanted, min(_FARTHER * run.ahead, _FAR) if again else 0)
+        state = self.candidates(shape_id)
+        if ahead == 1:
+            node = self._best(state.ranked)
+            nodes = np.zeros(0, dtype=np.intp) if node is None else np.array([node])
+        else:
+            nodes = self.choose_many(state, shape_id, ahead)
+        self._run = _Run(shape_id, nodes, min(wanted, len(nodes)), ahead)
+        return nodes[:wanted]
 
     def _best(self, ranked: Floats) -> int | None:
         """Return the node of the highest score, the first in tie order; None if no node is feasible."""
