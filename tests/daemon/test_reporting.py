@@ -209,3 +209,32 @@ def test_many_short_answers_of_a_built_in_plugin_are_slow_together_and_told_agai
 
     (line,) = (line for line in lines if line["event"] == "plugin is slow")
     assert line["what_to_do"].startswith("report it with the number of nodes and pods")
+
+
+def test_what_is_wrong_with_a_queue_is_logged_when_it_changes_and_counted(reporter, registry):
+    def ended(**problems: str) -> list[tuple[str, str]]:
+        with capture_logs() as logs:
+            reporter.ended(CycleReport(queue_problems=problems), TIMING)
+        return [(entry["event"], entry["queue"]) for entry in logs if "queue" in entry]
+
+    assert ended(ml="no parent", etl="no parent") == [("queue misconfigured", "etl"), ("queue misconfigured", "ml")]
+    assert ended(ml="no parent", etl="no parent") == []
+    assert registry.get_sample_value("volcano_py_queue_problems") == 2
+    assert ended(ml="a circle") == [("queue in order again", "etl"), ("queue misconfigured", "ml")]
+    assert registry.get_sample_value("volcano_py_queue_problems") == 1
+
+
+def test_a_queue_has_a_weight_and_limits_only_if_a_plugin_reports_them(reporter, registry):
+    amounts = {"cpu": 1000.0}
+    report = QueueReport(
+        None, 0.5, False, amounts, amounts, amounts, {}, capacity={"cpu": 9.0}, real_capacity={"cpu": 8.0}
+    )
+
+    reporter.ended(CycleReport(queues={"ml": report}), TIMING)
+
+    def shown(name: str) -> float | None:
+        return registry.get_sample_value(f"volcano_queue_{name}", {"queue_name": "ml"})
+
+    assert (shown("weight"), shown("capacity_milli_cpu"), shown("real_capacity_milli_cpu")) == (None, 9, 8)
+    reporter.ended(CycleReport(), TIMING)
+    assert shown("capacity_milli_cpu") is None

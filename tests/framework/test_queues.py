@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from tests.framework.sessions import a_session, job_row, node_row, task_row
 from tests.reference.strategies import worlds
 from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_of
+from volcano_py.framework.queues import JobStamp, JobSums
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
 from volcano_py.model.objects import QueueRecord
@@ -130,3 +131,38 @@ def counted(ssn: Session) -> dict[str, list[float]]:
             sums[job.queue][0] += request.get("cpu", 0.0)
             sums[job.queue][1] += 1
     return sums
+
+
+def test_sums_over_any_groups_of_jobs_follow_every_statement_and_its_undo() -> None:
+    ssn = a_session(CLUSTER)
+    both, none = np.array([0, 2]), np.zeros(0, dtype=np.intp)
+    sums = JobSums([both if row == job_row(ssn, "j") else none for row in range(len(ssn.jobs))], 3, ssn.jobs)
+    ssn.track(sums)
+    before = sums.taken.copy()
+    assert before[0].tolist() == [1000.0, 0.0, 1000.0]
+
+    statement = place(ssn, "j", ["j-0", "j-1"], "n2")
+    place(ssn, "k", ["k-0"], "n1").discard()
+
+    assert sums.taken[0].tolist() == [3000.0, 0.0, 3000.0]
+    statement.discard()
+    assert sums.taken.tobytes() == before.tobytes()
+
+
+def test_a_stamp_is_another_after_every_change_and_that_of_before_after_an_undo() -> None:
+    ssn = a_session(CLUSTER)
+    stamp = JobStamp()
+    ssn.track(stamp)
+    first = stamp.value
+
+    statement = place(ssn, "j", ["j-0"], "n2")
+    second = stamp.value
+    one = place(ssn, "k", ["k-0"], "n1")
+    third = stamp.value
+    one.discard()
+    assert stamp.value == second
+    place(ssn, "k", ["k-0"], "n1").discard()
+    place(ssn, "k", ["k-0"], "n1")
+
+    assert len({first, second, third, stamp.value}) == 4
+    assert statement
