@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.framework.sessions import a_session, info, job_row
-from tests.plugins.test_undo import answers, place_something
+from tests.plugins.test_undo import answers, evict_something, place_something
 from tests.reference import entitlements
 from tests.reference.queue_trees import specs, tree_world
 from tests.reference.world import Task, World, a_job, a_node, a_shape, amounts, tasks_of
@@ -301,6 +301,7 @@ def test_what_queues_hold_may_take_and_share_equals_the_plain_reference_after_ra
         world = tree_world(number)
         plugin = capacity()
         ssn = a_session(world, plugin)
+        evict_something(ssn, Random(number))
         place_something(ssn, Random(number))
         queues = specs(world)
         way = {name: entitlements.path(queues, name) or [] for name in queues}
@@ -344,7 +345,7 @@ def test_after_random_placements_in_a_tree_and_their_undo_the_plugin_answers_as_
         ssn = a_session(tree_world(number, sound=True), plugin)
         before, checkpoint = answers(plugin, ssn), ssn.journal.checkpoint()
 
-        if place_something(ssn, Random(number)):
+        if evict_something(ssn, Random(number)) + place_something(ssn, Random(number)):
             moved += answers(plugin, ssn) != before
         ssn.journal.rollback(checkpoint, ssn.nodes.block)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tests.framework.sessions import a_session, info, job_row
-from tests.plugins.test_undo import answers, place_something
+from tests.plugins.test_undo import answers, evict_something, place_something
 from tests.reference import hierarchical_shares as reference
 from tests.reference.busy import busy_world
 from tests.reference.world import World, a_job, a_node, a_shape, tasks_of
@@ -242,6 +242,7 @@ def test_the_order_of_queues_equals_the_plain_reference_whatever_is_placed_and_t
                 seen[0] += 1
                 seen[1] += expected != 0
             checkpoint = ssn.journal.checkpoint()
+            evict_something(ssn, random)
             place_something(ssn, random)
             if random.random() < 0.5:
                 plugin.queue_order(*random.choices(list(ssn.queues.values()), k=2))
@@ -285,7 +286,7 @@ def test_after_random_placements_and_their_undo_queues_stand_as_before() -> None
         ssn = a_session(tree_of(number), plugin)
         before, checkpoint = answers(plugin, ssn), ssn.journal.checkpoint()
 
-        if place_something(ssn, Random(number)):
+        if evict_something(ssn, Random(number)) + place_something(ssn, Random(number)):
             moved += answers(plugin, ssn) != before
         ssn.journal.rollback(checkpoint, ssn.nodes.block)
 

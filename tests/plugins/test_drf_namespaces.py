@@ -4,7 +4,7 @@ from random import Random
 import numpy as np
 
 from tests.framework.sessions import a_session
-from tests.plugins.test_undo import place_something
+from tests.plugins.test_undo import evict_something, place_something
 from tests.reference.busy import busy_world
 from tests.reference.world import World
 from volcano_py.framework.extension import NamespaceOrder
@@ -56,6 +56,7 @@ def test_shares_of_namespaces_equal_a_count_whatever_is_placed_and_taken_back() 
         for queue in ssn.queues:
             checkpoint = ssn.journal.checkpoint()
             before = held(ssn, queue)
+            evict_something(ssn, Random(number))
             place_something(ssn, Random(number))
             for expected in (held(ssn, queue), before):
                 names = sorted(expected)

@@ -77,6 +77,18 @@ def place_something(ssn: Session, random: Random) -> int:
     return done
 
 
+def evict_something(ssn: Session, random: Random) -> int:
+    """Send some of those away that stand somewhere, and let some of them stay after all; return how many go."""
+    standing = ssn.victims.all.rows.tolist()
+    statement = ssn.statement()
+    chosen = sorted(random.sample(standing, random.randint(0, len(standing))))
+    if chosen:
+        statement.evict(np.array(chosen))
+    for row in [row for row in chosen if random.random() < 0.3]:
+        statement.put_back(row)
+    return len(statement.evicted)
+
+
 STILL = {"cdp", "conformance", "overcommit", "pdb", "priority", "rescheduling", "resourcequota", "sla"}
 """Plugins whose answers do not depend on placements."""
 
@@ -89,7 +101,7 @@ def test_after_random_placements_and_their_undo_a_plugin_answers_as_before(name:
         ssn = a_session(WORLDS.get(name, busy_world)(number), plugin)
         before, checkpoint = answers(plugin, ssn), ssn.journal.checkpoint()
 
-        if place_something(ssn, Random(number)):
+        if evict_something(ssn, Random(number)) + place_something(ssn, Random(number)):
             moved += answers(plugin, ssn) != before
         ssn.journal.rollback(checkpoint, ssn.nodes.block)
 
