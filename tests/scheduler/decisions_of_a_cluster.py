@@ -3,6 +3,7 @@
 import sys
 from random import Random
 
+from tests.reference.social import social_world
 from tests.reference.world import World, a_job, a_node, a_shape, tasks_of
 from tests.scheduler.running import WITH_BINPACK, Outcome, a_policy, cycle
 from volcano_py.model.objects import QueueRecord, TaintRecord
@@ -50,4 +51,5 @@ def decided(outcome: Outcome) -> str:
 
 if __name__ == "__main__":
     for cluster_seed in map(int, sys.argv[1:]):
-        sys.stdout.write(decided(cycle(a_cluster(cluster_seed), a_policy(WITH_BINPACK), seed=cluster_seed)) + "\n")
+        for world in (a_cluster(cluster_seed), social_world(cluster_seed)):
+            sys.stdout.write(decided(cycle(world, a_policy(WITH_BINPACK), seed=cluster_seed)) + "\n")

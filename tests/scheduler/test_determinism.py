@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.reference.social import social_world
 from tests.reference.strategies import worlds
 from tests.reference.world import World, a_job, a_node, a_shape, tasks_of
 from tests.scheduler.decisions_of_a_cluster import a_cluster, decided
@@ -33,7 +34,8 @@ def test_two_processes_with_different_hash_seeds_decide_the_same() -> None:
     (one, _), (other, _) = answers
     assert one == other
     assert one.count("Bind(") > 20
-    assert one == "".join(decided(cycle(a_cluster(seed), a_policy(WITH_BINPACK), seed=seed)) + "\n" for seed in SEEDS)
+    both = [pair for seed in SEEDS for pair in ((seed, a_cluster(seed)), (seed, social_world(seed)))]
+    assert one == "".join(decided(cycle(world, a_policy(WITH_BINPACK), seed=seed)) + "\n" for seed, world in both)
 
 
 @pytest.mark.parametrize("cluster", SEEDS)
