@@ -64,7 +64,7 @@ class Rescheduling(Plugin, VictimTasks):
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> ReschedulingArgs:
-        """Read the interval and the limits of the strategy; ``metricsPeriod`` changes nothing.
+        """Read the interval and, of ``strategies``, the limits of the one there is; ``metricsPeriod`` changes nothing.
 
         Raises ValueError for limits that are no numbers.
         """

@@ -58,7 +58,10 @@ class ResourceStrategyFit(Plugin, NodeOrder, Predicate):
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> ResourceStrategyFitArgs:
-        """Read the arguments, see `arguments`; a value of another type is an error."""
+        """Read ``resourceStrategyFitWeight`` (10), ``resources``, ``sra`` and ``proportional``, see `arguments`.
+
+        A value of another type is an error.
+        """
         return read(arguments, warn)
 
     def on_session_open(self, ssn: Session) -> None:

@@ -54,7 +54,9 @@ class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> UsageArgs:
-        """Read weights, thresholds and the estimator, see `arguments`."""
+        """Read ``usage.weight`` (5), ``cpu.weight`` and ``memory.weight`` (1), ``thresholds`` (80 percent each) and
+        ``estimator``, see `arguments`.
+        """
         return read(arguments, warn)
 
     def on_session_open(self, ssn: Session) -> None:
