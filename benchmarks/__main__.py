@@ -20,12 +20,13 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import binding, decision, idle, limits, neighbours, plot, restart, session
+from benchmarks import binding, decision, evictions, idle, limits, neighbours, plot, restart, session
 
 HERE = Path(__file__).parent
 Rows = list[dict[str, Any]]
 RUNNERS: dict[str, Callable[[dict[str, Any]], Rows]] = {
     "decision": decision.run,
+    "evictions": evictions.run,
     "neighbours": neighbours.run,
     "session": session.run,
     "restart": restart.run,
