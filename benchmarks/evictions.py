@@ -47,7 +47,6 @@ def _case(workload: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
         "ms": round(statistics.median(wall), 1),
         "cpu_ms": round(statistics.median(cpu), 1),
         "cpu_us_per_task": round(statistics.median(cpu) * 1e3 / placed, 1),
-        "limit_ms": case["limit_ms"],
     }
 
 

@@ -100,11 +100,7 @@ def _inside_job(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> No
 def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, candidates: Evictables) -> int:
     plan = Plan(ssn, Purpose.PREEMPT, queue, job, candidates, by_score)
     try:
-        # A Python loop over the job's tasks that wait, as long as it starves.
-        for task in tasks.tolist():
-            if not ssn.victims.starving(job):
-                break
-            plan.place(task)
+        plan.fill(tasks)
         return plan.conclude(Cause("preempt", f"evicted to make room for PodGroup {job.key}", job.key))
     except PluginFailed:
         plan.abandon()

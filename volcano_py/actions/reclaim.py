@@ -66,12 +66,7 @@ def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
     lent = everybody.only(ssn.victims.lent_to(queue, everybody))
     plan = Plan(ssn, Purpose.RECLAIM, queue, job, lent, partial(_furthest_above_first, queue))
     try:
-        # A Python loop over the job's tasks that wait, as long as it starves.
-        for task in tasks.tolist():
-            if not ssn.victims.starving(job):
-                break
-            if ssn.victims.preemptive(queue, [(ssn.task_of(int(ssn.tasks.shape[task])), 1)]):
-                plan.place(task)
+        plan.fill(tasks, lambda shape_id, count: ssn.victims.preemptive(queue, [(ssn.task_of(shape_id), count)]))
         plan.conclude(Cause("reclaim", f"evicted to make room for PodGroup {job.key} of queue {queue.name}", job.key))
     except PluginFailed:
         plan.abandon()

@@ -24,18 +24,23 @@ if TYPE_CHECKING:
 class Evictables:
     """Candidates for eviction; row i of every column is candidate i."""
 
-    def __init__(self, ssn: "Session", rows: Rows, groups: Rows) -> None:
-        """Take task rows (n,), each of a task with a job, and the ascending numbers of their groups (n,)."""
+    def __init__(self, ssn: "Session", rows: Rows, groups: Rows, claimed: Rows | None = None) -> None:
+        """Take task rows (n,), each of a task with a job, and the ascending numbers of their groups (n,).
+
+        ``claimed`` is how many tasks of the claim are placed before each candidate goes (n,); None: none at all.
+        """
         self._ssn = ssn
         self.rows = rows
         self.groups = groups
+        self.claimed = claimed
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def only(self, kept: Bools) -> "Evictables":
         """Return some of them (n,), groups as they are."""
-        return Evictables(self._ssn, self.rows[kept], self.groups[kept])
+        claimed = None if self.claimed is None else self.claimed[kept]
+        return Evictables(self._ssn, self.rows[kept], self.groups[kept], claimed)
 
     def without_jobs(self, rows: Rows) -> "Evictables":
         """Return those that are not of these jobs (n_jobs,)."""

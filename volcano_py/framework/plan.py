@@ -24,6 +24,7 @@ from volcano_py.framework.evictables import Earlier, Evictables
 from volcano_py.framework.extension import Claim, Purpose
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.statement import Cause
+from volcano_py.framework.waves import place_in_waves
 from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, Bools, Floats
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import NodeColumns, Rows
@@ -58,68 +59,118 @@ class Plan:
         node_order: "NodeOrder",
     ) -> None:
         """Take whom the room is for, the candidates grouped by node, and the order in which nodes are tried."""
-        self._ssn = ssn
+        self.ssn = ssn
         self._purpose = purpose
         self._queue = queue
         self._job = job
         self._candidates = candidates.without_jobs(ssn.commitments.takers(job))
         self._node_order = node_order
-        self._statement = ssn.statement()
-        self._start = self._statement.mark()
+        self.statement = ssn.statement()
+        self._start = self.statement.mark()
         self._given_up: dict[int, int] = {}  # shape -> how many had gone when a task of it found nothing
-        self._minimum = (
-            0 if ssn.victims.missing_once_free(job) == 0 else -1
-        )  # so many placements make the minimum; -1: not yet
+        # So many placements make the minimum; -1: not yet enough.
+        self._minimum = 0 if ssn.victims.missing_once_free(job) == 0 else -1
 
     # Search
 
+    def fill(self, tasks: Rows, may_claim: Callable[[int, int], bool] | None = None) -> None:
+        """Find nodes for pending tasks of the job, in order, as long as it starves.
+
+        ``may_claim`` says of a shape whether so many more tasks of it may be placed at all.
+        """
+        ssn, shapes = self.ssn, self.ssn.tasks.shape[tasks]
+        start = 0
+        # A Python loop over the job's tasks, by runs of equal ones as far as its minimum needs them.
+        while start < len(tasks) and ssn.victims.starving(self._job):
+            shape_id = int(shapes[start])
+            other = np.flatnonzero(shapes[start:] != shape_id)
+            run = int(other[0]) if len(other) else len(tasks) - start
+            needed = min(run, ssn.victims.missing_once_free(self._job)) if self._minimum < 0 else 0
+            if needed > 1 and (may_claim is None or may_claim(shape_id, needed)):
+                done = self.place_needed(tasks[start : start + needed])
+                start += done
+                if done:
+                    continue
+            if may_claim is None or may_claim(shape_id, 1):
+                self.place(int(tasks[start]))
+            start += 1
+
     def place(self, task: int) -> bool:
         """Find a node for a pending task of the job, with evictions if it takes any; say whether there is one."""
-        shape_id = int(self._ssn.tasks.shape[task])
-        gone = len(self._statement.evicted)
+        shape_id = int(self.ssn.tasks.shape[task])
+        gone = len(self.statement.evicted)
         if self._given_up.get(shape_id, -1) == gone:
             return False
         if not (self._place_freely(task, shape_id) or self._place_with_evictions(task, shape_id)):
             self._given_up[shape_id] = gone
             return False
-        if self._minimum < 0 and self._ssn.victims.missing_once_free(self._job) == 0:
-            self._minimum = len(self._statement)
+        if self._minimum < 0 and self.ssn.victims.missing_once_free(self._job) == 0:
+            self._minimum = len(self.statement)
         return True
+
+    def place_needed(self, tasks: Rows) -> int:
+        """Find nodes for pending tasks of one shape that the job's minimum needs, in order; return how many got one.
+
+        What `place` does for one task this does for many at a time (`framework.waves`), where plugins allow it.
+        """
+        ssn, shape_id = self.ssn, int(self.ssn.tasks.shape[tasks[0]])
+        info, priorities = ssn.task_of(shape_id), ssn.tasks.priority[tasks]
+        done = 0
+        while done < len(tasks) and self._place_freely(int(tasks[done]), shape_id):
+            done += 1
+        apart = ssn.placement.one_changes_one(shape_id) and ssn.victims.all_count(self._purpose)
+        if len(tasks) - done > 1 and apart and (priorities == priorities[0]).all():
+            claim = Claim(self._purpose, self._job, self._queue, info, int(priorities[0]))
+            done += place_in_waves(self, claim, info, tasks[done:])
+        if self._minimum < 0 and done and ssn.victims.missing_once_free(self._job) == 0:
+            self._minimum = len(self.statement)
+        return done
 
     def _place_freely(self, task: int, shape_id: int) -> bool:
-        if not self._ssn.allocatable(self._queue, self._ssn.task_of(shape_id), 1):
+        if not self.ssn.allocatable(self._queue, self.ssn.task_of(shape_id), 1):
             return False
-        node = self._ssn.placement.best_node(shape_id)
+        node = self.ssn.placement.best_node(shape_id)
         if node is None:
             return False
-        self._promise(np.array([task]), shape_id, np.array([node]))
+        self.promise(np.array([task]), shape_id, np.array([node]))
         return True
 
-    def _promise(self, tasks: Rows, shape_id: int, nodes: Rows) -> None:
-        self._statement.pipeline(self._job.row, shape_id, tasks, nodes)
+    def promise(self, tasks: Rows, shape_id: int, nodes: Rows) -> None:
+        """Promise tasks of one shape their nodes."""
+        self.statement.pipeline(self._job.row, shape_id, tasks, nodes)
 
     def _place_with_evictions(self, task: int, shape_id: int) -> bool:
-        info = self._ssn.task_of(shape_id)
-        claim = Claim(self._purpose, self._job, self._queue, info, int(self._ssn.tasks.priority[task]))
+        info = self.ssn.task_of(shape_id)
+        claim = Claim(self._purpose, self._job, self._queue, info, int(self.ssn.tasks.priority[task]))
         for node, victims in islice(self._chances(claim, info), _WALKS):
-            if self._walk(info, node, self._ssn.victims.in_order(self._queue, victims)):
-                self._promise(np.array([task]), shape_id, np.array([node]))
+            if self._walk(info, node, self.ssn.victims.in_order(self._queue, victims)):
+                self.promise(np.array([task]), shape_id, np.array([node]))
                 return True
         return False
 
-    def _chances(self, claim: Claim, info: TaskInfo) -> Iterator[tuple[int, Rows]]:
-        """Yield nodes in order, each with the victims allowed there, where all of them together leave room enough."""
-        ssn = self._ssn
+    def nodes_in_order(self, info: TaskInfo) -> tuple[Rows, Evictables] | None:
+        """Return the nodes to try, first to last, and the candidates there; None if no eviction would do.
+
+        On each of them there is room enough if all candidates go.
+        """
+        ssn = self.ssn
         candidates = self._present(info)
         if not len(candidates):
-            return
+            return None
         scores = ssn.victims.prospects(info.shape_id).scores
         hopeful = (scores > -np.inf) & info.fit.fits(ssn.nodes.future_idle + self._sums(candidates))
         hopeful &= np.bincount(candidates.groups, minlength=len(ssn.nodes)) > 0
         candidates = candidates.only(hopeful[candidates.groups])
         if not len(candidates):
+            return None
+        return self._node_order(ssn, np.where(hopeful, scores, -np.inf), candidates), candidates
+
+    def _chances(self, claim: Claim, info: TaskInfo) -> Iterator[tuple[int, Rows]]:
+        """Yield nodes in order, each with the victims allowed there, where all of them together leave room enough."""
+        found = self.nodes_in_order(info)
+        if found is None:
             return
-        nodes = self._node_order(self._ssn, np.where(hopeful, scores, -np.inf), candidates)
+        nodes, candidates = found
         start, size = 0, _FIRST_LOOK
         while start < len(nodes):
             look = nodes[start : start + size]
@@ -129,11 +180,11 @@ class Plan:
     def _chances_on(
         self, claim: Claim, info: TaskInfo, nodes: Rows, candidates: Evictables
     ) -> Iterator[tuple[int, Rows]]:
-        chosen = np.zeros(len(self._ssn.nodes), dtype=bool)
+        chosen = np.zeros(len(self.ssn.nodes), dtype=bool)
         chosen[nodes] = True
         asked = candidates.only(chosen[candidates.groups])
-        allowed = asked.only(self._ssn.victims.allowed(claim, asked))
-        enough = info.fit.fits((self._ssn.nodes.future_idle + self._sums(allowed))[:, nodes])
+        allowed = asked.only(self.ssn.victims.allowed(claim, asked))
+        enough = info.fit.fits((self.ssn.nodes.future_idle + self._sums(allowed))[:, nodes])
         bounds = np.searchsorted(allowed.groups, np.stack((nodes, nodes + 1)))
         for node, fits, start, end in zip(nodes.tolist(), enough.tolist(), *bounds.tolist(), strict=True):
             if fits and end > start:
@@ -141,20 +192,20 @@ class Plan:
 
     def _present(self, info: TaskInfo) -> Evictables:
         """Return the candidates that still stand; a task that asks for nothing takes only from its like."""
-        status = self._ssn.tasks.status[self._candidates.rows]
+        status = self.ssn.tasks.status[self._candidates.rows]
         standing = (status == TaskStatus.RUNNING) | (status == TaskStatus.BOUND)
         if info.shape.best_effort:
-            standing &= self._ssn.victims.best_effort[self._ssn.tasks.shape[self._candidates.rows]]
+            standing &= self.ssn.victims.best_effort[self.ssn.tasks.shape[self._candidates.rows]]
         return self._candidates.only(standing)
 
     def _sums(self, candidates: Evictables) -> Floats:
         """Return what candidates hold by node, shape (n_resources, n_nodes)."""
-        n = len(self._ssn.nodes)
+        n = len(self.ssn.nodes)
         return np.array([np.bincount(candidates.groups, row, n) for row in candidates.requests])
 
     def _walk(self, info: TaskInfo, node: int, victims: Rows) -> bool:
         """Evict in order until a task like this one could be placed on the node; take it all back if that fails."""
-        statement, ssn = self._statement, self._ssn
+        statement, ssn = self.statement, self.ssn
         ssn.report.preemption_attempts += 1
         mark = statement.mark()
         room = ssn.nodes.future_idle[:, node, None] + np.cumsum(ssn.requests[:, ssn.tasks.shape[victims]], axis=1)
@@ -177,29 +228,29 @@ class Plan:
         return False
 
     def _placeable(self, info: TaskInfo, node: int) -> bool:
-        if not self._ssn.allocatable(self._queue, info, 1):
+        if not self.ssn.allocatable(self._queue, info, 1):
             return False
-        view = self._ssn.nodes.rows_view(np.array([node]))
-        return bool(info.fit.fits(view.future_idle)[0]) and not _refused(self._ssn, info, view).any()
+        view = self.ssn.nodes.rows_view(np.array([node]))
+        return bool(info.fit.fits(view.future_idle)[0]) and not _refused(self.ssn, info, view).any()
 
     def retry(self, victims: Rows, tasks: Rows) -> bool:
         """Begin anew: let victims go and place these tasks, in order, until the job has its minimum; say if it has.
 
         A job that had its minimum before is given one task.
         """
-        self._statement.rewind(self._start)
+        self.statement.rewind(self._start)
         self._minimum = -1
-        self._statement.evict(victims)
+        self.statement.evict(victims)
         failed: set[int] = set()  # shapes of which no further task finds a node
         # A Python loop over the tasks that a gang lacks.
         for task in tasks.tolist():
-            shape_id = int(self._ssn.tasks.shape[task])
+            shape_id = int(self.ssn.tasks.shape[task])
             if shape_id in failed:
                 continue
             if not self._place_freely(task, shape_id):
                 failed.add(shape_id)
-            elif self._ssn.victims.missing_once_free(self._job) == 0:
-                self._minimum = len(self._statement)
+            elif self.ssn.victims.missing_once_free(self._job) == 0:
+                self._minimum = len(self.statement)
                 return True
         return False
 
@@ -211,7 +262,7 @@ class Plan:
         A plan that does not hold is taken back, and so is one that found no node. ``units`` are the victims that stay
         or go together, in the order in which they went; without them each stands for itself.
         """
-        ssn, statement = self._ssn, self._statement
+        ssn, statement = self.ssn, self.statement
         planned = [_Placed(task, int(ssn.tasks.shape[task]), node) for task, node in statement.placed]
         victims = np.array(statement.evicted, dtype=np.intp)
         statement.rewind(self._start)
@@ -238,11 +289,11 @@ class Plan:
 
     def abandon(self) -> None:
         """Take everything back."""
-        self._statement.rewind(self._start)
+        self.statement.rewind(self._start)
 
     def _trim(self, planned: list[_Placed], units: Sequence[Rows]) -> None:
         """Put back who need not go, last victims first; nothing is placed before and after."""
-        ssn, statement = self._ssn, self._statement
+        ssn, statement = self.ssn, self.statement
         loads = _loads(ssn, planned)
         mark = statement.mark()
         # A Python loop over the victims: most are seen at once to be needed for the room of their node.
@@ -261,7 +312,7 @@ class Plan:
             statement.rewind(mark)
 
     def _whole(self) -> bool:
-        return self._ssn.victims.missing_once_free(self._job) == 0 and self._ssn.job_pipelined(self._job)
+        return self.ssn.victims.missing_once_free(self._job) == 0 and self.ssn.job_pipelined(self._job)
 
     def _replay(self, planned: list[_Placed]) -> int:
         """Make placements again as allocate would, turn by turn; return how many could be made, in order.
@@ -273,7 +324,7 @@ class Plan:
         for turn in turns:
             if not turn:
                 continue
-            count = 0 if self._ssn.overused(self._queue) else self._take_turn(turn)
+            count = 0 if self.ssn.overused(self._queue) else self._take_turn(turn)
             done += count
             if count < len(turn):
                 break
@@ -293,14 +344,14 @@ class Plan:
 
     def _take_run(self, shape_id: int, tasks: Rows, nodes: Rows) -> int:
         done = 0
-        while done < len(tasks) and (count := self._fitting(shape_id, nodes[done:])):
-            self._promise(tasks[done : done + count], shape_id, nodes[done : done + count])
+        while done < len(tasks) and (count := self.fitting(shape_id, nodes[done:])):
+            self.promise(tasks[done : done + count], shape_id, nodes[done : done + count])
             done += count
         return done
 
-    def _fitting(self, shape_id: int, nodes: Rows) -> int:
+    def fitting(self, shape_id: int, nodes: Rows) -> int:
         """Return how many tasks of one shape, at least one of them, could be put on these nodes in this order."""
-        ssn, info = self._ssn, self._ssn.task_of(shape_id)
+        ssn, info = self.ssn, self.ssn.task_of(shape_id)
         allowed = ssn.allocatable(self._queue, info, len(nodes))
         if not ssn.placement.one_changes_one(shape_id):  # each of them may change what is said of the next
             return int(allowed > 0 and self._placeable(info, int(nodes[0])))

@@ -28,6 +28,10 @@ class Plugin:
 
     name: ClassVar[str]
     depends_on: ClassVar[DependsOn] = DependsOn.OTHER_NODES  # the safe answer for a plugin that does not say
+    counts: ClassVar[frozenset[str]] = frozenset()
+    """The methods that, asked about a candidate for eviction, count all before it in the group as gone, and as many
+    tasks of the claim as placed as `Evictables.claimed` says: they can be asked about many at once. An answer that
+    depends on the candidate alone does that too."""
     reads: ClassVar[frozenset[Field]] = frozenset()  # fields of the shape that answers depend on
     arguments: ClassVar[frozenset[str]] = frozenset()  # argument keys it understands; others are warned about
 

@@ -77,6 +77,12 @@ class Victims:
         """Return which candidates may go so that a whole gang gets their room, shape (n,)."""
         return self._answer(UnifiedEvictable, claim, candidates)
 
+    def all_count(self, purpose: Purpose) -> bool:
+        """Say whether everybody who is asked by `allowed` counts whoever goes before (`Plugin.counts`)."""
+        kind = Preemptable if purpose is Purpose.PREEMPT else Reclaimable
+        asked = [*(point for tier in self._tiers[kind] for point in tier), *self._filters[kind]]
+        return all(point.method in point.plugin.counts for point in asked)
+
     def unconditional(self) -> Rows:
         """Return the running tasks that must go whoever gets their room, in order of candidates."""
         candidates = self.all.only(self._ssn.tasks.status[self.all.rows] == TaskStatus.RUNNING).together()

@@ -127,6 +127,11 @@ class FitTest:
         # Past 2^50 float64 has no tenths left and request - EPSILON is the request: equal amounts must still fit.
         self._floor = np.minimum(request[rows] - EPSILON, np.nextafter(request[rows], -np.inf))[:, None]
 
+    @property
+    def rows(self) -> "NDArray[np.intp]":
+        """The rows of the resources that are compared."""
+        return np.arange(self._rows.stop) if isinstance(self._rows, slice) else self._rows
+
     def fits(self, available: Floats) -> Bools:
         """Say for each node whether the request is at most available (n_resources, n_nodes)."""
         return np.asarray(np.logical_and.reduce(self._floor < available[self._rows], axis=0))

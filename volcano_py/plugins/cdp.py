@@ -19,6 +19,7 @@ class Cdp(Plugin, Preemptable, Reclaimable):
     """Protection of pods that were placed a moment ago."""
 
     name = "cdp"
+    counts = frozenset({"preemptable", "reclaimable"})
 
     def on_session_open(self, ssn: Session) -> None:
         """Note the time."""

@@ -35,6 +35,7 @@ class Pdb(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, Victi
     """Budgets for disruptions."""
 
     name = "pdb"
+    counts = frozenset({"preemptable", "reclaimable", "spared"})
 
     def on_session_open(self, ssn: Session) -> None:
         """Note whose budgets they are."""

@@ -30,6 +30,7 @@ class Priority(Plugin, JobOrder, TaskOrder, JobStarving, Preemptable, UnifiedEvi
     """Order by priority, and take from what has less of it."""
 
     name = "priority"
+    counts = frozenset({"preemptable"})
 
     def on_session_open(self, ssn: Session) -> None:
         """Note whose jobs they are."""

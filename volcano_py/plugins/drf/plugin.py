@@ -42,6 +42,7 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
     """Order jobs by dominant share, and take from those of a greater one."""
 
     name = "drf"
+    counts = frozenset({"preemptable"})
     hierarchical = frozenset({QueueOrder, Reclaimable})
 
     def on_session_open(self, ssn: Session) -> None:
@@ -87,8 +88,9 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
         """Let go tasks of jobs whose share stays at least as great as what the claimant's would become."""
         if claim.task is None:
             return None
-        mine = self._jobs.taken[self._rows, claim.job.row] + claim.task.request[self._rows]
-        asked = dominant_share(mine[:, None], self._total)[0]
+        mine = self._jobs.taken[self._rows, claim.job.row, None]
+        tasks = np.ones(1) if candidates.claimed is None else candidates.claimed + 1.0
+        asked = dominant_share(mine + claim.task.request[self._rows, None] * tasks, self._total)
         held = self._jobs.taken[self._rows][:, candidates.jobs]
         requests = candidates.requests[self._rows]
         left = dominant_share(held - requests - candidates.by_job.total(requests), self._total)

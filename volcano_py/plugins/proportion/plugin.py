@@ -55,6 +55,7 @@ class Proportion(
     """Weighted shares of queues."""
 
     name = "proportion"
+    counts = frozenset({"reclaimable", "spared"})
     reads = frozenset({Field.REQUEST})
 
     def on_session_open(self, ssn: Session) -> None:

@@ -1,0 +1,111 @@
+"""Evictions for many tasks that are alike, in waves: plugins are asked once for a wave, not once for every task.
+
+A wave looks at the next nodes in order, asks who may go on each, and takes from each as many victims as let tasks fit
+there, until all tasks have a node or the nodes are used up. Then all of its victims are asked about again, as one group
+in the order in which they go, with as many tasks of the claim placed as are placed by then. That is what plugins would
+have said had they been asked one task after the other, if their answers count whoever goes before (`Plugin.counts`);
+where one says no the wave ends. What is left is for the next wave, or for a search task by task.
+"""
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.extension import Claim
+from volcano_py.framework.info import TaskInfo
+from volcano_py.model.resources import EPSILON, Floats
+from volcano_py.snapshot.columns import Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.plan import Plan
+    from volcano_py.framework.session import Session
+
+_NODES: Final = 128  # of one wave
+
+
+class _Wave(NamedTuple):
+    victims: list[int]  # task rows, in the order in which they go
+    nodes: list[int]  # of the tasks, in order
+    ends: list[int]  # by task: so many victims go for it and those before it
+
+
+def place_in_waves(plan: "Plan", claim: Claim, info: TaskInfo, tasks: Rows) -> int:
+    """Place tasks of one shape with evictions; return how many, in order, got a node."""
+    done = 0
+    while done < len(tasks):
+        count = _place(plan, claim, info, tasks[done:])
+        if not count:
+            break
+        done += count
+    return done
+
+
+def _place(plan: "Plan", claim: Claim, info: TaskInfo, tasks: Rows) -> int:
+    ssn, statement = plan.ssn, plan.statement
+    found = plan.nodes_in_order(info)
+    if found is None:
+        return 0
+    nodes, candidates = found
+    nodes = nodes[:_NODES]
+    place = np.full(len(ssn.nodes), -1, dtype=np.intp)
+    place[nodes] = np.arange(len(nodes))
+    asked = candidates.only(place[candidates.groups] >= 0)
+    rows = ssn.victims.in_order(claim.queue, asked.rows[ssn.victims.allowed(claim, asked)])
+    rows = rows[np.argsort(place[ssn.tasks.node[rows]], kind="stable")]
+    wave = _choose(ssn, info, rows, len(tasks))
+    count = _agreed(ssn, claim, wave)
+    ssn.report.preemption_attempts += len(set(wave.nodes[:count]))
+    mark = statement.mark()
+    while count:
+        statement.evict(np.array(wave.victims[: wave.ends[count - 1]], dtype=np.intp))
+        chosen = np.array(wave.nodes[:count], dtype=np.intp)
+        fitting = plan.fitting(info.shape_id, chosen)
+        if fitting == count:
+            plan.promise(tasks[:count], info.shape_id, chosen)
+            break
+        statement.rewind(mark)
+        count = min(fitting, count - 1)
+    return count
+
+
+def _choose(ssn: "Session", info: TaskInfo, rows: Rows, wanted: int) -> _Wave:
+    """Take victims node by node, in order, as few as let a task fit; ``rows`` stand in the order of their nodes."""
+    wave = _Wave([], [], [])
+    floor = (info.request - EPSILON).tolist()
+    counted = info.fit.rows.tolist()
+    if not len(rows):
+        return wave
+    of_node = ssn.tasks.node[rows]
+    bounds = np.flatnonzero(np.concatenate(([True], of_node[1:] != of_node[:-1])))
+    requests: Floats = ssn.requests[:, ssn.tasks.shape[rows]].T
+    # A Python loop over the nodes of the wave and their victims, a few numbers each.
+    for start, end in zip(bounds.tolist(), [*bounds[1:].tolist(), len(rows)], strict=True):
+        if len(wave.nodes) == wanted:
+            break
+        node = int(of_node[start])
+        room = ssn.nodes.future_idle[:, node].tolist()
+        pending: list[int] = []
+        for row, request in zip(rows[start:end].tolist(), requests[start:end].tolist(), strict=True):
+            pending.append(row)
+            room = [have + more for have, more in zip(room, request, strict=True)]
+            while len(wave.nodes) < wanted and all(floor[one] < room[one] for one in counted):
+                wave.victims.extend(pending)
+                pending.clear()
+                wave.nodes.append(node)
+                wave.ends.append(len(wave.victims))
+                room = [have - need for have, need in zip(room, info.request.tolist(), strict=True)]
+            if len(wave.nodes) == wanted:
+                break
+    return wave
+
+
+def _agreed(ssn: "Session", claim: Claim, wave: _Wave) -> int:
+    """Return for how many tasks, in order, everybody agrees to all victims, each asked about with those before it."""
+    if not wave.victims:
+        return 0
+    rows = np.array(wave.victims, dtype=np.intp)
+    claimed = np.searchsorted(np.array(wave.ends), np.arange(len(rows)), side="right")
+    allowed = ssn.victims.allowed(claim, Evictables(ssn, rows, np.zeros(len(rows), dtype=np.intp), claimed))
+    first = len(rows) if allowed.all() else int(allowed.argmin())
+    return int(np.searchsorted(np.array(wave.ends), first, side="right"))
