@@ -208,6 +208,13 @@ def test_a_scorer_that_answers_nonsense_is_named(answer: object) -> None:
         candidates(world, shape, NodeOrdering(), Bad(answer))
 
 
+def test_not_even_a_scorer_of_ours_may_answer_nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Binpack, "node_order", lambda self, task, nodes: np.full(len(nodes), np.inf))
+    world = World(nodes=(a_node("n0"),), tasks=(a_task("p", a_shape(cpu=1)),))
+    with pytest.raises(PluginFailed, match="plugin binpack failed in node_order: answered with NaN or infinity"):
+        candidates(world, a_shape(cpu=1), NodeOrdering(), Binpack())
+
+
 def everything(state: Candidates) -> tuple[list[float], list[float], str]:
     return state.ranked.tolist(), state.future.tolist(), state.rejection().message
 

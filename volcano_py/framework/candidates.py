@@ -72,7 +72,7 @@ class Candidates:
         refused = combine.refused(ssn.predicates, n, task, nodes)
         if refused is not None:
             never = refused | never
-        scores = combine.total(ssn.node_orders, n, task, nodes)
+        scores = combine.total(ssn.node_orders, n, task, nodes, again=rows is not None)
         scores = scores + _of(self._added, rows) if self._scores.fixed else scores.copy()
         later = ssn.nowhere[:n]
         too_full = task.fit.lacks(nodes.idle)

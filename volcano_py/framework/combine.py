@@ -28,7 +28,7 @@ class Point:
     ) -> None:
         """Take the plugin and the name of its method, or of a function that stands for it.
 
-        A ``trusted`` answer is finite without being looked at: it comes from a plugin of our own.
+        A ``trusted`` one, of a plugin of our own, need not be looked through again and again.
         """
         self.plugin = plugin
         self.method = method
@@ -53,9 +53,9 @@ class Point:
         return answer
 
     def finite(self, n: int, *args: Any) -> Any:
-        """Ask for an array of one finite number per thing; a trusted answer is not looked through."""
+        """Ask for an array of one finite number per thing."""
         answer = self.array(n, *args)
-        if not self.trusted and not np.isfinite(answer).all():
+        if not np.isfinite(answer).all():
             raise PluginFailed(self.plugin.name, self.method, "answered with NaN or infinity")
         return answer
 
@@ -248,11 +248,14 @@ def notify(points: Points, *args: Any) -> None:
         point(*args)
 
 
-def total(points: Points, n: int, *args: Any) -> Floats:
-    """Sum of scores, shape (n,)."""
+def total(points: Points, n: int, *args: Any, again: bool = False) -> Floats:
+    """Sum of scores, shape (n,).
+
+    ``again`` says that the same was asked about all nodes before: what trusted plugins answer was finite then.
+    """
     scores: Floats | None = None
     for point in points:
-        answer: Floats = point.finite(n, *args)
+        answer: Floats = (point.array if again and point.trusted else point.finite)(n, *args)
         scores = answer if scores is None else scores + answer
     return np.zeros(n) if scores is None else scores
 
