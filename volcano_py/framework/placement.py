@@ -211,7 +211,7 @@ class _Levels:
         self.first: list[float] = state.ranked[nodes].tolist()
         even = -(-wanted // len(nodes)) + 1
         depth = min(wanted, _LEVELS_AT_ONCE, max(even, _FIRST_LOOK // len(nodes)))
-        levels = np.tile(np.arange(1, depth), len(nodes))
+        levels = np.broadcast_to(np.arange(1, depth), (len(nodes), depth - 1)).ravel()
         rows = np.repeat(nodes, depth - 1)
         self._table = state.after(rows, levels, delta).reshape(len(nodes), depth - 1)
         self._known: dict[int, list[float]] = {}  # node's place -> scores at levels 1, 2, ...
