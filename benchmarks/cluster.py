@@ -91,8 +91,9 @@ def pod_body(name: str, group: str, node: str = "") -> dict[str, Any]:
 
 
 async def make_groups(client: ApiClient, namespace: str, gangs: int, k: int) -> None:
-    """Create the PodGroups of :func:`make_pods`, one after another."""
-    for gang in range(gangs):
+    """Create the PodGroups of :func:`make_pods`, a few at a time."""
+
+    async def make(gang: int) -> None:
         body = {
             "apiVersion": GROUPS.api_version,
             "kind": GROUPS.kind,
@@ -100,6 +101,8 @@ async def make_groups(client: ApiClient, namespace: str, gangs: int, k: int) -> 
             "spec": {"minMember": k, "queue": keys.DEFAULT_QUEUE},
         }
         await client.create(GROUPS, body, dict, namespace=namespace)
+
+    await in_turns(range(gangs), make)
 
 
 async def clean(client: ApiClient, namespace: str) -> None:

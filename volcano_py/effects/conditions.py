@@ -73,7 +73,7 @@ class PodConditionWriter:
     def put(self, condition: SetPodCondition) -> None:
         """Take a condition; a later one for the same pod takes its place."""
         task = condition.task
-        if not self._echoes.repeats(task.uid, (condition.reason, condition.message), str(task)):
+        if not self._echoes.repeats(task.uid, (condition.reason, condition.message), task):
             self._lane.put(task, condition)
 
     def discard(self, task: TaskRef) -> None:

@@ -37,21 +37,21 @@ class Echoes(Generic[K, A]):
         if len(self._written) > self._capacity:
             self._written.popitem(last=False)
 
-    def repeats(self, key: K, content: object, name: str) -> bool:
+    def repeats(self, key: K, content: object, name: object) -> bool:
         """Say whether this was the last write and nobody else has changed the object since, as far as is known."""
         write = self._last(key, name)
         return write is not None and write.content == content
 
-    def answer(self, key: K, name: str) -> A | None:
+    def answer(self, key: K, name: object) -> A | None:
         """Return the answer to the last write, if nobody else has changed the object since, as far as is known."""
         write = self._last(key, name)
         return None if write is None else write.answer
 
-    def _last(self, key: K, name: str) -> "_Write[A] | None":
+    def _last(self, key: K, name: object) -> "_Write[A] | None":
         write = self._written.get(key)
         if write is None:
             return None
-        if self._version_of(name) in (write.shown_before, write.version_after):
+        if self._version_of(str(name)) in (write.shown_before, write.version_after):
             return write
         del self._written[key]
         return None

@@ -92,7 +92,7 @@ class PodGroupStatusWriter:
 
     def put(self, status: SetPodGroupStatus, delay_s: float = SETTLES_S) -> None:
         """Take a status, to be written after a delay; a later one for the same PodGroup takes its place."""
-        if not self._echoes.repeats(status.job, _content(status), str(status.job)):
+        if not self._echoes.repeats(status.job, _content(status), status.job):
             self._lane.put(status.job, status, delay_s)
 
     async def drained(self, timeout_s: float) -> bool:

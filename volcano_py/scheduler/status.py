@@ -138,14 +138,15 @@ def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
     changed: list[tuple[tuple[str, ...], SetPodCondition]] = []
     waiting = np.flatnonzero(_WAITS[ssn.tasks.status])
     gated = [shape is not None and bool(shape.gates) for shape in ssn.shapes]
-    columns = (column[waiting].tolist() for column in (ssn.tasks.shape, ssn.tasks.job))
+    placed = ssn.attempted(waiting) | (ssn.tasks.status[waiting] != _PENDING)
+    columns = (column.tolist() for column in (ssn.tasks.shape[waiting], ssn.tasks.job[waiting], placed))
     texts: dict[tuple[int, int], tuple[str, str]] = {}
     # A Python loop over waiting tasks: each compares one text; most have nothing to write.
-    for row, shape_id, job_row in zip(waiting.tolist(), *columns, strict=True):
+    for row, shape_id, job_row, had_node in zip(waiting.tolist(), *columns, strict=True):
         record = ssn.tasks.record(row)
         if record.foreign or gated[shape_id]:
             continue
-        attempt = _attempt_text(ssn, row)
+        attempt = _attempt_text(ssn, row) if had_node else None
         if attempt is None:
             if (job_row, shape_id) not in texts:
                 texts[job_row, shape_id] = _shape_text(ssn, job_row, shape_id, record.namespace, record.job)
