@@ -159,10 +159,17 @@ def test_a_stamp_is_another_after_every_change_and_that_of_before_after_an_undo(
     second = stamp.value
     one = place(ssn, "k", ["k-0"], "n1")
     third = stamp.value
+    j, k = job_row(ssn, "j"), job_row(ssn, "k")
+    assert stamp.changed_since(first).tolist() == sorted([j, k])
+    assert stamp.changed_since(second).tolist() == [k]
     one.discard()
     assert stamp.value == second
-    place(ssn, "k", ["k-0"], "n1").discard()
+    assert stamp.changed_since(third).tolist() == [k]
+    statement.discard()
+    assert stamp.value == first
     place(ssn, "k", ["k-0"], "n1")
 
     assert len({first, second, third, stamp.value}) == 4
-    assert statement
+    assert stamp.changed_since(second).tolist() == sorted([j, k])
+    assert stamp.changed_since(first).tolist() == [k]
+    assert stamp.changed_since(stamp.value).tolist() == []

@@ -49,10 +49,10 @@ class JobStamp:
     Every change gives another one, and an undo the one from before.
     """
 
-    __slots__ = ("_last", "_number")
+    __slots__ = ("_changes", "_number")
 
     def __init__(self) -> None:
-        self._last = 0
+        self._changes: list[tuple[int, int]] = [(0, -1)]  # by number: the number before, and the job that changed
         self._number = np.zeros(1, dtype=np.int64)
 
     @property
@@ -60,10 +60,23 @@ class JobStamp:
         """The number now."""
         return int(self._number[0])
 
+    def changed_since(self, number: int) -> Rows:
+        """Return the rows of jobs that may be otherwise than under an earlier number, each once, ascending.
+
+        Those are the changes that led to either from the last state that both have in common: a later change always
+        has the greater number.
+        """
+        one, other, rows = self.value, number, set()
+        while one != other:
+            one, other = max(one, other), min(one, other)
+            one, row = self._changes[one]
+            rows.add(row)
+        return np.array(sorted(rows), dtype=np.intp)
+
     def add(self, journal: Journal, job_row: int, amount: Floats) -> None:
-        """Note that something has changed."""
-        self._last += 1
-        journal.replace(self._number, 0, self._last)
+        """Note that a job has changed."""
+        self._changes.append((self.value, job_row))
+        journal.replace(self._number, 0, len(self._changes) - 1)
 
 
 class QueueColumns:

@@ -46,7 +46,7 @@ from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.queue_limits import divisors, room_for, shares
 from volcano_py.framework.queue_tree import QueueTree
-from volcano_py.framework.queues import JobSums
+from volcano_py.framework.queues import JobStamp, JobSums
 from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import EPSILON, PODS_ROW, Bools, Floats
@@ -121,6 +121,11 @@ class Capacity(
         self._divisor = divisors(self._due.deserved)
         self._ranks = -np.array([record.priority for record in records], dtype=float)
         self._undeserving = ~np.array(self._deserving, dtype=bool)
+        self._stamp, self._seen = JobStamp(), -1
+        if self.hierarchy:
+            ssn.track(self._stamp)
+        self._shares: list[float] = []
+        self._partings: dict[tuple[int, int], tuple[int, int]] = {}  # pairs of queues -> where their ways part
         self._leaf: list[bool] = tree.leaf.tolist()
         self._aside = self._set_aside(ssn)
 
@@ -162,10 +167,27 @@ class Capacity(
         if self._leaf[left.row] != self._leaf[right.row]:
             return -1.0 if self._leaf[left.row] else 1.0
         one, other = left.row, right.row
-        if self._leaf[one]:
-            one, other = self._tree.branches(one, other)
-        difference = self._share(one) - self._share(other)
+        if self.hierarchy:
+            one, other = self._branches(one, other) if self._leaf[one] else (one, other)
+            found = self._current_shares()
+            difference = found[one] - found[other]
+        else:
+            difference = self._share(one) - self._share(other)
         return difference or float(self._deserving[other]) - float(self._deserving[one])
+
+    def _branches(self, left: int, right: int) -> tuple[int, int]:
+        found = self._partings.get((left, right))
+        if found is None:
+            found = self._partings[left, right] = self._tree.branches(left, right)
+        return found
+
+    def _current_shares(self) -> list[float]:
+        """Return the share of every queue, worked out anew once what jobs hold has changed."""
+        stamp = self._stamp.value
+        if stamp != self._seen:
+            self._seen = stamp
+            self._shares = np.where(self._undeserving, 1.0, shares(self._held, self._divisor)).tolist()
+        return self._shares
 
     def queue_keys(self) -> Sequence[Floats | Bools] | None:
         """Return minus the priority, the share, and 0 or 1 for who deserves something or nothing, each (n_queues,).

@@ -79,9 +79,11 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
         return self._current_tree().compare(left.row, right.row)
 
     def _current_tree(self) -> ShareTree:
-        if self._stamp.value != self._seen:
-            self._seen = self._stamp.value
-            self._tree.update(self._jobs.taken[self._rows])
+        stamp = self._stamp.value
+        if stamp != self._seen:
+            changed = self._stamp.changed_since(self._seen)
+            self._tree.update(changed, self._jobs.rows_view(changed).taken[self._rows])
+            self._seen = stamp
         return self._tree
 
     def preemptable(self, claim: Claim, candidates: Evictables) -> Bools | None:

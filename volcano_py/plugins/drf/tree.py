@@ -56,6 +56,7 @@ class ShareTree:
         self._node_held = np.zeros((len(total), n_nodes))
         self._node_share = np.zeros(n_nodes)
         self._node_saturated = np.zeros(n_nodes, dtype=bool)
+        self._standing = [(False, 0.0)] * n_nodes  # whether it is saturated, share / weight: plain numbers to compare
         self._work_out_all()
 
     def _build(self, queues: Sequence[QueueRecord]) -> list[list[int]]:
@@ -81,10 +82,10 @@ class ShareTree:
             ways.append(way)
         return ways
 
-    def update(self, held: Floats) -> None:
-        """Take what jobs hold now (n_shared, n_jobs)."""
-        changed = np.flatnonzero((self.held != held).any(axis=0) & (self._node_of_job >= 0))
-        self._change(changed, held[:, changed])
+    def update(self, jobs: Rows, held: Floats) -> None:
+        """Take what some jobs (n,) hold now (n_shared, n)."""
+        known = self._node_of_job[jobs] >= 0
+        self._change(jobs[known], held[:, known])
 
     def add(self, job_row: int, amount: Floats) -> None:
         """Let a job hold more (n_shared,), or less where it is negative."""
@@ -96,13 +97,13 @@ class ShareTree:
         if self._node_of_job[job_row] < 0:
             return self.compare(left, right)
         before = [array.copy() for array in self._state()]
-        demanding = self._demanding
+        demanding, standing = self._demanding, self._standing.copy()
         self.add(job_row, -amount)
         answer = self.compare(left, right)
         for array, copy in zip(self._state(), before, strict=True):
             array[...] = copy
         self.held[:, job_row] += amount
-        self._demanding = demanding
+        self._demanding, self._standing = demanding, standing
         return answer
 
     def _state(self) -> tuple[NDArray[Any], ...]:
@@ -113,11 +114,11 @@ class ShareTree:
     def compare(self, left: int, right: int) -> float:
         """Return a negative number if the queue of row ``left`` goes first, a positive one if ``right`` does, or 0."""
         for one, other in zip(self.ways[left], self.ways[right], strict=False):
-            if self._node_saturated[one] != self._node_saturated[other]:
-                return 1.0 if self._node_saturated[one] else -1.0
-            difference = self._node_share[one] / self._weights[one] - self._node_share[other] / self._weights[other]
-            if difference:
-                return float(difference)
+            (full, share), (other_full, other_share) = self._standing[one], self._standing[other]
+            if full != other_full:
+                return 1.0 if full else -1.0
+            if share != other_share:
+                return share - other_share
         return 0.0
 
     def _change(self, jobs: Rows, held: Floats) -> None:
@@ -161,6 +162,8 @@ class ShareTree:
             self._node_held[:, node] = _together(shares, saturated, held)
             self._node_share[node] = dominant_share(self._node_held[:, [node]], self._total)[0]
             self._node_saturated[node] = saturated.all()
+            share = float(self._node_share[node]) / self._weights[node]
+            self._standing[node] = (bool(self._node_saturated[node]), share)
 
 
 def _together(shares: Floats, saturated: Bools, held: Floats) -> Floats:
