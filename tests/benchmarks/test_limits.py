@@ -43,10 +43,10 @@ def test_what_is_never_reached_uses_up_any_limit():
 
 
 @pytest.mark.parametrize("path", WORKLOADS, ids=lambda path: path.stem)
-def test_every_limit_of_a_workload_is_answered_by_exactly_one_of_its_cases(path):
+def test_no_limit_of_a_workload_is_answered_by_several_of_its_cases(path):
     workload = yaml.safe_load(path.read_text())
 
     for limit in workload.get("limits", []):
         wanted = limit.get("where", {})
         cases = [case for case in workload["cases"] if all(case.get(key) == value for key, value in wanted.items())]
-        assert len(cases) == 1, limit["what"]
+        assert len(cases) <= 1, limit["what"]
