@@ -4,9 +4,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from volcano_py.api import keys
 from volcano_py.api.types import Condition, ContainerStatus, Pod, PodStatus, ResourceRequirements
 from volcano_py.cache.fields import seconds
 from volcano_py.cache.pods import ShapeReader, shape_of, task_record, task_status, unsupported
+from volcano_py.model.objects import TaskTrait
 from volcano_py.model.shape import HostPort, NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.testing import a_pod
@@ -328,3 +330,32 @@ def test_a_record_says_when_its_node_took_the_pod_up() -> None:
 
     assert task_record(pod, OURS).started == 0
     assert task_record(started, OURS).started == SINCE.timestamp()
+
+
+@pytest.mark.parametrize(
+    ("options", "traits"),
+    [
+        pytest.param({}, TaskTrait.PREEMPTABLE, id="whoever-says-nothing-may-be-evicted"),
+        pytest.param({"annotations": {keys.PREEMPTABLE: "false"}}, TaskTrait(0), id="annotation"),
+        pytest.param({"labels": {keys.PREEMPTABLE: "0"}}, TaskTrait(0), id="label"),
+        pytest.param({"annotations": {keys.PREEMPTABLE: "yes"}}, TaskTrait(0), id="no-boolean-is-no"),
+        pytest.param(
+            {"annotations": {keys.PREEMPTABLE: "true"}, "labels": {keys.PREEMPTABLE: "false"}},
+            TaskTrait.PREEMPTABLE,
+            id="the-annotation-comes-first",
+        ),
+        pytest.param({"namespace": "kube-system"}, TaskTrait.PREEMPTABLE | TaskTrait.CRITICAL, id="kube-system"),
+        pytest.param(
+            {"spec": {"priorityClassName": "system-node-critical"}},
+            TaskTrait.PREEMPTABLE | TaskTrait.CRITICAL,
+            id="critical-class",
+        ),
+        pytest.param(
+            {"spec": {"preemptionPolicy": "Never"}}, TaskTrait.PREEMPTABLE | TaskTrait.NEVER_PREEMPTS, id="never"
+        ),
+    ],
+)
+def test_what_a_pod_says_of_evictions(options: dict[str, Any], traits: TaskTrait) -> None:
+    ours = TaskTrait.PREEMPTABLE | TaskTrait.CRITICAL | TaskTrait.NEVER_PREEMPTS
+
+    assert TaskTrait(task_record(a_pod(**options), ("volcano",)).traits) & ours == traits

@@ -24,6 +24,13 @@ WORLDS = {
 """Clusters for plugins to which a plain one means nothing."""
 
 
+VOTES = {
+    extension.Preemptable: "preemptable",
+    extension.Reclaimable: "reclaimable",
+    extension.VictimFilter: "spared",
+}
+
+
 def answers(plugin: Plugin, ssn: Session) -> list[object]:
     """Return everything a plugin says of this session."""
     jobs = [ssn.job(row) for row in ssn.jobs.present().tolist() if ssn.jobs.record(row).queue in ssn.queues]
@@ -46,7 +53,24 @@ def answers(plugin: Plugin, ssn: Session) -> list[object]:
         said += [plugin.job_pipelined(job) for job in jobs]
     if isinstance(plugin, extension.JobEnqueueable):
         said += [plugin.job_enqueueable(job) for job in jobs]
-    return said + _about_nodes(plugin, tasks, ssn.nodes)
+    return said + _about_victims(plugin, ssn) + _about_nodes(plugin, tasks, ssn.nodes)
+
+
+def _about_victims(plugin: Plugin, ssn: Session) -> list[object]:
+    said: list[object] = []
+    candidates = ssn.victims.all.only(ssn.victims.all.queues >= 0)
+    # A claim for every job that waits, with its first task.
+    for row in ssn.jobs.present().tolist():
+        tasks, queue = ssn.pending.of(row), ssn.queues.get(ssn.jobs.record(row).queue)
+        if not len(tasks) or queue is None:
+            continue
+        task = ssn.task_of(int(ssn.tasks.shape[tasks[0]]))
+        claim = extension.Claim(extension.Purpose.RECLAIM, ssn.job(row), queue, task, int(ssn.tasks.priority[tasks[0]]))
+        for point, method in VOTES.items():
+            asked = isinstance(plugin, point) and (point not in (plugin.hierarchical or ()) or plugin.hierarchy)
+            answer = getattr(plugin, method)(claim, candidates) if asked else None
+            said.append(None if answer is None else answer.tobytes())
+    return said
 
 
 def _about_nodes(plugin: Plugin, tasks: list[object], nodes: NodeColumns) -> list[object]:

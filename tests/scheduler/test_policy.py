@@ -180,3 +180,19 @@ def test_the_built_in_configuration_is_usable() -> None:
 
     assert policy.action_names[:2] == ("enqueue", "allocate")
     assert all("does not exist here yet" in warning for warning in policy.warnings)
+
+
+def test_an_action_reads_its_arguments_and_unknown_ones_are_warned_about() -> None:
+    text = conf("name: gang", actions="allocate, preempt") + (
+        "configurations:\n"
+        "- {name: preempt, arguments: {enableTopologyAwarePreemption: maybe, minCandidateNodesAbsolute: 3, typo: 1}}\n"
+        "- {name: allocate, arguments: {predicateErrorCacheEnable: false, typo: 2}}\n"
+    )
+    policy = a_policy(text)
+
+    key, used = "enableTopologyAwarePreemption", "the default False is used"
+    assert sorted(warning.partition(": ")[2] for warning in policy.warnings) == [
+        'action allocate has no argument "typo": it is ignored',
+        'action preempt has no argument "typo": it is ignored',
+        f"preempt: argument {key} is 'maybe', which is not true or false; {used}",
+    ]
