@@ -9,29 +9,14 @@ from tests.framework.sessions import a_session, job_row, node_row, task_row
 from tests.reference import usage
 from tests.reference.furnished import measured, with_usage
 from tests.reference.world import MIB, Task, World, a_job, a_node, a_shape, a_task, tasks_of
-from volcano_py.framework.extension import NodeOrder
-from volcano_py.framework.info import TaskInfo
-from volcano_py.framework.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.model.loads import NodeLoad
-from volcano_py.model.resources import Floats
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins.usage import Usage
 from volcano_py.plugins.usage.arguments import UsageArgs, read
 from volcano_py.plugins.usage.estimates import Estimator
-from volcano_py.snapshot.columns import NodeColumns
 
 GI = 2.0**30
-
-
-class OneByOne(Plugin, NodeOrder):
-    """Has no opinion, and says that it may depend on anything, so that every task is placed by itself."""
-
-    name = "one-by-one"
-    depends_on = DependsOn.OTHER_NODES
-
-    def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
-        return np.zeros(len(nodes))
 
 
 def cluster(*tasks: Task, cpu: int = 10, nodes: int = 2) -> World:
@@ -215,19 +200,3 @@ def _compare(ssn: Session, plugin: Usage, nodes: dict[str, usage.Busy], at: str)
     for name, score, verdict in zip(ssn.nodes.names, scores, verdicts, strict=True):
         assert score == pytest.approx(nodes[name].score()), f"{at}, {name}"
         assert (plugin.reasons[verdict - 1].code if verdict else None) == nodes[name].refusal(), f"{at}, {name}"
-
-
-def test_many_at_once_go_where_they_would_go_one_by_one() -> None:
-    for number in range(25):
-        world, loads = with_usage(number)
-        placed = []
-        for others in ((), (OneByOne(),)):
-            estimator = Estimator(risk_threshold=0.5, risk_factor=1.5)
-            ssn = a_session(measured(world, loads), Usage(UsageArgs(estimator=estimator)), *others)
-            for row in ssn.jobs.present().tolist():
-                tasks = ssn.pending.of(row)
-                for shape in dict.fromkeys(ssn.tasks.shape[tasks].tolist()):
-                    alike = tasks[ssn.tasks.shape[tasks] == shape]
-                    ssn.placement.place(ssn.statement(), row, shape, alike)
-            placed.append(ssn.tasks.node.tolist())
-        assert placed[0] == placed[1], f"with_usage({number})"
