@@ -40,7 +40,7 @@ class Rules(NamedTuple):
     attraction: Ints  # (n_roles, n_roles): 1 together, -1 apart, 0 both or neither
     repulsion: Ints  # (n_roles, n_roles): 1 apart
     priority: Ints  # (n_roles,): 0 for a role of which nothing is said
-    order: Ints  # (n_roles,): the higher the earlier
+    rank: Ints  # (n_roles,): the order of roles, 0 first; those of which the same is said have the same
 
 
 def read(texts: TopologyTexts, roles: Collection[str], job: JobKey) -> Topology:
@@ -73,7 +73,7 @@ def rules_of(topology: Topology, roles: Sequence[str]) -> Rules:
     """Return the rules between roles."""
     place = {role: number for number, role in enumerate(roles)}
     together, apart = (np.zeros((len(roles), len(roles)), dtype=np.int64) for _ in range(2))
-    priority, order = (np.zeros(len(roles), dtype=np.int64) for _ in range(2))
+    priority, order = (np.zeros(len(roles), dtype=np.int64) for _ in range(2))  # the higher the earlier
     for groups, matrix, alone, several in (
         (topology.affinity, together, _SELF_AFFINITY, _AFFINITY),
         (topology.anti_affinity, apart, _SELF_ANTI, _ANTI),
@@ -87,4 +87,6 @@ def rules_of(topology: Topology, roles: Sequence[str]) -> Rules:
     for number, role in enumerate(topology.order):
         if role in place:
             order[place[role]] = len(topology.order) - number
-    return Rules(together - apart, apart, priority, order)
+    keys = list(zip((-order).tolist(), (-priority).tolist(), strict=True))
+    ranks = {key: number for number, key in enumerate(sorted(set(keys)))}
+    return Rules(together - apart, apart, priority, np.array([ranks[key] for key in keys], dtype=np.int64))

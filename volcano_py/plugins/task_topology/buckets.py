@@ -1,7 +1,5 @@
 """Buckets: the tasks of a job, divided so that each part should stand on one node."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from volcano_py.model.resources import CPU_ROW, MEMORY_ROW, Floats
@@ -49,8 +47,3 @@ def size_of(request: Floats) -> float:
     """Return what a request (n_resources,) adds to a load: milli-cpu + MiB of memory + amounts of all others."""
     others = request.sum() - request[CPU_ROW] - request[MEMORY_ROW]
     return float(request[CPU_ROW] + request[MEMORY_ROW] / _MIB + others)
-
-
-def sizes_of(requests: Sequence[Floats]) -> Floats:
-    """Return the same for several requests, shape (n_tasks,)."""
-    return np.array([size_of(request) for request in requests], dtype=float)

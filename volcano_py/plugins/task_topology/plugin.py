@@ -29,16 +29,13 @@ from volcano_py.framework.extension import NodeOrder, TaskOrder
 from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
-from volcano_py.model.objects import JobKey, TopologyTexts
-from volcano_py.model.resources import EPSILON, Bools, Floats
+from volcano_py.model.resources import EPSILON, Floats
 from volcano_py.model.shape import Field
-from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus, members
-from volcano_py.plugins.task_topology.annotations import InvalidTopology, Rules, read, rules_of
-from volcano_py.plugins.task_topology.buckets import form, sizes_of
-from volcano_py.snapshot.columns import Ints, NodeColumns, Rows, TaskColumns
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.plugins.task_topology.layouts import STANDING, Kind, Layouts
+from volcano_py.snapshot.columns import Ints, NodeColumns, TaskColumns
 
 _WEIGHT: Final = "task-topology.weight"
-_STANDING: Final = members((*ALLOCATED_STATUSES, TaskStatus.PIPELINED, TaskStatus.UNKNOWN))
 _LAST: Final = 1e18  # the place of tasks without a bucket
 
 
@@ -47,27 +44,6 @@ class TaskTopologyArgs:
     """The weight of the plugin."""
 
     weight: int = 1
-
-
-@dataclass(slots=True)
-class _Layout:
-    """A job's tasks and how they should stand; a task that ends in no bucket is only avoided."""
-
-    rules: Rules
-    tasks: Rows  # (n_tasks,), rows of all tasks of the job; those in buckets in the order in which they joined
-    roles: Rows  # (n_tasks,)
-    buckets: Rows  # (n_tasks,), -1 for none
-    largest: int  # size of the largest bucket
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """Tasks of one role in one bucket of one job."""
-
-    layout: _Layout
-    bucket: int
-    role: int
-    place: float  # in the order of tasks of the job
 
 
 class TaskTopology(Plugin, TaskOrder, NodeOrder):
@@ -88,63 +64,19 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
 
     def marks(self, ssn: Session) -> Ints:
         """Return a number for every bucket and role, shape (n_tasks,); 0 for tasks without a bucket."""
-        self._kinds: list[_Kind | None] = [None]
+        self._kinds: list[Kind | None] = [None]
+        layouts = Layouts(ssn)
         self._marks: Ints = np.zeros(len(ssn.tasks.records), dtype=np.int64)
         # A Python loop over jobs; all but those with annotations and pending tasks cost one look.
         for row in np.flatnonzero(ssn.jobs.counts[TaskStatus.PENDING]).tolist():
             record = ssn.jobs.records[row]
             if record is not None and record.topology is not None:
-                self._lay_out(ssn, row, record.key, record.topology)
+                found = layouts.of(row, record.key, record.topology)
+                if found is not None:
+                    layout, kinds, which = found
+                    self._marks[layout.tasks[: len(which)]] = len(self._kinds) + which
+                    self._kinds += kinds
         return self._marks
-
-    def _lay_out(self, ssn: Session, row: int, job: JobKey, texts: TopologyTexts) -> None:
-        tasks = ssn.rows_of_job(row)
-        records = [ssn.tasks.record(task) for task in tasks.tolist()]
-        names = sorted({record.role for record in records})
-        try:
-            rules = rules_of(read(texts, names, job), names)
-        except InvalidTopology:
-            return  # as in Volcano: a job with wrong annotations has no topology
-        place = {name: number for number, name in enumerate(names)}
-        roles = np.array([place[record.role] for record in records], dtype=np.intp)
-        waiting = ssn.tasks.status[tasks] == TaskStatus.PENDING
-        nodes = np.where(_STANDING[ssn.tasks.status[tasks]], ssn.tasks.node[tasks], -1)
-        order = sorted(
-            np.flatnonzero((rules.priority[roles] > 0) & (waiting | (nodes >= 0)) & (np.array(names)[roles] != "")),
-            key=lambda i: (
-                (0, nodes[i], 0, records[i].name, records[i].uid)
-                if nodes[i] >= 0
-                else (1, -rules.order[roles[i]], -rules.priority[roles[i]], records[i].name, records[i].uid)
-            ),
-        )
-        if not order:
-            return
-        inside = np.array(order, dtype=np.intp)
-        outside = np.setdiff1d(np.arange(len(tasks)), inside)
-        sizes = sizes_of([ssn.task_of(shape).request for shape in ssn.tasks.shape[tasks[inside]].tolist()])
-        buckets = form(roles[inside], nodes[inside], sizes, rules.attraction)
-        layout = _Layout(
-            rules=rules,
-            tasks=tasks[np.concatenate((inside, outside))],
-            roles=roles[np.concatenate((inside, outside))],
-            buckets=np.concatenate((buckets, np.full(len(outside), -1))),
-            largest=int(np.bincount(buckets).max()),
-        )
-        self._number(layout, waiting[inside])
-
-    def _number(self, layout: _Layout, waiting: Bools) -> None:
-        """Give every bucket and role of a job a number, and its place in the order of tasks."""
-        n_in = len(waiting)
-        buckets, roles, rules = layout.buckets[:n_in], layout.roles[:n_in], layout.rules
-        left = np.bincount(buckets, weights=waiting)
-        by_bucket = np.argsort(np.lexsort((np.arange(len(left)), -left)))
-        ranked = np.unique(np.stack((-rules.order, -rules.priority)), axis=1, return_inverse=True)[1].reshape(-1)
-        pairs, which = np.unique(np.stack((buckets, roles)), axis=1, return_inverse=True)
-        self._marks[layout.tasks[:n_in]] = len(self._kinds) + which.reshape(-1)
-        self._kinds += [
-            _Kind(layout, bucket, role, float(by_bucket[bucket] * len(ranked) + ranked[role]))
-            for bucket, role in pairs.T.tolist()
-        ]
 
     def on_session_open(self, ssn: Session) -> None:
         """Note the places of the kinds of tasks."""
@@ -154,7 +86,7 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
         self._places = np.full(len(ssn.shapes), _LAST)  # by id of the kind
         self._places[ssn.tasks.shape[marked]] = places[self._marks[marked]]
 
-    def _kind(self, task: TaskInfo) -> _Kind | None:
+    def _kind(self, task: TaskInfo) -> Kind | None:
         return self._kinds[task.mark(self.name)]
 
     def depends(self, task: TaskInfo) -> DependsOn:
@@ -176,17 +108,17 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
         scale = self._args.weight * 100.0 / layout.largest
         return np.where(task.fit.fits(available), score * scale, 0.0)
 
-    def _standing(self, kind: _Kind, nodes: NodeColumns) -> Floats:
+    def _standing(self, kind: Kind, nodes: NodeColumns) -> Floats:
         """Return the tasks of the bucket on each node, less those that the task must stand apart from (n_nodes,)."""
         layout, n = kind.layout, len(self._ssn.nodes)
         on = self._ssn.tasks.node[layout.tasks]
-        placed = (on >= 0) & _STANDING[self._ssn.tasks.status[layout.tasks]]
+        placed = (on >= 0) & STANDING[self._ssn.tasks.status[layout.tasks]]
         together = np.bincount(on[placed & (layout.buckets == kind.bucket)], minlength=n)
         repels = layout.rules.repulsion[kind.role, layout.roles[placed]]
         count = together - np.bincount(on[placed], weights=repels, minlength=n)
         return np.asarray(count if nodes.rows is None else count[nodes.rows], dtype=float)
 
-    def _room(self, kind: _Kind, task: TaskInfo, available: Floats) -> Floats:
+    def _room(self, kind: Kind, task: TaskInfo, available: Floats) -> Floats:
         """Return how many waiting tasks of the bucket each node has room for, the task included, shape (n_nodes,).
 
         Others are left out one by one, the last first, until the rest fits.
