@@ -45,7 +45,7 @@ from volcano_py.snapshot.journal import Journal
 ActivePlugin = tuple[Plugin, frozenset[type]]
 """A plugin instance and the extension points that the conf leaves switched on for it."""
 
-_ALLOCATED: Final = TaskStatus.ALLOCATED
+_ALLOCATED: Final = TaskStatus.ALLOCATED.value  # numpy asks an enum in vain for half a dozen attributes: 2 us
 
 
 class Session:

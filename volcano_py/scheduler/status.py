@@ -162,8 +162,9 @@ def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
 def _attempt_text(ssn: Session, row: int) -> tuple[str, str] | None:
     """Return the text of a task that has or had a node in a statement that was not committed."""
     record = ssn.tasks.record(row)
-    if ssn.tasks.status[row] != _PENDING:
-        status, node = TaskStatus(ssn.tasks.status[row]), ssn.nodes.names[int(ssn.tasks.node[row])]
+    standing = int(ssn.tasks.status[row])
+    if standing != _PENDING:
+        status, node = TaskStatus(standing), ssn.nodes.names[int(ssn.tasks.node[row])]
     else:
         attempt = ssn.attempt(row)
         if attempt is None:
