@@ -10,8 +10,9 @@ Victims run or are bound, agree to be evicted, and go only as far as the plugins
 asks for nothing takes only from its like. Nodes are tried in order of their scores. (Volcano: actions/preempt.)
 
 Arguments: ``enableTopologyAwarePreemption`` and its limits choose, in Volcano, a second search, node by node on copies,
-that puts back victims. Here every plan is made on the columns, with all plugins, looks at every node and puts back whom
-it can, so they change nothing; neither does ``predicateErrorCacheEnable``.
+that puts back victims. Here every plan is made on the columns, looks at every node and puts back whom it can, so the
+limits change nothing; neither does ``predicateErrorCacheEnable``. One thing it does here as there: nodes are left out
+that a plugin refuses which is told of no eviction, because its enablePreemptable and enabledAllocatable are off.
 """
 
 from collections.abc import Mapping
@@ -33,7 +34,8 @@ from volcano_py.framework.turns import QueueTurns
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import Rows
 
-_SWITCHES: Final = {"predicateErrorCacheEnable": True, "enableTopologyAwarePreemption": False}
+_CACHE: Final = "predicateErrorCacheEnable"
+_TOPOLOGY_AWARE: Final = "enableTopologyAwarePreemption"
 _NUMBERS: Final = {
     "topologyAwarePreemptWorkerNum": 16,
     "minCandidateNodesPercentage": 10,
@@ -45,60 +47,64 @@ _NUMBERS: Final = {
 class Preempt(Action):
     """The action."""
 
-    arguments = frozenset({*_SWITCHES, *_NUMBERS})
+    arguments = frozenset({_CACHE, _TOPOLOGY_AWARE, *_NUMBERS})
+
+    def __init__(self, *, topology_aware: bool = False) -> None:
+        """Take whether plugins that are told of no eviction are believed before it."""
+        self._topology_aware = topology_aware
 
     @classmethod
     def configured(cls, arguments: Mapping[str, Any], warn: Warn) -> "Preempt":
-        """Read the arguments, so that one of the wrong type is warned about; none of them changes a plan."""
-        for key, switch in _SWITCHES.items():
-            get_bool(arguments, key, switch, warn)
+        """Read the arguments, also those that change nothing, so that one of the wrong type is warned about."""
+        get_bool(arguments, _CACHE, True, warn)
         for key, number in _NUMBERS.items():
             get_int(arguments, key, number, warn)
-        return cls()
+        return cls(topology_aware=get_bool(arguments, _TOPOLOGY_AWARE, False, warn))
 
     def __call__(self, ssn: Session) -> None:
         """Run the action."""
         starving = starving_jobs(ssn)
         order = list(QueueTurns(ssn, np.array(sorted(starving), dtype=np.intp), skip_overused=False))
+        blind = self._topology_aware and ssn.victims.blind_predicates
         for name in dict.fromkeys(queue.name for queue, _ in order):
             queue, rows = ssn.queues[name], [row for other, row in order if other.name == name]
             for row in rows:
-                _attempt(ssn, queue, ssn.job(row), starving[row], inside=False)
+                _attempt(ssn, queue, ssn.job(row), starving[row], blind, inside=False)
             for row in rows:
-                _attempt(ssn, queue, ssn.job(row), starving[row], inside=True)
+                _attempt(ssn, queue, ssn.job(row), starving[row], blind, inside=True)
         ssn.victims.end_of_action()
 
 
-def _attempt(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, inside: bool) -> None:
+def _attempt(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, blind: bool, *, inside: bool) -> None:
     try:
         with ssn.held_room.open_to(job):
             if inside:
-                _inside_job(ssn, queue, job, tasks)
+                _inside_job(ssn, queue, job, tasks, blind)
             else:
-                _between_jobs(ssn, queue, job, tasks)
+                _between_jobs(ssn, queue, job, tasks, blind)
     except PluginFailed as failure:
         ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
 
 
-def _between_jobs(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
+def _between_jobs(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, blind: bool) -> None:
     everybody = ssn.victims.all
     others = (everybody.queues == queue.row) & (everybody.jobs != job.row)
-    _plan(ssn, queue, job, tasks, everybody.only(others))
+    _plan(ssn, queue, job, tasks, everybody.only(others), blind)
 
 
-def _inside_job(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
+def _inside_job(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, blind: bool) -> None:
     everybody = ssn.victims.all
     own = everybody.only(everybody.jobs == job.row)
     if not len(own):
         return
     # A Python loop over the job's tasks that still wait; it ends with the first that finds no node.
     for task in tasks[ssn.tasks.status[tasks] == TaskStatus.PENDING].tolist():
-        if not _plan(ssn, queue, job, np.array([task]), own):
+        if not _plan(ssn, queue, job, np.array([task]), own, blind):
             return
 
 
-def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, candidates: Evictables) -> int:
-    plan = Plan(ssn, Purpose.PREEMPT, queue, job, candidates, by_score)
+def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, candidates: Evictables, blind: bool) -> int:
+    plan = Plan(ssn, Purpose.PREEMPT, queue, job, candidates, by_score, blind)
     try:
         plan.fill(tasks)
         return plan.conclude(Cause("preempt", f"evicted to make room for PodGroup {job.key}", job.key))

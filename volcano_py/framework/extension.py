@@ -37,6 +37,7 @@ class ExtensionPoint(ABC):
     """A question the framework asks plugins."""
 
     switch: ClassVar[str]  # the conf flag that silences a plugin on this point, "" for none
+    also: ClassVar[str] = ""  # another flag that, left on, keeps the plugin from being silenced
 
 
 class JobOrder(ExtensionPoint):
@@ -177,10 +178,22 @@ class StaticPredicate(ExtensionPoint):
         """Return one verdict per node of the view, shape (n_nodes,), out of ``static_reasons``."""
 
 
-class Predicate(ExtensionPoint):
+class SeesEvictions(ExtensionPoint):
+    """Are a plugin's predicates asked what they say without the pods that may go? No method answers this.
+
+    Rule: every plugin for itself. Only ``enableTopologyAwarePreemption`` minds (Volcano: SimulateRemoveTask): a node that
+    a plugin without this refuses is not tried then. ``enabledAllocatable`` leaves it on too.
+    """
+
+    switch = "enablePreemptable"
+    also = "enabledAllocatable"
+
+
+class Predicate(SeesEvictions):
     """Can the task run on the node now? Rule: first refusal. Resources are the framework's own check."""
 
     switch = "enablePredicate"
+    also = ""
     reasons: tuple[Reason, ...]  # of the class, or of an instance if they depend on its arguments
     early: ClassVar[int] = 0
     """How many of the reasons stand before the plugin's static ones: users are told of them beside a static one."""
@@ -415,6 +428,7 @@ POINTS: tuple[type[ExtensionPoint], ...] = (
     Overused,
     Allocatable,
     StaticPredicate,
+    SeesEvictions,
     Predicate,
     NeighbourPredicate,
     NodeOrder,

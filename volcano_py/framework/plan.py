@@ -57,14 +57,19 @@ class Plan:
         job: JobInfo,
         candidates: Evictables,
         node_order: "NodeOrder",
+        blind: bool = False,
     ) -> None:
-        """Take whom the room is for, the candidates grouped by node, and the order in which nodes are tried."""
+        """Take whom the room is for, the candidates grouped by node, and the order in which nodes are tried.
+
+        ``blind`` leaves out nodes that refuse the task now although evictions might change that.
+        """
         self.ssn = ssn
         self._purpose = purpose
         self._queue = queue
         self._job = job
         self._candidates = candidates.without_jobs(ssn.commitments.takers(job))
         self._node_order = node_order
+        self._blind = blind
         self.statement = ssn.statement()
         self._start = self.statement.mark()
         self._given_up: dict[int, int] = {}  # shape -> how many had gone when a task of it found nothing
@@ -160,6 +165,8 @@ class Plan:
         scores = ssn.victims.prospects(info.shape_id).scores
         hopeful = (scores > -np.inf) & info.fit.fits(ssn.nodes.future_idle + self._sums(candidates))
         hopeful &= np.bincount(candidates.groups, minlength=len(ssn.nodes)) > 0
+        if self._blind:
+            hopeful &= ~_refused(ssn, info, ssn.nodes)
         candidates = candidates.only(hopeful[candidates.groups])
         if not len(candidates):
             return None

@@ -12,10 +12,12 @@ from volcano_py.framework.evictables import Evictables
 from volcano_py.framework.extension import (
     Claim,
     JobStarving,
+    Predicate,
     Preemptable,
     Preemptive,
     Purpose,
     Reclaimable,
+    SeesEvictions,
     UnifiedEvictable,
     VictimFilter,
     VictimQueueOrder,
@@ -50,6 +52,8 @@ class Victims:
         self._preemptive = ssn.points(Preemptive, "preemptive")
         self._queue_order = ssn.points(VictimQueueOrder, "victim_queue_order")
         self._tiers = {kind: ssn.tiered(kind, method) for kind, method in _METHODS.items()}
+        seeing = {point.plugin for point in ssn.points(SeesEvictions, "predicate")}
+        self.blind_predicates = any(point.plugin not in seeing for point in ssn.points(Predicate, "predicate"))
         self._prospects: dict[int, Prospects] = {}
         self.free_rooms: list[Statement] = []  # plans of the action that runs, for which nobody has to go
         self._filters: dict[type, list[Point]] = {kind: self._filters_of(kind) for kind in _METHODS}

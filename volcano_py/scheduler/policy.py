@@ -162,6 +162,9 @@ def _choose(
     hierarchy = plugin.hierarchical is not None and entry.enabled(_HIERARCHY)
     silent = frozenset() if hierarchy else plugin.hierarchical or frozenset()
     points = frozenset(
-        point for point in answered if point not in silent and (not point.switch or entry.enabled(point.switch))
+        point
+        for point in answered
+        if point not in silent
+        and (not point.switch or entry.enabled(point.switch) or (point.also and entry.enabled(point.also)))
     )
     return _Chosen(plugin, arguments, points, hierarchy)
