@@ -181,8 +181,8 @@ class StaticPredicate(ExtensionPoint):
 class SeesEvictions(ExtensionPoint):
     """Are a plugin's predicates asked what they say without the pods that may go? No method answers this.
 
-    Rule: every plugin for itself. Only ``enableTopologyAwarePreemption`` minds (Volcano: SimulateRemoveTask): a node that
-    a plugin without this refuses is not tried then. ``enabledAllocatable`` leaves it on too.
+    Rule: every plugin for itself. Only ``enableTopologyAwarePreemption`` minds (Volcano: SimulateRemoveTask): a node
+    that a plugin without this refuses is not tried then. ``enabledAllocatable`` leaves it on too.
     """
 
     switch = "enablePreemptable"
