@@ -1,8 +1,15 @@
-"""A cache fed by hand: the events that a watch would bring, for tests and for clusters that are only simulated."""
+"""A cache fed by hand: the events that a watch would bring and the writes that decisions lead to.
+
+For tests and for clusters that are only simulated.
+"""
 
 from typing import Any, TypeVar
 
+import msgspec
+
+from volcano_py.api import keys
 from volcano_py.api.types import (
+    Condition,
     Namespace,
     Node,
     Pod,
@@ -15,6 +22,7 @@ from volcano_py.api.types import (
 from volcano_py.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.kube.delivery import Event, EventHandler, EventType, KubernetesObject
+from volcano_py.model.decisions import SetPodCondition, SetPodGroupStatus
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -44,6 +52,35 @@ def event(type_: EventType, obj: T) -> Event[T]:
     meta = obj.metadata
     key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
     return Event(type_, key, meta.uid, obj, 0.0, False)
+
+
+def with_status(group: PodGroup, decision: SetPodGroupStatus) -> PodGroup:
+    """Return a PodGroup as it is once a decision has been written to its status."""
+    conditions = {condition.type: condition for condition in group.status.conditions}
+    for new in decision.conditions:
+        conditions[new.type] = Condition(
+            type=new.type,
+            status="True" if new.status else "False",
+            reason=new.reason,
+            message=new.message,
+            transition_id=new.transition_id,
+        )
+    status = msgspec.structs.replace(
+        group.status,
+        phase=decision.phase,
+        running=decision.running,
+        succeeded=decision.succeeded,
+        failed=decision.failed,
+        conditions=list(conditions.values()),
+    )
+    return msgspec.structs.replace(group, status=status)
+
+
+def why_pending(decision: SetPodCondition) -> Condition:
+    """Return the condition that a decision writes on a pod."""
+    return Condition(
+        type=keys.CONDITION_POD_SCHEDULED, status="False", reason=decision.reason, message=decision.message
+    )
 
 
 def _tell(cache: ClusterCache, type_: EventType, objects: tuple[Known, ...]) -> None:

@@ -6,11 +6,10 @@ from typing import Any
 
 import msgspec
 
-from volcano_py.api import keys
-from volcano_py.api.types import Condition, Pod, PodGroup
+from volcano_py.api.types import Pod, PodGroup
 from volcano_py.cache.binds import Assumed
 from volcano_py.cache.cluster import ClusterCache
-from volcano_py.cache.feeding import Known, added, deleted, modified
+from volcano_py.cache.feeding import Known, added, deleted, modified, why_pending, with_status
 from volcano_py.cache.state import SnapshotToken
 from volcano_py.model.decisions import Bind, Decision, Nominate, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import TaskRef
@@ -81,13 +80,7 @@ class SimulatedCluster:
             case SetPodCondition():
                 pod = self.pod(decision.task)
                 if pod is not None and not pod.spec.node_name:
-                    condition = Condition(
-                        type=keys.CONDITION_POD_SCHEDULED,
-                        status="False",
-                        reason=decision.reason,
-                        message=decision.message,
-                    )
-                    self.set_status(decision.task, conditions=[condition])
+                    self.set_status(decision.task, conditions=[why_pending(decision)])
             case Nominate():
                 self.set_status(decision.task, nominated_node_name=decision.node)
             case _:
@@ -97,21 +90,4 @@ class SimulatedCluster:
         group = self._objects.get((PodGroup, *decision.job))
         if not isinstance(group, PodGroup):
             return
-        conditions = {condition.type: condition for condition in group.status.conditions}
-        for new in decision.conditions:
-            conditions[new.type] = Condition(
-                type=new.type,
-                status="True" if new.status else "False",
-                reason=new.reason,
-                message=new.message,
-                transition_id=new.transition_id,
-            )
-        status = msgspec.structs.replace(
-            group.status,
-            phase=decision.phase,
-            running=decision.running,
-            succeeded=decision.succeeded,
-            failed=decision.failed,
-            conditions=list(conditions.values()),
-        )
-        self.put(msgspec.structs.replace(group, status=status))
+        self.put(with_status(group, decision))

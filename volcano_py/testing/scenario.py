@@ -17,7 +17,6 @@ import numpy as np
 
 from volcano_py.api import keys
 from volcano_py.api.types import (
-    Condition,
     Namespace,
     Node,
     Pod,
@@ -29,7 +28,7 @@ from volcano_py.api.types import (
 )
 from volcano_py.cache.binds import Refused
 from volcano_py.cache.evictions import Plan
-from volcano_py.cache.feeding import Known
+from volcano_py.cache.feeding import Known, why_pending, with_status
 from volcano_py.cache.state import SnapshotToken
 from volcano_py.conf.loader import parse_conf
 from volcano_py.framework.clock import CycleClock
@@ -282,13 +281,8 @@ class Scenario:
             case SetPodCondition():
                 pod = self._pods.get((decision.task.namespace, decision.task.name))
                 if pod is not None and not pod.spec.node_name:
-                    condition = Condition(
-                        type=keys.CONDITION_POD_SCHEDULED,
-                        status="False",
-                        reason=decision.reason,
-                        message=decision.message,
-                    )
-                    self._change_pod(pod, status=msgspec.structs.replace(pod.status, conditions=[condition]))
+                    status = msgspec.structs.replace(pod.status, conditions=[why_pending(decision)])
+                    self._change_pod(pod, status=status)
             case Nominate():
                 pod = self._pods.get((decision.task.namespace, decision.task.name))
                 if pod is not None and not pod.spec.node_name:
@@ -299,24 +293,7 @@ class Scenario:
 
     def _write_group(self, decision: SetPodGroupStatus) -> None:
         group = self._groups[decision.job]
-        conditions = {condition.type: condition for condition in group.status.conditions}
-        for new in decision.conditions:
-            conditions[new.type] = Condition(
-                type=new.type,
-                status="True" if new.status else "False",
-                reason=new.reason,
-                message=new.message,
-                transition_id=new.transition_id,
-            )
-        status = msgspec.structs.replace(
-            group.status,
-            phase=decision.phase,
-            running=decision.running,
-            succeeded=decision.succeeded,
-            failed=decision.failed,
-            conditions=list(conditions.values()),
-        )
-        self.add(msgspec.structs.replace(group, status=status))
+        self.add(with_status(group, decision))
 
     def _change_pod(self, pod: Pod, **fields: Any) -> None:
         self.add(msgspec.structs.replace(pod, **fields))

@@ -1,0 +1,56 @@
+"""What the actions that evict for whole gangs have in common: their arguments, and one plan for each starving job.
+
+Arguments: ``allowWholeBundle`` (true): jobs may be evicted as wholes. ``maxDomains`` (8) has no meaning while the
+cluster is the only domain (in Volcano domains are HyperNodes).
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from volcano_py.conf.arguments import Warn, get_bool, get_int
+from volcano_py.framework.action import Action
+from volcano_py.framework.info import JobInfo, QueueInfo
+from volcano_py.framework.plugin import PluginFailed
+from volcano_py.framework.session import Session
+from volcano_py.framework.starving import starving_jobs
+from volcano_py.framework.turns import QueueTurns
+from volcano_py.snapshot.columns import Rows
+
+_WHOLE: Final = "allowWholeBundle"
+_DOMAINS: Final = "maxDomains"
+
+
+class GangAction(Action):
+    """An action that makes one plan for each starving job, in the order of turns."""
+
+    arguments = frozenset({_WHOLE, _DOMAINS})
+    skip_overused: ClassVar[bool]  # whether a queue that has had enough gets no turn
+
+    def __init__(self, *, allow_whole: bool = True) -> None:
+        self.allow_whole = allow_whole
+
+    @classmethod
+    def configured(cls, arguments: Mapping[str, Any], warn: Warn) -> Self:
+        """Read the arguments."""
+        get_int(arguments, _DOMAINS, 8, warn)
+        return cls(allow_whole=get_bool(arguments, _WHOLE, True, warn))
+
+    def __call__(self, ssn: Session) -> None:
+        """Run the action."""
+        starving = starving_jobs(ssn)
+        for queue, row in QueueTurns(ssn, np.array(sorted(starving), dtype=np.intp), skip_overused=self.skip_overused):
+            job, tasks = ssn.job(row), starving[row]
+            asking = tasks[~ssn.victims.best_effort[ssn.tasks.shape[tasks]]]
+            try:
+                if len(asking):
+                    self.plan(ssn, queue, job, asking)
+            except PluginFailed as failure:
+                ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
+        ssn.victims.end_of_action()
+
+    @abstractmethod
+    def plan(self, ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
+        """Make room for tasks of a job that wait and ask for something."""
