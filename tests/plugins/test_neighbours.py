@@ -36,6 +36,9 @@ def filters_of(ssn: Session, plugin: Predicates, task: str) -> list[set[str]]:
     company = plugin.neighbour_filter(info)
     if company is not None:
         assert company.allowed().tolist() == (~refused[2:].any(axis=0)).tolist()
+        assert company.hopeless().tolist() == (refused[2] | refused[5]).tolist()
+    some = np.arange(len(ssn.nodes))[::-2]
+    assert plugin.refusals(info, ssn.nodes.rows_view(some)).tolist() == refused[:, some].tolist()
     return [{CODES[code] for code in np.flatnonzero(column).tolist()} for column in refused.T]
 
 

@@ -155,13 +155,15 @@ class Predicates(Plugin, StaticPredicate, Predicate, NeighbourPredicate):
     def refusals(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
         """Return for each of `reasons` which nodes it is true of, shape (7, n_nodes).
 
-        ``nodes`` are all nodes of the session. A node too far from the pods it must be near to says no more.
+        A node too far from the pods that this one must be near to says no more.
         """
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
         taken = self._ports_taken(task, nodes) if self._wants_ports(task) else np.zeros(len(nodes), dtype=bool)
         company = self.neighbour_filter(task)
-        beside = np.zeros((5, len(nodes)), dtype=bool) if company is None else company.refused()
-        return np.vstack((full, taken, beside))
+        if company is None:
+            return np.vstack((full, taken, np.zeros((5, len(nodes)), dtype=bool)))
+        beside = company.refused()
+        return np.vstack((full, taken, beside if nodes.rows is None else beside[:, nodes.rows]))
 
     def neighbour_filter(self, task: TaskInfo) -> Filter | None:
         """Return what the terms between pods, and the spread of pods, allow a shape; None if there is nothing."""
