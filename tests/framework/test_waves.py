@@ -117,3 +117,25 @@ def test_drf_counts_the_tasks_that_are_placed_before_a_victim_goes() -> None:
     assert at_once.tolist() == in_turn
     assert True in in_turn
     assert False in in_turn
+
+
+def with_more_gangs(world: World, *sizes: int) -> World:
+    jobs = tuple(a_job(f"more{n}", min_available=size, priority=9, phase="Inqueue") for n, size in enumerate(sizes))
+    tasks = (task for n, size in enumerate(sizes) for task in tasks_of(f"more{n}", size, TWO, priority=9))
+    return World(world.nodes, world.queues, (*world.jobs, *jobs), (*world.tasks, *tasks))
+
+
+def test_what_has_failed_for_one_job_is_not_tried_again_for_its_like() -> None:
+    alone, many = Counted(), Counted()
+    decided(full(9, surplus=16), alone, Gang())
+    gone, _, _ = decided(with_more_gangs(full(9, surplus=16), 9, 9, 10), many, Gang())
+
+    assert gone == []
+    assert many.asked == alone.asked
+
+
+def test_a_smaller_gang_is_tried_after_a_larger_one_has_failed() -> None:
+    gone, rooms, _ = decided(with_more_gangs(full(9, surplus=16), 3, 9), Priority(), Gang())
+
+    assert len(gone) == 6
+    assert {name.partition("-")[0] for name in rooms} == {"more0"}

@@ -13,7 +13,7 @@
    its room from later plans of the action, and is withdrawn when the action ends.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -67,14 +67,18 @@ class Plan:
         self._purpose = purpose
         self._queue = queue
         self._job = job
-        self._candidates = candidates.without_jobs(ssn.commitments.takers(job))
+        takers = ssn.commitments.takers(job)
+        self._bound = len(takers) > 0
+        self._candidates = candidates.without_jobs(takers)
         self._node_order = node_order
         self._blind = blind
         self.statement = ssn.statement()
         self._start = self.statement.mark()
         self._given_up: dict[int, int] = {}  # shape -> how many had gone when a task of it found nothing
         # So many placements make the minimum; -1: not yet enough.
+        self._needed = max(1, ssn.victims.missing_once_free(job))
         self._minimum = 0 if ssn.victims.missing_once_free(job) == 0 else -1
+        self._kind: Hashable | None = None
 
     # Search
 
@@ -84,6 +88,9 @@ class Plan:
         ``may_claim`` says of a shape whether so many more tasks of it may be placed at all.
         """
         ssn, shapes = self.ssn, self.ssn.tasks.shape[tasks]
+        self._kind = self._kind_of(tasks) if ssn.victims.starving(self._job) else None
+        if self._kind is not None and self._needed >= ssn.victims.hopeless.get(self._kind, self._needed + 1):
+            return
         start = 0
         # A Python loop over the job's tasks, by runs of equal ones as far as its minimum needs them.
         while start < len(tasks) and ssn.victims.starving(self._job):
@@ -99,6 +106,23 @@ class Plan:
             if may_claim is None or may_claim(shape_id, 1):
                 self.place(int(tasks[start]))
             start += 1
+
+    def _kind_of(self, tasks: Rows) -> Hashable | None:
+        """Return all that a plan for these tasks can depend on besides their number, None if that is not so simple.
+
+        It is for a job that holds nothing yet, whose tasks are alike, where nothing is held for anybody and plugins say
+        that they look no closer (`Plugin.counts`).
+        """
+        ssn, job = self.ssn, self._job
+        shapes, priorities = ssn.tasks.shape[tasks], ssn.tasks.priority[tasks]
+        alike = (shapes == shapes[0]).all() and (priorities == priorities[0]).all()
+        if not alike or ssn.held_room or self._bound or ssn.jobs.taken[:, job.row].any():
+            return None
+        if job.record.task_min_available or len(tasks) < self._needed:
+            return None
+        if not ssn.victims.all_count(self._purpose):
+            return None
+        return self._purpose, self._queue.row, int(shapes[0]), int(priorities[0]), job.record.priority
 
     def place(self, task: int) -> bool:
         """Find a node for a pending task of the job, with evictions if it takes any; say whether there is one."""
@@ -274,6 +298,8 @@ class Plan:
         victims = np.array(statement.evicted, dtype=np.intp)
         statement.rewind(self._start)
         if not planned or self._minimum < 0:
+            if self._kind is not None:
+                ssn.victims.hopeless[self._kind] = min(self._needed, ssn.victims.hopeless.get(self._kind, self._needed))
             self.abandon()
             return 0
         if len(victims):
@@ -287,6 +313,7 @@ class Plan:
         statement.rewind(mark)
         self._trim(planned, list(victims.reshape(-1, 1)) if units is None else units)
         self._replay(planned)
+        ssn.victims.hopeless.clear()
         if statement.evicted:
             ssn.commitments.add(self._job, statement.evicted)
             statement.commit(cause)

@@ -31,7 +31,8 @@ class Plugin:
     counts: ClassVar[frozenset[str]] = frozenset()
     """The methods that, asked about a candidate for eviction, count all before it in the group as gone, and as many
     tasks of the claim as placed as `Evictables.claimed` says: they can be asked about many at once. An answer that
-    depends on the candidate alone does that too."""
+    depends on the candidate alone does that too. Of the claim they look at nothing but its purpose and queue, the
+    request and priority of its task, and what its job holds and what priority it has."""
     reads: ClassVar[frozenset[Field]] = frozenset()  # fields of the shape that answers depend on
     arguments: ClassVar[frozenset[str]] = frozenset()  # argument keys it understands; others are warned about
 

@@ -1,6 +1,6 @@
 """Who may be evicted: the candidates of a session, what plugins say of them, and in what order they go."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property, cmp_to_key
 from typing import TYPE_CHECKING, Final
 
@@ -55,6 +55,8 @@ class Victims:
         seeing = {point.plugin for point in ssn.points(SeesEvictions, "predicate")}
         self.blind_predicates = any(point.plugin not in seeing for point in ssn.points(Predicate, "predicate"))
         self._prospects: dict[int, Prospects] = {}
+        self.hopeless: dict[Hashable, int] = {}
+        """Kinds of plans (`Plan`) that fail as things are now -> the smallest number of tasks that was too many."""
         self.free_rooms: list[Statement] = []  # plans of the action that runs, for which nobody has to go
         self._filters: dict[type, list[Point]] = {kind: self._filters_of(kind) for kind in _METHODS}
 
@@ -141,6 +143,7 @@ class Victims:
         """Leave to allocate what needs no eviction."""
         for statement in self.free_rooms:
             statement.withdraw()
+        self.hopeless.clear()
         self.free_rooms.clear()
 
     # Candidates
