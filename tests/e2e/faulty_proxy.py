@@ -75,7 +75,8 @@ class FaultyProxy:
         self._upstream = upstream
         self._context = context
         self._random = random.Random(seed)
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, Held] = {}  # by pod, until its Binding comes
+        self._ever_held: list[Held] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="faulty proxy", daemon=True)
 
@@ -97,6 +98,7 @@ class FaultyProxy:
     def hold_binding(self, pod: str) -> Held:
         """Hold the next Binding of a pod of this name."""
         held = self._held[pod] = Held(pod)
+        self._ever_held.append(held)
         return held
 
     async def _start(self) -> None:
@@ -111,7 +113,7 @@ class FaultyProxy:
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
 
     async def _stop(self) -> None:
-        for held in self._held.values():
+        for held in self._ever_held:  # a test that failed may not have released it
             held.release()
         await self._runner.cleanup()
         await self._session.close()
