@@ -23,6 +23,7 @@ from rich.table import Table
 from benchmarks import binding, decision, evictions, idle, limits, neighbours, plot, restart, session
 
 HERE = Path(__file__).parent
+WIDE = 14  # columns that fit beside each other
 Rows = list[dict[str, Any]]
 RUNNERS: dict[str, Callable[[dict[str, Any]], Rows]] = {
     "decision": decision.run,
@@ -70,9 +71,15 @@ def _machine() -> dict[str, Any]:
 
 
 def _table(name: str, rows: Rows) -> Table:
+    """Return a table with a line per row; one with many columns lies on its side."""
     table = Table(title=name, title_justify="left", box=None)
     flat = [_flatten(row) for row in rows]
     columns = list(dict.fromkeys(column for row in flat for column in row))
+    if len(columns) > WIDE:
+        table.show_header = False
+        for column in columns:
+            table.add_row(column.replace("\n", " "), *(str(row.get(column, "")) for row in flat))
+        return table
     for column in columns:
         table.add_column(column, justify="right")
     for row in flat:

@@ -73,7 +73,8 @@ def _binding(record: dict[str, Any], axis: Any) -> None:
         )
     axis.set_xticks([i + 0.2 for i in range(len(rows))], labels, fontsize=8)
     axis.set_ylabel("pods bound per second")
-    axis.set_title("Gangs bound on kube-apiserver, beside a bare binder", fontsize=11)
+    axis.set_ylim(top=axis.get_ylim()[1] * 1.2)  # room for the legend
+    axis.set_title("Bound on kube-apiserver", fontsize=11)
     axis.legend(fontsize=8)
 
 
@@ -83,7 +84,7 @@ def _limits(record: dict[str, Any], axis: Any) -> None:
         shown = min(line.used, 2.0)
         axis.barh(i, shown, color=_OURS if line.met else _MISSED)
         text = f"{line.value:g} of {line.limit:g}"
-        axis.annotate(text, (max(shown, 0.02), i), xytext=(3, 0), textcoords="offset points", va="center", fontsize=7)
+        axis.annotate(text, (max(shown, 1.0), i), xytext=(3, 0), textcoords="offset points", va="center", fontsize=7)
     axis.axvline(1, color="black", linewidth=1)
     axis.set_yticks(range(len(lines)), [line.what for line in reversed(lines)], fontsize=7)
     axis.set_xlim(0, 2.4)

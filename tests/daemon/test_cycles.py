@@ -128,6 +128,20 @@ async def stage() -> AsyncIterator[Stage]:
     stage.decider.close()
 
 
+@pytest.mark.parametrize(("binds", "cycles"), [(128, 1), (129, 0)])
+async def test_while_many_binds_wait_to_be_sent_changes_are_gathered_for_longer(stage, binds, cycles):
+    await stage.pass_time(0.1)
+    before = stage.loop.cycles
+    stage.gate.enter(binds)
+
+    stage.change(Change.POD_PENDING)
+    await stage.pass_time(0.06)
+    assert stage.loop.cycles == before + cycles
+
+    await stage.pass_time(0.1)
+    assert stage.loop.cycles == before + 1
+
+
 async def test_nothing_changes_and_nothing_runs(stage):
     await stage.pass_time(3)
 

@@ -32,6 +32,9 @@ log = structlog.get_logger()
 
 _FAILED_FIRST_S: Final = 0.5
 _FAILED_CAP_S: Final = 30.0
+_CROWDED: Final = 128  # binds on their way: twice as many as are sent at once
+_CROWDED_PAUSE_S: Final = 0.1
+"""What is decided while so many wait would wait behind them; deciding it slows down those who send them."""
 _AT_ONCE: Final = HELPFUL - {Change.BIND_FAILED, Change.EVICTION_FAILED}
 """What failed is tried again with the next period: at once, a refusal for good would be repeated without end."""
 
@@ -127,7 +130,7 @@ class CycleLoop:
             if self._not_before > now:
                 await wait_for(self._changed, self._clock, self._not_before - now)
             elif self._why:
-                await self._clock.sleep(self._debounce_s)
+                await self._clock.sleep(self._pause_s())
                 break
             elif self._due is None:
                 await self._changed.wait()
@@ -137,6 +140,10 @@ class CycleLoop:
                 break
         why, self._why, self._due = self._why or "period", "", None
         return why
+
+    def _pause_s(self) -> float:
+        """Return how long changes are gathered: for longer while there are more binds on their way than can be sent."""
+        return max(self._debounce_s, _CROWDED_PAUSE_S) if self._gate.count > _CROWDED else self._debounce_s
 
     async def _cycle(self, why: str) -> None:
         started = self._running_since = self._clock.monotonic()
