@@ -43,7 +43,7 @@ def _decisions(record: dict[str, Any], axis: Any) -> None:
     rows = record["decision"]
     sizes = sorted({row["nodes"] for row in rows})
     for k in sorted({row["k"] for row in rows}):
-        costs = {row["nodes"]: row["us_per_pod"] for row in rows if row["k"] == k}
+        costs = {row["nodes"]: row["cpu_us_per_pod"] for row in rows if row["k"] == k}
         label = "one by one" if k == 1 else f"gangs of {k}"
         axis.plot(list(costs), list(costs.values()), marker="o", label=label)
     axis.set_xscale("log")
@@ -54,7 +54,7 @@ def _decisions(record: dict[str, Any], axis: Any) -> None:
     axis.set_yticks(ticks, [str(tick) for tick in ticks])
     axis.set_ylim(1, 400)
     axis.set_xlabel("nodes, all looked at")
-    axis.set_ylabel("microseconds per placed pod")
+    axis.set_ylabel("CPU microseconds per placed pod")
     axis.set_title("A decision", fontsize=11)
     axis.legend(fontsize=8)
 

@@ -8,7 +8,7 @@ from benchmarks.plot import draw
 RECORD = {
     "when": "2026-11-21T12:00:00+00:00",
     "machine": {"commit": "abc", "cores": 2},
-    "decision": [{"nodes": n, "k": k, "us_per_pod": 10.0 * k} for n in (100, 1000) for k in (1, 10)],
+    "decision": [{"nodes": n, "k": k, "cpu_us_per_pod": 10.0 * k} for n in (100, 1000) for k in (1, 10)],
     "binding": [
         {"server": "real", "gangs": 1, "k": 10, "nodes": 5, "bind_rate_ratio": 0.9}
         | {"bare": {"binds_per_s": 100.0}, "scheduler": {"binds_per_s": 90.0}}
