@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from volcano_py.api.types import Pod
@@ -336,6 +336,7 @@ POD_STATES = st.tuples(
 
 
 @given(st.lists(POD_STATES, max_size=25))
+@example([("p1", "pending", None, 0), ("p2", "pending", "3", 0), ("p3", "pending", "1", 0), ("p1", "ended", None, 0)])
 def test_whatever_happened_to_a_gang_it_is_what_its_pods_say_now(
     history: list[tuple[str, str, str | None, int]],
 ) -> None:

@@ -74,8 +74,8 @@ class GroupIntake:
         for gang in self._gangs.leave(uid):
             self._show(gang)
 
-    def lost(self, key: JobKey | None) -> None:
-        """Note that a pod is gone, one that had ended included: a gang that waits for its pods counts them all."""
+    def recount(self, key: JobKey | None) -> None:
+        """Note that a pod has ended or is gone: a gang that waits for its pods counts them all, ended ones too."""
         if key is not None and key in self._gangs:
             self._show(key)
 

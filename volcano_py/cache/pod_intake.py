@@ -117,6 +117,7 @@ class PodIntake:
         self._put(place, record, shape, task_status(pod), node)
         if record.key is None or is_terminal(pod):
             self._groups.leave(uid)
+            self._groups.recount(record.key)
         else:
             self._groups.join(record.key, pod)
 
@@ -267,7 +268,7 @@ class PodIntake:
         self._nominations.end(uid)
         self._state.drop_task(place)
         self._groups.leave(uid)
-        self._groups.lost(place.record.key)
+        self._groups.recount(place.record.key)
         self._state.note(Change.POD if place.status in _ENDED else Change.POD_GONE)
 
     def _name_foreign_group(self, pod: Pod) -> None:
