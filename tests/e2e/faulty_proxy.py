@@ -68,7 +68,7 @@ class FaultyProxy:
     def __init__(self, upstream: str, context: ssl.SSLContext, seed: int = 0) -> None:
         self.faults = Faults()
         self.done: Counter[str] = Counter()
-        """How often: too_many, lost_answers, cut_watches."""
+        """How often: too_many, lost_answers, cut_watches, and left_watches that the scheduler ended."""
         self.bindings: dict[int, Counter[str]] = {}
         """Answers of the API server to Bindings: how often by code and the uid each was meant for."""
         self.url = ""
@@ -116,6 +116,10 @@ class FaultyProxy:
         for held in self._ever_held:  # a test that failed may not have released it
             held.release()
         await self._runner.cleanup()
+        left = asyncio.all_tasks() - {asyncio.current_task()}  # the loop is ours alone: watches that still run
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
         await self._session.close()
 
     def _befalls(self, share: float) -> bool:
@@ -159,6 +163,8 @@ class FaultyProxy:
         except TimeoutError:
             self.done["cut_watches"] += 1
             _break(request)
+        except ConnectionResetError:
+            self.done["left_watches"] += 1  # the scheduler has ended
         return response
 
 
