@@ -1,10 +1,17 @@
 """What holds for every test."""
 
+import gc
 import logging
 from collections.abc import Iterator
 
 import pytest
 import structlog
+
+
+def pytest_collection_finish() -> None:
+    """Leave the modules of all tests out of the search for cycles: going through them took a seventh of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

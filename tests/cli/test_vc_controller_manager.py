@@ -83,9 +83,6 @@ def test_a_flag_that_cannot_be_read_is_refused(capsys: pytest.CaptureFixture[str
     assert problem in capsys.readouterr().err
 
 
-async def test_no_cluster_is_said_with_the_way_out(tmp_path: Path) -> None:
-    async with command(f"--kubeconfig={tmp_path / 'absent'}") as process:
-        code, log = await ended(process)
-
-    assert code == 2
-    assert "check --kubeconfig" in log
+def test_no_cluster_is_said_with_the_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--log-format=json", f"--kubeconfig={tmp_path / 'absent'}"]) == 2
+    assert "check --kubeconfig" in capsys.readouterr().err

@@ -12,6 +12,7 @@ import pytest
 
 from tests.daemon.cluster import CONF, free_port, placed, put_job, put_node
 from tests.effects.waiting import until
+from volcano_py.cli.vc_scheduler import main
 
 COMMAND = (sys.executable, "-m", "volcano_py.cli.vc_scheduler", "--log-format=json", "--leader-elect=false")
 
@@ -93,15 +94,12 @@ async def test_it_schedules_answers_probes_and_ends_in_order(server, tmp_path: P
         pytest.param("actions: allocate\ntiers: gang\n", "bad.conf:2: tiers must be a list", id="bad-structure"),
     ],
 )
-async def test_a_bad_configuration_is_refused_with_file_and_line(tmp_path: Path, conf, problem):
+def test_a_bad_configuration_is_refused_with_file_and_line(tmp_path: Path, capsys, conf, problem):
     path = tmp_path / "bad.conf"
     path.write_text(conf)
 
-    async with command(f"--scheduler-conf={path}") as process:
-        code, log = await process.ended()
-
-    assert code == 2
-    assert problem in log
+    assert main(["--log-format=json", f"--scheduler-conf={path}"]) == 2
+    assert problem in capsys.readouterr().err
 
 
 async def test_no_cluster_is_said_with_the_way_out(tmp_path: Path):

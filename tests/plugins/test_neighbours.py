@@ -108,7 +108,7 @@ def place_at_random(world: World, ssn: Session, cluster: Company, random: Random
 
 def test_answers_equal_a_plain_loop_before_placements_after_them_and_after_their_undo() -> None:
     seen = set[str]()
-    for number in range(150):
+    for number in range(90):
         world, random = social_world(number), Random(number)
         ssn, cluster = open_session(world), company(world)
         seen |= check(world, ssn, cluster, random)
@@ -122,7 +122,7 @@ def test_answers_equal_a_plain_loop_before_placements_after_them_and_after_their
 
 
 def test_a_shape_asked_about_late_counts_what_was_placed_and_taken_back_before() -> None:
-    for number in range(150):
+    for number in range(90):
         world, random = social_world(number), Random(number)
         ssn, cluster = open_session(world), company(world)
         place_at_random(world, ssn, cluster, random)

@@ -97,7 +97,7 @@ def test_a_quotient_just_below_a_whole_number_is_not_rounded_up() -> None:
     assert least_allocated(np.zeros((2, 1)), np.full((2, 1), capacity)).tolist() == [100]
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(worlds())
 def test_scores_equal_a_plain_loop_over_the_nodes(world: World) -> None:
     plugin = NodeOrdering(LEAST)

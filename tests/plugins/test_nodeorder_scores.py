@@ -328,7 +328,7 @@ def test_default_weights_are_volcanos() -> None:
     assert NodeOrdering.parse({}, lambda text: None) == NodeOrderArgs(1, 0, 1, 2, 3, 1, 2, 2)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(world=worlds(), most=st.integers(-1, 2))
 def test_all_scores_equal_plain_loops_over_the_candidates(world: World, most: int) -> None:
     ssn = a_session(world, NodeOrdering(NodeOrderArgs(most_allocated=most)), Predicates())
@@ -344,7 +344,7 @@ def test_all_scores_equal_plain_loops_over_the_candidates(world: World, most: in
 sized = st.integers(0, 2**20)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(sized, sized, sized), min_size=3, max_size=3),
     st.booleans(),

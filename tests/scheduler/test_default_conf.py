@@ -50,17 +50,17 @@ class Recompute(Plugin, NodeOrder):
 )
 def test_a_cycle_binds_what_one_by_one_greedy_binds(conf: str, rules: Rules) -> None:
     policy = a_policy(conf)
-    for number in range(150):
+    for number in range(80):
         world = busy_world(number)
         assert cycle(world, policy).binds == expected_binds(world, rules), f"busy_world({number})"
 
 
-@pytest.mark.parametrize("seed", [0, 1, 77])
+@pytest.mark.parametrize("seed", [0, 60, 120])
 def test_the_heap_decides_what_a_full_recomputation_for_every_task_decides(seed: int) -> None:
     heap = a_policy(WITH_BINPACK)
     tables = {"plugins": {**PLUGINS, Recompute.name: Recompute}}
     recompute = a_policy(WITH_BINPACK + "  - name: recompute\n", **tables)
-    for number in range(seed, seed + 150):
+    for number in range(seed, seed + 60):
         world = busy_world(number)
         one, other = cycle(world, heap, seed=seed), cycle(world, recompute, seed=seed)
         assert one.binds == other.binds, f"busy_world({number})"

@@ -46,7 +46,7 @@ def _written(record: JobRecord, status: SetPodGroupStatus) -> JobRecord:
     )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(worlds())
 def test_after_a_few_cycles_nothing_more_is_decided(world: World) -> None:
     store, policy, memory = world.store(), a_policy(WITH_BINPACK), Memory()
