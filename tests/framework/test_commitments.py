@@ -1,5 +1,7 @@
 """What earlier evictions bind a session to."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from tests.framework.sessions import a_session, job_row
@@ -61,3 +63,37 @@ def test_a_plan_is_remembered_with_a_truce_for_every_loser() -> None:
     (plan,) = ssn.commitments.plans
     assert (plan.job, sorted(plan.victims), plan.until) == (TAKER, ["uid-ns-one", "uid-ns-other"], PLAN_S)
     assert ssn.commitments.truces == (Truce(TAKER, LOSER, TRUCE_S),)
+
+
+def three_jobs(*truces: Truce) -> Session:
+    names = ("taker", "loser", "third")
+    world = World((a_node(),), jobs=tuple(a_job(name) for name in names))
+    return a_session(world, memory=Memory(truces=truces))
+
+
+def named(ssn: Session, rows: Iterable[int]) -> list[str]:
+    return sorted(ssn.jobs.record(row).key.name for row in rows)
+
+
+def test_who_has_lost_to_a_loser_takes_nothing_from_its_taker_either() -> None:
+    third = JobKey("ns", "third")
+    ssn = three_jobs(Truce(TAKER, LOSER, 1.0), Truce(LOSER, third, 1.0))
+
+    takers = {
+        name: ssn.commitments.takers(ssn.job(job_row(ssn, name))).tolist() for name in ("taker", "loser", "third")
+    }
+
+    assert {name: named(ssn, rows) for name, rows in takers.items()} == {
+        "taker": [],
+        "loser": ["taker"],
+        "third": ["loser", "taker"],
+    }
+
+
+def test_losers_are_those_of_the_same_queue_from_whom_the_job_itself_has_taken() -> None:
+    third = JobKey("ns", "third")
+    ssn = three_jobs(Truce(TAKER, LOSER, 1.0), Truce(LOSER, third, 1.0))
+
+    assert named(ssn, ssn.commitments.losers_to({job_row(ssn, "taker")})) == ["loser"]
+    assert named(ssn, ssn.commitments.losers_to({job_row(ssn, "third")})) == []
+    assert named(ssn, ssn.commitments.losers_to(set())) == []

@@ -5,6 +5,8 @@ while a queue has a job: take the queue's first job; place its tasks in order un
     not ready, but would be once promised resources are free -> keep, uncommitted, for this session
     otherwise -> take everything back
 
+Jobs that have lost room to a job of their queue that still waits for it come last in the queue, whatever its order.
+
 A job that gets nothing does not hold up those behind it, unless its queue serves strictly in order (dequeueStrategy
 fifo): then those have no turn in this session. (In Volcano fifo has no effect.)
 """
@@ -29,7 +31,9 @@ _NOT_LET_IN: Final = PodGroupPhase.PENDING.value
 def allocate(ssn: Session) -> None:
     """Run the action."""
     worksheet = _worksheet(ssn)
-    turns = QueueTurns(ssn, np.array(sorted(worksheet), dtype=np.intp), skip_overused=True)
+    # Who has lost to a job does not go before it while room is held for it: what the queue may hold is not held.
+    losers = ssn.commitments.losers_to(ssn.held_room.jobs() & worksheet.keys()) if ssn.held_room else frozenset()
+    turns = QueueTurns(ssn, np.array(sorted(worksheet), dtype=np.intp), skip_overused=True, behind=losers)
     for queue, row in turns:
         job = ssn.job(row)
         try:

@@ -5,8 +5,10 @@ and `held_room` keeps it. The plan is at an end when no victim is left that term
 failed, or after `PLAN_S` seconds: if the job starves even so, it may plan again, and whatever is being released by then
 counts as room.
 
-For `TRUCE_S` seconds after a job has taken from another one, the other takes nothing from it. Two jobs that some plugin
-finds equal would otherwise evict each other in turn.
+For `TRUCE_S` seconds after a job has taken from another one, the other takes nothing from it, and neither does anybody
+from whom the other has taken in that time, and so on. Two jobs that some plugin finds equal would otherwise evict each
+other in turn; so would three, of which one preempts the second, the second reclaims from the third and the third from
+the first. As takings never close a circle, some job is never taken from, and evictions come to an end.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -42,12 +44,35 @@ class Commitments:
         return job.key in self._waiting
 
     def takers(self, job: JobInfo) -> Rows:
-        """Return the rows of the jobs that have taken from this one lately, shape (n,)."""
-        takers = {taker for taker, loser in self._truces if loser == job.key}
-        if not takers:
+        """Return the rows of the jobs that have taken from this one lately, or from one that has, shape (n,)."""
+        if not self._truces:
             return np.zeros(0, dtype=np.intp)
-        rows = [row for row in self._ssn.jobs.present().tolist() if self._ssn.jobs.record(row).key in takers]
+        takers_of: dict[JobKey, list[JobKey]] = {}
+        for taker, loser in self._truces:
+            takers_of.setdefault(loser, []).append(taker)
+        found: set[JobKey] = set()
+        ahead = [*takers_of.get(job.key, ())]
+        while ahead:
+            taker = ahead.pop()
+            if taker not in found:
+                found.add(taker)
+                ahead += takers_of.get(taker, ())
+        if not found:
+            return np.zeros(0, dtype=np.intp)
+        rows = [row for row in self._ssn.jobs.present().tolist() if self._ssn.jobs.record(row).key in found]
         return np.array(rows, dtype=np.intp)
+
+    def losers_to(self, takers: set[int]) -> frozenset[int]:
+        """Return the rows of the jobs from which jobs of the same queue among these (rows) have taken lately."""
+        if not self._truces or not takers:
+            return frozenset()
+        jobs, queues = self._ssn.jobs, self._ssn.queue_of_job
+        lost = {(loser, queues[row]) for row in takers for loser in self._losers(jobs.record(row).key)}
+        present = jobs.present().tolist() if lost else []
+        return frozenset(row for row in present if (jobs.record(row).key, queues[row]) in lost)
+
+    def _losers(self, job: JobKey) -> list[JobKey]:
+        return [loser for taker, loser in self._truces if taker == job]
 
     def add(self, job: JobInfo, victims: list[int]) -> None:
         """Note that these tasks (rows) go for a job."""

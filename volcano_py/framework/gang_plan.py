@@ -44,7 +44,7 @@ class GangPlans:
         """Take whom the room is for, the candidates grouped by node, and the order in which jobs lose."""
         self._ssn = ssn
         self._claim = Claim(purpose, job, queue)
-        self._candidates = candidates
+        self._candidates = candidates.without_jobs(ssn.commitments.takers(job))
         self._ranks = ranks
         self._allow_whole = allow_whole
 

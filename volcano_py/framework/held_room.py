@@ -3,14 +3,18 @@
 A nominated task waits for room on one node: pods were evicted for it, by us or by another scheduler. What it asks for
 is taken from the node for as long as it waits there: first from what is idle, the rest from what is being released.
 That holds against tasks of equal and lower priority, as in kube-scheduler; it does not hold against tasks of a higher
-one that their job's minimum needs, and never against tasks of its own job, which are one another's equals. Host ports
-and terms between pods are not held.
+one that their job's minimum needs, unless the room was taken from that job, and never against tasks of its own job,
+which are one another's equals. Host ports and terms between pods are not held.
 
     with ssn.held_room.open_to(job):    # whatever is placed in here may use what is held for this job
         ...
 
 Held nodes are tried before all others (Volcano: allocate, nominatedNodeName), so that what was planned together stands
 as it was planned.
+
+What a queue may hold is not held. So while room is held for a job, those it has taken from have their turns behind the
+others of their queue: else, in an order of jobs
+that does not follow priorities, they would take back at once what they have lost (`actions.allocate`).
 
 A nomination of ours ends when its task is placed, wherever that is. If the task still waits a while after everything on
 the node has left that was to leave, the nomination is taken back: something else is in its way. Those of other
@@ -74,6 +78,10 @@ class HeldRoom:
     def __bool__(self) -> bool:
         return bool(self._holds)
 
+    def jobs(self) -> set[int]:
+        """Return the rows of the jobs for which room is held, -1 for those of other schedulers."""
+        return {hold.job for hold in self._holds}
+
     def place_first(self, statement: "Statement", queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:
         """Place tasks of a job on the nodes that are held for their like, as allocate would if there were no others.
 
@@ -120,7 +128,11 @@ class HeldRoom:
         # Else all others keep what is held for them, and nobody need look at them. What is more than a job's minimum
         # takes nothing from a plan that was made for another one.
         if highest > self._lowest and job.missing():
-            ours = [hold for hold in self._holds if hold.job == job.row or hold.priority < highest]
+            takers = set(ssn.commitments.takers(job).tolist())
+            lesser = {hold.job for hold in self._holds if hold.priority < highest} - takers
+            ours = [
+                hold for hold in self._holds if hold.job == job.row or (hold.job in lesser and hold.priority < highest)
+            ]
         opened = [hold for hold in ours if hold.task in self._taken]  # not what is open already
         for hold in opened:
             self._give(hold)

@@ -102,13 +102,19 @@ class _ByNamespace:
 class QueueTurns:
     """Yields (queue, job row) until no queue has a job left. A job may be given back for another turn."""
 
-    def __init__(self, ssn: Session, job_rows: Rows, *, skip_overused: bool) -> None:
-        """Lay out the turns; a queue that has had enough is left out only where resources are given away."""
+    def __init__(
+        self, ssn: Session, job_rows: Rows, *, skip_overused: bool, behind: frozenset[int] = frozenset()
+    ) -> None:
+        """Lay out the turns; a queue that has had enough is left out only where resources are given away.
+
+        Jobs ``behind`` (rows) come after all others of their queue.
+        """
         self._ssn = ssn
         self._skip_overused = skip_overused
+        self._behind = behind
         self._jobs: dict[str, _Waiting | _ByNamespace] = {}
         # A Python loop over the jobs: each gets its place in its queue.
-        for key, row in zip(job_sort_keys(ssn, job_rows), job_rows.tolist(), strict=True):
+        for key, row in zip(self._keys(job_rows), job_rows.tolist(), strict=True):
             queue = ssn.jobs.record(row).queue
             if queue in ssn.queues:
                 waiting = self._jobs.get(queue)
@@ -119,6 +125,12 @@ class QueueTurns:
         for waiting in self._jobs.values():
             waiting.arrange()
         self._live = QueueLine(ssn, [ssn.queues[name] for name in sorted(self._jobs)])
+
+    def _keys(self, job_rows: Rows) -> list[JobSortKey]:
+        keys = job_sort_keys(self._ssn, job_rows)
+        if self._behind:
+            keys = [(row in self._behind, *key) for key, row in zip(keys, job_rows.tolist(), strict=True)]
+        return keys
 
     def __iter__(self) -> Iterator[tuple[QueueInfo, int]]:
         while self._live:
@@ -138,7 +150,7 @@ class QueueTurns:
 
     def give_back(self, queue: QueueInfo, job_row: int) -> None:
         """Let a job have another turn, at its place in the order as it is now."""
-        key = job_sort_keys(self._ssn, np.array([job_row]))[0]
+        key = self._keys(np.array([job_row]))[0]
         self._jobs[queue.name].give_back((key, job_row))
 
     def stop_behind(self, queue: QueueInfo, head: JobInfo, action: str) -> tuple[list[int], Reason] | None:
