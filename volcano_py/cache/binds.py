@@ -12,16 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import structlog
 
-from volcano_py.api.types import Pod
+from volcano_py.cache.assumptions import Assumptions
 from volcano_py.cache.changes import Change
-from volcano_py.cache.pod_intake import PodIntake
-from volcano_py.cache.state import ClusterState, SnapshotToken
-from volcano_py.ledger.ledger import Entry, Ledger
+from volcano_py.cache.state import SnapshotToken
 from volcano_py.model.decisions import Bind
-from volcano_py.model.objects import JobKey, TaskRef
+from volcano_py.model.objects import JobKey
 from volcano_py.model.resources import EPSILON, Floats
 from volcano_py.model.statuses import TaskStatus
-from volcano_py.runtime.clock import Clock
 from volcano_py.snapshot.layout import IDLE, section
 
 log = structlog.get_logger()
@@ -42,15 +39,10 @@ class Refused:
     reason: str
 
 
-class Binds:
+class Binds(Assumptions):
     """Assumes binds and ends them."""
 
-    def __init__(self, state: ClusterState, ledger: Ledger, pods: PodIntake, clock: Clock) -> None:
-        self._state = state
-        self._store = state.store
-        self._ledger = ledger
-        self._pods = pods
-        self._clock = clock
+    what = "bind"
 
     def assume(self, batch: tuple[Bind, ...], decided_at: SnapshotToken) -> list[Assumed | Refused]:
         """Count binds on their nodes; return an answer for each, in the order of the batch."""
@@ -65,36 +57,8 @@ class Binds:
             self._state.notify()
         return [Refused(bind, reasons[bind.task.uid]) if bind.task.uid in reasons else Assumed(bind) for bind in batch]
 
-    def sent(self, task: TaskRef) -> None:
-        """Note that the request to bind a pod is on its way."""
-        self._ledger.sent(task.uid, self._clock.monotonic())
-
-    def bound(self, task: TaskRef) -> None:
-        """Note that the API server has bound a pod; the task stays BINDING until the watch shows it."""
-        self._ledger.acknowledged(task.uid, self._clock.monotonic())
-
-    def failed(self, task: TaskRef, why: str) -> None:
-        """Let a task wait again because its bind failed; nothing if the watch has meanwhile told better."""
-        entry = self._ledger.forget(task.uid)
-        if entry is not None:
-            log.debug("bind failed", task=str(task), uid=task.uid, node=entry.node, reason=why)
-            self._pods.wait_again(task.uid)
-            self._state.notify()
-
-    def expired(self, now: float) -> list[Entry]:
-        """Return the binds that the watch should have confirmed by now; their pods are to be read again."""
-        return self._ledger.expired(now)
-
-    def resolve(self, task: TaskRef, pod: Pod | None) -> None:
-        """Take a pod as it was read again (None: there is none of this name) as the truth about its bind."""
-        if pod is None or pod.metadata.uid != task.uid:
-            self._pods.remove(task.uid)
-        else:
-            self._pods.apply(pod)
-            if self._ledger.forget(task.uid) is not None:
-                log.debug("bind did not happen", task=str(task), uid=task.uid)
-                self._pods.wait_again(task.uid)
-        self._state.notify()
+    def _take_back(self, uid: str) -> None:
+        self._pods.wait_again(uid)
 
     def _assume_job(self, job: JobKey, binds: list[Bind], decided_at: SnapshotToken) -> dict[str, str]:
         """Assume all binds of one job or none; return why not, by uid."""

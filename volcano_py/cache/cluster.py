@@ -131,7 +131,7 @@ class ClusterCache:
 
     def bound(self, task: TaskRef) -> None:
         """Note that the API server has bound a pod; the task stays BINDING until the watch shows it."""
-        self._binds.bound(task)
+        self._binds.acknowledged(task)
 
     def bind_failed(self, task: TaskRef, why: str) -> None:
         """Let a task wait again because its bind failed; nothing if the watch has meanwhile told better."""
@@ -165,7 +165,7 @@ class ClusterCache:
 
     def evicted(self, task: TaskRef) -> None:
         """Note that the API server has taken the deletion; the task stays terminating until the watch shows it."""
-        self._evictions.deleted(task)
+        self._evictions.acknowledged(task)
 
     def eviction_failed(self, task: TaskRef, why: str) -> None:
         """Let a pod stay because its eviction failed; nothing if the watch has meanwhile told better."""

@@ -12,15 +12,12 @@ from dataclasses import dataclass
 
 import structlog
 
-from volcano_py.api.types import Pod
+from volcano_py.cache.assumptions import Assumptions
 from volcano_py.cache.changes import Change
-from volcano_py.cache.pod_intake import PodIntake
-from volcano_py.cache.state import ClusterState, SnapshotToken
-from volcano_py.ledger.ledger import Entry, Ledger
+from volcano_py.cache.state import SnapshotToken
 from volcano_py.model.decisions import Evict, Nominate
-from volcano_py.model.objects import JobKey, TaskRef
+from volcano_py.model.objects import JobKey
 from volcano_py.model.statuses import TaskStatus
-from volcano_py.runtime.clock import Clock
 
 log = structlog.get_logger()
 
@@ -35,15 +32,10 @@ class Plan:
     nominations: Sequence[Nominate] = ()
 
 
-class Evictions:
+class Evictions(Assumptions):
     """Assumes evictions and ends them."""
 
-    def __init__(self, state: ClusterState, ledger: Ledger, pods: PodIntake, clock: Clock) -> None:
-        self._state = state
-        self._store = state.store
-        self._ledger = ledger
-        self._pods = pods
-        self._clock = clock
+    what = "eviction"
 
     def objection(self, plan: Plan, decided_at: SnapshotToken) -> str:
         """Return why a plan does not hold any more, "" if it does."""
@@ -79,36 +71,8 @@ class Evictions:
         self._state.note(Change.EVICTION_FAILED)
         self._state.notify()
 
-    def sent(self, task: TaskRef) -> None:
-        """Note that the request to delete a pod is on its way."""
-        self._ledger.sent(task.uid, self._clock.monotonic())
-
-    def deleted(self, task: TaskRef) -> None:
-        """Note that the API server has taken the deletion; the task stays terminating until the watch shows it."""
-        self._ledger.acknowledged(task.uid, self._clock.monotonic())
-
-    def failed(self, task: TaskRef, why: str) -> None:
-        """Let a pod stay because its eviction failed; nothing if the watch has meanwhile told better."""
-        entry = self._ledger.forget(task.uid)
-        if entry is not None:
-            log.debug("eviction failed", task=str(task), uid=task.uid, node=entry.node, reason=why)
-            self._pods.stay(task.uid)
-            self._state.notify()
-
-    def expired(self, now: float) -> list[Entry]:
-        """Return the evictions that the watch should have confirmed by now; their pods are to be read again."""
-        return self._ledger.expired(now)
-
-    def resolve(self, task: TaskRef, pod: Pod | None) -> None:
-        """Take a pod as it was read again (None: there is none of this name) as the truth about its eviction."""
-        if pod is None or pod.metadata.uid != task.uid:
-            self._pods.remove(task.uid)
-        else:
-            self._pods.apply(pod)
-            if self._ledger.forget(task.uid) is not None:
-                log.debug("eviction did not happen", task=str(task), uid=task.uid)
-                self._pods.stay(task.uid)
-        self._state.notify()
+    def _take_back(self, uid: str) -> None:
+        self._pods.stay(uid)
 
     def _objection(self, evict: Evict) -> str:
         task, job = evict.task, evict.job
