@@ -22,6 +22,8 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)
 	@$(BIN)/volcano-py demo
 
+# Compiling every module anew, in each of the processes that tests start, takes some twenty seconds.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(STAMP)
 	$(BIN)/python -m pytest tests
 
