@@ -38,6 +38,9 @@ class Commitments:
         self._plans = _under_way(ssn) if ssn.memory.plans else []
         self._waiting = {plan.job for plan in self._plans}
         self._truces = {(truce.taker, truce.loser): truce.until for truce in ssn.memory.truces if truce.until > ssn.now}
+        self._takers_of: dict[JobKey, set[JobKey]] = {}  # by loser
+        for taker, loser in self._truces:
+            self._takers_of.setdefault(loser, set()).add(taker)
 
     def waits(self, job: JobInfo) -> bool:
         """Say whether victims of an earlier plan for this job are still on their way out."""
@@ -45,18 +48,13 @@ class Commitments:
 
     def takers(self, job: JobInfo) -> Rows:
         """Return the rows of the jobs that have taken from this one lately, or from one that has, shape (n,)."""
-        if not self._truces:
-            return np.zeros(0, dtype=np.intp)
-        takers_of: dict[JobKey, list[JobKey]] = {}
-        for taker, loser in self._truces:
-            takers_of.setdefault(loser, []).append(taker)
         found: set[JobKey] = set()
-        ahead = [*takers_of.get(job.key, ())]
+        ahead = [*self._takers_of.get(job.key, ())]
         while ahead:
             taker = ahead.pop()
             if taker not in found:
                 found.add(taker)
-                ahead += takers_of.get(taker, ())
+                ahead += self._takers_of.get(taker, ())
         if not found:
             return np.zeros(0, dtype=np.intp)
         rows = [row for row in self._ssn.jobs.present().tolist() if self._ssn.jobs.record(row).key in found]
@@ -80,7 +78,9 @@ class Commitments:
         records = [ssn.tasks.record(task) for task in victims]
         self._plans.append(PlannedEviction(job.key, tuple(record.uid for record in records), ssn.now + PLAN_S))
         losers: set[JobKey] = {key for record in records if (key := record.key) is not None and key != job.key}
-        self._truces.update({(job.key, loser): ssn.now + TRUCE_S for loser in losers})
+        for loser in losers:
+            self._truces[job.key, loser] = ssn.now + TRUCE_S
+            self._takers_of.setdefault(loser, set()).add(job.key)
 
     @property
     def plans(self) -> tuple[PlannedEviction, ...]:
