@@ -24,6 +24,7 @@ from aiohttp import web
 from yarl import URL
 
 START_S = 10.0
+TLS_GOODBYE_S = 0.5
 UPSTREAM_S = 30.0
 HELD_S = 30.0  # the longest that a request is held
 HOP_BY_HOP = frozenset({"connection", "host", "keep-alive", "transfer-encoding", "content-length", "content-encoding"})
@@ -121,6 +122,7 @@ class FaultyProxy:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         await self._session.close()
+        await asyncio.sleep(TLS_GOODBYE_S)  # the session does not wait until its connections over TLS are closed
 
     def _befalls(self, share: float) -> bool:
         return share > 0 and self._random.random() < share
