@@ -71,6 +71,18 @@ async def test_a_queue_uses_its_groups_of_nodes_and_one_without_groups_is_told_s
         assert "node group resource limit exceeded" in condition(server, "small-worker-1")["message"]
 
 
+async def test_nodeorder_spreads_and_predicates_keep_a_cordoned_node_out(server: ApiServer) -> None:
+    for name in ("n1", "n2", "n3"):
+        put_node(server, name)
+    put(server, "Node", "n0", spec={"unschedulable": True}, status={"allocatable": {"cpu": "64", "pods": "110"}})
+    async with scheduler(server.url, policy=a_policy(None)):
+        put_job(server, "spread", {"worker": 3})
+
+        await until(lambda: len(placed(server)) == 3)
+
+        assert set(placed(server).values()) == {"n1", "n2", "n3"}
+
+
 async def test_most_allocated_packs_what_nodeorder_would_spread(server: ApiServer) -> None:
     for name in ("n1", "n2", "n3"):
         put_node(server, name)

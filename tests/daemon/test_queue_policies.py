@@ -104,6 +104,18 @@ async def test_what_queues_hold_stands_in_their_status_until_it_is_given_back(se
         await until(lambda: allocated(server, "default") == {"cpu": "0", "memory": "0"})
 
 
+async def test_proportion_divides_between_queues_by_weight_and_drf_between_jobs_of_one(server):
+    put_node(server, "n1", cpu=16)
+    put_queue(server, "heavy", weight=3)
+    put_queue(server, "light", weight=1)
+    for name, queue in (("a", "heavy"), ("b", "heavy"), ("c", "light")):
+        put_job(server, name, 10, queue)
+    async with scheduler(server.url, policy=conf("drf", "proportion")):
+        await until(lambda: len(placed(server)) == 16)
+
+        assert [len(placed(server, f"{name}-")) for name in "abc"] == [6, 6, 4]
+
+
 async def test_a_fair_tree_of_drf_shares_by_weight_of_branches(server):
     put_node(server, "n1", cpu=8)
     for name, weight in (("eng", 3), ("sci", 1)):
