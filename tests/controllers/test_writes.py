@@ -12,6 +12,7 @@ from volcano_py.effects.resources import PODGROUPS
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
+from volcano_py.kube.resource import NAMESPACES
 from volcano_py.runtime.clock import RealClock
 
 
@@ -46,6 +47,14 @@ async def test_another_object_of_the_same_name_is_not_deleted(server: ApiServer)
             await a_writer(client).write(Delete(PODGROUPS, "default", "g", "an earlier one"))
 
     assert server.get(GROUPS, "g", "default")
+
+
+async def test_nothing_is_needed_in_a_namespace_that_goes(server: ApiServer) -> None:
+    server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "going", "finalizers": ["a.b/slow"]}})
+    async with ApiClient(Credentials(server.url)) as client:
+        await client.delete(NAMESPACES, "going")
+
+        assert not await a_writer(client).write(a_create(namespace="going"))
 
 
 async def test_an_object_whose_namespace_is_missing_cannot_be_created(server: ApiServer) -> None:

@@ -222,6 +222,21 @@ async def test_a_refusal_is_not_tried_again(a_lane, sink, clock):
     assert sink.problems == []
 
 
+async def test_what_is_for_a_namespace_that_goes_is_obsolete_and_no_failure(a_lane, sink, registry, clock):
+    lane = a_lane()
+    sink.problems = [errors.NamespaceTerminating("create", "/api/v1/events", "going", status=403)]
+
+    lane.put("a", 1)
+    await advance(clock, 5)
+
+    results = {
+        result: registry.get_sample_value("volcano_py_lane_writes_total", {"lane": "test", "result": result})
+        for result in ("obsolete", "failed")
+    }
+    assert results == {"obsolete": 1, "failed": None}
+    assert (sink.written, sink.problems) == ([], [])
+
+
 async def test_a_retry_far_off_does_not_hold_back_what_is_due(a_lane, sink, clock):
     lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, workers=1))
     sink.problems = [errors.TooManyRequests("patch", "/api/v1/pods", "slow down", status=429, retry_after_s=30)]

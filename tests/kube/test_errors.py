@@ -45,6 +45,17 @@ def test_an_answer_becomes_the_error_of_its_status_and_reason(
     assert error.maybe_applied == (code >= 500)
 
 
+def test_a_namespace_that_is_being_deleted_is_no_matter_of_rights() -> None:
+    words = "unable to create new content in namespace ns because it is being terminated"
+    cause = {"reason": "NamespaceTerminating", "message": "namespace ns is being terminated"}
+    body = json.dumps(a_status(403, "Forbidden", words, details={"causes": [cause]})).encode()
+
+    error = errors.from_answer("create", PATH, 403, body, {})
+
+    assert type(error) is errors.NamespaceTerminating
+    assert str(error) == f"create pods/binding ns/p: {words} (403 Forbidden)"
+
+
 def test_the_message_names_verb_resource_object_and_the_servers_words() -> None:
     body = json.dumps(a_status(409, "Conflict", 'pod p is already assigned to node "n1"')).encode()
 

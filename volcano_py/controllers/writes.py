@@ -67,7 +67,10 @@ class Writer:
         self._turn = asyncio.Lock()  # first come, first served
 
     async def write(self, write: Write) -> bool:
-        """Carry one out; False if it was not needed: the object is there already, or gone. Raises ApiError."""
+        """Carry one out; False if it is not needed: the object is there already, or gone, or its namespace goes.
+
+        Raises ApiError.
+        """
         await self._paced()
         try:
             match write:
@@ -77,7 +80,7 @@ class Writer:
                     await self._patch(write)
                 case Delete(resource, namespace, name, uid):
                     await self._client.delete(resource, name, namespace=namespace, uid=uid, timeout_s=_TIMEOUT_S)
-        except (errors.AlreadyExists, errors.NotFound) as error:
+        except (errors.AlreadyExists, errors.NotFound, errors.NamespaceTerminating) as error:
             if isinstance(write, Create) and isinstance(error, errors.NotFound):
                 raise  # its namespace or its definition is missing
             log.debug("write not needed", error=str(error))

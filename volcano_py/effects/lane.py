@@ -189,6 +189,9 @@ class Lane(Generic[K, V]):
         return found
 
     def _failed(self, key: K, entry: _Entry[V], error: errors.ApiError) -> None:
+        if isinstance(error, errors.NamespaceTerminating):
+            self._metrics.count(self.name, "obsolete")
+            return
         if not isinstance(error, _AGAIN):
             self._metrics.count(self.name, "failed")
             self._complaints.tell(lane=self.name, object=str(key), error=str(error))

@@ -22,6 +22,7 @@ from volcano_py.kube.connections import (
 from volcano_py.kube.resource import target_of
 
 _STATUS = msgspec.json.Decoder(Status)
+_TERMINATING = "NamespaceTerminating"  # reason of a cause
 _MAX_FOREIGN_TEXT = 300  # of a body that is not a Status, such as a proxy's page
 
 
@@ -64,6 +65,10 @@ class Unauthorized(ApiError):
 
 class Forbidden(ApiError):
     """403: RBAC or an admission plugin refuses."""
+
+
+class NamespaceTerminating(Forbidden):
+    """403 that no right would change: the namespace is being deleted and takes nothing new."""
 
 
 class NotFound(ApiError):
@@ -136,12 +141,14 @@ def from_status(verb: str, path: str, said: Status, retry_after_s: float | None 
         kind: type[ApiError] = AlreadyExists
     elif said.reason == "Expired":
         kind = Gone
+    elif said.details is not None and any(cause.reason == _TERMINATING for cause in said.details.causes):
+        kind = NamespaceTerminating
     else:
         kind = _BY_STATUS.get(code, ServerError if code >= 500 else ApiError)
     if retry_after_s is None and said.details is not None and said.details.retry_after_seconds > 0:
         retry_after_s = float(said.details.retry_after_seconds)
     message = said.message or said.reason or "the server gave no message"
-    if code in _REMEDY:
+    if code in _REMEDY and kind is not NamespaceTerminating:
         message = f"{message}; {_REMEDY[code]}"
     return kind(
         verb,
