@@ -25,38 +25,30 @@ from tests.conformance.handlers.scheduler import (
     victims,
 )
 from tests.conformance.operations import Operation
+from volcano_py.actions import ACTIONS
+from volcano_py.plugins import PLUGINS
 
 CYCLE: Final[Mapping[str, Operation]] = {"cycle": cycle.OPERATION}
 
 AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
+    **{f"scheduler/{name}": CYCLE for name in (*ACTIONS, *PLUGINS)},
     "arguments": arguments.OPERATIONS,
     "jobs": jobs.OPERATIONS,
     "node_selection": node_selection.OPERATIONS,
     "pod_requests": pod_requests.OPERATIONS,
     "resources": resources.OPERATIONS,
     "unschedule_messages": unschedule_messages.OPERATIONS,
-    "scheduler/allocate": CYCLE,
-    "scheduler/backfill": CYCLE,
-    "scheduler/binpack": {"nodeOrder": node_order.OPERATION},
+    "scheduler/binpack": {**CYCLE, "nodeOrder": node_order.OPERATION},
     "scheduler/capacity": {**CYCLE, "queueShare": queue_share.OPERATION},
-    "scheduler/enqueue": CYCLE,
-    "scheduler/gangpreempt": CYCLE,
-    "scheduler/gangreclaim": CYCLE,
-    "scheduler/nodegroup": {"nodeOrder": node_order.OPERATION, "predicate": predicate.OPERATION},
-    "scheduler/nodeorder": CYCLE,
-    "scheduler/overcommit": {"enqueueable": enqueueable.OPERATION},
-    "scheduler/predicates": CYCLE,
-    "scheduler/preempt": CYCLE,
+    "scheduler/nodegroup": {**CYCLE, "nodeOrder": node_order.OPERATION, "predicate": predicate.OPERATION},
+    "scheduler/overcommit": {**CYCLE, "enqueueable": enqueueable.REPORTED},
     "scheduler/priority": {**CYCLE, "evictable": victims.EVICTABLE},
-    "scheduler/proportion": CYCLE,
-    "scheduler/reclaim": CYCLE,
     "scheduler/resource-strategy-fit": {**CYCLE, "nodeOrder": node_order.OPERATION, **strategies.OPERATIONS},
-    "scheduler/resourcequota": {"enqueueable": enqueueable.OPERATION},
-    "scheduler/task-topology": topology.OPERATIONS,
-    "scheduler/shuffle": CYCLE,
-    "scheduler/tdm": tdm.OPERATIONS,
-    "scheduler/usage": usage.OPERATIONS,
-    "scheduler/sla": {"jobOrder": job_order.OPERATION},
+    "scheduler/resourcequota": {**CYCLE, "enqueueable": enqueueable.ASKED},
+    "scheduler/task-topology": {**CYCLE, **topology.OPERATIONS},
+    "scheduler/tdm": {**CYCLE, **tdm.OPERATIONS},
+    "scheduler/usage": {**CYCLE, **usage.OPERATIONS},
+    "scheduler/sla": {**CYCLE, "jobOrder": job_order.OPERATION},
     "scheduler/victims": {"preemptable": victims.PREEMPTABLE},
 }
 

@@ -20,7 +20,7 @@ POINTS: Final = (
 def _get(read: Callable[..., Any]) -> Operation:
     def handle(case: Case) -> Outcome:
         given = case.input
-        value = read(given["arguments"], given["key"], given["default"])
+        value = read(given.get("arguments") or {}, given["key"], given["default"])
         return {"value": value}
 
     return Operation(handle, {"value": same}, frozenset({"arguments", "key", "default"}))
@@ -28,7 +28,7 @@ def _get(read: Callable[..., Any]) -> Operation:
 
 def _action_arguments(case: Case) -> Outcome:
     # JSON is YAML, so the loader reads what a file would say.
-    text = json.dumps({"actions": "enqueue", "configurations": case.input["configurations"]})
+    text = json.dumps({"actions": "enqueue", "configurations": case.input.get("configurations") or []})
     return {"arguments": parse_conf(text, "row").action_arguments(case.input["action"])}
 
 

@@ -38,8 +38,7 @@ def _with_request(run: Callable[[List, List, List], tuple[str, ...]]) -> Operati
     """Return an operation that lists some of the resources asked for; without a request none is asked for."""
 
     def handle(case: Case) -> Outcome:
-        asked = _vector(case, "req") if "req" in case.input else List()
-        found = run(_vector(case, "r"), _vector(case, "rr"), asked)
+        found = run(_vector(case, "r"), _vector(case, "rr"), _vector(case, "req"))
         return {"resources": found, "result": bool(found)}
 
     return Operation(handle, NAMES_AND_YES_OR_NO, frozenset({"r", "rr", "req"}))
@@ -47,12 +46,16 @@ def _with_request(run: Callable[[List, List, List], tuple[str, ...]]) -> Operati
 
 def _fits_what_is_asked(case: Case) -> Outcome:
     left, right = _vector(case, "r"), _vector(case, "rr")
-    over = left.over_asked(right, _vector(case, "req")) if "req" in case.input else left.over(right, Missing.ZERO)
+    over = (
+        left.over_asked(right, _vector(case, "req"))
+        if case.input.get("req") is not None
+        else left.over(right, Missing.ZERO)
+    )
     return {"resources": over, "result": not over}
 
 
 def _vector(case: Case, key: str) -> List:
-    return resource_list(case.input[key])
+    return resource_list(case.input.get(key) or {})
 
 
 def _difference(left: List, right: List, missing: Missing) -> Outcome:

@@ -1,4 +1,4 @@
-"""Operation enqueueable: each job is reported as enqueued, so that it counts again, and then asked for."""
+"""Operation enqueueable: may each job be let in? Overcommit's rows report each job as enqueued first."""
 
 from typing import Final
 
@@ -7,14 +7,19 @@ from tests.conformance.operations import Operation, Outcome, same
 from tests.conformance.row_files import Case
 
 
-def _run(case: Case) -> Outcome:
+def _ask(case: Case, *, reported: bool) -> Outcome:
     ssn = open_session(case)
     answers = {}
     for row in sorted(ssn.jobs.present().tolist(), key=lambda row: ssn.jobs.record(row).key):
         job = ssn.job(row)
-        ssn.job_enqueued(job)
+        if reported:
+            ssn.job_enqueued(job)
         answers[str(job.key)] = ssn.job_enqueueable(job)
     return {"enqueueable": answers}
 
 
-OPERATION: Final = Operation(_run, {"enqueueable": same}, INPUTS, needs_session=True)
+ASKED: Final = Operation(lambda case: _ask(case, reported=False), {"enqueueable": same}, INPUTS, needs_session=True)
+"""Each job is asked for as it stands."""
+
+REPORTED: Final = Operation(lambda case: _ask(case, reported=True), {"enqueueable": same}, INPUTS, needs_session=True)
+"""Each job is reported as enqueued, so that it counts again, and then asked for."""

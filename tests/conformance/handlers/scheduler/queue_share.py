@@ -10,7 +10,7 @@ from volcano_py.plugins.capacity.entitlements import share
 
 
 def _run(case: Case) -> Outcome:
-    deserved, allocated, _ = (resource_list(case.input[key]) for key in ("deserved", "allocated", "request"))
+    deserved, allocated, _ = (resource_list(case.input.get(key) or {}) for key in ("deserved", "allocated", "request"))
     registry = ResourceRegistry((*deserved.scalars, *allocated.scalars))
     due = [(row, amount) for row, amount in enumerate(deserved.vector(registry).tolist()) if amount >= EPSILON]
     return {"share": share(allocated.vector(registry).tolist(), due)}
