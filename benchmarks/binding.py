@@ -1,7 +1,8 @@
 """Binds per second beside a bare binder (:mod:`benchmarks.bare`) on the same server, in turn.
 
 One clock, an independent watch of pods, times both. It starts when the PodGroups are created (for the bare binder too,
-which begins at once and has no use for them), and stops at the last pod that is seen with a node.
+which begins at once and has no use for them), and stops at the last pod that is seen with a node. A case with
+`gang_tax` has the scheduler bind the same pods once more in each round, in PodGroups of which no pod needs another.
 """
 
 import asyncio
@@ -41,14 +42,18 @@ async def _case(running: Server, case: dict[str, Any], in_flight: int, rounds: i
     credentials = await load_credentials(kubeconfig=str(running.kubeconfig))
     bare: list[dict[str, float]] = []
     ours: list[dict[str, float]] = []
+    loose: list[dict[str, float]] = []
     async with ApiClient(credentials) as client:
         await cluster.define(client)
         await cluster.make_nodes(client, case["nodes"])
         for number in range(rounds):
             name = f"{case['gangs']}-{number}"
             bare.append(await _bare(client, running, case, f"bare-{name}", in_flight))
-            ours_now, writes = await _scheduler(client, running, case, f"ours-{name}")
+            ours_now, writes = await _scheduler(client, running, case, f"ours-{name}", case["k"])
             ours.append(ours_now)
+            if case.get("gang_tax"):
+                loose_now, _ = await _scheduler(client, running, case, f"loose-{name}", 1)
+                loose.append(loose_now)
         await cluster.remove_nodes(client, case["nodes"])
     return {
         **case,
@@ -59,6 +64,7 @@ async def _case(running: Server, case: dict[str, Any], in_flight: int, rounds: i
         "bind_rate_ratio": _ratio(ours, bare, "binds_per_s"),
         "makespan_ratio": _ratio(ours, bare, "makespan_s"),
         "cpu_ratio": _ratio(ours, bare, "all_cpu_s"),
+        **({"gang_tax": _ratio(ours, loose, "makespan_s"), "loose": _medians(loose)} if loose else {}),
         "ratios": [_ratio([one], [other], "binds_per_s") for one, other in zip(ours, bare, strict=True)],
     }
 
@@ -95,14 +101,14 @@ async def _bare(
 
 
 async def _scheduler(
-    client: ApiClient, running: Server, case: dict[str, Any], namespace: str
+    client: ApiClient, running: Server, case: dict[str, Any], namespace: str, min_member: int
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Let the scheduler daemon bind the same pods; it shall find their nodes itself. Return times and writes."""
     pods = await cluster.make_pods(client, namespace, case["gangs"], case["k"])
     async with BindWatch(client, namespace) as watch, daemon(running.kubeconfig) as scheduler:
         before = await scheduler.requests()
         clock = _Clock(running, scheduler.pid)
-        await cluster.make_groups(client, namespace, case["gangs"], case["k"])
+        await cluster.make_groups(client, namespace, case["gangs"], min_member)
         result = clock.read(await watch.until(len(pods)))
         result["peak_mib"] = peak_memory_mib(scheduler.pid)
         await asyncio.sleep(SETTLES_S)

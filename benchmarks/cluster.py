@@ -90,7 +90,7 @@ def pod_body(name: str, group: str, node: str = "") -> dict[str, Any]:
     return {"metadata": {"name": name, "annotations": {keys.GROUP_NAME: group}}, "spec": spec}
 
 
-async def make_groups(client: ApiClient, namespace: str, gangs: int, k: int) -> None:
+async def make_groups(client: ApiClient, namespace: str, gangs: int, min_member: int) -> None:
     """Create the PodGroups of :func:`make_pods`, a few at a time."""
 
     async def make(gang: int) -> None:
@@ -98,7 +98,7 @@ async def make_groups(client: ApiClient, namespace: str, gangs: int, k: int) -> 
             "apiVersion": GROUPS.api_version,
             "kind": GROUPS.kind,
             "metadata": {"name": f"gang-{gang}"},
-            "spec": {"minMember": k, "queue": keys.DEFAULT_QUEUE},
+            "spec": {"minMember": min_member, "queue": keys.DEFAULT_QUEUE},
         }
         await client.create(GROUPS, body, dict, namespace=namespace)
 
