@@ -7,6 +7,10 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
+from tests.digest import pytest_terminal_summary
+
+__all__ = ["pytest_terminal_summary"]
+
 
 def pytest_collection_finish() -> None:
     """Leave the modules of all tests out of the search for cycles: going through them took a seventh of the time."""
