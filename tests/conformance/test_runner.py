@@ -96,6 +96,10 @@ def test_an_operation_is_known_only_in_its_area(area: str, operation: str) -> No
         operation_of(area, operation)
 
 
+def test_questions_of_a_session_can_be_asked_in_every_area_of_the_scheduler() -> None:
+    assert operation_of("scheduler/new", "cycle") is operation_of("scheduler/preempt", "cycle")
+
+
 @pytest.mark.parametrize(
     ("row", "marks"),
     [

@@ -5,8 +5,9 @@ covers it still allows a disruption. What this session evicts already and what t
 the number in its status may be older than they are.
 
 (Volcano: plugins/pdb. There a budget is counted anew for every node, so that a plan over several nodes may break it;
-the actions for gangs do not ask; a pod without labels is never a victim; and in the action shuffle budgets are a reason
-to evict what they allow. Here a budget is only ever a filter.)
+the actions for gangs do not ask; an empty selector covers nobody and a pod without labels is never a victim; and in the
+action shuffle budgets are a reason to evict what they allow. Here a budget is only ever a filter: where no other plugin
+of its tier votes, whoever it does not cover may go, as there.)
 """
 
 from collections.abc import Mapping
@@ -41,11 +42,13 @@ class Pdb(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, Victi
         """Note whose budgets they are."""
         self._ssn = ssn
 
-    def preemptable(self, claim: Claim, candidates: Evictables) -> None:
-        """Have no opinion; the plugin answers here so that its filter counts."""
+    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let all go; what budgets allow of those who would go is for the filter to say."""
+        return np.ones(len(candidates), dtype=bool)
 
-    def reclaimable(self, claim: Claim, candidates: Evictables) -> None:
-        """Have no opinion; the plugin answers here so that its filter counts."""
+    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Let all go; what budgets allow of those who would go is for the filter to say."""
+        return np.ones(len(candidates), dtype=bool)
 
     def unified_evictable(self, claim: Claim, candidates: Evictables) -> None:
         """Have no opinion; the plugin answers here so that its filter counts."""

@@ -28,35 +28,40 @@ from tests.conformance.operations import Operation
 from volcano_py.actions import ACTIONS
 from volcano_py.plugins import PLUGINS
 
-CYCLE: Final[Mapping[str, Operation]] = {"cycle": cycle.OPERATION}
+SESSION: Final[Mapping[str, Operation]] = {
+    "cycle": cycle.OPERATION,
+    "enqueueable": enqueueable.ASKED,
+    "evictable": victims.EVICTABLE,
+    "nodeOrder": node_order.OPERATION,
+    "predicate": predicate.OPERATION,
+    "preemptable": victims.PREEMPTABLE,
+    "victimTasks": tdm.VICTIM_TASKS,
+}
+"""What can be asked of a session in every area of the scheduler, whatever its file is about."""
 
 AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
-    **{f"scheduler/{name}": CYCLE for name in (*ACTIONS, *PLUGINS)},
     "arguments": arguments.OPERATIONS,
     "jobs": jobs.OPERATIONS,
     "node_selection": node_selection.OPERATIONS,
     "pod_requests": pod_requests.OPERATIONS,
     "resources": resources.OPERATIONS,
     "unschedule_messages": unschedule_messages.OPERATIONS,
-    "scheduler/binpack": {**CYCLE, "nodeOrder": node_order.OPERATION},
-    "scheduler/capacity": {**CYCLE, "queueShare": queue_share.OPERATION},
-    "scheduler/nodegroup": {**CYCLE, "nodeOrder": node_order.OPERATION, "predicate": predicate.OPERATION},
-    "scheduler/overcommit": {**CYCLE, "enqueueable": enqueueable.REPORTED},
-    "scheduler/priority": {**CYCLE, "evictable": victims.EVICTABLE},
-    "scheduler/resource-strategy-fit": {**CYCLE, "nodeOrder": node_order.OPERATION, **strategies.OPERATIONS},
-    "scheduler/resourcequota": {**CYCLE, "enqueueable": enqueueable.ASKED},
-    "scheduler/task-topology": {**CYCLE, **topology.OPERATIONS},
-    "scheduler/tdm": {**CYCLE, **tdm.OPERATIONS},
-    "scheduler/usage": {**CYCLE, **usage.OPERATIONS},
-    "scheduler/sla": {**CYCLE, "jobOrder": job_order.OPERATION},
-    "scheduler/victims": {"preemptable": victims.PREEMPTABLE},
+    **{f"scheduler/{name}": SESSION for name in (*ACTIONS, *PLUGINS, "victims")},
+    "scheduler/capacity": {**SESSION, "queueShare": queue_share.OPERATION},
+    "scheduler/overcommit": {**SESSION, "enqueueable": enqueueable.REPORTED},
+    "scheduler/resource-strategy-fit": {**SESSION, **strategies.OPERATIONS},
+    "scheduler/task-topology": {**SESSION, **topology.OPERATIONS},
+    "scheduler/tdm": {**SESSION, **tdm.OPERATIONS},
+    "scheduler/usage": {**SESSION, **usage.OPERATIONS},
+    "scheduler/sla": {**SESSION, "jobOrder": job_order.OPERATION},
 }
 
 
 def operation_of(area: str, name: str) -> Operation:
     """Return the handler of an operation; the same name means different things in different areas."""
-    operation = AREAS.get(area, {}).get(name)
+    handled = AREAS.get(area, SESSION if area.startswith("scheduler/") else {})
+    operation = handled.get(name)
     if operation is None:
-        known = ", ".join(sorted(AREAS.get(area, {}))) or "none"
+        known = ", ".join(sorted(handled)) or "none"
         raise AssertionError(f'nobody handles operation "{name}" of area "{area}"; handled there: {known}')
     return operation

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.conformance.handlers.scheduler.world import CLOCK, INPUTS, load, policy_of
+from tests.conformance.handlers.scheduler.world import INPUTS, clock_of, load, policy_of
 from tests.conformance.operations import Operation, Outcome, same, same_set
 from tests.conformance.row_files import Case
 from volcano_py.framework.memory import Memory
@@ -56,7 +56,7 @@ def _run(case: Case) -> Outcome:
     decided.phases = {
         record.key: PodGroupPhase.of(record.phase).label for record in snapshot.jobs.records if record is not None
     }
-    _, report = run_cycle(snapshot, policy, CLOCK, 0, Memory(), decided.take)
+    _, report = run_cycle(snapshot, policy, clock_of(case), 0, Memory(), decided.take)
     assert not report.failures
     bound = Counter(bind.task for bind in decided.binds)
     assert max(bound.values(), default=1) == 1, "a pod is bound twice"

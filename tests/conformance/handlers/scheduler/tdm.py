@@ -41,6 +41,8 @@ def _victim_tasks(case: Case) -> Outcome:
     return {"victims": len(open_session(case).victims.unconditional())}
 
 
+VICTIM_TASKS: Final = Operation(_victim_tasks, {"victims": same}, INPUTS, needs_session=True)
+
 OPERATIONS: Final = {
     "parseZone": Operation(_parse_zone, {"seconds": same, "error": same}, frozenset({"zone"})),
     "revocable": Operation(
@@ -49,5 +51,5 @@ OPERATIONS: Final = {
         INPUTS,
         needs_session=True,
     ),
-    "victimTasks": Operation(_victim_tasks, {"victims": same}, INPUTS, needs_session=True),
+    "victimTasks": VICTIM_TASKS,
 }

@@ -69,10 +69,6 @@ def _requests(case: Case) -> Outcome:
     return {**dict(zip(_REQUESTS, numbers, strict=True)), "tolerance": None}
 
 
-def _with_loads(operation: Operation) -> Operation:
-    return replace(operation, inputs=operation.inputs | {"nodeUsage"})
-
-
 _ESTIMATE: Final = ("request", "limit", "requestWeight", "burstWeight", "appliedRiskFactor")
 
 OPERATIONS: Final = {
@@ -85,6 +81,6 @@ OPERATIONS: Final = {
     "requestAndLimit": Operation(
         _requests, {**dict.fromkeys(_REQUESTS, close), "tolerance": is_tolerance}, frozenset({"pod"})
     ),
-    "predicate": _with_loads(predicate.OPERATION),
-    "nodeOrder": _with_loads(node_order.OPERATION),
+    "predicate": predicate.OPERATION,
+    "nodeOrder": node_order.OPERATION,
 }

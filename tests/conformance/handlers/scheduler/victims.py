@@ -12,15 +12,15 @@ from volcano_py.framework.evictables import Evictables
 from volcano_py.framework.extension import Claim, Purpose
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import JobKey
-from volcano_py.snapshot.columns import Rows
 
 _CLAIMANT: Final = "claimant-of-the-row"  # its namespace and priority class
 
 
 def _evictable(case: Case) -> Outcome:
     """Ask for a claimant that is a job as a whole, once for each action for gangs."""
-    ssn = open_session(_with_claimant(case))
-    job = _job(ssn, JobKey(_CLAIMANT, case.input["claimant"]["name"]))
+    claimant = case.input["claimant"]
+    ssn = open_session(_with_claimant(case, claimant["name"], claimant["priority"]))
+    job = _job(ssn, JobKey(_CLAIMANT, claimant["name"]))
     candidates = _candidates(ssn, case)
     purposes = {"gangReclaim": Purpose.RECLAIM, "gangPreempt": Purpose.PREEMPT}
     return {
@@ -30,36 +30,54 @@ def _evictable(case: Case) -> Outcome:
 
 
 def _preemptable(case: Case) -> Outcome:
-    """Ask for one task, the one named as preemptor; where none is named, the first that is no candidate."""
-    ssn = open_session(case)
+    """Ask for one task: the one named as preemptor, else the first that is no candidate, else a stranger's."""
+    named = case.input.get(
+        "preemptor", next((pod for pod in map(_name, _pods(case)) if not _is_candidate(case, pod)), "")
+    )
+    ssn = open_session(case if named else _with_claimant(case, _CLAIMANT, 0))
     candidates = _candidates(ssn, case)
-    row = _row_of(ssn, case.input["preemptor"]) if "preemptor" in case.input else _other(ssn, candidates.rows)
+    row = _row_of(ssn, named or f"{_CLAIMANT}/{_CLAIMANT}")
     job = ssn.job(int(ssn.tasks.job[row]))
     task = ssn.task_of(int(ssn.tasks.shape[row]))
     claim = Claim(Purpose.PREEMPT, job, _queue(ssn, job), task, int(ssn.tasks.priority[row]))
     return {"victims": _names(ssn, candidates, ssn.victims.allowed(claim, candidates))}
 
 
-def _with_claimant(case: Case) -> Case:
-    """Return the row with a PodGroup for its claimant, in the queue of the first candidate."""
-    claimant = case.input["claimant"]
-    first = next(pod for pod in case.input["pods"] if _name(pod) == case.input["candidates"][0])
-    group = first["metadata"]["annotations"]["scheduling.k8s.io/group-name"]
-    queue = next(
-        entry["spec"]["queue"]
-        for entry in case.input["podGroups"]
-        if (entry["metadata"]["namespace"], entry["metadata"]["name"]) == (first["metadata"]["namespace"], group)
-    )
+def _with_claimant(case: Case, name: str, priority: int) -> Case:
+    """Return the row with a PodGroup and a pod for a claimant, in the queue of the first candidate that has one."""
+    queues = {_name(group): group["spec"]["queue"] for group in case.input.get("podGroups", ())}
+    groups = (_group_of(pod) for pod in _pods(case) if _is_candidate(case, _name(pod)))
+    queue = next((queues[group] for group in groups if group in queues), _CLAIMANT)
+    group = {"scheduling.k8s.io/group-name": name}
     added = {
         "podGroups": {
-            "metadata": {"name": claimant["name"], "namespace": _CLAIMANT},
+            "metadata": {"name": name, "namespace": _CLAIMANT},
             "spec": {"queue": queue, "minMember": 1, "priorityClassName": _CLAIMANT},
             "status": {"phase": "Inqueue"},
         },
-        "priorityClasses": {"metadata": {"name": _CLAIMANT}, "value": claimant["priority"]},
+        "pods": {
+            "metadata": {"name": _CLAIMANT, "namespace": _CLAIMANT, "annotations": group},
+            "spec": {"priority": priority, "containers": [{}]},
+            "status": {"phase": "Pending"},
+        },
+        "priorityClasses": {"metadata": {"name": _CLAIMANT}, "value": priority},
+        "queues": {"metadata": {"name": _CLAIMANT}, "spec": {"weight": 1}, "status": {"state": "Open"}},
     }
     objects = {key: [*case.input.get(key, ()), entry] for key, entry in added.items()}
     return replace(case, input={**case.input, **objects})
+
+
+def _pods(case: Case) -> list[dict[str, Any]]:
+    return list(case.input.get("pods", ()))
+
+
+def _is_candidate(case: Case, pod: str) -> bool:
+    return pod in case.input["candidates"]
+
+
+def _group_of(pod: dict[str, Any]) -> str:
+    meta = pod["metadata"]
+    return f"{meta.get('namespace', '')}/{meta.get('annotations', {}).get('scheduling.k8s.io/group-name', '')}"
 
 
 def _candidates(ssn: Session, case: Case) -> Evictables:
@@ -71,16 +89,12 @@ def _row_of(ssn: Session, name: str) -> int:
     return next(row for row, record in enumerate(ssn.tasks.records) if record is not None and str(record.ref) == name)
 
 
-def _other(ssn: Session, candidates: Rows) -> int:
-    return next(row for row, record in enumerate(ssn.tasks.records) if record is not None and row not in candidates)
-
-
 def _names(ssn: Session, candidates: Evictables, allowed: Any) -> list[str]:
     return [str(ssn.tasks.record(row).ref) for row in candidates.rows[allowed].tolist()]
 
 
-def _name(pod: dict[str, Any]) -> str:
-    return f"{pod['metadata'].get('namespace', '')}/{pod['metadata']['name']}"
+def _name(written: dict[str, Any]) -> str:
+    return f"{written['metadata'].get('namespace', '')}/{written['metadata']['name']}"
 
 
 def _job(ssn: Session, key: JobKey) -> Any:

@@ -10,7 +10,16 @@ import msgspec
 from tests.conformance.handlers.scheduler.fake import Fake
 from tests.conformance.operations import NotSupportedError
 from tests.conformance.row_files import NOW, Case
-from volcano_py.api.types import Node, Pod, PodGroup, PriorityClass, Queue, ResourceQuota
+from volcano_py.api.types import (
+    Namespace,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+    PodGroup,
+    PriorityClass,
+    Queue,
+    ResourceQuota,
+)
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.conf.schema import FLAGS, ActionConf, PluginConf, SchedulerConf, Where
 from volcano_py.framework.clock import CycleClock
@@ -25,9 +34,12 @@ from volcano_py.snapshot.columns import Snapshot
 from volcano_py.testing import added
 
 OBJECTS: Final[Mapping[str, type[Any]]] = {
+    "namespaces": Namespace,
     "priorityClasses": PriorityClass,
     "queues": Queue,
     "resourceQuotas": ResourceQuota,
+    "podDisruptionBudgets": PodDisruptionBudget,
+    "pdbs": PodDisruptionBudget,  # as volumes are called pvs
     "podGroups": PodGroup,
     "nodes": Node,
     "pods": Pod,
@@ -46,7 +58,7 @@ TO_COME: Final = {
 }
 """Input that the scheduler does not read yet: a row that has it would be answered without it."""
 
-INPUTS: Final = frozenset({*OBJECTS, *TO_COME, "clock"})
+INPUTS: Final = frozenset({*OBJECTS, *TO_COME, "clock", "nodeUsage"})
 CLOCK: Final = CycleClock(now=NOW.timestamp())
 _SCHEDULER: Final = frozenset({"tiers", "configurations", "effectivePlugins", "featureGates"})
 _GATES: Final = {"DynamicResourceAllocation": True}  # what is always as Kubernetes 1.36 has it
@@ -64,7 +76,8 @@ def load(case: Case) -> Snapshot:
     for key, kind in OBJECTS.items():
         added(cache, *(msgspec.convert(_with_uid(written), kind) for written in case.input.get(key, ())))
     assert not cache.unreadable()
-    cache.measured({name: _load_of(written) for name, written in case.input.get("nodeUsage", {}).items()}, 30.0)
+    now = clock_of(case).now
+    cache.measured({name: _load_of(written, now) for name, written in case.input.get("nodeUsage", {}).items()}, 30.0)
     snapshot = cache.snapshot()
     for shape in snapshot.shapes:
         if shape is not None and shape.unsupported:
@@ -80,14 +93,14 @@ def clock_of(case: Case) -> CycleClock:
     return CycleClock(now=NOW.replace(hour=hour, minute=minute).timestamp())
 
 
-def _load_of(written: Mapping[str, Any]) -> NodeLoad:
+def _load_of(written: Mapping[str, Any], now: float) -> NodeLoad:
     """Return the load of a node: averages by period, of which only that of ten minutes is read."""
     cpu, memory = (
         average.get("10m", 0.0) if isinstance(average, Mapping) else average
         for average in (written.get("cpuAverage", 0.0), written.get("memoryAverage", 0.0))
     )
     age = written.get("ageSeconds", 0.0)
-    return NodeLoad(cpu, memory, -math.inf if age == "never" else CLOCK.now - age)
+    return NodeLoad(cpu, memory, -math.inf if age == "never" else now - age)
 
 
 def policy_of(case: Case) -> Policy:
