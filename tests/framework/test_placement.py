@@ -234,6 +234,27 @@ def test_what_is_promised_is_not_promised_again() -> None:
     assert place(a_session(world, Predicates()), shape, 2) == [("n0", TaskStatus.PIPELINED)]
 
 
+@pytest.mark.parametrize(
+    ("small", "taken"), [pytest.param(2, 0, id="idle-but-promised"), pytest.param(1, 1, id="neither")]
+)
+def test_what_is_idle_but_promised_together_with_what_is_being_released_is_not_given_away(
+    small: int, taken: int
+) -> None:
+    big = a_shape(cpu=4)
+    world = cluster([a_node("n0", cpu=5)], big, 1, ("n0", TaskStatus.RELEASING, a_shape(cpu=3)))
+    other = a_shape(cpu=small)
+    world = replace(world, jobs=(*world.jobs, a_job("k")), tasks=(*world.tasks, *tasks_of("k", 2, other)))
+    ssn = a_session(world, Predicates())
+    before = ssn.placement.candidates(shape_id(ssn, other)).ranked.copy()
+    assert place(ssn, big, 1) == [("n0", TaskStatus.PIPELINED)]
+
+    row = job_row(ssn, "k")
+    done = ssn.placement.place(ssn.statement(), row, shape_id(ssn, other), ssn.pending.of(row))
+
+    assert before.tolist() == [0.0]
+    assert done == taken
+
+
 def test_a_second_gang_sees_what_the_first_has_taken() -> None:
     big, small = a_shape(cpu=2), a_shape(cpu=1)
     world = cluster([a_node("n0", cpu=4), a_node("n1", cpu=4)], big, 2)

@@ -90,6 +90,11 @@ def fits(shape: Shape, account: NodeAccount, *, future: bool = False) -> bool:
     return all(request.get(name, 0) <= has(name) for name in {"cpu", "memory", *request})
 
 
+def takes(shape: Shape, account: NodeAccount, *, future: bool) -> bool:
+    """Say whether what is asked for is idle (``future``: will be), and left when every promise has been kept."""
+    return fits(shape, account, future=True) and (future or fits(shape, account))
+
+
 def ports_free(shape: Shape, account: NodeAccount) -> bool:
     """Say whether none of the ports wanted is taken: same port and protocol, and addresses that overlap."""
     anywhere = "0.0.0.0"

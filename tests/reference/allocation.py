@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cmp_to_key
 
 from tests.reference import neighbours, scoring
-from tests.reference.accounts import READY, NodeAccount, best_effort, fits, node_accounts, ports_free, tasks_by_job
+from tests.reference.accounts import READY, NodeAccount, best_effort, node_accounts, ports_free, takes, tasks_by_job
 from tests.reference.ranking import ALL, Weights, nodeorder
 from tests.reference.selection import static_reason
 from tests.reference.world import Task, World
@@ -180,7 +180,7 @@ class Cycle:
         shape = member.task.shape
         open_nodes = [node for node in self.nodes.values() if self.feasible(member.task, node)]
         for status, future in ((ALLOCATED, False), (PIPELINED, True))[: 1 if best_effort(shape) else 2]:
-            group = [node for node in open_nodes if fits(shape, node, future=future)]
+            group = [node for node in open_nodes if takes(shape, node, future=future)]
             if group:
                 scores = self.scores(member.task, group)
                 best = group[scores.index(max(scores))]  # the first of equals, by name

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from tests.reference.accounts import NodeAccount, fits, ports_free
+from tests.reference.accounts import NodeAccount, ports_free, takes
 from tests.reference.selection import static_reason
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
@@ -25,7 +25,7 @@ def greedy(shape: Shape, count: int, nodes: Sequence[NodeAccount], score: GroupS
         able = [node for node in nodes if not node.record.closed and not static_reason(shape, node.record)]
         able = [node for node in able if node.pods < node.allocatable["pods"] and ports_free(shape, node)]
         for status, future in ((TaskStatus.ALLOCATED, False), (TaskStatus.PIPELINED, True)):
-            group = [node for node in able if fits(shape, node, future=future)]
+            group = [node for node in able if takes(shape, node, future=future)]
             if group:
                 scores = score(shape, group, nodes)
                 best = group[scores.index(max(scores))]

@@ -64,7 +64,8 @@ class Candidates:
     def _evaluate(self, nodes: NodeColumns, never: Bools, rows: Rows | None) -> tuple[Floats, Floats]:
         """Return two rows of scores (n_nodes,), minus infinity where the task may not go.
 
-        The first is for nodes where it fits what is idle, the second for those where it fits only what will be.
+        The first is for nodes where it fits what is idle, the second for those where it fits only what will be; both
+        for such where enough is left when every promise has been kept (Volcano: request <= FutureIdle, then Idle).
         ``nodes`` are these rows of the session's (None: all of them), ``never`` those that are out of the question.
         What depends on who the candidates are is left out.
         """
@@ -76,8 +77,10 @@ class Candidates:
         scores = scores + _of(self._added, rows) if self._scores.fixed else scores.copy()
         later = ssn.nowhere[:n]
         too_full = task.fit.lacks(nodes.idle)
-        if ssn.anything_releasing:
-            later = np.where(too_full & ~never & task.fit.fits(nodes.future_idle), scores, _NOWHERE)
+        if ssn.looks_ahead:  # else nothing is promised
+            kept = task.fit.fits(nodes.future_idle)
+            later = np.where(too_full & ~never & kept, scores, _NOWHERE)
+            too_full |= ~kept
         too_full |= never
         scores[too_full] = _NOWHERE_AT_ALL
         return scores, later
@@ -86,7 +89,7 @@ class Candidates:
         """Add what depends on who the candidates are, after these rows of `_local` have changed (None: all)."""
         if self._mixed:
             self.ranked = self._in_company(self._local)
-            self.future = self._in_company(self._later) if self._ssn.anything_releasing else self._later
+            self.future = self._in_company(self._later) if self._ssn.looks_ahead else self._later
             return
         highest = self._scores.highest(self._local > _NOWHERE)
         if rows is None or highest != self._highest:
@@ -96,7 +99,7 @@ class Candidates:
         else:
             self.ranked[rows] = self._local[rows] + _of(self._added, rows)
         self.future = self._later
-        if self._ssn.anything_releasing:
+        if self._ssn.looks_ahead:
             self.future = self._later + self._scores.added(self._scores.highest(self._later > _NOWHERE))
 
     def _in_company(self, local: Floats) -> Floats:
@@ -132,11 +135,11 @@ class Candidates:
         ranked, future = self._evaluate(view, self._excluded.take(rows), rows)
         if self._direct:
             self.ranked[rows] = ranked
-            if self._ssn.anything_releasing:
+            if self._ssn.looks_ahead:
                 self.future[rows] = future
             return
         self._local[rows] = ranked
-        if self._ssn.anything_releasing:
+        if self._ssn.looks_ahead:
             self._later[rows] = future
         self._rank(rows)
 

@@ -110,7 +110,7 @@ class HeldRoom:
         if state.ranked[node] > -np.inf:
             statement.allocate(job_row, shape_id, np.array([task]), np.array([node]))
             return True
-        if ssn.anything_releasing and state.future[node] > -np.inf:
+        if ssn.looks_ahead and state.future[node] > -np.inf:
             statement.pipeline(job_row, shape_id, np.array([task]), np.array([node]))
             return True
         return False

@@ -77,20 +77,20 @@ class Placement:
         return self._ssn.node_local(shape_id) and not (company is not None and company.own_pods_matter)
 
     def best_node(self, shape_id: int) -> int | None:
-        """Return where `place` would put or promise a task of this shape if promises were kept; None for nowhere."""
-        state, ssn = self.candidates(shape_id), self._ssn
-        unpromised = state.task.fit.fits(ssn.nodes.future_idle)
-        node = self._best(np.where(unpromised, state.ranked, -np.inf))
-        return self._best(state.future) if node is None and ssn.anything_releasing else node
+        """Return where `place` would put or promise a task of this shape; None for nowhere."""
+        state = self.candidates(shape_id)
+        node = self._best(state.ranked)
+        return self._best(state.future) if node is None and self._ssn.looks_ahead else node
 
     def place(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
         """Place as many of these pending tasks as fit, in order; return how many found a node.
 
         Nodes where a task fits what is idle come first; if there are none, nodes where it fits what is being released
-        are promised to it (Volcano's order of candidate groups).
+        are promised to it (Volcano's order of candidate groups). What has been promised to others is not there for it,
+        even if it is idle now: they need it together with what is being released.
         """
         done = self.place_idle(statement, job_row, shape_id, tasks)
-        while done < len(tasks) and self._ssn.anything_releasing:
+        while done < len(tasks) and self._ssn.looks_ahead:
             state = self.candidates(shape_id)
             node = self._best(state.future)
             if node is None:

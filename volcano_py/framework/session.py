@@ -89,7 +89,7 @@ class Session:
         self.fit_errors: dict[int, str] | None = None  # job row -> why it waits, kept from `begin_close` on
         self.phases = self.jobs.phase.copy()  # as they were when the session opened
         self.tie_order = statics.tie_order(self.nodes.statics, seed)
-        self.anything_releasing = bool(self.nodes.releasing.any())
+        self.looks_ahead = bool(self.nodes.releasing.any())  # whether what is idle and what will be may differ
         self.nowhere = np.full(max(len(self.nodes), 1), -np.inf)  # (n_nodes,), read only
         self.placement = Placement(self)
         self.withheld = snapshot.withheld
@@ -339,10 +339,10 @@ class Session:
             found = self._eviction_deltas[shape_id] = layout.eviction_delta(request, nonzero)
         return found
 
-    def something_is_released(self) -> None:
-        """Have placement look at what is being released, from now on."""
-        if not self.anything_releasing:
-            self.anything_releasing = True
+    def look_ahead(self) -> None:
+        """Have placement look at what is being released and what is promised, from now on."""
+        if not self.looks_ahead:
+            self.looks_ahead = True
             self.placement.forget()
 
     def static_verdicts(self, task: TaskInfo) -> Verdicts:

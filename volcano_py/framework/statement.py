@@ -84,7 +84,8 @@ class Statement:
         self._place(_Operation(_ALLOCATED, job_row, shape_id, tasks, nodes))
 
     def pipeline(self, job_row: int, shape_id: int, tasks: Rows, nodes: Rows) -> None:
-        """Promise pending tasks of one shape and job resources that are still being released."""
+        """Promise pending tasks of one shape and job resources that are still being released, or idle."""
+        self._ssn.look_ahead()
         self._place(_Operation(_PIPELINED, job_row, shape_id, tasks, nodes))
 
     def _place(self, operation: _Operation) -> None:
@@ -140,7 +141,7 @@ class Statement:
         ssn = self._ssn
         for task, status in zip(tasks.tolist(), ssn.tasks.status[tasks].tolist(), strict=True):
             self._evicted[task] = TaskStatus(status)
-        ssn.something_is_released()
+        ssn.look_ahead()
         for job_row, shape_id, status, alike in self._alike(tasks):
             self._move(alike, job_row, shape_id, status, _RELEASING, ssn.eviction_delta(shape_id))
             self._count_out(job_row, shape_id, alike, ssn.tasks.node[alike].astype(np.intp))
