@@ -248,6 +248,30 @@ async def test_requests_refused_together_renew_the_token_once() -> None:
     assert asked == [True]
 
 
+async def test_a_refusal_that_arrives_after_others_have_renewed_the_token_is_asked_again() -> None:
+    renewed = asyncio.Event()
+    door = Doorkeeper("Bearer good")
+
+    async def refresh(force: bool) -> str:
+        return "Bearer good"
+
+    async def handle(request: web.Request) -> web.Response:
+        answer = await door.handle(request)
+        if answer.status == 200:
+            renewed.set()
+        elif len(door.seen) > 1:
+            await renewed.wait()
+        return answer
+
+    async with (
+        a_server(handle) as url,
+        ApiClient(Credentials(url, authorization="Bearer old", refresh=refresh)) as client,
+    ):
+        await asyncio.gather(knock(client), knock(client))
+
+    assert sorted(door.seen) == ["Bearer good"] * 2 + ["Bearer old"] * 2
+
+
 async def test_a_refresh_that_fails_leaves_the_old_token_in_use() -> None:
     clock = FakeClock()
 

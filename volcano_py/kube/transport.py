@@ -151,8 +151,9 @@ class Transport:
         if self._credentials.due:
             await self._credentials.refresh()
         repeatable = call.method == "GET"
+        used = self._credentials.authorization  # others may have got a new one before this answer is here
         answer = await connections.ask(self._request(call), timeout_s, repeatable=repeatable)
-        if answer.status == 401 and await self._credentials.refresh_after_refusal(self._authorization):
+        if answer.status == 401 and await self._credentials.refresh_after_refusal(used):
             answer = await connections.ask(self._request(call), timeout_s, repeatable=repeatable)
         headers = {"Retry-After": answer.header("Retry-After")} if answer.status >= 300 else {}
         return _Answered(answer.status, answer.body, headers)
@@ -204,11 +205,12 @@ class Transport:
             await self._credentials.refresh()
         text = self._credentials.server + call.path
         url = URL(f"{text}?{urlencode(call.query)}" if call.query else text, encoded=True)
+        used = self._credentials.authorization  # others may have got a new one before this answer is here
         headers = self._headers_for(call)
         response = await session.request(
             call.method, url, data=call.body, headers=headers, timeout=timeout, **self._route
         )
-        if response.status != 401 or not await self._credentials.refresh_after_refusal(self._authorization):
+        if response.status != 401 or not await self._credentials.refresh_after_refusal(used):
             return response
         response.release()
         return await session.request(
