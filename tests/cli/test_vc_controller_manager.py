@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon.cluster import free_port, put_pod, serve_definitions
+from tests.controlplane.ports import free_port
+from tests.daemon.cluster import put_pod, serve_definitions
 from tests.daemon.test_process import asked, until_ready
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer

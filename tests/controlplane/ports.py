@@ -9,8 +9,9 @@ from pathlib import Path
 
 _LOWEST = 15000
 _DEFAULT_EPHEMERAL = 32768
+_TRIES = 1000  # a draw of all of them would take a tenth of a second
 _RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
-_rng = random.SystemRandom()
+_rng = random.Random()  # its own: each process must draw others, also where the global one is seeded
 
 
 def free_ports(count: int) -> list[int]:
@@ -25,12 +26,17 @@ def free_ports(count: int) -> list[int]:
     # Where the system leaves nothing below, any port will do.
     candidates = range(_LOWEST, low) if low >= _LOWEST + 1000 else range(_LOWEST, 60000)
     ports: list[int] = []
-    for port in _rng.sample(candidates, k=len(candidates)):
+    for port in _rng.sample(candidates, k=min(len(candidates), count + _TRIES)):
         if _is_free(port):
             ports.append(port)
         if len(ports) == count:
             return ports
     raise OSError(f"fewer than {count} free ports on 127.0.0.1 between {candidates[0]} and {candidates[-1]}")
+
+
+def free_port() -> int:
+    """Return one of :func:`free_ports`."""
+    return free_ports(1)[0]
 
 
 def _is_free(port: int) -> bool:

@@ -1,7 +1,6 @@
 """A scheduler daemon on an embedded API server, both in this process."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -201,13 +200,6 @@ def event_reasons(server: ApiServer, kind: str, name: str) -> set[str]:
         for event in events
         if (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == (kind, name)
     }
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def stays(condition: Callable[[], object], seconds: float = 0.5) -> None:

@@ -12,7 +12,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from tests.daemon.cluster import CONF, free_port, placed, put_job, put_node, scheduler
+from tests.controlplane.ports import free_port
+from tests.daemon.cluster import CONF, placed, put_job, put_node, scheduler
 from tests.effects.waiting import until
 from volcano_py.conf.loader import parse_conf
 from volcano_py.conf.reload import ConfFile, built_in

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.daemon.cluster import a_daemon, free_port, group, placed, put_job, put_node, scheduler, start, successes
+from tests.controlplane.ports import free_port
+from tests.daemon.cluster import a_daemon, group, placed, put_job, put_node, scheduler, start, successes
 from tests.effects.waiting import until
 from volcano_py.apiserver import Fault
 from volcano_py.effects.binder import BinderOptions

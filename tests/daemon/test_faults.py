@@ -3,13 +3,13 @@
 import asyncio
 from collections import Counter
 
+from tests.controlplane.ports import free_port
 from tests.daemon.cluster import (
     BINDINGS,
     GROUPS,
     a_daemon,
     condition,
     event_reasons,
-    free_port,
     group,
     placed,
     put_job,

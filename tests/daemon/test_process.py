@@ -10,7 +10,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.daemon.cluster import CONF, free_port, placed, put_job, put_node
+from tests.controlplane.ports import free_port
+from tests.daemon.cluster import CONF, placed, put_job, put_node
 from tests.effects.waiting import until
 from volcano_py.cli.vc_scheduler import main
 

@@ -1,6 +1,5 @@
 """Pods and nodes on the embedded server, as plain JSON."""
 
-import socket
 from typing import Any
 
 from volcano_py.apiserver import ApiServer
@@ -54,10 +53,3 @@ def node_of(server: ApiServer, name: str) -> str:
     assert pod is not None
     node: str = pod["spec"].get("nodeName", "")
     return node
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from tests.effects.objects import JOB, binds, free_port, node_of, put_node, put_pod
+from tests.controlplane.ports import free_port
+from tests.effects.objects import JOB, binds, node_of, put_node, put_pod
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, ApiServerOptions, Fault
 from volcano_py.effects.binder import Binder, BinderOptions

