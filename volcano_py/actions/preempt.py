@@ -3,8 +3,8 @@
 for each queue, in order:
     between jobs    for each starving job, in order: give its tasks nodes, one after the other, as long as it starves;
                     the plan counts if the job has its minimum then (`framework.plan`), else nothing of it does
-    inside a job    for each starving job: give each task that still waits a node at the cost of the job's own tasks,
-                    each by itself; the first that finds none ends the job
+    inside a job    for each job that starved at first: give each task that still waits a node at the cost of the job's
+                    own tasks, each by itself; the first that finds none ends the job
 
 Victims run or are bound, agree to be evicted, and go only as far as the plugins of `Preemptable` let them. A task that
 asks for nothing takes only from its like. Nodes are tried in order of their scores. (Volcano: actions/preempt.)
@@ -99,14 +99,23 @@ def _inside_job(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, blind
         return
     # A Python loop over the job's tasks that still wait; it ends with the first that finds no node.
     for task in tasks[ssn.tasks.status[tasks] == TaskStatus.PENDING].tolist():
-        if not _plan(ssn, queue, job, np.array([task]), own, blind):
+        if not _plan(ssn, queue, job, np.array([task]), own, blind, starving_or_not=True):
             return
 
 
-def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, candidates: Evictables, blind: bool) -> int:
+def _plan(
+    ssn: Session,
+    queue: QueueInfo,
+    job: JobInfo,
+    tasks: Rows,
+    candidates: Evictables,
+    blind: bool,
+    *,
+    starving_or_not: bool = False,
+) -> int:
     plan = Plan(ssn, Purpose.PREEMPT, queue, job, candidates, by_score, blind)
     try:
-        plan.fill(tasks)
+        plan.fill(tasks, starving_or_not=starving_or_not)
         return plan.conclude(Cause("preempt", f"evicted to make room for PodGroup {job.key}", job.key))
     except PluginFailed:
         plan.abandon()

@@ -1,6 +1,7 @@
 """Orders that end in a unique key: tasks of a job, jobs of a queue, queues."""
 
-from functools import cmp_to_key, partial
+from collections.abc import Sequence
+from functools import cmp_to_key
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 JobSortKey = tuple[float | str, ...]
 _MANY_QUEUES = 6  # from here on one question about all of them costs less than comparing each with the best
-_Entry = tuple[list[float], int]  # keys of the plugins, row of the task
+_Entry = tuple[list[float], int, float, int]  # keys, number in the name, creation, row of the task
 
 
 def pending_tasks(ssn: "Session") -> "OrderedTasks":
@@ -63,12 +64,10 @@ class OrderedTasks:
         # A Python loop over the few jobs that need it.
         for row in np.union1d(job[1:][same], job[mixed]).tolist():
             start, end = int(self._bounds[row]), int(self._bounds[row + 1])
-            entries: list[_Entry] = list(
-                zip(plugin_keys[start:end].tolist(), self._rows[start:end].tolist(), strict=True)
-            )
-            entries.sort(key=lambda entry: ssn.tasks.record(entry[1]).uid)
-            entries.sort(key=cmp_to_key(partial(_compare, ssn.tasks)))
-            self._rows[start:end] = [task for _, task in entries]
+            entries = _entries(ssn.tasks, self._rows[start:end], plugin_keys[start:end].tolist())
+            entries.sort(key=lambda entry: ssn.tasks.record(entry[3]).uid)
+            entries.sort(key=cmp_to_key(_compare))
+            self._rows[start:end] = [entry[3] for entry in entries]
 
     @property
     def rows(self) -> Rows:
@@ -95,15 +94,39 @@ class OrderedTasks:
         return np.diff(self._bounds)
 
 
-def _compare(tasks: TaskColumns, left: _Entry, right: _Entry) -> int:
+def _entries(tasks: TaskColumns, rows: Rows, keys: list[list[float]]) -> list[_Entry]:
+    return list(zip(keys, tasks.suffix[rows].tolist(), tasks.creation[rows].tolist(), rows.tolist(), strict=True))
+
+
+def _compare(left: _Entry, right: _Entry) -> int:
     """Volcano's order of two tasks: plugins, then numbers if both names have one and they differ, then creation."""
     if left[0] != right[0]:
         return -1 if left[0] < right[0] else 1
-    one, other = tasks.suffix[left[1]], tasks.suffix[right[1]]
-    if one >= 0 and other >= 0 and one != other:
-        return -1 if one < other else 1
-    one, other = tasks.creation[left[1]], tasks.creation[right[1]]
-    return 0 if one == other else (-1 if one < other else 1)
+    if left[1] >= 0 and right[1] >= 0 and left[1] != right[1]:
+        return -1 if left[1] < right[1] else 1
+    return 0 if left[2] == right[2] else (-1 if left[2] < right[2] else 1)
+
+
+def last_tasks_first(ssn: "Session", rows: Rows, before: Sequence[Floats | Rows]) -> Rows:
+    """Return tasks of any jobs (n,) by some keys, each (n,), the lowest first; of equal ones the last in task order."""
+    tasks, view = ssn.tasks, _view(ssn.tasks, rows)
+    keys = [*(-key for key in before), *combine.sort_keys(ssn.task_orders, len(rows), view, ssn.ignore)]
+    numbered = view.suffix >= 0
+    if numbered.any() and not numbered.all():  # numbers count between names that have one: no matter of keys
+        entries = _entries(tasks, rows, np.stack(keys, axis=1).tolist())
+        entries.sort(key=lambda entry: tasks.record(entry[3]).uid)
+        entries.sort(key=cmp_to_key(_compare))
+        return np.array([entry[3] for entry in reversed(entries)], dtype=np.intp)
+    keys += [view.suffix, view.creation]
+    order = np.lexsort(keys[::-1])
+    tied = np.ones(max(len(rows) - 1, 0), dtype=bool)
+    for key in keys:
+        tied &= key[order][1:] == key[order][:-1]
+    if tied.any():
+        uids = np.array([tasks.record(row).uid for row in rows.tolist()])
+        order = np.lexsort((uids, *keys[::-1]))
+    found: Rows = rows[order[::-1]]
+    return found
 
 
 def _view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
@@ -133,11 +156,6 @@ def job_sort_keys(ssn: "Session", rows: Rows) -> list[JobSortKey]:
 def plugin_job_keys(ssn: "Session", rows: Rows) -> list[Floats]:
     """Return what plugins order jobs by, most important first, each of shape (n_jobs,); the lowest goes first."""
     return combine.sort_keys(ssn.job_orders, len(rows), ssn.jobs.rows_view(rows), ssn.ignore)
-
-
-def plugin_task_keys(ssn: "Session", rows: Rows) -> list[Floats]:
-    """Return what plugins order tasks by, most important first, each of shape (n_tasks,); the lowest goes first."""
-    return combine.sort_keys(ssn.task_orders, len(rows), _view(ssn.tasks, rows), ssn.ignore)
 
 
 class QueueLine:

@@ -82,7 +82,9 @@ class Plan:
 
     # Search
 
-    def fill(self, tasks: Rows, may_claim: Callable[[int, int], bool] | None = None) -> None:
+    def fill(
+        self, tasks: Rows, may_claim: Callable[[int, int], bool] | None = None, *, starving_or_not: bool = False
+    ) -> None:
         """Find nodes for pending tasks of the job, in order, as long as it starves.
 
         ``may_claim`` says of a shape whether so many more tasks of it may be placed at all.
@@ -93,7 +95,7 @@ class Plan:
             return
         start = 0
         # A Python loop over the job's tasks, by runs of equal ones as far as its minimum needs them.
-        while start < len(tasks) and ssn.victims.starving(self._job):
+        while start < len(tasks) and (starving_or_not or ssn.victims.starving(self._job)):
             shape_id = int(shapes[start])
             other = np.flatnonzero(shapes[start:] != shape_id)
             run = int(other[0]) if len(other) else len(tasks) - start

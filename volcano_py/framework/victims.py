@@ -24,7 +24,7 @@ from volcano_py.framework.extension import (
     VictimTasks,
 )
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
-from volcano_py.framework.ordering import OrderedTasks, job_sort_keys, plugin_job_keys, plugin_task_keys, queue_before
+from volcano_py.framework.ordering import OrderedTasks, job_sort_keys, last_tasks_first, plugin_job_keys, queue_before
 from volcano_py.framework.prospects import Prospects
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.resources import Bools
@@ -198,33 +198,21 @@ class Victims:
         rank[by_queue] = np.arange(len(by_queue))
         return rank
 
-    @cached_property
-    def _tie_rank(self) -> Rows:
-        """The place of every task among them if all jobs were equal in job order, shape (n_tasks,)."""
-        rows = self._standing
-        keys = plugin_task_keys(self._ssn, rows)
-        order = np.lexsort((np.arange(len(rows)), *(-key for key in reversed(keys))))
-        rank = np.zeros(len(self._ssn.tasks.records), dtype=np.intp)
-        rank[rows[order]] = np.arange(len(rows))
-        return rank
-
     # Order
 
     def in_order(self, claimant: QueueInfo, rows: Rows) -> Rows:
         """Return task rows in the order in which they go now, the first one first.
 
         Of two queues the one goes first that `VictimQueueOrder` says, else the one that is last in queue order. In a
-        queue the job that is last in the order of plugins; of jobs that are equal to them the task that is last in the
-        order of plugins; then the younger job, then the task that is last in its job. (Volcano:
-        BuildVictimsPriorityQueue.)
+        queue the job that is last in the order of plugins; of jobs that are equal to them the task that is last in task
+        order, whichever job it is of. (Volcano: BuildVictimsPriorityQueue.)
         """
         if len(rows) < 2:
             return rows
         jobs, which = np.unique(self._ssn.tasks.job[rows], return_inverse=True)
         keys = [-key[which] for key in plugin_job_keys(self._ssn, jobs.astype(np.intp))]
         queue = self.queue_rank(claimant, self._ssn.queue_of_job[jobs])[which]
-        found: Rows = rows[np.lexsort((self._tie_rank[rows], *reversed(keys), queue))]
-        return found
+        return last_tasks_first(self._ssn, rows, [queue, *keys])
 
     def queue_rank(self, claimant: QueueInfo, queues: Rows) -> Rows:
         """Return the place of each of these queues (n,) in the order in which they lose, shape (n,)."""
