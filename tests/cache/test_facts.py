@@ -1,15 +1,25 @@
-"""Namespaces, quotas and disruption budgets on their way into snapshots."""
+"""Namespaces, quotas, disruption budgets and shards on their way into snapshots."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import pytest
 
-from volcano_py.api.types import LabelSelector, LabelSelectorRequirement, PodDisruptionBudget, ResourceQuota
+from volcano_py.api.types import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    NodeShard,
+    NodeShardSpec,
+    NodeShardStatus,
+    ObjectMeta,
+    PodDisruptionBudget,
+    ResourceQuota,
+)
 from volcano_py.cache.changes import Change
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.facts import label_selector
-from volcano_py.model.facts import BudgetRecord, ClusterFacts
+from volcano_py.model.facts import BudgetRecord, ClusterFacts, Shard
 from volcano_py.testing import a_budget, a_cluster, a_namespace, a_quota, added, deleted, modified, quarantined
 
 
@@ -165,3 +175,42 @@ def test_snapshots_share_facts_until_they_change(make_cluster: Any) -> None:
     assert first is second
     assert set(facts(cache).namespaces) == {"default", "other"}
     assert set(first.namespaces) == {"default"}
+
+
+def a_shard(name: str, desired: Iterable[str], in_use: Iterable[str] = ()) -> NodeShard:
+    return NodeShard(
+        ObjectMeta(name=name, uid=f"shard-{name}"), NodeShardSpec(list(desired)), NodeShardStatus(list(in_use))
+    )
+
+
+def our_nodes(cache: ClusterCache) -> set[str]:
+    shard = facts(cache).shard
+    assert shard is not None
+    return set(shard.nodes)
+
+
+def test_without_a_shard_of_our_own_nodes_are_not_divided(make_cluster: Any) -> None:
+    assert facts(make_cluster(a_shard("ours", ["n1"]))).shard is None
+
+
+def test_a_node_that_changes_hands_is_ours_once_the_other_scheduler_has_let_it_go() -> None:
+    cache = a_cluster()
+    cache.use_shard("ours", strict=True)
+    assert facts(cache).shard == Shard(strict=True)
+
+    added(cache, a_shard("ours", ["n1", "n2"]), a_shard("theirs", ["n3"], in_use=["n2", "n3"]))
+    assert our_nodes(cache) == {"n1"}
+
+    modified(cache, a_shard("theirs", ["n3"], in_use=["n3"]))
+    assert our_nodes(cache) == {"n1", "n2"}
+
+
+def test_without_our_shard_the_last_nodes_stay_ours() -> None:
+    cache = a_cluster()
+    cache.use_shard("ours", strict=False)
+    ours = a_shard("ours", ["n1"])
+    added(cache, ours)
+
+    deleted(cache, ours)
+
+    assert our_nodes(cache) == {"n1"}

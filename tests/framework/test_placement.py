@@ -22,6 +22,7 @@ from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.tie_order import tie_order
+from volcano_py.model.facts import NodeShardRecord
 from volcano_py.model.resources import Floats
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
@@ -29,6 +30,7 @@ from volcano_py.plugins.binpack import Binpack, BinpackArgs
 from volcano_py.plugins.nodeorder import NodeOrderArgs, NodeOrdering
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.snapshot.columns import NodeColumns
+from volcano_py.snapshot.store import ClusterStore
 
 SEEDS = (0, 1, 77)
 WEIGHTS = {"cpu": 1, "memory": 1}
@@ -63,6 +65,13 @@ def cluster(nodes: list, shape: Shape, count: int, *standing: tuple[str, TaskSta
             *(a_task(f"s{i}", other, status=status, node=node) for i, (node, status, other) in enumerate(standing)),
         ),
     )
+
+
+def divided(world: World, ours: set[str], *, strict: bool = False) -> ClusterStore:
+    store = world.store()
+    store.facts.use_shard("ours", strict=strict)
+    store.facts.set_node_shard(NodeShardRecord("ours", frozenset(ours)))
+    return store
 
 
 def in_tie_order(world: World, seed: int) -> list[NodeAccount]:
@@ -129,6 +138,33 @@ def test_many_at_once_go_where_one_by_one_they_would_go(policy: str, world: Worl
     found = place(a_session(world, Predicates(), *plugins(), seed=seed), shape, count)
 
     assert found == greedy(shape, count, in_tie_order(world, seed), score)
+
+
+@pytest.mark.parametrize("policy", ["in-full", "pack"])
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(world=clusters(), ours=st.sets(st.sampled_from(("n0", "n1", "n2", "n3", "elsewhere"))))
+def test_nodes_of_our_shard_come_first_and_scores_are_compared_within_a_shard(
+    policy: str, world: World, ours: set[str]
+) -> None:
+    plugins, score = POLICIES[policy]
+    shape = world.task("j-0").shape
+    count = sum(task.record.job == "j" for task in world.tasks)
+
+    found = place(a_session(divided(world, ours), Predicates(), *plugins()), shape, count)
+
+    assert found == greedy(shape, count, in_tie_order(world, 0), score, ours)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(world=clusters(), ours=st.sets(st.sampled_from(("n0", "n1", "n2", "n3", "elsewhere"))))
+def test_nothing_goes_outside_a_strict_shard(world: World, ours: set[str]) -> None:
+    shape = world.task("j-0").shape
+    count = sum(task.record.job == "j" for task in world.tasks)
+
+    found = place(a_session(divided(world, ours, strict=True), Predicates(), NodeOrdering(SPREAD)), shape, count)
+
+    inside = [account for account in in_tie_order(world, 0) if account.record.name in ours]
+    assert found == greedy(shape, count, inside, alone(spread))
 
 
 @pytest.mark.parametrize("count", [1, 3, 10])

@@ -1,7 +1,8 @@
 """Where one task after the other goes if each takes the best node of the moment."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
+from itertools import product
 
 from tests.reference.accounts import NodeAccount, ports_free, takes
 from tests.reference.selection import static_reason
@@ -18,14 +19,22 @@ def alone(score: Score) -> GroupScore:
     return lambda shape, group, everybody: [score(shape, node) for node in group]
 
 
-def greedy(shape: Shape, count: int, nodes: Sequence[NodeAccount], score: GroupScore) -> list[tuple[str, TaskStatus]]:
-    """Return node and status of each task in turn; the first of equals in the order of ``nodes``, which are changed."""
+def greedy(
+    shape: Shape, count: int, nodes: Sequence[NodeAccount], score: GroupScore, ours: Collection[str] | None = None
+) -> list[tuple[str, TaskStatus]]:
+    """Return node and status of each task in turn; the first of equals in the order of ``nodes``, which are changed.
+
+    ``ours`` are nodes that come first whatever the others' scores (None: no node does).
+    """
     chosen: list[tuple[str, TaskStatus]] = []
     for _ in range(count):
         able = [node for node in nodes if not node.record.closed and not static_reason(shape, node.record)]
         able = [node for node in able if node.pods < node.allocatable["pods"] and ports_free(shape, node)]
-        for status, future in ((TaskStatus.ALLOCATED, False), (TaskStatus.PIPELINED, True)):
-            group = [node for node in able if takes(shape, node, future=future)]
+        first = [node for node in able if ours is None or node.record.name in ours]
+        rest = [node for node in able if node not in first]
+        kinds = ((TaskStatus.ALLOCATED, False), (TaskStatus.PIPELINED, True))
+        for (status, future), part in product(kinds, (first, rest)):
+            group = [node for node in part if takes(shape, node, future=future)]
             if group:
                 scores = score(shape, group, nodes)
                 best = group[scores.index(max(scores))]

@@ -5,6 +5,8 @@ from typing import Final
 SCHEDULER_NAME: Final = "volcano"
 SCHEDULING_GROUP: Final = "scheduling.volcano.sh"
 SCHEDULING_VERSION: Final = "v1beta1"
+SHARD_GROUP: Final = "shard.volcano.sh"
+SHARD_VERSION: Final = "v1alpha1"
 
 # Pods
 GROUP_NAME: Final = "scheduling.k8s.io/group-name"  # annotation: the PodGroup a pod belongs to, in its own namespace

@@ -10,7 +10,7 @@ from volcano_py.api.types import Pod
 from volcano_py.cache.binds import Assumed, Binds, Refused
 from volcano_py.cache.changes import ChangeCallback
 from volcano_py.cache.evictions import Evictions, Plan
-from volcano_py.cache.fact_intake import budget_intake, namespace_intake, quota_intake
+from volcano_py.cache.fact_intake import budget_intake, namespace_intake, quota_intake, shard_intake
 from volcano_py.cache.group_intake import GroupIntake, PriorityIntake, QueueIntake
 from volcano_py.cache.groups import PriorityTable
 from volcano_py.cache.node_intake import NodeIntake
@@ -31,8 +31,8 @@ from volcano_py.snapshot.store import ClusterStore
 class ClusterCache:
     """Takes events of its resources, gives snapshots, and knows which binds are assumed.
 
-    ``pods``, ``nodes``, ``groups``, ``queues``, ``priority_classes``, ``namespaces``, ``quotas`` and ``budgets`` are
-    the event handlers of their reflectors.
+    ``pods``, ``nodes``, ``groups``, ``queues``, ``priority_classes``, ``namespaces``, ``quotas``, ``budgets`` and
+    ``shards`` are the event handlers of their reflectors.
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class ClusterCache:
         self.namespaces = namespace_intake(self._state, self._book)
         self.quotas = quota_intake(self._state, self._book)
         self.budgets = budget_intake(self._state, self._book)
+        self.shards = shard_intake(self._state, self._book)
         self.series = SeriesIntakes(self._state, self._book)
         self.pods = PodIntake(
             self._state, self._book, self.ledger, self.evictions, self.nodes, self.groups, scheduler_names
@@ -106,6 +107,10 @@ class ClusterCache:
     def on_change(self, callback: ChangeCallback) -> None:
         """Tell a callback after every batch of events what kinds of changes it held; see `changes.HELPFUL`."""
         self._state.subscribe(callback)
+
+    def use_shard(self, name: str, *, strict: bool) -> None:
+        """Divide nodes among schedulers: ours are those of the NodeShard of this name (`model.facts.Shard`)."""
+        self._state.store.facts.use_shard(name, strict=strict)
 
     def on_unreadable(self, callback: UnreadableCallback) -> None:
         """Tell a callback of every object that cannot be read, once per reason."""

@@ -1,4 +1,4 @@
-"""Events of namespaces, quotas and disruption budgets: kinds that few plugins read, one record per object.
+"""Events of namespaces, quotas, disruption budgets and shards: kinds that few plugins read, one record per object.
 
 One that cannot be read: a namespace counts as without labels, a quota as absent (admission enforces it all the same), a
 budget as one that allows nothing in its namespace.
@@ -7,13 +7,13 @@ budget as one that allows nothing in its namespace.
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
-from volcano_py.api.types import Namespace, PodDisruptionBudget, ResourceQuota
+from volcano_py.api.types import Namespace, NodeShard, PodDisruptionBudget, ResourceQuota
 from volcano_py.cache.changes import Change
-from volcano_py.cache.facts import budget_record, namespace_record, quota_record
+from volcano_py.cache.facts import budget_record, namespace_record, quota_record, shard_record
 from volcano_py.cache.state import ClusterState
 from volcano_py.cache.unreadable import Unreadable, UnreadableBook
 from volcano_py.kube.delivery import Event, EventType, KubernetesObject, Quarantined
-from volcano_py.model.facts import BudgetRecord, NamespaceRecord, QuotaRecord
+from volcano_py.model.facts import BudgetRecord, NamespaceRecord, NodeShardRecord, QuotaRecord
 from volcano_py.snapshot.facts import FactStore
 
 W = TypeVar("W", bound=KubernetesObject)
@@ -142,6 +142,21 @@ def budget_intake(state: ClusterState, book: UnreadableBook) -> FactIntake[PodDi
         drop=facts.remove_budget,
         helps=_budget_helps,
         instead=BudgetRecord,
+    )
+
+
+def shard_intake(state: ClusterState, book: UnreadableBook) -> FactIntake[NodeShard, NodeShardRecord]:
+    """Return the intake of NodeShards; one that cannot be read counts as absent."""
+    facts = state.store.facts
+    return FactIntake(
+        "NodeShard",
+        state,
+        book,
+        read=shard_record,
+        get=lambda _, name: facts.node_shard(name),
+        put=facts.set_node_shard,
+        drop=lambda _, name: facts.remove_node_shard(name),
+        helps=lambda _, __: True,
     )
 
 

@@ -1,4 +1,4 @@
-"""Namespaces, quotas and disruption budgets as the core sees them."""
+"""Namespaces, quotas, disruption budgets and shards as the core sees them."""
 
 from fractions import Fraction
 from sys import intern
@@ -7,9 +7,9 @@ from typing import Final
 from volcano_py.api import keys
 from volcano_py.api import types as wire
 from volcano_py.api.quantity import milli
-from volcano_py.api.types import Namespace, PodDisruptionBudget, ResourceQuota
+from volcano_py.api.types import Namespace, NodeShard, PodDisruptionBudget, ResourceQuota
 from volcano_py.cache.requests import read_resource_list
-from volcano_py.model.facts import BudgetRecord, NamespaceRecord, QuotaRecord
+from volcano_py.model.facts import BudgetRecord, NamespaceRecord, NodeShardRecord, QuotaRecord
 from volcano_py.model.resources import amount_of
 from volcano_py.model.selectors import DOES_NOT_EXIST, EXISTS, IN, NOT_IN, LabelSelector
 from volcano_py.model.shape import Requirement
@@ -47,6 +47,18 @@ def budget_record(budget: PodDisruptionBudget) -> BudgetRecord:
         selector=None if selector is None else label_selector(selector, "spec.selector"),
         allowed=status.disruptions_allowed if current else 0,
         disrupted=frozenset(status.disrupted_pods),
+    )
+
+
+def shard_record(shard: NodeShard) -> NodeShardRecord:
+    """Return what a NodeShard says."""
+    spec, status = shard.spec, shard.status
+    return NodeShardRecord(
+        name=shard.metadata.name,
+        desired=frozenset(map(intern, spec.nodes_desired)),
+        in_use=frozenset(map(intern, status.nodes_in_use)),
+        to_remove=frozenset(status.nodes_to_remove),
+        to_add=frozenset(status.nodes_to_add),
     )
 
 

@@ -12,6 +12,7 @@ from volcano_py.api.types import (
     Condition,
     Namespace,
     Node,
+    NodeShard,
     Pod,
     PodDisruptionBudget,
     PodGroup,
@@ -26,7 +27,7 @@ from volcano_py.model.decisions import SetPodCondition, SetPodGroupStatus
 
 T = TypeVar("T", bound=KubernetesObject)
 
-_Fact = Namespace | ResourceQuota | PodDisruptionBudget
+_Fact = Namespace | ResourceQuota | PodDisruptionBudget | NodeShard
 _Series = Service | ReplicationController | ReplicaSet | StatefulSet
 Known = Node | Pod | PodGroup | PriorityClass | Queue | _Fact | _Series
 """What a cache takes in."""
@@ -93,6 +94,7 @@ def _tell(cache: ClusterCache, type_: EventType, objects: tuple[Known, ...]) -> 
         Namespace: cache.namespaces,
         ResourceQuota: cache.quotas,
         PodDisruptionBudget: cache.budgets,
+        NodeShard: cache.shards,
         Service: cache.series.services,
         ReplicationController: cache.series.replication_controllers,
         ReplicaSet: cache.series.replica_sets,

@@ -17,13 +17,15 @@ from volcano_py.conf.reload import ConfFile, built_in
 from volcano_py.conf.schema import ConfError
 from volcano_py.daemon.configuration import Configuration
 from volcano_py.daemon.daemon import SchedulerDaemon
-from volcano_py.daemon.options import DEFAULT_HEALTH_ADDRESS, DEFAULT_METRICS_ADDRESS, DaemonOptions
+from volcano_py.daemon.options import DEFAULT_HEALTH_ADDRESS, DEFAULT_METRICS_ADDRESS, DaemonOptions, ShardOptions
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.runtime.options import OptionError, parse_duration
 from volcano_py.scheduler.third_party import PluginFolder
 
 log = structlog.get_logger()
+
+_NOT_SHARDED, _HARD, _SOFT = "none", "hard", "soft"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,8 +80,17 @@ def _options(flags: argparse.Namespace) -> DaemonOptions:
         metrics_address=flags.listen_address if flags.enable_metrics else None,
         health_address=flags.healthz_address if flags.enable_healthz else None,
         freeze_garbage=True,
+        shard=_shard(flags),
         lease=lease_of(flags),
     )
+
+
+def _shard(flags: argparse.Namespace) -> ShardOptions | None:
+    if flags.scheduler_sharding_mode == _NOT_SHARDED:
+        return None
+    if not flags.scheduler_sharding_name:
+        raise OptionError("--scheduler-sharding-name: the NodeShard of this scheduler must have a name")
+    return ShardOptions(flags.scheduler_sharding_name, strict=flags.scheduler_sharding_mode == _HARD)
 
 
 def scheduler_parser() -> argparse.ArgumentParser:
@@ -116,6 +127,18 @@ def scheduler_parser() -> argparse.ArgumentParser:
     )
     add("--default-queue", default=keys.DEFAULT_QUEUE, help="queue of PodGroups that name none (default: %(default)s)")
     add("--seed", type=int, default=0, help="chooses among nodes of equal score (default: %(default)s)")
+    add(
+        "--scheduler-sharding-mode",
+        choices=[_NOT_SHARDED, _HARD, _SOFT],
+        default=_NOT_SHARDED,
+        help="nodes divided among schedulers: hard keeps to ours, soft prefers them (default: %(default)s)",
+    )
+    add(
+        "--scheduler-sharding-name",
+        default=keys.SCHEDULER_NAME,
+        metavar="NAME",
+        help="NodeShard that names our nodes (default: %(default)s)",
+    )
     add_election(add, LeaseOptions(), "schedule")
     add_operation(add, DEFAULT_METRICS_ADDRESS, DEFAULT_HEALTH_ADDRESS)
     return parser

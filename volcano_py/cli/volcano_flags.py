@@ -62,7 +62,9 @@ _LOGS: Final = (
     VolcanoFlag("one-output", _PLAIN_LOGS, boolean=True),
 )
 _NO_JOBS: Final = "jobs of Volcano (vcjobs) are not run by this program yet, so it has no effect"
-_NO_SHARDS: Final = "nodes are not divided among schedulers, so it has no effect"
+_NO_SHARDS: Final = (
+    "there is no sharding controller yet: NodeShards are written by hand or by Volcano's, so it has no effect"
+)
 
 VOLCANO_FLAGS: Final = (
     *_TLS,
@@ -95,13 +97,6 @@ VOLCANO_FLAGS: Final = (
     VolcanoFlag(
         "resource-sync-timeout", "the start waits for its first lists as long as they take, and /readyz says so"
     ),
-    VolcanoFlag(
-        "scheduler-sharding-mode",
-        "nodes cannot be divided among schedulers: run one scheduler and leave it out",
-        refused=True,
-        as_here="none",
-    ),
-    VolcanoFlag("scheduler-sharding-name", "nodes are not divided among schedulers, so it has no effect"),
     _LOCK_NAMESPACE,
     VolcanoFlag("feature-gates", "there are no feature gates; the configuration says what runs", as_here=""),
     *_LOGS,

@@ -18,6 +18,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 import volcano_py
+from volcano_py.cache.changes import Change
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.unreadable import Unreadable
 from volcano_py.daemon import announcements, debug
@@ -42,6 +43,7 @@ from volcano_py.effects.leadership import Leadership
 from volcano_py.effects.nominations import NominationWriter
 from volcano_py.effects.podgroups import PodGroupStatusWriter
 from volcano_py.effects.queues import QueueStatusWriter
+from volcano_py.effects.shards import ShardStatusWriter
 from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
@@ -116,6 +118,8 @@ class SchedulerDaemon:
         self.cache = ClusterCache(
             scheduler_names=(options.scheduler_name,), default_queue=options.default_queue, clock=self._clock
         )
+        if options.shard is not None:
+            self.cache.use_shard(options.shard.name, strict=options.shard.strict)
         self._bind_metrics = BindMetrics(self.registry)
         self._eviction_metrics = EvictionMetrics(self.registry)
         self._intake = Intake(
@@ -125,6 +129,7 @@ class SchedulerDaemon:
             self._bind_metrics,
             clock=self._clock,
             options=options.reflectors,
+            shards=options.shard is not None,
         )
         self._barrier = StartBarrier(self.client, self.cache, clock=self._clock, patience_s=options.barrier_patience_s)
         self._gate = BindGate(options.bind_capacity)
@@ -217,6 +222,7 @@ class SchedulerDaemon:
         self._queue_statuses = QueueStatusWriter(
             client, lanes, clock=clock, rng=rng, shown=self.cache.queues.held.get, options=options.queue_statuses
         )
+        self._shard_status = self._shard_status_writer(lanes)
         self._dispatcher = Dispatcher(
             self.cache,
             self._gate,
@@ -230,6 +236,22 @@ class SchedulerDaemon:
             self._eviction_metrics,
             self._job_metrics,
             clock=clock,
+        )
+
+    def _shard_status_writer(self, lanes: LaneMetrics) -> ShardStatusWriter | None:
+        options, facts = self.options, self.cache.store.facts
+        if options.shard is None:
+            return None
+        name = options.shard.name
+        return ShardStatusWriter(
+            self.client,
+            lanes,
+            name,
+            clock=self._clock,
+            rng=self._rng,
+            own=lambda: facts.node_shard(name),
+            shard=lambda: facts.shard,
+            options=options.shard_status,
         )
 
     def _load_keeper(self) -> LoadKeeper:
@@ -335,6 +357,9 @@ class SchedulerDaemon:
         writers = (self.events, self._conditions, self._groups, self._queue_statuses, self._nominations)
         for effect in (*writers, self.evictor, self.binder):
             effect.start(supervisor)
+        if (shard := self._shard_status) is not None:
+            shard.start(supervisor)
+            self.cache.on_change(lambda changes: shard.look() if Change.FACT in changes else None)
         recheck = recheck_overdue(
             self.client,
             self.cache,

@@ -5,6 +5,7 @@ from typing import Any, Generic
 from volcano_py.api.types import (
     Namespace,
     Node,
+    NodeShard,
     Pod,
     PodDisruptionBudget,
     PodGroup,
@@ -15,7 +16,7 @@ from volcano_py.api.types import (
 from volcano_py.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.effects.podgroups import Shown
-from volcano_py.effects.resources import PODGROUPS, QUEUES
+from volcano_py.effects.resources import NODE_SHARDS, PODGROUPS, QUEUES
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import Event, EventHandler, EventType, Quarantined, T
 from volcano_py.kube.informer import Informers
@@ -104,7 +105,9 @@ class Intake:
         *,
         clock: Clock,
         options: ReflectorOptions,
+        shards: bool = False,
     ) -> None:
+        """Take whether nodes are divided among schedulers."""
         self.informers = Informers(client, options=options, clock=clock)
         self._cache = cache
 
@@ -135,6 +138,8 @@ class Intake:
         add(REPLICATION_CONTROLLERS, ReplicationController, cache.series.replication_controllers, dispensable=True)
         add(REPLICA_SETS, ReplicaSet, cache.series.replica_sets, dispensable=True)
         add(STATEFUL_SETS, StatefulSet, cache.series.stateful_sets, dispensable=True)
+        if shards:
+            add(NODE_SHARDS, NodeShard, cache.shards, optional=True)
         add(NODES, Node, cache.nodes)
         self._pods = add(PODS, Pod, AgeAtArrival(cache.pods, cache, binds, clock))
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from volcano_py.api import keys
-from volcano_py.effects import conditions, events, nominations, podgroups, queues
+from volcano_py.effects import conditions, events, nominations, podgroups, queues, shards
 from volcano_py.effects.binder import BinderOptions
 from volcano_py.effects.evictor import EvictorOptions
 from volcano_py.effects.gate import DEFAULT_CAPACITY
@@ -15,6 +15,16 @@ from volcano_py.runtime.options import ListenAddress
 
 DEFAULT_METRICS_ADDRESS: Final = ListenAddress("", 8080)
 DEFAULT_HEALTH_ADDRESS: Final = ListenAddress("", 11251)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardOptions:
+    """How nodes are divided among schedulers (`model.facts.Shard`)."""
+
+    name: str = keys.SCHEDULER_NAME
+    """Of our NodeShard."""
+    strict: bool = False
+    """Whether pods never go to other nodes, or only if ours have no room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +47,8 @@ class DaemonOptions:
     flush_patience_s: float = 2.0
     """How long statuses and events may then take."""
     recheck_every_s: float = 1.0
+    shard: ShardOptions | None = None
+    """Which part of the nodes is ours; None: all of them."""
     lease: LeaseOptions | None = None
     """The lease by which schedulers agree on who acts; None: this one acts always."""
     conf_poll_s: float = 0.5
@@ -51,4 +63,5 @@ class DaemonOptions:
     queue_statuses: LaneOptions = queues.DEFAULT_OPTIONS
     pod_conditions: LaneOptions = conditions.DEFAULT_OPTIONS
     nominations: LaneOptions = nominations.DEFAULT_OPTIONS
+    shard_status: LaneOptions = shards.DEFAULT_OPTIONS
     events: LaneOptions = events.DEFAULT_OPTIONS

@@ -33,11 +33,14 @@ class Candidates:
         *("_position", "_rejection", "_scores", "_ssn", "future", "ranked", "task"),
     )
 
-    def __init__(self, ssn: "Session", task: TaskInfo) -> None:
+    def __init__(self, ssn: "Session", task: TaskInfo, left_out: Bools | None = None) -> None:
+        """Take the nodes that are in another group of candidates, shape (n_nodes,), None for none."""
         self._ssn = ssn
         self.task = task
         verdicts = ssn.static_verdicts(task)
-        self._never: Bools = (verdicts != 0) | ssn.nodes.closed
+        self._never: Bools = (verdicts != 0) | ssn.sharding.shut
+        if left_out is not None:
+            self._never |= left_out
         self._excluded = self._never
         self._company = ssn.placement.company(task.shape_id)
         self._mixed = self._company is not None and self._company.own_pods_matter

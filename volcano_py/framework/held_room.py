@@ -106,7 +106,7 @@ class HeldRoom:
         ssn, shape_id = self._ssn, int(self._ssn.tasks.shape[task])
         if not ssn.allocatable(queue, ssn.task_of(shape_id), 1):
             return False
-        state = ssn.placement.candidates(shape_id)
+        state = ssn.placement.candidates(shape_id, ssn.sharding.group_of(node))
         if state.ranked[node] > -np.inf:
             statement.allocate(job_row, shape_id, np.array([task]), np.array([node]))
             return True

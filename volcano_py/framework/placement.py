@@ -45,20 +45,23 @@ class Placement:
 
     def __init__(self, ssn: "Session") -> None:
         self._ssn = ssn
-        self._states: dict[int, Candidates] = {}
+        self._left_out = ssn.sharding.left_out
+        self._states: list[dict[int, Candidates]] = [{} for _ in self._left_out]  # by group of candidates
         self._companies: dict[int, Company | None] = {}
         self._run = _Run(-1, np.zeros(0, dtype=np.intp), 0, 0)
 
     def forget(self) -> None:
         """Fill the state of every shape anew when it is asked for again."""
-        self._states.clear()
+        for states in self._states:
+            states.clear()
         self._run.stamp = -1
 
-    def candidates(self, shape_id: int) -> Candidates:
-        """Return the up-to-date state of a shape."""
-        state = self._states.get(shape_id)
+    def candidates(self, shape_id: int, group: int = 0) -> Candidates:
+        """Return the up-to-date state of a shape; nodes of other schedulers' shards may be a group of their own."""
+        states = self._states[group]
+        state = states.get(shape_id)
         if state is None:
-            state = self._states[shape_id] = Candidates(self._ssn, self._ssn.task_of(shape_id))
+            state = states[shape_id] = Candidates(self._ssn, self._ssn.task_of(shape_id), self._left_out[group])
         else:
             state.refresh()
         return state
@@ -78,21 +81,32 @@ class Placement:
 
     def best_node(self, shape_id: int) -> int | None:
         """Return where `place` would put or promise a task of this shape; None for nowhere."""
-        state = self.candidates(shape_id)
-        node = self._best(state.ranked)
-        return self._best(state.future) if node is None and self._ssn.looks_ahead else node
+        for group in range(len(self._states)):
+            node = self._best(self.candidates(shape_id, group).ranked)
+            if node is not None:
+                return node
+        return self._best_future(shape_id)
+
+    def _best_future(self, shape_id: int) -> int | None:
+        """Return the best node where a task of this shape fits what is being released; None for nowhere."""
+        if self._ssn.looks_ahead:
+            for group in range(len(self._states)):
+                node = self._best(self.candidates(shape_id, group).future)
+                if node is not None:
+                    return node
+        return None
 
     def place(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
         """Place as many of these pending tasks as fit, in order; return how many found a node.
 
         Nodes where a task fits what is idle come first; if there are none, nodes where it fits what is being released
-        are promised to it (Volcano's order of candidate groups). What has been promised to others is not there for it,
-        even if it is idle now: they need it together with what is being released.
+        are promised to it; of each kind our shard's before others' (Volcano's order of candidate groups). What has been
+        promised to others is not there for it, even if it is idle now: they need it together with what is being
+        released.
         """
         done = self.place_idle(statement, job_row, shape_id, tasks)
-        while done < len(tasks) and self._ssn.looks_ahead:
-            state = self.candidates(shape_id)
-            node = self._best(state.future)
+        while done < len(tasks):
+            node = self._best_future(shape_id)
             if node is None:
                 break
             statement.pipeline(job_row, shape_id, tasks[done : done + 1], np.array([node]))
@@ -125,14 +139,18 @@ class Placement:
             run.used += len(nodes)
             return nodes
         ahead = max(wanted, min(_FARTHER * run.ahead, _FAR) if again else 0)
-        state = self.candidates(shape_id)
-        if ahead == 1:
-            node = self._best(state.ranked)
-            nodes = np.zeros(0, dtype=np.intp) if node is None else np.array([node])
-        else:
-            nodes = self.choose_many(state, shape_id, ahead)
+        nodes = self._choose(self.candidates(shape_id), shape_id, ahead)
+        for group in range(1, len(self._states)):
+            if not len(nodes):
+                nodes = self._choose(self.candidates(shape_id, group), shape_id, ahead)
         self._run = _Run(shape_id, nodes, min(wanted, len(nodes)), ahead)
         return nodes[:wanted]
+
+    def _choose(self, state: Candidates, shape_id: int, wanted: int) -> Rows:
+        if wanted > 1:
+            return self.choose_many(state, shape_id, wanted)
+        node = self._best(state.ranked)
+        return np.zeros(0, dtype=np.intp) if node is None else np.array([node])
 
     def _best(self, ranked: Floats) -> int | None:
         """Return the node of the highest score, the first in tie order; None if no node is feasible."""

@@ -196,7 +196,8 @@ class Plan:
         candidates = candidates.only(hopeful[candidates.groups])
         if not len(candidates):
             return None
-        return self._node_order(ssn, np.where(hopeful, scores, -np.inf), candidates), candidates
+        nodes = self._node_order(ssn, np.where(hopeful, scores, -np.inf), candidates)
+        return ssn.sharding.ours_first(nodes), candidates
 
     def _chances(self, claim: Claim, info: TaskInfo) -> Iterator[tuple[int, Rows]]:
         """Yield nodes in order, each with the victims allowed there, where all of them together leave room enough."""

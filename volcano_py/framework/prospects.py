@@ -28,7 +28,7 @@ class Prospects:
     def __init__(self, ssn: "Session", task: TaskInfo) -> None:
         self._ssn = ssn
         self.task = task
-        self._possible: Bools = (ssn.static_verdicts(task) == 0) & ~ssn.nodes.closed
+        self._possible: Bools = (ssn.static_verdicts(task) == 0) & ~ssn.sharding.shut
         self._company = ssn.placement.company(task.shape_id)
         self._fill()
 

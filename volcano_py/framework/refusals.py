@@ -15,6 +15,7 @@ import numpy as np
 from volcano_py.framework.combine import Point
 from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.plugin import Plugin, PluginFailed
+from volcano_py.framework.sharding import NOT_OURS
 from volcano_py.model.rejections import Reason, Refusal, Rejection
 from volcano_py.model.resources import Bools, Floats
 
@@ -62,7 +63,7 @@ def explain(ssn: "Session", task: TaskInfo, *, promises: bool) -> Rejection:
     """
     nodes = ssn.nodes
     counts = Counter[int]()
-    silent = ~nodes.closed  # nodes that have said nothing yet
+    silent = ~ssn.sharding.shut  # nodes that have said nothing yet
     if promises:
         silent = _lacking(task, nodes.future_idle, silent, counts)
     verdicts = ssn.static_verdicts(task)
@@ -79,6 +80,8 @@ def explain(ssn: "Session", task: TaskInfo, *, promises: bool) -> Rejection:
     # A Python loop over closed nodes: there are few, and each has its own reason.
     closed = Counter(nodes.statics.records[row].closed for row in np.flatnonzero(nodes.closed).tolist())
     refusals += [Refusal(Reason("cache", "node-closed", f"node(s) closed: {why}"), n) for why, n in closed.items()]
+    if others := int(np.count_nonzero(ssn.sharding.shut & ~nodes.closed)):
+        refusals.append(Refusal(NOT_OURS, others))
     return Rejection(len(nodes), tuple(sorted(refusals, key=lambda refusal: (-refusal.nodes, refusal.reason))))
 
 

@@ -29,6 +29,7 @@ from volcano_py.framework.queues import JobAccounts, QueueColumns
 from volcano_py.framework.raw_scores import RawScores
 from volcano_py.framework.refusals import filters
 from volcano_py.framework.roles import Roles
+from volcano_py.framework.sharding import Sharding
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.statics import StaticVerdicts
 from volcano_py.framework.victims import Victims
@@ -91,7 +92,6 @@ class Session:
         self.tie_order = statics.tie_order(self.nodes.statics, seed)
         self.looks_ahead = bool(self.nodes.releasing.any())  # whether what is idle and what will be may differ
         self.nowhere = np.full(max(len(self.nodes), 1), -np.inf)  # (n_nodes,), read only
-        self.placement = Placement(self)
         self.withheld = snapshot.withheld
         self.facts = snapshot.facts
         self.loads = snapshot.loads
@@ -111,6 +111,8 @@ class Session:
         self._attempt_node = np.full(len(self.tasks.records), -1, dtype=np.int32)
         self._calls = PluginCalls(self.report, clock.stopwatch)
         self.ignore = self._calls.ignore
+        self.sharding = Sharding(self)
+        self.placement = Placement(self)
         self._collect_points()
         self._snapshot, self._marks = split(snapshot, self._told_apart())
         self.neighbours = neighbours_of(self._snapshot)

@@ -1,9 +1,9 @@
-"""Facts about the cluster that are neither nodes nor work: namespaces, quotas, budgets for disruptions.
+"""Facts about the cluster that are neither nodes nor work: namespaces, quotas, budgets for disruptions, shards.
 
 Plugins read them from ``ssn.facts``. A kind that the API server does not serve or does not let us read has no records.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -58,12 +58,35 @@ class BudgetRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeShardRecord:
+    """One NodeShard: the nodes that a scheduler is to have, and what it says that it has."""
+
+    name: str
+    desired: frozenset[str] = frozenset()
+    in_use: frozenset[str] = frozenset()
+    to_remove: frozenset[str] = frozenset()  # in use and not desired any more
+    to_add: frozenset[str] = frozenset()  # desired and not in use yet
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The nodes that are this scheduler's where nodes are divided among schedulers.
+
+    A ``strict`` one (Volcano's mode hard) keeps pods off all other nodes; else (soft) those are the second choice.
+    """
+
+    nodes: frozenset[str] = frozenset()  # names; one that has no node means nothing
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterFacts:
     """All of them at one moment; never changed, so snapshots share it."""
 
     namespaces: Mapping[str, NamespaceRecord] = field(default_factory=dict)  # by name
     quotas: Mapping[str, tuple[QuotaRecord, ...]] = field(default_factory=dict)  # namespace -> by name
     budgets: Mapping[str, tuple[BudgetRecord, ...]] = field(default_factory=dict)  # namespace -> by name
+    shard: Shard | None = None  # None: every node is this scheduler's
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         """Return the labels of a namespace; one that nobody knows has none."""
@@ -77,3 +100,13 @@ class ClusterFacts:
 
 
 NO_FACTS: Final = ClusterFacts()
+
+
+def nodes_of_shard(own: NodeShardRecord, all_shards: Iterable[NodeShardRecord]) -> frozenset[str]:
+    """Return the nodes that a scheduler may use: those it is to have, without what others still use.
+
+    So a node that changes hands is taken by the new scheduler once the old one has said that it let go. (Volcano:
+    cache/shard_coordinator.go.)
+    """
+    taken = (other.in_use for other in all_shards if other.name != own.name)
+    return own.desired.difference(*taken)

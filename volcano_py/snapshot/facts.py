@@ -1,9 +1,19 @@
 """The facts of a cluster as they are told, and frozen when a snapshot asks."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Generic, TypeVar
 
-from volcano_py.model.facts import NO_FACTS, BudgetRecord, ClusterFacts, NamespaceRecord, QuotaRecord
+from volcano_py.model.facts import (
+    NO_FACTS,
+    BudgetRecord,
+    ClusterFacts,
+    NamespaceRecord,
+    NodeShardRecord,
+    QuotaRecord,
+    Shard,
+    nodes_of_shard,
+)
 
 R = TypeVar("R", QuotaRecord, BudgetRecord)
 
@@ -34,7 +44,7 @@ class _PerNamespace(Generic[R]):
 
 
 class FactStore:
-    """What is known of namespaces, quotas and budgets; a copy for snapshots is made once per change."""
+    """What is known of namespaces, quotas, budgets and shards; a copy for snapshots is made once per change."""
 
     def __init__(self, on_labels: Callable[[str, Mapping[str, str]], None] = lambda _, __: None) -> None:
         """Take whom to tell of the labels of a namespace when they have changed; one that is gone has none."""
@@ -42,7 +52,15 @@ class FactStore:
         self._namespaces: dict[str, NamespaceRecord] = {}
         self._quotas: _PerNamespace[QuotaRecord] = _PerNamespace()
         self._budgets: _PerNamespace[BudgetRecord] = _PerNamespace()
+        self._shards: dict[str, NodeShardRecord] = {}
+        self._shard: Shard | None = None
+        self._shard_name = ""
         self._frozen: ClusterFacts | None = NO_FACTS
+
+    @property
+    def shard(self) -> Shard | None:
+        """The nodes that are ours, None if nodes are not divided among schedulers."""
+        return self._shard
 
     def namespace(self, name: str) -> NamespaceRecord | None:
         """Return what is known of a namespace."""
@@ -55,6 +73,32 @@ class FactStore:
     def budget(self, namespace: str, name: str) -> BudgetRecord | None:
         """Return what is known of a budget."""
         return self._budgets.get(namespace, name)
+
+    def node_shard(self, name: str) -> NodeShardRecord | None:
+        """Return what is known of a NodeShard."""
+        return self._shards.get(name)
+
+    def use_shard(self, name: str, *, strict: bool) -> None:
+        """Divide nodes among schedulers from now on: ours are those of the NodeShard of this name, at first none."""
+        self._shard_name = name
+        self._shard = Shard(strict=strict)
+        self._divide()
+
+    def set_node_shard(self, record: NodeShardRecord) -> None:
+        """Add or replace a NodeShard."""
+        self._shards[record.name] = record
+        self._divide()
+
+    def remove_node_shard(self, name: str) -> None:
+        """Forget a NodeShard; without our own we keep the nodes we had."""
+        self._shards.pop(name, None)
+        self._divide()
+
+    def _divide(self) -> None:
+        own = self._shards.get(self._shard_name)
+        if self._shard is not None and own is not None:
+            self._shard = replace(self._shard, nodes=nodes_of_shard(own, self._shards.values()))
+        self._frozen = None
 
     def set_namespace(self, record: NamespaceRecord) -> None:
         """Add or replace a namespace."""
@@ -95,5 +139,6 @@ class FactStore:
                 namespaces=dict(sorted(self._namespaces.items())),
                 quotas=self._quotas.frozen(),
                 budgets=self._budgets.frozen(),
+                shard=self._shard,
             )
         return self._frozen

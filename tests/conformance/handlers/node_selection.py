@@ -1,4 +1,4 @@
-"""Area node_selection: choosing among scored nodes. Of its operations one is about this scheduler as it stands now."""
+"""Area node_selection: choosing among scored nodes. Of its operations two are about this scheduler as it stands now."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -8,6 +8,8 @@ import numpy as np
 from tests.conformance.handlers.scheduler.world import CLOCK
 from tests.conformance.operations import Operation, Outcome, one_of, same
 from tests.conformance.row_files import Case
+from tests.framework.sessions import a_session
+from volcano_py.api.types import NodeShard, NodeShardSpec, ObjectMeta
 from volcano_py.conf.arguments import Warn
 from volcano_py.conf.schema import PluginConf, SchedulerConf, Where
 from volcano_py.framework.extension import NodeOrder
@@ -18,7 +20,7 @@ from volcano_py.model.decisions import Bind, Decision
 from volcano_py.model.resources import Floats
 from volcano_py.scheduler import resolve, run_cycle
 from volcano_py.snapshot.columns import NodeColumns
-from volcano_py.testing import a_cluster, a_job, a_node
+from volcano_py.testing import a_cluster, a_job, a_node, added
 
 
 class GivenScores(Plugin, NodeOrder):
@@ -56,4 +58,31 @@ def _best_node(case: Case) -> Outcome:
     return {"anyOf": node, "score": scores[node] if node is not None else 0.0}
 
 
-OPERATIONS: Final = {"bestNode": Operation(_best_node, {"anyOf": one_of, "score": same}, frozenset({"scores"}))}
+def _same_nodes(expected: list[str] | None, actual: list[str] | None, _: Mapping[str, Any]) -> None:
+    assert sorted(actual or ()) == sorted(expected or ())
+
+
+def _split_by_shard(case: Case) -> Outcome:
+    """Ask a session how it groups its nodes; a shard that nobody has told of divides nothing."""
+    names, mode, ours = case.input["nodes"], case.input["mode"], case.input["nodesInShard"]
+    cluster = a_cluster(*(a_node(name) for name in names))
+    if mode in ("hard", "soft") and ours is not None:
+        cluster.use_shard("ours", strict=mode == "hard")
+        added(cluster, NodeShard(ObjectMeta(name="ours"), NodeShardSpec(ours)))
+    ssn = a_session(cluster.snapshot())
+    found: dict[str, list[str] | None] = {"inShard": None, "inOtherShard": None}
+    for left_out in ssn.sharding.left_out:
+        group = np.ones(len(ssn.nodes), dtype=bool) if left_out is None else ~left_out
+        other = mode == "soft" and ssn.sharding.elsewhere is not None and bool(ssn.sharding.elsewhere[group].all())
+        found["inOtherShard" if other else "inShard"] = [ssn.nodes.names[row] for row in np.flatnonzero(group)]
+    return found
+
+
+OPERATIONS: Final = {
+    "bestNode": Operation(_best_node, {"anyOf": one_of, "score": same}, frozenset({"scores"})),
+    "splitByShard": Operation(
+        _split_by_shard,
+        {"inShard": _same_nodes, "inOtherShard": _same_nodes},
+        frozenset({"mode", "nodes", "nodesInShard"}),
+    ),
+}

@@ -13,6 +13,7 @@ from tests.conformance.row_files import NOW, Case
 from volcano_py.api.types import (
     Namespace,
     Node,
+    NodeShard,
     Pod,
     PodDisruptionBudget,
     PodGroup,
@@ -47,7 +48,6 @@ OBJECTS: Final[Mapping[str, type[Any]]] = {
 """What the cache takes, in the order in which it is told."""
 
 TO_COME: Final = {
-    "sharding": "shards of nodes",
     "pvs": "volumes",
     "pvcs": "volumes",
     "storageClasses": "volumes",
@@ -58,7 +58,7 @@ TO_COME: Final = {
 }
 """Input that the scheduler does not read yet: a row that has it would be answered without it."""
 
-INPUTS: Final = frozenset({*OBJECTS, *TO_COME, "clock", "nodeUsage"})
+INPUTS: Final = frozenset({*OBJECTS, *TO_COME, "clock", "nodeUsage", "sharding"})
 CLOCK: Final = CycleClock(now=NOW.timestamp())
 _SCHEDULER: Final = frozenset({"tiers", "configurations", "effectivePlugins", "featureGates"})
 _GATES: Final = {"DynamicResourceAllocation": True}  # what is always as Kubernetes 1.36 has it
@@ -75,6 +75,7 @@ def load(case: Case) -> Snapshot:
     cache = ClusterCache(scheduler_names=("", "volcano"), clock=FakeClock(NOW))
     for key, kind in OBJECTS.items():
         added(cache, *(msgspec.convert(_with_uid(written), kind) for written in case.input.get(key, ())))
+    _divide(cache, case.input.get("sharding") or {})
     assert not cache.unreadable()
     now = clock_of(case).now
     cache.measured({name: _load_of(written, now) for name, written in case.input.get("nodeUsage", {}).items()}, 30.0)
@@ -83,6 +84,15 @@ def load(case: Case) -> Snapshot:
         if shape is not None and shape.unsupported:
             raise NotSupportedError(f"a pod has {', '.join(shape.unsupported)}: never placed yet")
     return snapshot
+
+
+def _divide(cache: ClusterCache, sharding: Mapping[str, Any]) -> None:
+    """Give this scheduler a shard, if the mode of the row divides nodes at all."""
+    if sharding.get("mode", "none") not in ("hard", "soft"):
+        return
+    meta = {"metadata": {"name": sharding["name"]}}
+    cache.use_shard(sharding["name"], strict=sharding["mode"] == "hard")
+    added(cache, msgspec.convert({**_with_uid(meta), "spec": {"nodesDesired": sharding.get("nodes") or []}}, NodeShard))
 
 
 def clock_of(case: Case) -> CycleClock:
