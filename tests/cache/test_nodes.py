@@ -42,6 +42,28 @@ def test_a_record_holds_amounts_labels_and_sorted_taints() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("cpu", "memory", "beyond"),
+    [
+        pytest.param("1500", "1073741824.7", (1500.0, 2.0**30), id="amounts"),
+        pytest.param("much", "-1", (0.0, 0.0), id="no-amounts"),
+        pytest.param("nan", "1e300", (0.0, 0.0), id="impossible"),
+    ],
+)
+def test_what_annotations_give_out_beyond_the_kubelets_word_is_allocatable(
+    cpu: str, memory: str, beyond: tuple[float, float]
+) -> None:
+    node = a_node("n1", cpu=1, memory="1Gi")
+    said = {"volcano.sh/oversubscription-cpu": cpu, "volcano.sh/oversubscription-memory": memory}
+    node = msgspec.structs.replace(node, metadata=msgspec.structs.replace(node.metadata, annotations=said))
+
+    record = node_record(node)
+
+    total = (1000.0 + beyond[0], 2.0**30 + beyond[1])
+    assert (record.allocatable["cpu"], record.allocatable["memory"]) == record.capacity == total
+    assert record.oversubscription == beyond
+
+
 def test_a_node_that_is_being_deleted_is_closed() -> None:
     assert node_record(a_node(terminating=True)).closed == "the node is being deleted"
 

@@ -64,6 +64,23 @@ def test_least_allocated_has_kube_schedulers_numbers(world: World, shape: Shape,
     assert scores(world, shape) == expected
 
 
+def test_what_is_given_out_beyond_the_nodes_own_is_no_part_of_kube_schedulers_scores() -> None:
+    world = fixture_f()
+    lavish = tuple(
+        replace(
+            node,
+            allocatable={**node.allocatable, "cpu": node.allocatable["cpu"] + 4000, "memory": 2.0**40},
+            oversubscription=(4000.0, 2.0**40 - node.allocatable["memory"]),
+        )
+        for node in world.nodes
+    )
+    plugin = NodeOrdering(NodeOrderArgs.only(least_allocated=1, most_allocated=1, balanced_allocation=1))
+    together = NodeOrdering(NodeOrderArgs.only(least_allocated=1, balanced_allocation=1))
+
+    assert scores(replace(world, nodes=lavish), P, plugin) == scores(world, P, plugin)
+    assert scores(replace(world, nodes=lavish), P, together) == scores(world, P, together)
+
+
 def test_the_weight_multiplies_the_score() -> None:
     assert scores(fixture_f(), P, NodeOrdering(NodeOrderArgs.only(least_allocated=3))) == [168, 258, 93]
 

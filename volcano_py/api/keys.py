@@ -24,6 +24,10 @@ CRITICAL_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-cri
 PREEMPT_NEVER: Final = "Never"  # spec.preemptionPolicy
 QUEUE_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"  # scheduling gate lifted once its queue has room
 
+# Nodes
+OVERSUBSCRIPTION_CPU: Final = "volcano.sh/oversubscription-cpu"  # annotation: millicores to give out beyond allocatable
+OVERSUBSCRIPTION_MEMORY: Final = "volcano.sh/oversubscription-memory"  # annotation: bytes
+
 # PodGroups
 SLA_WAITING_TIME: Final = "volcano.sh/sla-waiting-time"  # annotation: duration after which it is let in
 SLA_WAITING_TIME_OLD: Final = "sla-waiting-time"

@@ -1,5 +1,12 @@
-"""Nodes as the core sees them."""
+"""Nodes as the core sees them.
 
+What the annotations ``volcano.sh/oversubscription-cpu`` (millicores) and ``-memory`` (bytes) say, set by Volcano's agent,
+can be given out beyond what the kubelet calls allocatable, to every pod (Volcano: NodeInfo, setOversubscription). As
+there, text that is no number says nothing; neither does a negative or an impossible one.
+"""
+
+import math
+from collections.abc import Mapping
 from sys import intern
 
 from volcano_py.api import keys
@@ -9,6 +16,7 @@ from volcano_py.model.objects import NodeRecord, TaintRecord
 
 BEING_DELETED = "the node is being deleted"
 _MEASURED = (keys.CPU, keys.MEMORY)  # what loads are parts of
+_TOO_MUCH = 2.0**50  # bytes: beyond, sums would not be exact
 NO_ALLOCATABLE = "status.allocatable is empty"
 
 
@@ -18,22 +26,40 @@ def node_record(node: Node, closed: str = "") -> NodeRecord:
     ``closed`` says why nothing may be placed there although the node itself would allow it.
     """
     allocatable = amounts(read_resource_list(node.status.allocatable, "status.allocatable"))
+    more = _oversubscription(node.metadata.annotations)
     written = {name: node.status.capacity[name] for name in _MEASURED if name in node.status.capacity}
     capacity = amounts(read_resource_list(written, "status.capacity"))
     if not closed and node.metadata.deletion_timestamp is not None:
         closed = BEING_DELETED
     if not closed and not allocatable:
         closed = NO_ALLOCATABLE
+    for name, amount in zip(_MEASURED, more, strict=True):
+        if amount:
+            allocatable[name] = allocatable.get(name, 0.0) + amount
     return NodeRecord(
         name=node.metadata.name,
         allocatable=allocatable,
         labels=node.metadata.labels,
         taints=tuple(sorted(TaintRecord(taint.key, taint.value, taint.effect) for taint in node.spec.taints)),
         unschedulable=node.spec.unschedulable,
-        capacity=(capacity.get(keys.CPU, 0.0), capacity.get(keys.MEMORY, 0.0)),
+        capacity=(capacity.get(keys.CPU, 0.0) + more[0], capacity.get(keys.MEMORY, 0.0) + more[1]),
+        oversubscription=more,
         closed=closed,
         images={intern(name): image.size_bytes for image in node.status.images for name in image.names},
     )
+
+
+def _oversubscription(annotations: Mapping[str, str]) -> tuple[float, float]:
+    """Return cpu and memory that a node gives out beyond its own."""
+    return _beyond(annotations.get(keys.OVERSUBSCRIPTION_CPU)), _beyond(annotations.get(keys.OVERSUBSCRIPTION_MEMORY))
+
+
+def _beyond(text: str | None) -> float:
+    try:
+        found = float(text or 0)
+    except ValueError:
+        return 0.0
+    return float(math.floor(found)) if 0 < found < _TOO_MUCH else 0.0
 
 
 def could_take_more(before: NodeRecord | None, after: NodeRecord) -> bool:

@@ -197,10 +197,11 @@ class NodeRecord:
     """One node: what it has and what it keeps away."""
 
     name: str
-    allocatable: Mapping[str, float] = field(default_factory=dict)  # resource -> amount
+    allocatable: Mapping[str, float] = field(default_factory=dict)  # resource -> amount, oversubscription included
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[TaintRecord, ...] = ()
     unschedulable: bool = False
     capacity: tuple[float, float] = (0.0, 0.0)  # cpu and memory it has altogether, 0 where it does not say
+    oversubscription: tuple[float, float] = (0.0, 0.0)  # cpu and memory of these two that are not the kubelet's
     closed: str = ""  # why nothing more may be placed here, "" when it may
     images: Mapping[str, int] = field(default_factory=dict)  # name of an image that is there -> bytes

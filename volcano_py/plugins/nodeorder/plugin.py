@@ -16,7 +16,7 @@ A preferred term that cannot be parsed makes kube-scheduler's scorer fail, and V
 without a word. Here the task waits too, and says why.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Final
@@ -132,7 +132,9 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPre
         self._columns: dict[int, tuple[Floats, Floats]] = {}  # shape id -> its requests as columns
         weights = (self._args.least_allocated, self._args.balanced_allocation)
         self._weights = None if weights == (1, 1) else np.array(weights, dtype=float)[:, None]
-        self._whole = bool((ssn.nodes.allocatable[_CPU_AND_MEMORY] > 0).all())  # every node has cpu and memory
+        beyond = np.stack([ssn.static_row(("oversubscription", row), _oversubscription(row)) for row in (0, 1)])
+        self._beyond: Floats | None = beyond if beyond.any() else None  # (2, n_nodes), cpu and memory
+        self._whole = bool((self._own(ssn.nodes, _CPU_AND_MEMORY) > 0).all())  # every node has cpu and memory
         self._together = self._whole and all(weights) and not self._args.most_allocated
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
@@ -141,18 +143,18 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPre
         rows = self._rows_to_balance(task) if args.balanced_allocation else None
         if self._together and rows is _CPU_AND_MEMORY:
             nonzero, request = self._columns.get(task.shape_id) or self._lay_out(task)
-            free = nodes.allocatable[_CPU_AND_MEMORY]
+            free = self._own(nodes, _CPU_AND_MEMORY)
             used = nodes.requested[_CPU_AND_MEMORY]
             return least_and_balanced(nodes.nonzero, nonzero, used, request, free, self._weights)
         if args.least_allocated or args.most_allocated:
-            asked, allocatable = nodes.nonzero + task.nonzero[:, None], nodes.allocatable[_CPU_AND_MEMORY]
+            asked, allocatable = nodes.nonzero + task.nonzero[:, None], self._own(nodes, _CPU_AND_MEMORY)
             if args.least_allocated:
                 scores.append(_weighted(least_allocated(asked, allocatable, self._whole), args.least_allocated))
             if args.most_allocated:
                 scores.append(_weighted(most_allocated(asked, allocatable, self._whole), args.most_allocated))
         if rows is not None:
             whole = self._whole and rows is _CPU_AND_MEMORY
-            balance = balanced_allocation(nodes.requested[rows], task.request[rows], nodes.allocatable[rows], whole)
+            balance = balanced_allocation(nodes.requested[rows], task.request[rows], self._own(nodes, rows), whole)
             scores.append(_weighted(balance, args.balanced_allocation))
         if not scores:
             return np.zeros(len(nodes))
@@ -160,6 +162,14 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPre
         for score in scores[1:]:
             total += score
         return total
+
+    def _own(self, nodes: NodeColumns, rows: slice | Rows) -> Floats:
+        """Return what nodes have of cpu, memory and maybe GPUs, (n_rows, n_nodes); oversubscription is not kube's."""
+        if self._beyond is None:
+            return nodes.allocatable[rows]
+        own = np.array(nodes.allocatable[rows])
+        own[_CPU_AND_MEMORY] -= self._beyond if nodes.rows is None else self._beyond[:, nodes.rows]
+        return own
 
     def _lay_out(self, task: TaskInfo) -> tuple[Floats, Floats]:
         """Return what a task asks for of cpu and memory, with and without defaults, as columns of shape (2, 1)."""
@@ -237,6 +247,16 @@ def preference(shape: Shape, nodes: NodeColumns) -> Floats:
 def intolerable(shape: Shape, nodes: NodeColumns) -> Floats:
     """Return how many PreferNoSchedule taints of each node are not tolerated, shape (n_nodes,)."""
     return taints.not_preferred(shape.tolerations, nodes)
+
+
+def _oversubscription(row: int) -> Callable[[NodeColumns], Floats]:
+    def ask(nodes: NodeColumns) -> Floats:
+        records = nodes.statics.records
+        rows = range(len(records)) if nodes.rows is None else nodes.rows
+        # A Python loop over nodes whose records have changed; the answers are kept.
+        return np.array([records[number].oversubscription[row] for number in rows], dtype=float)
+
+    return ask
 
 
 def _preference(shape: Shape) -> Hashable:
