@@ -45,6 +45,7 @@ def scores(world: World, shape: Shape, args: BinpackArgs | None = None) -> list[
     [
         pytest.param(BinpackArgs(), a_shape(cpu=2), [25, 75, 0], id="fuller-is-better-and-misfit-is-zero"),
         pytest.param(BinpackArgs(weight=3), a_shape(cpu=2), [75, 225, 0], id="plugin-weight-scales-the-score"),
+        pytest.param(BinpackArgs(weight=-1), a_shape(cpu=2), [-25, -75, 0], id="a-negative-weight-turns-it-round"),
         pytest.param(BinpackArgs(weight=0), a_shape(cpu=2), [0, 0, 0], id="weight-zero-has-no-opinion"),
         pytest.param(BinpackArgs(), a_shape(gpu=1), [0, 0, 0], id="unweighted-resource-is-ignored"),
         pytest.param(BinpackArgs(), a_shape(), [0, 0, 0], id="best-effort-has-no-opinion"),
@@ -105,8 +106,13 @@ def test_terminating_pods_count_as_used_and_promised_ones_do_not() -> None:
         ),
         pytest.param(
             {"binpack.weight": -1, "binpack.cpu": -5, "binpack.memory": 0},
-            BinpackArgs(1, {"cpu": 1.0, "memory": 0.0}),
-            id="negative-counts-as-one",
+            BinpackArgs(-1, {"cpu": 1.0, "memory": 0.0}),
+            id="negative-counts-as-one-for-a-resource",
+        ),
+        pytest.param(
+            {"binpack.cpu": 5, "binpack.resources": "cpu,,memory", "binpack.resources.cpu": 7},
+            BinpackArgs(1, {"cpu": 5.0, "memory": 1.0}),
+            id="cpu-and-memory-have-keys-of-their-own",
         ),
         pytest.param({"binpack.weight": "10"}, BinpackArgs(), id="a-quoted-number-does-not-count"),
     ],

@@ -49,14 +49,14 @@ class Busy:
         return "cpu-load" if self.load.cpu > 80 else "memory-load" if self.load.memory > 80 else None
 
 
-def estimate(shape: Shape, risk: float) -> tuple[int, int]:
+def estimate(shape: Shape, risk: float) -> tuple[float, float]:
     if shape.best_effort:
-        return round(250 * risk), round(200 * MIB * risk)
+        return 250 * risk, 200 * MIB * risk
     asked = dict(shape.request)
     found = []
     for name, limit in zip(("cpu", "memory"), shape.limits, strict=True):
         most = max(limit, asked.get(name, 0.0))
-        found.append(round(min(asked.get(name, 0.0) * 0.7 * risk, most)))
+        found.append(min(asked.get(name, 0.0) * 0.7 * risk, most))
     return found[0], found[1]
 
 

@@ -1,8 +1,8 @@
 """Nodes as the core sees them.
 
-What the annotations ``volcano.sh/oversubscription-cpu`` (millicores) and ``-memory`` (bytes) say, set by Volcano's agent,
-can be given out beyond what the kubelet calls allocatable, to every pod (Volcano: NodeInfo, setOversubscription). As
-there, text that is no number says nothing; neither does a negative or an impossible one.
+What the annotations ``volcano.sh/oversubscription-cpu`` (millicores) and ``-memory`` (bytes) say, set by Volcano's
+agent, can be given out beyond what the kubelet calls allocatable, to every pod (Volcano: NodeInfo,
+setOversubscription). As there, text that is no number says nothing; neither does a negative or an impossible one.
 """
 
 import math

@@ -28,7 +28,7 @@ MAX_NODE_SCORE = 100.0
 
 @dataclass(frozen=True, slots=True)
 class BinpackArgs:
-    """The weight of the plugin and of each resource; negative weights count as 1."""
+    """The weight of the plugin, which a negative one turns round, and of each resource, where that counts as 1."""
 
     weight: int = 1
     resource_weights: Mapping[str, float] = field(default_factory=lambda: {keys.CPU: 1.0, keys.MEMORY: 1.0})
@@ -49,13 +49,15 @@ class Binpack(Plugin, NodeOrder):
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> BinpackArgs:
-        """Read ``binpack.weight``, ``.cpu``, ``.memory``, the list ``.resources`` and ``.resources.<name>``, all 1."""
-        weights = {keys.CPU: "binpack.cpu", keys.MEMORY: "binpack.memory"}
-        for name in get_string(arguments, "binpack.resources", "", warn).split(","):
-            if name.strip():
-                weights[name.strip()] = f"binpack.resources.{name.strip()}"
+        """Read ``binpack.weight``, ``.cpu``, ``.memory``, the list ``.resources`` and ``.resources.<name>``, all 1.
+
+        A list that names cpu or memory changes nothing about them.
+        """
+        listed = (name.strip() for name in get_string(arguments, "binpack.resources", "", warn).split(","))
+        weights = {name: f"binpack.resources.{name}" for name in listed if name}
+        weights |= {keys.CPU: "binpack.cpu", keys.MEMORY: "binpack.memory"}
         return BinpackArgs(
-            weight=_positive(get_int(arguments, "binpack.weight", 1, warn)),
+            weight=get_int(arguments, "binpack.weight", 1, warn),
             resource_weights={
                 name: float(_positive(get_int(arguments, key, 1, warn))) for name, key in weights.items()
             },

@@ -38,11 +38,10 @@ def _elastic_resources(case: Case) -> Outcome:
 
 def _inqueue_resource(case: Case) -> Outcome:
     allocated = resource_list(case.input["allocated"])
-    amounts = {keys.CPU: allocated.cpu, keys.MEMORY: allocated.memory, **allocated.scalars}
     minimum = amounts_of(case.input["minResources"], "minResources")
     store = _store(JobRecord(KEY, "uid", "q", min_resources=minimum), ["n"])
-    shape = Shape(request=tuple(sorted((name, amount) for name, amount in amounts.items() if amount)))
-    store.set_task(TaskRecord("t", KEY.namespace, "t", KEY.name), shape, TaskStatus.RUNNING, "n")
+    shape = _shape(allocated)
+    store.set_task(TaskRecord("t", KEY.namespace, "t", KEY.name), shape or Shape(()), TaskStatus.RUNNING, "n")
     ssn = _session(store)
     return {"reserved": _of_only_job(ssn, reservations.rest(ssn))}
 
@@ -58,7 +57,8 @@ def _min_task_member_change(case: Case) -> Outcome:
 def _pod_group_phase(case: Case) -> Outcome:
     job = case.input["job"]
     group = job["podGroup"]
-    record = JobRecord(KEY, "uid", "q", group["spec"]["minMember"], phase=group["status"]["phase"])
+    phase = group.get("status", {}).get("phase", "")
+    record = JobRecord(KEY, "uid", "q", group.get("spec", {}).get("minMember", 0), phase=phase)
     ssn = _session(_with_tasks(record, job["tasks"]))
     if case.input["unschedulable"]:
         ssn.conditions[0] = [GroupCondition(keys.CONDITION_UNSCHEDULABLE, True, "", "")]
@@ -79,12 +79,18 @@ def _with_tasks(record: JobRecord, tasks: Iterable[Mapping[str, Any]]) -> Cluste
     store = _store(record, [task["nodeName"] for task in tasks if "nodeName" in task])
     for task in tasks:
         assert task.keys() <= _TASK_KEYS
-        assert not task.get("resreq")
         member = TaskRecord(task["uid"], record.key.namespace, task["uid"], record.key.name)
         # It asks for something: a best-effort task counts towards the minimum even while it waits.
-        shape = Shape(request=((keys.CPU, 1.0), (keys.PODS, 1.0)))
+        shape = _shape(resource_list(task.get("resreq", {}))) or _shape(ResourceList(cpu=1.0))
         store.set_task(member, shape, TaskStatus[task["status"].upper()], task.get("nodeName", ""))
     return store
+
+
+def _shape(request: ResourceList) -> Shape | None:
+    """Return what a task of this request is, None for one that asks for nothing."""
+    amounts = {keys.CPU: request.cpu, keys.MEMORY: request.memory, **request.scalars}
+    asked = tuple(sorted((name, amount) for name, amount in amounts.items() if amount))
+    return Shape(request=asked) if asked else None
 
 
 def _store(record: JobRecord, nodes: Iterable[str]) -> ClusterStore:

@@ -28,14 +28,15 @@ def _fit_error(case: Case) -> Outcome:
 
 def _fit_errors(case: Case) -> Outcome:
     given = case.input
-    refusals = []
+    refusals: dict[str, NodeRefusal] = {}  # a node says one thing: the last that is set
     if "error" in given:
-        refusals.append(NodeRefusal("", "", given["node"], (NodeAnswer(given["error"]),)))
+        refusals[given["node"]] = NodeRefusal("", "", given["node"], (NodeAnswer(given["error"]),))
     if "fitError" in given:
         told = given["fitError"]
         answers = _answers(told["status"])
-        refusals.append(NodeRefusal(told["taskNamespace"], told["taskName"], told["nodeName"], answers))
-    found = NodeRefusals(tuple(refusals), given.get("text", ""), given.get("hyperNode", ""))
+        name = told["nodeName"]
+        refusals[name] = NodeRefusal(told["taskNamespace"], told["taskName"], name, answers)
+    found = NodeRefusals(tuple(refusals.values()), given.get("text", ""), given.get("hyperNode", ""))
     return {"message": found.message, "unresolvableNodes": found.unresolvable_nodes}
 
 

@@ -43,7 +43,7 @@ class Strategy:
         exact = self.resources.get(resource)
         if exact is not None:
             return exact
-        prefixes = (name for name in self.resources if name.endswith("*") and resource.startswith(name[:-1]))
+        prefixes = (name for name in self.resources if name[1:].endswith("*") and resource.startswith(name[:-1]))
         longest = max(prefixes, key=len, default=None)
         return None if longest is None else self.resources[longest]
 

@@ -18,6 +18,8 @@ from volcano_py.model.resources import Floats
 from volcano_py.snapshot.columns import Ints
 
 MIB: Final = 1024.0 * 1024.0
+_STEPS: Final = np.array([2.0**-24, 2.0**-8])
+"""The finest parts of a thousandth of a core and of a byte that count: sums up to 500,000 cores, 32 TiB are exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +68,24 @@ def best_effort_estimate(amount: Any, factor: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What a task of one kind adds to a node: calm while its mean load is below the threshold, careful from then on."""
+    """What a task of one kind adds to a node: calm while its mean load is below the threshold, careful from then on.
 
-    calm: Floats  # (2,), whole numbers
+    Amounts are multiples of `_STEPS`, so that sums do not depend on their order.
+    """
+
+    calm: Floats  # (2,)
     careful: Floats  # (2,)
 
 
 def growth_of(request: Floats, limits: Floats, best_effort: bool, estimator: Estimator) -> Growth:
-    """Return what a pod adds; amounts are whole, so that sums do not depend on their order."""
+    """Return what a pod adds."""
     factor = max(estimator.risk_factor, 1.0)
     if best_effort:
         fixed = np.array(estimator.best_effort)
         calm, careful = best_effort_estimate(fixed, 1.0), best_effort_estimate(fixed, factor)
     else:
         calm, careful = (pod_estimate(request, limits, one, estimator) for one in (1.0, factor))
-    return Growth(np.rint(calm), np.rint(careful))
+    return Growth(np.rint(calm / _STEPS) * _STEPS, np.rint(careful / _STEPS) * _STEPS)
 
 
 @dataclass(frozen=True, slots=True)

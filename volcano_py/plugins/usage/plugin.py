@@ -7,7 +7,7 @@ Loads are what was measured, plus estimates (`estimates`) for pods that do not s
 on their way, and those running for less than an interval between measurements, or without a start. The pod in question
 is not part of its own score. What was measured more than five minutes ago, or never, refuses nothing and scores 0.
 
-(Volcano: plugins/usage.) Estimates are whole thousandths of a core and bytes, and tasks that stand at the opening are
+(Volcano: plugins/usage.) Estimates are rounded to a tiny part of a byte, and tasks that stand at the opening are
 counted by node, creation and uid; in Volcano their order is arbitrary, which shows near the threshold of risk. What
 is evicted takes its estimate with it and brings it back if it may stay; there even a pod that had none brings one back.
 """
