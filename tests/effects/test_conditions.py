@@ -3,8 +3,10 @@ import random
 import pytest
 
 from tests.effects.objects import put_pod
+from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.effects.conditions import PodConditionWriter
+from volcano_py.effects.lane import LaneOptions
 from volcano_py.kube.resource import PODS
 from volcano_py.model.decisions import SetPodCondition
 from volcano_py.model.objects import TaskRef
@@ -91,6 +93,19 @@ async def test_the_same_text_is_not_written_again(server, a_writer):
     await written(writer, condition)
 
     assert writes(server) == 1
+
+
+async def test_what_is_decided_again_during_the_write_is_not_written_again(server, a_writer):
+    fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.05))
+    told = []
+    writer = a_writer(on_written=told.append, options=LaneOptions(rate_per_s=50, burst=50))
+    condition = SetPodCondition(put_pod(server, "p0"), "Unschedulable", "no")
+    writer.put(condition)
+    await until(lambda: fault.hits)
+
+    await written(writer, condition)
+
+    assert (writes(server), told) == (1, [condition])
 
 
 async def test_another_pod_of_the_same_name_is_left_alone(server, a_writer):

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.effects.lane import LaneOptions
 from volcano_py.effects.queues import QueueStatusWriter
@@ -64,6 +65,17 @@ async def test_it_is_written_once_whether_or_not_the_watch_has_shown_it(server, 
     await hold(writer, q=held)
     shown["q"] = held
     await hold(writer, q=held)
+
+    assert writes(server) == 1
+
+
+async def test_what_is_told_again_during_the_write_is_not_written_again(server, writer):
+    put_queue(server)
+    fault = server.faults.add(Fault("delay", verb="patch", resource=f"{QUEUES}/status", delay_s=0.05))
+    writer.put({"q": {"cpu": 1000.0}})
+    await until(lambda: fault.hits)
+
+    await hold(writer, q={"cpu": 1000.0})
 
     assert writes(server) == 1
 

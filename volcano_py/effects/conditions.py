@@ -87,6 +87,9 @@ class PodConditionWriter:
     async def _write(self, task: TaskRef, condition: SetPodCondition) -> str:
         if not self._waits(task):
             return "obsolete"
+        content = (condition.reason, condition.message)
+        if self._echoes.repeats(task.uid, content, task):
+            return "unchanged"  # decided again while the first write was on its way
         shown = self._echoes.shown(str(task))
         try:
             written = await self._client.patch(
@@ -101,7 +104,6 @@ class PodConditionWriter:
             )
         except (errors.NotFound, errors.Conflict, errors.Invalid):
             return "obsolete"  # gone, or another pod of this name: its uid is not the one in the patch
-        content = (condition.reason, condition.message)
         self._echoes.remember(task.uid, content, None, shown, written.metadata.resource_version)
         self._on_written(condition)
         return "written"

@@ -73,6 +73,8 @@ class QueueStatusWriter:
         shown = self._shown(name)
         if shown is None:
             return "obsolete"
+        if held == self._written.get(name):
+            return "unchanged"  # told again while the first write was on its way
         before = self._written.get(name, shown)
         gone: dict[str, str | None] = dict.fromkeys((*before, *shown))
         now = {resource: quantity_text(resource, int(held.get(resource, 0))) for resource in (*_ALWAYS, *held)}
