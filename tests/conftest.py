@@ -6,10 +6,21 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
+from hypothesis import HealthCheck, settings
 
 from tests.digest import pytest_terminal_summary
 
 __all__ = ["pytest_terminal_summary"]
+
+
+# How long an example takes says more about what else the machine does; a test that hangs is ended by pytest's timeout.
+settings.register_profile(
+    "tests",
+    settings.default,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("tests")
 
 
 def pytest_collection_finish() -> None:

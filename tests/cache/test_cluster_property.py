@@ -187,7 +187,7 @@ EVICTION_STEPS = [evict, evict, fail_eviction, nominate, nominate, decide_nomina
 OTHER_STEPS = [set_node, set_node, remove_node, set_group, set_group, remove_group, set_class, remove_class]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.lists(
         st.tuples(

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 
 import pytest
 
@@ -93,12 +94,12 @@ async def test_a_leader_that_is_killed_is_followed_and_no_pod_is_bound_twice(ser
         await first.kill()
         assert successes(server) < 40
 
-        killed = time.monotonic()
+        renewed = datetime.fromisoformat(lease(server)["renewTime"])
         await leads(other)
-        took_s = time.monotonic() - killed
+        took_s = (datetime.now(UTC) - renewed).total_seconds()
         await until(lambda: len(placed(server)) == 40)
 
-    assert 0.5 < took_s < SHORT.duration_s + 2.2 * SHORT.retry_period_s + 0.5
+    assert SHORT.duration_s <= took_s < SHORT.duration_s + 2.2 * SHORT.retry_period_s + 2.0  # and a busy machine
     assert successes(server) == 40
     assert server.requests.count(*BINDINGS, 409) == 0
     assert lease(server)["leaseTransitions"] == 1

@@ -219,7 +219,7 @@ def everything(state: Candidates) -> tuple[list[float], list[float], str]:
     return state.ranked.tolist(), state.future.tolist(), state.rejection().message
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(worlds(), st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), max_size=6))
 def test_a_state_that_is_refreshed_equals_a_fresh_one(world: World, history: list[tuple[int, bool]]) -> None:
     ssn = a_session(world, Predicates(), NodeOrdering(), Binpack())

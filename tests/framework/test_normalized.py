@@ -180,7 +180,7 @@ nodes = st.lists(
 )
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120, derandomize=True)
 @given(
     sizes=nodes,
     count=st.sampled_from((1, 2, 5, 12, 30)),

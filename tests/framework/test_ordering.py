@@ -106,7 +106,7 @@ def test_where_volcanos_comparison_is_no_order_the_answer_is_still_always_the_sa
 names = st.lists(st.tuples(st.sampled_from(("j-a-", "j-b-")), st.integers(0, 12)), unique=True, max_size=8)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80, derandomize=True)
 @given(names, st.booleans(), st.data())
 def test_tasks_are_in_the_order_of_a_plain_comparison(
     found: list[tuple[str, int]], numbered: bool, data: st.DataObject
@@ -228,7 +228,7 @@ class ByKeys(ByWeight):
         return self.keys
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 1)), min_size=8, max_size=14))
 def test_many_queues_are_ordered_by_keys_as_they_are_two_by_two(drawn: list[tuple[int, int]]) -> None:
     records = [QueueRecord(f"q{row:02d}", weight=weight, creation=at) for row, (weight, at) in enumerate(drawn)]

@@ -128,7 +128,7 @@ POLICIES: dict[str, tuple[Callable[[], list[Plugin]], GroupScore]] = {
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(world=clusters(), seed=st.sampled_from(SEEDS))
 def test_many_at_once_go_where_one_by_one_they_would_go(policy: str, world: World, seed: int) -> None:
     plugins, score = POLICIES[policy]
@@ -190,7 +190,7 @@ uneven = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(
     st.lists(uneven, min_size=1, max_size=7),
     st.sampled_from((2, 7, 30)),

@@ -49,7 +49,7 @@ def play(ssn: Session, history: list[Turn], *, anew: bool) -> list[list[tuple[in
     return found
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(histories(), st.sampled_from((0, 7)))
 def test_looking_ahead_is_never_seen(drawn: tuple[World, list[Turn]], seed: int) -> None:
     world, history = drawn

@@ -93,7 +93,7 @@ def test_a_cluster_without_queues_or_jobs() -> None:
     assert queues.with_jobs().tolist() == []
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(world=worlds(), data=st.data())
 def test_what_queues_hold_equals_a_count_task_by_task_whatever_was_done_and_undone(
     world: World, data: st.DataObject

@@ -204,7 +204,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(steps)
 def test_discarding_nested_statements_restores_every_bit(history: list[tuple[str, int, int]]) -> None:
     """Tasks and nodes are picked at random, nodes may repeat; a discard undoes what is inside."""
@@ -244,7 +244,7 @@ def _kinds(numbers: np.random.Generator) -> Iterator[tuple[str, object]]:
         yield kinds[index]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 10**6), st.booleans()), max_size=6))
 def test_what_stays_is_what_would_be_if_the_rest_had_never_been(history: list[tuple[int, int, bool]]) -> None:
     one, other = a_session(CLUSTER), a_session(CLUSTER)

@@ -180,7 +180,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120, derandomize=True)
 @given(steps)
 def test_going_back_restores_every_bit(history: list[tuple[str, int]]) -> None:
     ssn = a_session(CLUSTER, Predicates(), Proportion())

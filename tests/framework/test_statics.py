@@ -149,7 +149,7 @@ histories = st.lists(
 )
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(histories, st.lists(selective_shapes(), min_size=1, max_size=3))
 def test_what_is_kept_equals_what_would_be_answered_afresh(
     history: list[NodeRecord | str], shapes: list[Shape]

@@ -90,7 +90,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(STEPS)
 def test_the_handler_ends_up_knowing_what_the_server_has(steps: list[tuple[str, str]]) -> None:
     server, mirror = Server(), Mirror()

@@ -145,7 +145,7 @@ def test_the_first_lacking_resource_is_one_that_is_asked_for() -> None:
     assert test.first_lacking(np.array([[1000.0, 0, 1, -1, 1]]).T).tolist() == [4]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.lists(st.integers(-3, 5), min_size=3, max_size=3)), min_size=3, max_size=6)
 )

@@ -121,7 +121,7 @@ def test_arguments_are_read_as_volcano_reads_them(arguments: dict[str, object], 
     assert Binpack.parse(arguments, lambda text: None) == expected
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(worlds(), st.integers(1, 10), st.integers(0, 10), st.integers(0, 10), st.integers(1, 3))
 def test_scores_equal_exact_fractions(world: World, cpu: int, memory: int, gpu: int, weight: int) -> None:
     weights = {"cpu": cpu, "memory": memory, GPU: gpu}

@@ -95,7 +95,7 @@ def test_a_large_and_a_small_job_of_equal_pods_run_equally_many() -> None:
     assert {name.split("-")[0] for name, _ in by_arrival.binds} == {"large"}
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(world=worlds())
 def test_shares_equal_a_count_task_by_task(world: World) -> None:
     total: Counter[str] = Counter()

@@ -114,7 +114,7 @@ def test_a_quotient_just_below_a_whole_number_is_not_rounded_up() -> None:
     assert least_allocated(np.zeros((2, 1)), np.full((2, 1), capacity)).tolist() == [100]
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(worlds())
 def test_scores_equal_a_plain_loop_over_the_nodes(world: World) -> None:
     plugin = NodeOrdering(LEAST)
@@ -128,7 +128,7 @@ def test_scores_equal_a_plain_loop_over_the_nodes(world: World) -> None:
 amounts = st.integers(0, 2**44)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(amounts, amounts, st.integers(0, 2**20), st.integers(0, 2**20))
 def test_scores_are_integer_divisions_for_any_amount(memory: int, asked: int, cpu: int, asked_cpu: int) -> None:
     parts = [

@@ -328,7 +328,7 @@ def test_default_weights_are_volcanos() -> None:
     assert NodeOrdering.parse({}, lambda text: None) == NodeOrderArgs(1, 0, 1, 2, 3, 1, 2, 2)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(world=worlds(), most=st.integers(-1, 2))
 def test_all_scores_equal_plain_loops_over_the_candidates(world: World, most: int) -> None:
     ssn = a_session(world, NodeOrdering(NodeOrderArgs(most_allocated=most)), Predicates())
@@ -344,7 +344,7 @@ def test_all_scores_equal_plain_loops_over_the_candidates(world: World, most: in
 sized = st.integers(0, 2**20)
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120, derandomize=True)
 @given(
     st.lists(st.tuples(sized, sized, sized), min_size=3, max_size=3),
     st.booleans(),
@@ -364,7 +364,7 @@ def test_balance_equals_gos_floating_point(rows: list[tuple[int, int, int]], gpu
     assert found == [expected] or not any(request.values())
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80, derandomize=True)
 @given(st.integers(0, 2**32 - 1), st.tuples(st.integers(-1, 2), st.integers(-1, 2)), st.integers(0, 30))
 def test_two_scores_worked_out_together_are_the_sum_of_both(seed: int, weights: tuple[int, int], n: int) -> None:
     numbers = np.random.default_rng(seed)

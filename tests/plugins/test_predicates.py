@@ -262,7 +262,7 @@ def test_reasons_are_kube_schedulers_texts() -> None:
 nodes = st.tuples(*(selective_nodes(f"n{index}") for index in range(4)))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(nodes, st.lists(selective_shapes(), min_size=1, max_size=3), st.lists(st.integers(0, 3), max_size=4))
 def test_verdicts_equal_a_plain_loop_in_the_whole_and_in_any_view(
     records: tuple[NodeRecord, ...], shapes: list[Shape], rows: list[int]

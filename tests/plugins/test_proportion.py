@@ -83,7 +83,7 @@ def test_room_for_more_tasks(taken: float, amount: float, limit: float, room: in
     assert room_for([taken], [(0, amount)], [limit], 9) == room
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120, derandomize=True)
 @given(
     taken=st.lists(st.integers(0, 50), min_size=3, max_size=3),
     each=st.lists(st.integers(0, 9), min_size=3, max_size=3),

@@ -99,7 +99,7 @@ def asking(draw: st.DrawFn) -> Queue:
     )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(total=st.lists(amounts, min_size=4, max_size=4), queues=st.lists(asking(), max_size=5))
 def test_shares_equal_the_slow_rounds(total: list[int], queues: list[Queue]) -> None:
     given_ = {resource: Fraction(amount) for resource, amount in zip(RESOURCES, total, strict=True)}

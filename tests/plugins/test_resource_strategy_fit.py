@@ -146,7 +146,7 @@ WEIGHTS = st.sampled_from((1, 2, 3))
 KINDS = st.sampled_from((MOST, LEAST))
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(worlds(), st.dictionaries(st.sampled_from(("cpu", "memory", "pods", GPU)), st.tuples(KINDS, WEIGHTS)), st.data())
 def test_answers_equal_exact_fractions(world: World, strategy: dict[str, tuple[str, int]], data: st.DataObject) -> None:
     scarce = data.draw(st.dictionaries(st.sampled_from((GPU, "memory")), st.integers(0, 3)))

@@ -18,7 +18,7 @@ from tests.scheduler.running import DEFAULT, WITH_BINPACK, WITHOUT_GANG, a_polic
         pytest.param(WITHOUT_GANG, Rules(gang=False), id="without-gang"),
     ],
 )
-@settings(max_examples=70, deadline=None, derandomize=True)
+@settings(max_examples=70, derandomize=True)
 @given(world=worlds())
 def test_a_cycle_binds_what_one_by_one_greedy_binds(conf: str, rules: Rules, world: World) -> None:
     assert cycle(world, a_policy(conf)).binds == expected_binds(world, rules)

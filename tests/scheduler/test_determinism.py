@@ -47,7 +47,7 @@ def test_the_order_in_which_a_store_was_filled_does_not_show(cluster: int) -> No
         assert decided(cycle(a_cluster(cluster).store(shuffle), policy, seed=7)) == first
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(worlds(), st.integers(0, 10**6), st.sampled_from((0, 1, 99)))
 def test_neither_history_nor_a_warm_policy_shows(world: World, shuffle: int, seed: int) -> None:
     policy = a_policy(WITH_BINPACK)

@@ -21,7 +21,7 @@ CONFS = {
 
 
 @pytest.mark.parametrize("conf", CONFS)
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(world=worlds())
 def test_a_cycle_keeps_every_promise(conf: str, world: World) -> None:
     outcome = cycle(world, CONFS[conf])

@@ -46,7 +46,7 @@ def _written(record: JobRecord, status: SetPodGroupStatus) -> JobRecord:
     )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(worlds())
 def test_after_a_few_cycles_nothing_more_is_decided(world: World) -> None:
     store, policy, memory = world.store(), a_policy(WITH_BINPACK), Memory()
@@ -63,7 +63,7 @@ def test_after_a_few_cycles_nothing_more_is_decided(world: World) -> None:
         assert outcome.decisions == []
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(worlds())
 def test_a_bound_gang_is_whole_in_the_next_cycle_too(world: World) -> None:
     """A PodGroup whose gang was bound says Scheduled and not Unschedulable, and its bound pods are bound once."""

@@ -132,7 +132,7 @@ steps = st.one_of(
 )
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80, derandomize=True)
 @given(st.lists(steps, max_size=20))
 def test_any_nesting_of_changes_is_undone_to_where_it_began(history: list[tuple[str, object, int]]) -> None:
     """Rows may repeat in a replacement: the value that stood there before any of it comes back."""

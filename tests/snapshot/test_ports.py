@@ -112,7 +112,7 @@ host_ports = st.builds(HostPort, addresses, st.sampled_from(("TCP", "UDP")), st.
 sets = st.lists(host_ports, max_size=3).map(lambda ports: tuple(sorted(ports)))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(wanted=sets, on_nodes=st.lists(sets, min_size=1, max_size=4))
 def test_conflicts_equal_a_plain_loop(wanted: tuple[HostPort, ...], on_nodes: list[tuple[HostPort, ...]]) -> None:
     ports = NodePorts(np.zeros(len(on_nodes), dtype=np.int32), [()])

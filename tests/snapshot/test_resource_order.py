@@ -56,7 +56,7 @@ def test_the_store_goes_on_with_its_own_rows_after_a_snapshot() -> None:
     assert snapshot.nodes.used[4].tolist() == [0, 1000, 0]
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(worlds(), st.integers(0, 10**6))
 def test_a_store_filled_in_another_order_gives_the_same_nodes(world: World, shuffle: int) -> None:
     one, other = world.store().snapshot(), world.store(shuffle).snapshot()

@@ -52,7 +52,7 @@ def a_record(uid: str, namespace: str, found: dict[str, str]) -> TaskRecord:
     return TaskRecord(uid, namespace, uid, labels=tuple(text for pair in sorted(found.items()) for text in pair))
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120, derandomize=True)
 @given(steps, st.sampled_from((1, 64)))
 def test_every_task_is_selected_by_exactly_the_selectors_in_use_that_mean_it(found: list[tuple], at_most: int) -> None:
     store = ClusterStore()

@@ -165,7 +165,7 @@ SHAPE_NUMBER_USED_AGAIN: list[tuple[Any, ...]] = [
 ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @example(ON_UNKNOWN_NODES)
 @example([step for task in SHAPE_NUMBER_USED_AGAIN for step in (("remove_task", "a"), task)])
 @given(steps)
@@ -181,7 +181,7 @@ def test_a_store_that_lived_through_anything_equals_one_that_is_built_from_what_
             check_free_rows(snapshot)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(steps, steps)
 def test_a_snapshot_does_not_see_what_happens_later(
     before: list[tuple[Any, ...]], after: list[tuple[Any, ...]]
@@ -198,7 +198,7 @@ def test_a_snapshot_does_not_see_what_happens_later(
     assert picture(snapshot) == taken
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(steps)
 def test_what_is_done_to_a_snapshot_does_not_reach_the_store(history: list[tuple[Any, ...]]) -> None:
     store, world = ClusterStore(), World()
