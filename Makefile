@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Not one for each core: what a container may use is often less than what it sees.
+WORKERS ?= 2
 
 .PHONY: help demo test check e2e bench lint types imports format clean
 
 help:
 	@echo "make demo   a scheduler, an API server and nodes in one process, with a live table (needs no cluster)"
-	@echo "make test   unit, property, contract and scenario tests (no cluster, no network)"
+	@echo "make test   unit, property, contract and scenario tests (no cluster, no network), WORKERS=$(WORKERS) at a time"
 	@echo "make check  format, lint, types, layers"
 	@echo "make e2e    end-to-end tests on a real kube-apiserver and etcd (built with Go the first time)"
 	@echo "make bench  measure; results are kept as JSON in benchmarks/results/"
@@ -25,7 +27,7 @@ demo: $(STAMP)
 # Compiling every module anew, in each of the processes that tests start, takes some twenty seconds.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(STAMP)
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
