@@ -215,6 +215,17 @@ def test_switches_are_read_as_volcano_reads_them(arguments: dict[str, object], e
     assert Predicates.parse(arguments, lambda text: None) == expected
 
 
+def test_switches_about_claims_have_no_effect_and_say_so() -> None:
+    told: list[str] = []
+    said = {"predicate.VolumeBindingEnable": False, "predicate.VolumeZoneEnable": True, "volumebinding.weight": 2}
+
+    assert Predicates.parse(said, told.append) == PredicatesArgs()
+    assert told == [
+        "argument predicate.VolumeBindingEnable has no effect: pods with volume claims wait here in any case",
+        "argument volumebinding.weight has no effect: pods with volume claims wait here in any case",
+    ]
+
+
 @pytest.mark.parametrize(
     ("pods", "standing", "refused"),
     [

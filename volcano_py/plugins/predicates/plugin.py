@@ -9,6 +9,7 @@ eviction could change, up to the first reason that it could not. Whether the req
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 import numpy as np
@@ -33,10 +34,13 @@ _KEYS: Final = {
     "pod_affinity": "predicate.PodAffinityEnable",
     "spread": "predicate.PodTopologySpreadEnable",
 }
-_TO_COME: Final = {
+_CLAIMS: Final = {  # what Volcano reads about claims
     "predicate.NodeVolumeLimitsEnable": "volume claims",
     "predicate.VolumeZoneEnable": "volume claims",
     "predicate.VolumeBindingEnable": "volume claims",
+    "volumebinding.*": "volume claims",
+    "predicate.DynamicResourceAllocationEnable": "resource claims",
+    "dynamicresources.*": "resource claims",
 }
 _CACHE: Final = "predicate.CacheEnable"  # what it asks for is always done here, and never changes an answer
 TOO_MANY_PODS, PORTS_TAKEN = 1, 2
@@ -64,7 +68,7 @@ class Predicates(Plugin, StaticPredicate, Predicate, NeighbourPredicate):
             *(Field.POD_TERMS, Field.SPREAD, Field.SELECTED_BY),
         }
     )
-    arguments = frozenset({*_KEYS.values(), *_TO_COME, _CACHE})
+    arguments = frozenset({*_KEYS.values(), *_CLAIMS, _CACHE})
     static_reasons = (
         Reason("predicates", "node-unschedulable", "node(s) were unschedulable"),
         Reason("predicates", "node-affinity", "node(s) didn't match Pod's node affinity/selector"),
@@ -115,13 +119,15 @@ class Predicates(Plugin, StaticPredicate, Predicate, NeighbourPredicate):
         """Read the switches, all true: ``predicate.NodeAffinityEnable``, ``predicate.TaintTolerationEnable``,
         ``predicate.NodePortsEnable``, ``predicate.PodAffinityEnable`` and ``predicate.PodTopologySpreadEnable``.
 
-        Warned about, if false: ``predicate.NodeVolumeLimitsEnable``, ``predicate.VolumeZoneEnable`` and
-        ``predicate.VolumeBindingEnable``: pods that need these filters wait here in any case. ``predicate.CacheEnable``
-        changes nothing: what can be kept is.
+        Warned about, unless true: ``predicate.NodeVolumeLimitsEnable``, ``predicate.VolumeZoneEnable``,
+        ``predicate.VolumeBindingEnable``, ``predicate.DynamicResourceAllocationEnable``, ``volumebinding.*`` and
+        ``dynamicresources.*``: pods with such claims wait here in any case. ``predicate.CacheEnable`` changes nothing:
+        what can be kept is.
         """
-        for key, field in _TO_COME.items():
-            if not get_bool(arguments, key, True, warn):
-                warn(f"argument {key}: this filter does not exist here yet: pods with {field} wait all the same")
+        for key, value in arguments.items():
+            claims = next((claims for pattern, claims in _CLAIMS.items() if fnmatchcase(key, pattern)), None)
+            if claims is not None and value not in (True, "true"):
+                warn(f"argument {key} has no effect: pods with {claims} wait here in any case")
         return PredicatesArgs(**{name: get_bool(arguments, key, True, warn) for name, key in _KEYS.items()})
 
     def on_session_open(self, ssn: Session) -> None:
