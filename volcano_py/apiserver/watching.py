@@ -169,7 +169,10 @@ def error_line(error: StatusError) -> bytes:
 async def stream(
     watcher: Watcher, store: Store, api_version: str, kind: str, *, timeout_s: float, bookmark_s: float | None
 ) -> AsyncIterator[bytes]:
-    """Chunks of a running watch until it times out or is closed; bookmarks while nothing is queued."""
+    """Chunks of a running watch until it times out or is closed; bookmarks while nothing is queued.
+
+    A bookmark comes also where nothing has changed: to clients it is the sign that the watch is alive.
+    """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s
     next_bookmark = loop.time() + bookmark_s if bookmark_s is not None else deadline
@@ -184,9 +187,8 @@ async def stream(
             break
         if bookmark_s is not None and now >= next_bookmark:
             next_bookmark = now + bookmark_s
-            if store.rv != marked:
-                marked = store.rv
-                yield bookmark(api_version, kind, marked, end_of_initial=False)
+            marked = store.rv
+            yield bookmark(api_version, kind, marked, end_of_initial=False)
             continue
         await watcher.wait(min(deadline, next_bookmark) - now)
     if bookmark_s is not None and not watcher.closed and store.rv != marked:
