@@ -67,7 +67,9 @@ def test_up_refuses_a_configuration_that_it_cannot_read(tmp_path: Path, capsys: 
     ("flags", "hint"),
     [
         (["--cpu", "many"], "'many' is no quantity: write 4, 500m or 16Gi"),
-        (["--nodes", "-1"], "cannot be negative"),
+        (["--nodes", "-1"], "'-1' is no number of nodes: write a whole number from 0"),
+        (["--nodes", "two"], "'two' is no number of nodes: write a whole number from 0"),
+        (["--port", "65536"], "'65536' is no port: write a number from 0 to 65535"),
         (["--resource", "gpu"], "write NAME=AMOUNT"),
     ],
 )
@@ -78,3 +80,17 @@ def test_flags_that_make_no_sense_say_how_to_write_them(
         main(["up", *flags])
     assert ended.value.code == 2
     assert hint in capsys.readouterr().err
+
+
+def test_the_demo_ends_when_it_is_told_to() -> None:
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    command = [*COMMAND, "demo"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "train-0" in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (128 + signal.SIGTERM, "")
+    assert out.endswith("stopped: nothing is left running\n")

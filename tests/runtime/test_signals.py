@@ -21,10 +21,21 @@ def test_the_first_request_is_graceful_the_second_forces_the_third_adds_nothing(
 
 async def test_signals_lead_to_the_shutdown_and_the_old_handler_comes_back() -> None:
     before = signal.getsignal(signal.SIGUSR1)
-    with shutdown_on_signals(Shutdown(), (signal.SIGUSR1,)) as shutdown:
+    with shutdown_on_signals(Shutdown(), (signal.SIGUSR1,), together_s=0) as shutdown:
         os.kill(os.getpid(), signal.SIGUSR1)
         await asyncio.wait_for(shutdown.graceful.wait(), 5)
         os.kill(os.getpid(), signal.SIGUSR1)
         await asyncio.wait_for(shutdown.force.wait(), 5)
 
     assert signal.getsignal(signal.SIGUSR1) == before
+
+
+async def test_a_signal_to_the_process_and_to_its_group_at_once_is_one_wish() -> None:
+    with shutdown_on_signals(Shutdown(), (signal.SIGUSR1, signal.SIGUSR2), together_s=60) as shutdown:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        await asyncio.wait_for(shutdown.graceful.wait(), 5)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        os.kill(os.getpid(), signal.SIGUSR2)
+        await asyncio.sleep(0.01)
+
+        assert not shutdown.force.is_set()

@@ -15,8 +15,16 @@ from volcano_py.apiserver.kubelet import InProcessPort, Kubelet, Stage, StageErr
 from volcano_py.apiserver.options import ApiServerOptions
 from volcano_py.apiserver.server import ApiServer, PortInUse
 from volcano_py.runtime.loop import loop_factory
+from volcano_py.runtime.options import OptionError, parse_port
 
 log = logging.getLogger("volcano_py.apiserver")
+
+
+def _port(text: str) -> int:
+    try:
+        return parse_port(text)
+    except OptionError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _arguments() -> argparse.Namespace:
@@ -25,7 +33,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument(
-        "--port", type=int, default=8001, help="port to listen on; 0 takes a free one (default: %(default)s)"
+        "--port", type=_port, default=8001, help="port to listen on; 0 takes a free one (default: %(default)s)"
     )
     parser.add_argument("--token", help="bearer token that every request must carry (default: none)")
     parser.add_argument("--history", type=int, default=16384, help="events kept per resource (default: %(default)s)")

@@ -1,7 +1,10 @@
 """`volcano-py demo`: draws the demo while it runs and tells at the end, in numbers, what happened."""
 
 import asyncio
+import os
+import signal
 import sys
+from collections.abc import Callable
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -12,6 +15,8 @@ from volcano_py.apiserver import PortInUse
 from volcano_py.local.demo import DemoOptions, DemoResult, Frame, run_demo
 from volcano_py.local.workload import GPU_GANG, GPU_PODS, TRAINING_JOBS, JobView
 from volcano_py.runtime.logs import configure_logging
+from volcano_py.runtime.signals import DEFAULT_SIGNALS
+from volcano_py.runtime.supervisor import TaskFailed
 
 _BAR = 16
 
@@ -28,19 +33,40 @@ def demo(options: DemoOptions) -> int:
     try:
         if console.is_terminal:
             with Live(console=console, refresh_per_second=8, transient=False) as live:
-                result = asyncio.run(run_demo(options, lambda frame: live.update(_screen(frame))))
+                result = asyncio.run(_run(options, lambda frame: live.update(_screen(frame))))
         else:
-            result = asyncio.run(run_demo(options, _Lines(console)))
+            result = asyncio.run(_run(options, _Lines(console)))
     except PortInUse as error:
         console.print(f"[red]{error.strerror}[/]: volcano-py demo --port 0", style="red", highlight=False)
         return 1
-    except KeyboardInterrupt:
+    except (TaskFailed, TimeoutError, OSError) as error:
+        console.print(f"volcano-py demo: {error}", style="red", markup=False, highlight=False)
+        return 1
+    if isinstance(result, signal.Signals):
         console.print("\nstopped: nothing is left running")
-        return 130
+        return 128 + result
     console.print()
     for line in _account(options, result):
         console.print(line, highlight=False)
     return 0
+
+
+async def _run(options: DemoOptions, show: Callable[[Frame], None]) -> DemoResult | signal.Signals:
+    """Return what happened, or the signal that ended it; a second signal does not wait for the end."""
+    loop = asyncio.get_running_loop()
+    running = asyncio.create_task(run_demo(options, show), name="demo")
+    told: list[signal.Signals] = []
+
+    def tell(number: signal.Signals) -> None:
+        if told:
+            os._exit(128 + number)
+        told.append(number)
+        running.cancel()
+
+    for number in DEFAULT_SIGNALS:
+        loop.add_signal_handler(number, tell, number)
+    await asyncio.gather(running, return_exceptions=True)
+    return told[0] if told else running.result()
 
 
 class _Lines:

@@ -14,6 +14,7 @@ from volcano_py.runtime.options import (
     format_duration,
     parse_duration,
     parse_listen_address,
+    parse_port,
 )
 
 T = TypeVar("T")
@@ -53,6 +54,17 @@ def add_connection(add: Any) -> None:
         help="how to reach the API server (default: as kubectl, or as a pod)",
     )
     add("--master", default="", metavar="URL", help="address of the API server; replaces the one of the kubeconfig")
+
+
+def add_port(parser: argparse.ArgumentParser) -> None:
+    """Add the port of an embedded API server."""
+    parser.add_argument(
+        "--port",
+        type=flag(parse_port),
+        default=0,
+        metavar="PORT",
+        help="port of the API server; 0 takes a free one (default)",
+    )
 
 
 def add_operation(add: Any, metrics: ListenAddress, health: ListenAddress) -> None:

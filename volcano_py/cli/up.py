@@ -8,6 +8,7 @@ from pathlib import Path
 import volcano_py
 from volcano_py.apiserver import PortInUse
 from volcano_py.apiserver.kinds.quantities import quantity
+from volcano_py.cli.flags import add_port
 from volcano_py.conf.loader import built_in_conf, load_conf
 from volcano_py.conf.schema import ConfError
 from volcano_py.local.kubeconfig import KubeconfigError, written_kubeconfig
@@ -22,7 +23,7 @@ _MISUSED = 2  # as argparse exits
 
 def add_up_flags(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of the command."""
-    parser.add_argument("--port", type=int, default=0, help="port of the API server; 0 takes a free one (default)")
+    add_port(parser)
     parser.add_argument("--nodes", type=_count, default=4, metavar="N", help="how many nodes (default: %(default)s)")
     parser.add_argument("--cpu", type=_quantity, default="4", help="CPUs of every node (default: %(default)s)")
     parser.add_argument("--memory", type=_quantity, default="16Gi", help="memory of every node (default: %(default)s)")
@@ -95,10 +96,9 @@ def _fail(message: str, code: int) -> int:
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is no number of nodes: it cannot be negative")
-    return number
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of nodes: write a whole number from 0")
+    return int(text)
 
 
 def _quantity(text: str) -> str:

@@ -5,7 +5,9 @@ import sys
 from collections.abc import Sequence
 
 import volcano_py
+from volcano_py.cli.flags import add_port, flag
 from volcano_py.cli.up import add_up_flags, up
+from volcano_py.runtime.options import OptionError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,17 +30,29 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser(
         "demo", help="an API server, nodes and the scheduler in one process, with two gang scheduling cases"
     )
-    demo.add_argument("--port", type=int, default=0, help="port of the API server; 0 takes a free one (default)")
+    add_port(demo)
     demo.add_argument(
         "--without-gang", action="store_true", help="leave the gang plugin out and see jobs block each other"
     )
-    demo.add_argument("--give-up", type=float, default=45.0, metavar="SECONDS", help="end then (default: %(default)s)")
+    demo.add_argument(
+        "--give-up", type=flag(_seconds), default=45.0, metavar="SECONDS", help="end then (default: %(default)s)"
+    )
     add_up_flags(
         commands.add_parser(
             "up", help="the same as a cluster that stays up, for kubectl: prints the KUBECONFIG line, ends with Ctrl-C"
         )
     )
     return parser
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise OptionError(f"{text!r} is no time: write a number of seconds above 0")
+    return seconds
 
 
 if __name__ == "__main__":

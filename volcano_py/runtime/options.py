@@ -6,6 +6,7 @@ from typing import Final
 
 from volcano_py.api.duration import DurationError, parse_go_duration
 
+_LAST_PORT: Final = 65535
 _MINUTE: Final = 60 * 10**9  # nanoseconds
 _HOUR: Final = 60 * _MINUTE
 
@@ -33,9 +34,16 @@ def parse_listen_address(text: str) -> ListenAddress:
     if bracketed:
         host = host[1:-1]
     plain_port = port.isascii() and port.isdigit()
-    if not colon or not plain_port or int(port) > 65535 or (":" in host and not bracketed):
+    if not colon or not plain_port or int(port) > _LAST_PORT or (":" in host and not bracketed):
         raise OptionError(f"{text!r} is not a listen address: write HOST:PORT, :PORT or [IPv6]:PORT, such as :8080")
     return ListenAddress(host, int(port))
+
+
+def parse_port(text: str) -> int:
+    """Read a port on which to listen; 0 stands for a free one."""
+    if not (text.isascii() and text.isdigit()) or int(text) > _LAST_PORT:
+        raise OptionError(f"{text!r} is no port: write a number from 0 to {_LAST_PORT}")
+    return int(text)
 
 
 def parse_duration(text: str) -> float:

@@ -5,13 +5,15 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
 log = structlog.get_logger()
 
 DEFAULT_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+TOGETHER_S: Final = 0.3
+"""Signals so close together are one wish: who ends a group of processes often signals its members once more."""
 
 
 class Shutdown:
@@ -36,17 +38,27 @@ class Shutdown:
 
 @contextmanager
 def shutdown_on_signals(
-    shutdown: Shutdown, signals: tuple[signal.Signals, ...] = DEFAULT_SIGNALS
+    shutdown: Shutdown, signals: tuple[signal.Signals, ...] = DEFAULT_SIGNALS, *, together_s: float = TOGETHER_S
 ) -> Iterator[Shutdown]:
     """Lead signals to a Shutdown while the context is open, then restore what handled them before.
 
-    Needs the main thread and a running loop.
+    What follows the first one within ``together_s`` counts as the same. Needs the main thread and a running loop.
     """
     loop = asyncio.get_running_loop()
+    first_at: float | None = None
+
+    def request(name: str) -> None:
+        nonlocal first_at
+        if first_at is None:
+            first_at = loop.time()
+        elif loop.time() - first_at < together_s:
+            return
+        shutdown.request(name)
+
     before: dict[signal.Signals, Callable[[int, FrameType | None], Any] | int | None] = {}
     for number in signals:
         before[number] = signal.getsignal(number)
-        loop.add_signal_handler(number, shutdown.request, number.name)
+        loop.add_signal_handler(number, request, number.name)
     try:
         yield shutdown
     finally:

@@ -1,0 +1,58 @@
+"""The first second of a program, before it has read its flags."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from volcano_py.cli import start
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCRIPTS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]
+INTERRUPTED = """
+import os, sys
+from volcano_py.cli import start
+
+class Interruption:
+    def find_spec(self, name, path, target=None):
+        if name == "volcano_py.cli.{module}":
+            os.kill(os.getpid(), {number})
+
+sys.meta_path.insert(0, Interruption())
+start.{module}()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_signal_while_it_is_loaded_ends_it_without_a_traceback(script: str, number: signal.Signals) -> None:
+    module = script.replace("-", "_")
+    assert SCRIPTS[script] == f"volcano_py.cli.start:{module}"
+
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(module=module, number=int(number))],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + number, "", "")
+
+
+def test_what_it_begins_is_the_program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["vc-scheduler", "--seed=x"])
+
+    with pytest.raises(SystemExit) as ended:
+        start.vc_scheduler()
+
+    assert ended.value.code == 2
+    assert "vc-scheduler: error: argument --seed" in capsys.readouterr().err
