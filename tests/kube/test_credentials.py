@@ -119,8 +119,15 @@ async def test_the_file_of_the_home_folder_is_the_last_resort(tmp_path: Path) ->
     ("change", "arguments", "message"),
     [
         pytest.param({}, {"kubeconfig": "/does/not/exist"}, "/does/not/exist does not exist", id="no-file"),
+        pytest.param({}, {"kubeconfig": "/dev/null"}, "/dev/null does not exist or is no file", id="no-plain-file"),
+        pytest.param({}, {"server": "10.0.0.1:6443"}, "write http://HOST:PORT or https://HOST:PORT", id="no-scheme"),
         pytest.param({}, {"context": "third"}, "does not have context 'third'", id="no-context"),
-        pytest.param({"current": None}, {}, "no current-context; pass --context", id="no-current-context"),
+        pytest.param(
+            {"current": None},
+            {},
+            "no current-context; `kubectl config use-context NAME` sets it",
+            id="no-current-context",
+        ),
         pytest.param({"current": "gone"}, {}, "does not have its current-context", id="current-context-missing"),
         pytest.param({"server": ""}, {}, "names no server", id="no-server"),
         pytest.param({"cluster": {"certificate-authority": "gone.crt"}}, {}, "gone.crt", id="no-authority-file"),
@@ -148,6 +155,13 @@ async def test_a_file_that_is_no_kubeconfig_is_named(tmp_path: Path, text: str) 
 async def test_without_any_configuration_all_ways_are_named(tmp_path: Path) -> None:
     with pytest.raises(CredentialsError, match=r"--kubeconfig and \$KUBECONFIG are not set, this is not a pod"):
         await load_credentials(environ={"HOME": str(tmp_path)})
+
+
+async def test_an_address_alone_is_not_enough_where_one_must_prove_who_one_is(tmp_path: Path) -> None:
+    with pytest.raises(
+        CredentialsError, match=r"nothing to prove to https://10.0.0.1:6443 who we are.*name a kubeconfig"
+    ):
+        await load_credentials(server="https://10.0.0.1:6443", environ={"HOME": str(tmp_path)})
 
 
 # In a pod
@@ -199,14 +213,18 @@ async def test_a_rotated_token_file_is_read_every_minute(service_account: Path) 
 # Tokens that change
 
 
-async def test_a_refused_token_is_renewed_once_and_the_request_repeated(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["in a file of its own", "in the kubeconfig"])
+async def test_a_refused_token_is_renewed_once_and_the_request_repeated(tmp_path: Path, where: str) -> None:
+    def write(token: str, url: str) -> Path:
+        (tmp_path / "token").write_text(token)
+        user = {"tokenFile": "token"} if where == "in a file of its own" else {"token": token}
+        return write_kubeconfig(tmp_path, server=url, user=user)
+
     door = Doorkeeper("Bearer second")
-    token = tmp_path / "token"
-    token.write_text("first")
     async with a_server(door.handle) as url:
-        path = write_kubeconfig(tmp_path, server=url, user={"tokenFile": "token"})
+        path = write("first", url)
         async with ApiClient(await load_credentials(kubeconfig=str(path), environ={})) as client:
-            token.write_text("second")
+            write("second", url)
             await knock(client)
 
     assert door.seen == ["Bearer first", "Bearer second"]

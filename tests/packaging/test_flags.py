@@ -244,6 +244,8 @@ def test_a_division_of_pods_by_environment_is_refused():
         pytest.param(["--plugins-dir=/x"], "names no plugin of yours: --scheduler-conf is needed", id="plugins"),
         pytest.param(["--enable-pprof=maybe"], "'maybe' is neither true nor false", id="no-truth-value"),
         pytest.param(["--scheduler-name=a", "--scheduler-name=b"], "one name is served, not a, b", id="two-names"),
+        pytest.param(["--scheduler-name="], "argument --scheduler-name: '' is no name", id="no-name"),
+        pytest.param(["--default-queue= "], "argument --default-queue: ' ' is no name", id="no-queue"),
         pytest.param(["--disable-default-scheduler-config"], "--scheduler-conf is needed", id="no-conf"),
         pytest.param(
             ["--leader-elect-renew-deadline=20s"], "must be longer than the renew deadline", id="lease-too-short"

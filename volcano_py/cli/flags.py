@@ -35,6 +35,13 @@ def flag(parse: Callable[[str], T]) -> Callable[[str], T]:
     return parsed
 
 
+def parse_name(text: str) -> str:
+    """Read the name of something, which cannot be empty."""
+    if not text.strip():
+        raise OptionError(f"{text!r} is no name: write one, or leave the flag out")
+    return text
+
+
 SWITCH: Final[dict[str, Any]] = {
     "nargs": "?",
     "const": True,

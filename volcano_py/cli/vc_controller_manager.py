@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from volcano_py.api import keys
-from volcano_py.cli.flags import SWITCH, add_connection, add_election, add_operation, flag, lease_of
+from volcano_py.cli.flags import SWITCH, add_connection, add_election, add_operation, flag, lease_of, parse_name
 from volcano_py.cli.process import begin, process_registry, run
 from volcano_py.cli.volcano_flags import CONTROLLER_FLAGS, add_volcano_flags, left_aside, with_dashes
 from volcano_py.controllers.manager import ControllerManager
@@ -106,11 +106,17 @@ def _add_behaviour(add: Any) -> None:
     )
     add(
         "--scheduler-name",
+        type=flag(parse_name),
         action="append",
         metavar="NAME",
         help=f"pods that name it get PodGroups; may be given several times (default: {keys.SCHEDULER_NAME})",
     )
-    add("--default-queue", default=keys.DEFAULT_QUEUE, help="queue that is to exist (default: %(default)s)")
+    add(
+        "--default-queue",
+        type=flag(parse_name),
+        default=keys.DEFAULT_QUEUE,
+        help="queue that is to exist (default: %(default)s)",
+    )
     add(
         "--inherit-owner-annotations",
         **SWITCH,

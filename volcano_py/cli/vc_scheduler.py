@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from volcano_py.api import keys
-from volcano_py.cli.flags import SWITCH, add_connection, add_election, add_operation, flag, lease_of
+from volcano_py.cli.flags import SWITCH, add_connection, add_election, add_operation, flag, lease_of, parse_name
 from volcano_py.cli.process import MISUSED, begin, process_registry, run
 from volcano_py.cli.volcano_flags import add_volcano_flags, left_aside, with_dashes
 from volcano_py.conf.reload import ConfFile, built_in
@@ -106,6 +106,7 @@ def scheduler_parser() -> argparse.ArgumentParser:
     add_connection(add)
     add(
         "--scheduler-name",
+        type=flag(parse_name),
         action="append",
         metavar="NAME",
         help=f"pods that name it are ours (default: {keys.SCHEDULER_NAME})",
@@ -125,7 +126,12 @@ def scheduler_parser() -> argparse.ArgumentParser:
         metavar="DURATION",
         help="longest time between cycles while something is pending (default: 1s)",
     )
-    add("--default-queue", default=keys.DEFAULT_QUEUE, help="queue of PodGroups that name none (default: %(default)s)")
+    add(
+        "--default-queue",
+        type=flag(parse_name),
+        default=keys.DEFAULT_QUEUE,
+        help="queue of PodGroups that name none (default: %(default)s)",
+    )
     add("--seed", type=int, default=0, help="chooses among nodes of equal score (default: %(default)s)")
     add(
         "--scheduler-sharding-mode",

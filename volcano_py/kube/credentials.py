@@ -121,12 +121,16 @@ async def load_credentials(
     ``~/.kube/config``. ``server`` replaces the address found; alone, and over plain HTTP, it needs no credentials.
     """
     explicit = kubeconfig or context or environ.get("KUBECONFIG")
+    if server and urlsplit(server).scheme not in ("http", "https"):
+        raise CredentialsError(
+            f"{server!r} is no address of an API server: write http://HOST:PORT or https://HOST:PORT"
+        )
     if server and server.startswith("http://") and not explicit:
         return Credentials(server, proxy=_checked_proxy(proxy_from_environment(server, environ)), clock=clock)
     if not explicit and environ.get(IN_CLUSTER_VARIABLE):
         return _from_service_account(server, environ, service_account, clock)
     path = kubeconfig or environ.get("KUBECONFIG") or str(_default_kubeconfig(environ))
-    _require_a_file(path, is_default=not (kubeconfig or environ.get("KUBECONFIG")))
+    _require_a_file(path, server, is_default=not (kubeconfig or environ.get("KUBECONFIG")))
     return await _from_kubeconfig(path, context, server, environ, clock)
 
 
@@ -135,15 +139,20 @@ def _default_kubeconfig(environ: Mapping[str, str]) -> Path:
     return (Path(home) if home else Path.home()) / ".kube" / "config"
 
 
-def _require_a_file(path: str, *, is_default: bool) -> None:
+def _require_a_file(path: str, server: str | None, *, is_default: bool) -> None:
     if any(part and Path(part).expanduser().is_file() for part in path.split(os.pathsep)):
         return
+    if is_default and server:
+        raise CredentialsError(
+            f"there is nothing to prove to {server} who we are: --kubeconfig and $KUBECONFIG are not set, this is not "
+            f"a pod (${IN_CLUSTER_VARIABLE} is not set) and {path} does not exist; name a kubeconfig"
+        )
     if is_default:
         raise CredentialsError(
             f"no Kubernetes cluster is configured: --kubeconfig and $KUBECONFIG are not set, this is not a pod "
             f"(${IN_CLUSTER_VARIABLE} is not set) and {path} does not exist; name a kubeconfig or a server"
         )
-    raise CredentialsError(f"kubeconfig {path} does not exist; check --kubeconfig and $KUBECONFIG")
+    raise CredentialsError(f"kubeconfig {path} does not exist or is no file; check --kubeconfig and $KUBECONFIG")
 
 
 async def _from_kubeconfig(
@@ -153,9 +162,10 @@ async def _from_kubeconfig(
     from kubernetes_asyncio.client import Configuration
 
     settings: Any = Configuration()
+    load: Any = config.load_kube_config
     try:
         async with asyncio.timeout(_REFRESH_TIMEOUT_S):
-            loader: Any = await config.load_kube_config(path, context=context, client_configuration=settings)
+            loader: Any = await load(path, context=context, client_configuration=settings)
     except TimeoutError as error:
         raise CredentialsError(f"kubeconfig {path}: no token within {_REFRESH_TIMEOUT_S:g} s") from error
     except (config.ConfigException, *_MALFORMED) as error:
@@ -166,14 +176,16 @@ async def _from_kubeconfig(
     tls = _tls_context(address, settings, f"kubeconfig {path}")
 
     async def refresh(force: bool) -> str | None:
+        nonlocal loader
         # A plugin that names no expiry is asked again only when the server refuses what it gave.
         runs_plugin = "exec" in (loader._user or {})
         if runs_plugin and not force and not hasattr(loader, "exec_plugin_expiry"):
             return _authorization(settings)
-        if force and hasattr(loader, "exec_plugin_expiry"):
-            del loader.exec_plugin_expiry
         try:
-            await loader.load_and_set(settings)
+            if force:  # the file itself may have been mended
+                loader = await load(path, context=context, client_configuration=settings)
+            else:
+                await loader.load_and_set(settings)
             if tls is not None:
                 _load_client_certificate(tls, settings)  # it may have been renewed; new connections use it
         except (config.ConfigException, *_MALFORMED) as error:
@@ -196,7 +208,9 @@ def _kubeconfig_problem(path: str, context: str | None, error: Exception) -> str
         wanted = f"context {context!r}" if context else "its current-context"
         return f"kubeconfig {path} does not have {wanted}; `kubectl config get-contexts` lists those it has"
     if "current-context" in str(error):
-        return f"kubeconfig {path} has no current-context; pass --context or run `kubectl config use-context NAME`"
+        return f"kubeconfig {path} has no current-context; `kubectl config use-context NAME` sets it"
+    if isinstance(error, FileNotFoundError) and not error.filename:  # uvloop does not say which program it looked for
+        return f"kubeconfig {path} cannot be used: the program of its exec plugin does not exist; install it"
     return f"kubeconfig {path} cannot be used: {error or type(error).__name__}; check its clusters, users and contexts"
 
 
