@@ -25,6 +25,21 @@ async def test_kind_and_api_version_may_be_left_out_of_a_built_in_object(api: Ap
     assert (answer.status, answer.body["kind"]) == (201, "ConfigMap")
 
 
+async def test_fields_that_a_built_in_kind_does_not_have_are_dropped_with_a_warning(api: Api) -> None:
+    container = {"name": "main", "image": "none", "resource": {}}
+    answer = await api.made(api.path("pods"), a_pod(containers=[container]))
+    assert "resource" not in answer.body["spec"]["containers"][0]
+    assert answer.headers["Warning"] == '299 - "unknown field \\"spec.containers[0].resource\\""'
+
+
+async def test_fields_that_a_built_in_kind_does_not_have_are_refused_where_that_is_asked_for(api: Api) -> None:
+    answer = await api.post(api.path("pods"), a_pod(schedulerNam="volcano"), fieldValidation="Strict")
+    assert (answer.status, answer.reason) == (400, "BadRequest")
+    assert answer.message == (
+        'Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec.schedulerNam"'
+    )
+
+
 async def test_what_the_server_owns_cannot_be_chosen(api: Api) -> None:
     config = a_config(
         uid="mine", creationTimestamp="2001-01-01T00:00:00Z", deletionTimestamp="2001-01-01T00:00:00Z", generation=7

@@ -26,6 +26,13 @@ async def test_most_kinds_are_gone_at_once_and_a_status_names_them(api: Api) -> 
     assert (await api.delete(api.path("configmaps", "a"))).status == 404
 
 
+@pytest.mark.parametrize("name", ["default", "kube-public", "kube-system"])
+async def test_a_namespace_that_everything_rests_on_stays(api: Api, name: str) -> None:
+    answer = await api.delete(f"/api/v1/namespaces/{name}")
+    assert (answer.status, answer.reason) == (403, "Forbidden")
+    assert answer.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
+
+
 async def test_a_pod_on_no_node_is_gone_at_once_and_returned(api: Api) -> None:
     await api.made(api.path("pods"), a_pod())
     answer = await api.delete(api.path("pods", "a"))

@@ -7,12 +7,6 @@ from typing import Any
 from tests.contract.api import CRDS, JSON_PATCH, Api, a_config, a_definition, a_pod, unique
 
 
-async def test_unknown_fields_of_built_in_kinds_are_dropped_with_a_warning(api: Api) -> None:
-    answer = await api.made(api.path("pods"), a_pod(nonsense=1))
-    assert "nonsense" not in answer.body["spec"]
-    assert answer.headers["Warning"] == '299 - "unknown field \\"spec.nonsense\\""'
-
-
 async def test_types_of_every_field_of_built_in_kinds_are_checked(api: Api) -> None:
     answer = await api.post(api.path("pods"), a_pod(hostIPC="yes"))
     assert (answer.status, answer.reason) == (400, "BadRequest")

@@ -16,7 +16,7 @@ from volcano_py.apiserver.kinds.conform import conform
 from volcano_py.apiserver.kinds.shapes import DELETE_OPTIONS
 from volcano_py.apiserver.objects import Obj, timestamp
 from volcano_py.apiserver.resources import Resource
-from volcano_py.apiserver.status import StatusError, bad_request, conflict, invalid, unsupported_value
+from volcano_py.apiserver.status import StatusError, bad_request, conflict, forbidden, invalid, unsupported_value
 from volcano_py.apiserver.store import Stored
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 """Finalizers by which the owner of other objects waits for them, or lets them go."""
 
+_IMMORTAL = frozenset({"default", "kube-public", "kube-system"})
+"""Namespaces that clusters rest on."""
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
@@ -80,6 +82,9 @@ def may_vanish(obj: Obj) -> bool:
 
 def begin_deletion(registry: Registry, resource: Resource, stored: Stored, options: DeleteOptions) -> Deletion:
     """Carry a deletion as far as it can go now."""
+    name = stored.obj["metadata"]["name"]
+    if resource.kind == "Namespace" and name in _IMMORTAL:
+        raise forbidden(resource.group, resource.plural, name, "this namespace may not be deleted")
     check_preconditions(resource, stored, options)
     meta = dict(stored.obj["metadata"])
     obj = {**stored.obj, "metadata": meta}

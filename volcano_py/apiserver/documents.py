@@ -14,7 +14,7 @@ def answer(table: ResourceTable, method: str, path: str, host: str, accept: str)
         return None
     if path.rstrip("/") == "/openapi/v2":
         if openapi.PROTOBUF_V2 in accept:
-            return Reply(200, b"", content_type=openapi.PROTOBUF_V2)  # an empty message is an empty document
+            return Reply(200, b"", content_type=openapi.PROTOBUF_V2_ANSWER)  # an empty message is an empty document
         return Reply(200, encode(openapi.EMPTY_V2))
     document = _document(table, path, host)
     return None if document is None else Reply(200, encode(document))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from volcano_py.apiserver.kinds.generic import WriteContext
 from volcano_py.apiserver.objects import Obj
+from volcano_py.apiserver.protobuf.messages import drop_unknown, message_of
 from volcano_py.apiserver.resources import Resource
 from volcano_py.apiserver.status import bad_request, invalid, invalid_value
 
@@ -11,7 +12,10 @@ WRONG_NAMESPACE = "the namespace of the provided object does not match the names
 
 
 def check_type(resource: Resource, obj: Obj, context: WriteContext) -> None:
-    """Refuse an object of another kind or version than the request is about, or with fields of wrong types."""
+    """Refuse an object of another kind or version than the request is about, or with fields of wrong types.
+
+    Fields that a built-in kind does not have are dropped with a warning, or refused where the request says so.
+    """
     expected = resource.versions[context.version].api_version
     kind, api_version = obj.get("kind") or "", obj.get("apiVersion") or ""
     if resource.custom:
@@ -21,6 +25,8 @@ def check_type(resource: Resource, obj: Obj, context: WriteContext) -> None:
         what = f'{kind or resource.kind} in version "{version}" cannot be handled as a {resource.kind}'
         raise bad_request(f"{what}: send an object of {expected}, kind {resource.kind}")
     resource.strategy.check_shape(obj)
+    if context.from_outside and not resource.custom:
+        context.report_unknown(drop_unknown(obj, message_of(expected, resource.kind)), resource.kind)
     obj["kind"], obj["apiVersion"] = resource.kind, resource.storage.api_version
 
 

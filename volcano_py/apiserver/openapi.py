@@ -18,6 +18,8 @@ from volcano_py.apiserver.objects import Obj, encode
 from volcano_py.apiserver.resources import Resource, ResourceTable, ServedVersion
 
 PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+"""How clients ask for version 2. It is no media type by the rules (RFC 9110 knows no @), so the answer says another."""
+PROTOBUF_V2_ANSWER = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 EMPTY_V2: Obj = {"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36.0"}, "paths": {}}
 """Version 2 of the format is published empty: clients that know version 3 do not need it."""
 

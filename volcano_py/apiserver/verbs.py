@@ -32,6 +32,7 @@ from volcano_py.apiserver.webhooks.chain import WebhookChain
 _JSON = "application/json"
 _BOUND = encode(success(code=201))
 _TRUE = ("true", "1")
+_STRICT, _WARN = "Strict", "Warn"
 
 
 @dataclass(slots=True)
@@ -110,7 +111,8 @@ class Verbs:
             version=target.version,
             subresource=target.subresource,
             dry_run=query.get("dryRun") == "All",
-            strict_fields=query.get("fieldValidation") == "Strict",
+            from_outside=True,
+            field_validation=_STRICT if call.content_type == APPLY_PATCH else query.get("fieldValidation") or _WARN,
             manager=call.manager,
         )
 

@@ -10,7 +10,7 @@ from volcano_py.apiserver.kinds.generic import Strategy, WriteContext
 from volcano_py.apiserver.objects import Obj
 from volcano_py.apiserver.resources import META_FIELDS, Resource, ScalePaths, ServedVersion, served_version
 from volcano_py.apiserver.selectors import path_getter
-from volcano_py.apiserver.status import FieldError, bad_request
+from volcano_py.apiserver.status import FieldError
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,7 @@ class CustomStrategy(Strategy):
         return obj
 
     def _shape(self, obj: Obj, rules: VersionRules, context: WriteContext) -> None:
-        pruned = schemas.prune(obj, rules.schema)
-        if pruned and context.strict_fields:
-            raise bad_request("strict decoding error: " + ", ".join(f'unknown field "{path}"' for path in pruned))
-        context.warnings.extend(f'unknown field "{path}"' for path in pruned)
+        context.report_unknown(schemas.prune(obj, rules.schema), str(obj["kind"]))
         schemas.apply_defaults(obj, rules.schema)
 
     def validate(self, obj: Obj, context: WriteContext) -> list[FieldError]:

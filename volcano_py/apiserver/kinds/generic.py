@@ -9,7 +9,7 @@ from typing import Protocol
 from volcano_py.apiserver.kinds.conform import Shape, conform
 from volcano_py.apiserver.metadata import NameRule, subdomain_rule
 from volcano_py.apiserver.objects import Obj
-from volcano_py.apiserver.status import FieldError
+from volcano_py.apiserver.status import FieldError, bad_request
 
 
 class Reader(Protocol):
@@ -30,12 +30,24 @@ class WriteContext:
     version: str = ""
     subresource: str = ""
     dry_run: bool = False
-    strict_fields: bool = False
+    from_outside: bool = False
+    """It came as a request: fields that nobody knows are looked for."""
+    field_validation: str = "Warn"
+    """What such fields come to: Strict refuses them, Warn and Ignore drop them."""
     manager: Callable[[], str] | None = None
     """Who writes, as `metadata.managedFields` names it; asked only where that is recorded."""
     managed_fields: list[Obj] | None = None
     """The owners after this write, where the writer has worked them out (server-side apply)."""
     warnings: list[str] = field(default_factory=list)
+
+    def report_unknown(self, paths: Iterable[str], kind: str) -> None:
+        """Warn of fields that a kind does not have; 400 where the request wants none of them."""
+        unknown = [f'unknown field "{path}"' for path in paths]
+        if unknown and self.field_validation == "Strict":
+            what = f'{kind} in version "{self.version}" cannot be handled as a {kind}'
+            raise bad_request(f"{what}: strict decoding error: {', '.join(unknown)}")
+        if self.field_validation != "Ignore":
+            self.warnings.extend(unknown)
 
 
 @dataclass(frozen=True, slots=True)

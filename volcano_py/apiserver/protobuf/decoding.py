@@ -6,59 +6,21 @@ import base64
 import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from volcano_py.apiserver.objects import Obj, decode
+from volcano_py.apiserver.protobuf.messages import message_of, messages
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\x00"
-_YAML: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_PACKAGES: Mapping[str, str] = {
-    "": "core",
-    "rbac.authorization.k8s.io": "rbac",
-    "scheduling.k8s.io": "scheduling",
-    "storage.k8s.io": "storage",
-    "coordination.k8s.io": "coordination",
-    "admissionregistration.k8s.io": "admissionregistration",
-}
-"""API groups whose Go package has another name."""
-
 Wire = int | bytes
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 class ProtobufError(ValueError):
     """The bytes are no object that is known here; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of a message."""
-
-    name: str
-    type: str
-    repeated: bool = False
-    keyed: bool = False
-    optional: bool = False
-    """Zero and absent differ."""
-
-
-@cache
-def _messages() -> Mapping[str, Mapping[int, Field]]:
-    table: dict[str, list[str]] = yaml.load(Path(__file__).with_name("messages.yaml").read_text(), Loader=_YAML)
-    return {name: dict(map(_field, rows)) for name, rows in table.items()}
-
-
-def _field(row: str) -> tuple[int, Field]:
-    number, name, kind = row.split(" ")
-    plain = kind.lstrip("?[]{}")
-    return int(number), Field(name, plain, "[]" in kind, "{}" in kind, kind.startswith("?"))
 
 
 def decode_object(body: bytes) -> Obj:
@@ -72,11 +34,8 @@ def decode_object(body: bytes) -> Obj:
             api_version = _as_bytes(value).decode()
         elif number == 2:
             kind = _as_bytes(value).decode()
-    group, _, version = api_version.rpartition("/")
-    message = f"{_PACKAGES.get(group, group)}/{version}.{kind}"
-    if kind == "DeleteOptions":
-        message = "meta/v1.DeleteOptions"
-    if message not in _messages():
+    message = "meta/v1.DeleteOptions" if kind == "DeleteOptions" else message_of(api_version, kind)
+    if message not in messages():
         raise ProtobufError(f"{api_version} {kind} is not known in this form: send JSON")
     return {"apiVersion": api_version, "kind": kind, **_message(_as_bytes(envelope.get(2, b"")), message)}
 
@@ -123,7 +82,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _message(data: bytes, name: str) -> Obj:
-    known = _messages()[name]
+    known = messages()[name]
     made: Obj = {}
     for number, wire in _fields(data):
         field = known.get(number)
