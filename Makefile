@@ -41,7 +41,7 @@ format: $(STAMP)
 
 e2e: $(STAMP)
 	$(BIN)/python -m tests.controlplane.build
-	$(BIN)/python -m pytest tests/e2e tests/contract -m e2e
+	$(BIN)/python -m pytest tests/e2e tests/contract -m e2e $(E2E)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
