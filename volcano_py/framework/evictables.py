@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from volcano_py.model.resources import Bools, Floats
+from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import Codes, Ints, Rows
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ class Evictables:
         """Return some of them (n,), groups as they are."""
         claimed = None if self.claimed is None else self.claimed[kept]
         return Evictables(self._ssn, self.rows[kept], self.groups[kept], claimed)
+
+    def standing(self) -> "Evictables":
+        """Return those that run or are bound now."""
+        status = self._ssn.tasks.status[self.rows]
+        return self.only((status == TaskStatus.RUNNING) | (status == TaskStatus.BOUND))
 
     def without_jobs(self, rows: Rows) -> "Evictables":
         """Return those that are not of these jobs (n_jobs,)."""

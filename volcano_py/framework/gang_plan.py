@@ -67,10 +67,11 @@ class GangPlans:
     def _make(self, tasks: Rows, missing: int, cause: Cause) -> int:
         ssn, claim = self._ssn, self._claim
         need = ssn.requests[:, ssn.tasks.shape[tasks[:missing]]].sum(axis=1)
-        units = list(_units(bundles(ssn, claim, self._candidates, need, self._ranks, allow_whole=self._allow_whole)))
+        standing = self._candidates.standing()  # who has gone for an earlier task of the job goes no second time
+        units = list(_units(bundles(ssn, claim, standing, need, self._ranks, allow_whole=self._allow_whole)))
         if not units:
             return 0
-        plan = Plan(ssn, claim.purpose, claim.queue, claim.job, self._candidates, by_score)
+        plan = Plan(ssn, claim.purpose, claim.queue, claim.job, standing, by_score)
         try:
             enough = _fewest(plan, units, _first_enough(ssn, units, need), tasks)
             if enough:

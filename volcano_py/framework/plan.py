@@ -226,11 +226,10 @@ class Plan:
 
     def _present(self, info: TaskInfo) -> Evictables:
         """Return the candidates that still stand; a task that asks for nothing takes only from its like."""
-        status = self.ssn.tasks.status[self._candidates.rows]
-        standing = (status == TaskStatus.RUNNING) | (status == TaskStatus.BOUND)
-        if info.shape.best_effort:
-            standing &= self.ssn.victims.best_effort[self.ssn.tasks.shape[self._candidates.rows]]
-        return self._candidates.only(standing)
+        standing = self._candidates.standing()
+        if not info.shape.best_effort:
+            return standing
+        return standing.only(self.ssn.victims.best_effort[self.ssn.tasks.shape[standing.rows]])
 
     def _sums(self, candidates: Evictables) -> Floats:
         """Return what candidates hold by node, shape (n_resources, n_nodes)."""

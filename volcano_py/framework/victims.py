@@ -168,10 +168,8 @@ class Victims:
 
     def of_willing_jobs(self) -> Evictables:
         """Return those of `all` that still stand and whose PodGroup does not refuse; it may say nothing."""
-        ssn, rows = self._ssn, self.all.rows
-        status = ssn.tasks.status[rows]
-        standing = (status == TaskStatus.RUNNING) | (status == TaskStatus.BOUND)
-        return self.all.only(standing & ~self._refusing_jobs[self.all.jobs])
+        standing = self.all.standing()
+        return standing.only(~self._refusing_jobs[standing.jobs])
 
     @cached_property
     def _refusing_jobs(self) -> Bools:
