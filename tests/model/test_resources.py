@@ -10,10 +10,12 @@ from volcano_py.model.resources import (
     CPU_ROW,
     MEMORY_ROW,
     PODS_ROW,
+    Amounts,
     FitTest,
     ResourceRegistry,
     amount_of,
     amounts_of,
+    even,
     format_amount,
     is_empty,
     is_scalar,
@@ -119,6 +121,14 @@ def test_a_request_fits_if_all_it_asks_for_is_there(request_: list[float], avail
     test = FitTest(np.array(request_, dtype=float))
 
     assert test.fits(np.array(available, dtype=float)[:, None]).tolist() == [fits]
+
+
+@pytest.mark.parametrize("n_nodes", [0, 1, 15, 16, 48, 64, 65, 80])
+def test_amounts_beside_nodes_are_the_same_for_every_number_of_nodes(n_nodes: int) -> None:
+    amounts, nodes = Amounts(np.array([1.0, 20.0])), np.arange(2.0 * n_nodes).reshape(2, n_nodes)
+
+    assert (nodes + amounts.beside(n_nodes)).tolist() == (nodes + np.array([[1.0], [20.0]])).tolist()
+    assert n_nodes <= even(n_nodes) < n_nodes + 16
 
 
 @pytest.mark.parametrize("amount", [2.0**40, 2.0**50, 2.0**50 + 4, 1.2e12 * 1000, 2.0**53 - 1, 2.0**56])

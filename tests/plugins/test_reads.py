@@ -24,6 +24,8 @@ FIELD_OF = {
     "nonzero": Field.REQUEST,
     "best_effort": Field.REQUEST,
     "fit": Field.REQUEST,
+    "amounts": Field.REQUEST,
+    "nonzero_amounts": Field.REQUEST,
     "asked": Field.REQUEST,
     "preferred": Field.PREFERRED_NODE_AFFINITY,
     "n_containers": Field.IMAGES,

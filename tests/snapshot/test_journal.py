@@ -172,3 +172,5 @@ def test_the_list_of_touched_nodes_has_no_end_and_is_read_from_anywhere() -> Non
     assert journal.n_touched == 6500
     assert journal.touched_since(1498).tolist() == [1498, 1499, *range(5000)]
     assert journal.touched_since(6500).tolist() == []
+    assert journal.touched_last(2).tolist() == [4998, 4999]
+    assert journal.touched_last(7000).tolist() == journal.touched_since(0).tolist()

@@ -50,6 +50,12 @@ def test_what_a_task_adds_to_its_job(status: TaskStatus, best_effort: bool) -> N
     assert sections[layout.PROMISED].tolist() == (REQUEST * (status is TaskStatus.PIPELINED)).tolist()
 
 
+def test_a_bind_moves_a_task_from_one_count_to_another_and_changes_nothing_else() -> None:
+    one, other = (layout.job_delta(status, REQUEST, False) for status in (TaskStatus.ALLOCATED, TaskStatus.BINDING))
+
+    assert np.flatnonzero(one != other).tolist() == [TaskStatus.ALLOCATED, TaskStatus.BINDING]
+
+
 def test_a_node_block_of_more_resources_keeps_every_section() -> None:
     old = np.arange(layout.node_rows(3) * 2, dtype=float).reshape(-1, 2)
 

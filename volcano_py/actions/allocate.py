@@ -81,7 +81,7 @@ def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> tuple[Ro
     """Give a job its turn; return the tasks that may have another, and whether it got or was promised anything."""
     statement = ssn.statement()
     try:
-        left = ssn.held_room.place_first(statement, queue, job, tasks)
+        left = ssn.held_room.place_first(statement, queue, job, tasks) if ssn.held_room else tasks
         ready = len(left) < len(tasks) and ssn.missing(job) == 0
         if not ready:
             left, ready = _place_until_ready(ssn, statement, queue, job, left)
@@ -90,13 +90,13 @@ def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> tuple[Ro
         statement.discard()
         raise
     if not keep:
-        if len(statement):
+        if statement:
             ssn.report.jobs_discarded += 1
         statement.discard()
         return left[:0], False
     if not ready:
-        return left[:0], len(statement) > 0
-    moved = len(statement) > 0
+        return left[:0], bool(statement)
+    moved = bool(statement)
     placed = statement.commit()
     ssn.report.tasks_placed += placed
     ssn.report.jobs_committed += bool(placed)

@@ -14,7 +14,7 @@ from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.normalized import Highest, HighestWatch
 from volcano_py.framework.refusals import explain
 from volcano_py.model.rejections import Rejection
-from volcano_py.model.resources import Bools, Floats
+from volcano_py.model.resources import Bools, Floats, even
 from volcano_py.snapshot.columns import Ints, NodeColumns, Rows
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Candidates:
         self._mask: Bools | None = None  # what the company allows, if a task of the shape changes nothing about it
         self._scores = ssn.normalized.of(task, ~self._never)
         self._direct = self._scores.fixed and not self._mixed  # `ranked` is of `_evaluate` as it is
-        self._added = self._scores.base  # by the normalised scores, to every node
+        self._added = np.asarray(self._scores.base)  # () or (n_nodes,), by the normalised scores, to every node
         self._highest: Highest = ()  # raw numbers among the candidates that `_added` is made of
         self._rejection: tuple[bool, Rejection] | None = None
         self._fill()
@@ -97,7 +97,7 @@ class Candidates:
         highest = self._scores.highest(self._local > _NOWHERE)
         if rows is None or highest != self._highest:
             self._highest = highest
-            self._added = self._scores.added(highest)
+            self._added = np.asarray(self._scores.added(highest))
             self.ranked = self._local + self._added
         else:
             self.ranked[rows] = self._local[rows] + _of(self._added, rows)
@@ -124,13 +124,16 @@ class Candidates:
         if self._position == journal.n_touched:
             return
         self._rejection = None
-        if not self._ssn.node_local(self.task.shape_id) or self._mask_is_old():
+        if not self._ssn.node_local(self.task.shape_id) or (self._company is not None and self._mask_is_old()):
             self._fill()
             return
-        rows = journal.touched_since(self._position)
-        if len(rows) > _FEW:  # else it costs less to do one twice
-            rows = np.unique(rows)
-        if 2 * len(rows) > len(self.ranked):
+        n = journal.n_touched - self._position
+        if n > _FEW:
+            rows = np.unique(journal.touched_since(self._position))
+            n = len(rows)
+        else:  # it costs less to do some nodes once more than needed
+            rows = journal.touched_last(even(n))
+        if 2 * n > len(self.ranked):
             self._fill()
             return
         self._position = journal.n_touched
@@ -171,5 +174,5 @@ class Candidates:
         return self._rejection[1]
 
 
-def _of(values: Floats | float, rows: Rows | None) -> Floats | float:
-    return values if rows is None or isinstance(values, float) else values[rows]
+def _of(values: Floats, rows: Rows | None) -> Floats:
+    return values if rows is None or not values.ndim else values[rows]

@@ -1,7 +1,7 @@
 """How the answers of several plugins become one. Each rule is written once; `framework.extension` names the rule."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,14 +39,24 @@ class Point:
         """Ask; whatever goes wrong inside the plugin comes out as PluginFailed."""
         try:
             return self.ask(*args)
-        except PluginFailed:
-            raise
-        except Exception as error:  # a plugin may raise anything, and must not take the cycle with it
-            raise PluginFailed(self.plugin.name, self.method, f"{type(error).__name__}: {error}") from error
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not take the cycle with it
+            self.fail(error)
+
+    def fail(self, error: Exception) -> NoReturn:
+        """Raise what went wrong inside the plugin as PluginFailed.
+
+        For questions asked for every task, which call ``ask`` themselves: a call more costs them as much as an answer.
+        """
+        if isinstance(error, PluginFailed):
+            raise error
+        raise PluginFailed(self.plugin.name, self.method, f"{type(error).__name__}: {error}") from error
 
     def array(self, n: int, *args: Any) -> Any:
         """Ask for an array of one number per thing; anything else is a failure of the plugin."""
-        answer = self(*args)
+        try:
+            answer = self.ask(*args)
+        except Exception as error:  # noqa: BLE001 - see `__call__`
+            self.fail(error)
         if not isinstance(answer, np.ndarray) or answer.shape != (n,):
             found = f"shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
             raise PluginFailed(self.plugin.name, self.method, f"expected an array of shape ({n},), got {found}")
@@ -130,9 +140,12 @@ def first_refusal(points: Points, *args: Any) -> Any:
 
 def any_yes(points: Points, *args: Any) -> bool:
     """Return whether any says yes."""
-    for point in points:  # noqa: SIM110 - asked for every turn: a generator costs as much as the question
-        if point(*args):
-            return True
+    for point in points:
+        try:
+            if point.ask(*args):
+                return True
+        except Exception as error:  # noqa: BLE001 - see `Point.__call__`
+            point.fail(error)
     return False
 
 
@@ -140,7 +153,10 @@ def smallest(points: Points, ceiling: int, *args: Any) -> int:
     """All must allow: return the smallest number allowed, at most ``ceiling`` and at least 0."""
     allowed = ceiling
     for point in points:
-        allowed = min(allowed, int(point(*args, allowed)))
+        try:
+            allowed = min(allowed, int(point.ask(*args, allowed)))
+        except Exception as error:  # noqa: BLE001 - see `Point.__call__`
+            point.fail(error)
     return max(0, allowed)
 
 
@@ -148,7 +164,10 @@ def largest(points: Points, *args: Any) -> int:
     """All must say 0: return the largest number, 0 if nobody asks for any."""
     found = 0
     for point in points:
-        found = max(found, int(point(*args)))
+        try:
+            found = max(found, int(point.ask(*args)))
+        except Exception as error:  # noqa: BLE001 - see `Point.__call__`
+            point.fail(error)
     return found
 
 
@@ -255,7 +274,13 @@ def total(points: Points, n: int, *args: Any, again: bool = False) -> Floats:
     """
     scores: Floats | None = None
     for point in points:
-        answer: Floats = (point.array if again and point.trusted else point.finite)(n, *args)
+        if again and point.trusted:
+            try:
+                answer: Floats = point.ask(*args)
+            except Exception as error:  # noqa: BLE001 - see `Point.__call__`
+                point.fail(error)
+        else:
+            answer = point.finite(n, *args)
         scores = answer if scores is None else scores + answer
     return np.zeros(n) if scores is None else scores
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from volcano_py.model.objects import JobKey, JobRecord, QueueRecord
-from volcano_py.model.resources import PODS_ROW, FitTest, Floats
+from volcano_py.model.resources import PODS_ROW, Amounts, FitTest, Floats
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import (
     ALLOCATED_STATUSES,
@@ -45,6 +45,16 @@ class TaskInfo:
     def fit(self) -> FitTest:
         """The comparison of this request with what nodes have."""
         return FitTest(self.request)
+
+    @cached_property
+    def amounts(self) -> Amounts:
+        """The request, to be put beside nodes: (n_resources, ...)."""
+        return Amounts(self.request)
+
+    @cached_property
+    def nonzero_amounts(self) -> Amounts:
+        """The same of what is counted with defaults: (2, ...)."""
+        return Amounts(self.nonzero)
 
     @cached_property
     def asked(self) -> tuple[tuple[int, float], ...]:

@@ -9,6 +9,7 @@ import numpy as np
 from volcano_py.framework import combine
 from volcano_py.framework.info import QueueInfo
 from volcano_py.framework.plugin import PluginFailed
+from volcano_py.model.objects import JobKey
 from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import Rows, TaskColumns
@@ -16,7 +17,7 @@ from volcano_py.snapshot.columns import Rows, TaskColumns
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
 
-JobSortKey = tuple[float | str, ...]
+JobSortKey = tuple[float | JobKey, ...]
 _MANY_QUEUES = 6  # from here on one question about all of them costs less than comparing each with the best
 _Entry = tuple[list[float], int, float, int]  # keys, number in the name, creation, row of the task
 
@@ -146,11 +147,8 @@ def _view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
 def job_sort_keys(ssn: "Session", rows: Rows) -> list[JobSortKey]:
     """Return one tuple per job of ``rows``; sorted, they are the order of jobs. No two jobs have the same tuple."""
     columns = [key.tolist() for key in plugin_job_keys(ssn, rows)]
-    names = [(record.key.namespace, record.key.name) for record in (ssn.jobs.record(row) for row in rows.tolist())]
-    return [
-        (*plugin_keys, creation, *name)
-        for *plugin_keys, creation, name in zip(*columns, ssn.jobs.creation[rows].tolist(), names, strict=True)
-    ]
+    names = [ssn.jobs.record(row).key for row in rows.tolist()]
+    return list(zip(*columns, ssn.jobs.creation[rows].tolist(), names, strict=True))
 
 
 def plugin_job_keys(ssn: "Session", rows: Rows) -> list[Floats]:

@@ -7,6 +7,7 @@ yields exactly what one-by-one greedy would, at the price of a few array operati
 """
 
 import heapq
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -32,7 +33,11 @@ class _Run:
 
     __slots__ = ("ahead", "nodes", "shape_id", "stamp", "used")
 
-    def __init__(self, shape_id: int, nodes: Rows, used: int, ahead: int) -> None:
+    def __init__(self) -> None:
+        self.begin(-1, np.zeros(0, dtype=np.intp), 0, 0)
+
+    def begin(self, shape_id: int, nodes: Rows, used: int, ahead: int) -> None:
+        """Begin anew."""
         self.shape_id = shape_id
         self.nodes = nodes
         self.used = used  # so many of them have been given out
@@ -48,7 +53,7 @@ class Placement:
         self._left_out = ssn.sharding.left_out
         self._states: list[dict[int, Candidates]] = [{} for _ in self._left_out]  # by group of candidates
         self._companies: dict[int, Company | None] = {}
-        self._run = _Run(-1, np.zeros(0, dtype=np.intp), 0, 0)
+        self._run = _Run()
 
     def forget(self) -> None:
         """Fill the state of every shape anew when it is asked for again."""
@@ -143,7 +148,7 @@ class Placement:
         for group in range(1, len(self._states)):
             if not len(nodes):
                 nodes = self._choose(self.candidates(shape_id, group), shape_id, ahead)
-        self._run = _Run(shape_id, nodes, min(wanted, len(nodes)), ahead)
+        run.begin(shape_id, nodes, min(wanted, len(nodes)), ahead)
         return nodes[:wanted]
 
     def _choose(self, state: Candidates, shape_id: int, wanted: int) -> Rows:
@@ -158,7 +163,7 @@ class Placement:
             return None
         ties = self._ssn.tie_order
         row = int(ranked.argmax()) if ties is None else int(ties[ranked[ties].argmax()])
-        return None if ranked[row] == -np.inf else row
+        return None if ranked.item(row) == -inf else row
 
     def choose_many(self, state: Candidates, shape_id: int, wanted: int) -> Rows:
         """Return the nodes that greedy would pick for ``wanted`` tasks, in order.

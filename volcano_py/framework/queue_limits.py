@@ -47,7 +47,7 @@ def room_for(taken: Sequence[float], asked: Iterable[tuple[int, float]], limit: 
     """
     for row, amount in asked:
         held, most = taken[row], limit[row]
-        if most == inf:
+        if held + wanted * amount <= most:
             continue
         # Division may be off by one; the comparison itself has the last word.
         count = min(wanted, int((most - held) // amount))

@@ -65,6 +65,10 @@ class Statement:
     def __len__(self) -> int:
         return sum(len(operation.tasks) for operation in self._operations)
 
+    def __bool__(self) -> bool:
+        """Whether any task has been placed: asked for every turn, when counting them would cost as much as the turn."""
+        return bool(self._operations)
+
     @property
     def evicted(self) -> list[int]:
         """The rows of the tasks that go, in order of eviction."""
@@ -215,20 +219,15 @@ class Statement:
 
     def _binds(self) -> list[Decision]:
         ssn = self._ssn
-        record, names = ssn.tasks.record, ssn.nodes.names
+        record, names, counts = ssn.tasks.record, ssn.nodes.names, ssn.jobs.counts
         binds: list[Decision] = []
-        for status, job_row, shape_id, tasks, nodes in self._operations:
+        for status, job_row, _, tasks, nodes in self._operations:
             if status is not _ALLOCATED:
                 continue
-            # Nothing takes a commit back, so it is not journalled.
-            counts = ssn.jobs.block[:, job_row]
-            change = ssn.job_change(shape_id, _ALLOCATED, _BINDING)
-            if len(tasks) == 1:
-                counts += change
-                ssn.tasks.status[int(tasks[0])] = _BINDING
-            else:
-                counts += change * len(tasks)
-                ssn.tasks.status[tasks] = _BINDING
+            # Nothing takes a commit back, so it is not journalled. In all but their number both statuses count alike.
+            counts[_ALLOCATED, job_row] -= len(tasks)
+            counts[_BINDING, job_row] += len(tasks)
+            ssn.tasks.status[tasks] = _BINDING
             ssn.forget_attempt(tasks)
             key = ssn.jobs.record(job_row).key
             # A Python loop over the placed tasks: each becomes one decision.

@@ -19,7 +19,7 @@ from volcano_py.framework.extension import NodeOrder
 from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
-from volcano_py.model.resources import Bools, Floats
+from volcano_py.model.resources import Amounts, Bools, Floats
 from volcano_py.model.shape import Field
 from volcano_py.snapshot.columns import NodeColumns, Rows
 
@@ -76,13 +76,14 @@ class Binpack(Plugin, NodeOrder):
         asked = self._asked.get(task.shape_id) or self._share(task)
         if not asked.n:
             return np.zeros(len(nodes))
+        n = len(nodes)
         capacity = nodes.allocatable[asked.rows]  # (n_asked, n_nodes)
         if not asked.everywhere:  # a resource the node does not have at all adds 0; it does not disqualify the node
             capacity = np.where(capacity > 0, capacity, np.inf)
-        after = nodes.used[asked.rows] + asked.request
-        fits: Bools = np.asarray(after <= capacity)
-        after /= capacity
-        after *= asked.parts
+        after = nodes.used[asked.rows] + asked.request.beside(n)
+        fits = after <= capacity
+        np.divide(after, capacity, after)
+        np.multiply(after, asked.parts.beside(n), after)
         # Added one by one, since the last bit of a matrix product depends on the number of nodes in the view.
         score: Floats = after[0]
         ok: Bools = fits[0]
@@ -99,7 +100,7 @@ class Binpack(Plugin, NodeOrder):
         n = len(rows)
         first = n > 0 and rows[-1] == n - 1  # the first rows of all; a slice copies nothing
         everywhere = bool(self._everywhere[rows].all())
-        found = _Asked(n, slice(0, n) if first else rows, task.request[rows, None], parts[:, None], everywhere)
+        found = _Asked(n, slice(0, n) if first else rows, Amounts(task.request[rows]), Amounts(parts), everywhere)
         self._asked[task.shape_id] = found
         return found
 
@@ -109,8 +110,8 @@ class _Asked(NamedTuple):
 
     n: int
     rows: Rows | slice
-    request: Floats  # (n, 1)
-    parts: Floats  # (n, 1), what each resource adds when it is full
+    request: Amounts  # (n, ...)
+    parts: Amounts  # (n, ...), what each resource adds when it is full
     everywhere: bool  # whether every node has all of it
 
 

@@ -72,7 +72,7 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
     def missing(self, job: JobInfo) -> int:
         """Return how many tasks the job lacks; 1 if only the minimum of a role is not met."""
         lacking = job.missing()
-        if lacking == 0 and job.roles_short(READY_STATUSES, best_effort=True):
+        if lacking == 0 and job.record.task_min_available and job.roles_short(READY_STATUSES, best_effort=True):
             return 1
         return lacking
 

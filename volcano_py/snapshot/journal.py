@@ -56,6 +56,13 @@ class Journal:
 
     def add_to_nodes(self, block: Floats, columns: Rows | int, amounts: Floats) -> None:
         """Do the same to the nodes' block and note the nodes as touched."""
+        if isinstance(columns, int) and self.n_touched < len(self._touched):  # for nearly every task: no further calls
+            view = block[:, columns]
+            view += amounts
+            self._log.append((_ADDED, block, columns, amounts))
+            self._touched[self.n_touched] = columns
+            self.n_touched += 1
+            return
         self.add(block, columns, amounts)
         self.touch(columns)
 
@@ -70,6 +77,10 @@ class Journal:
     def touched_since(self, position: int) -> Rows:
         """Return the nodes that were touched after the first ``position`` ones, in order; nodes may repeat."""
         return self._touched[position : self.n_touched]
+
+    def touched_last(self, n: int) -> Rows:
+        """Return the nodes that were touched last, n of them or all if there were fewer; nodes may repeat."""
+        return self._touched[max(0, self.n_touched - n) : self.n_touched]
 
     def replace(self, column: NDArray[Any], rows: Rows | int, values: Any) -> None:
         """Set some elements of a column, remembering what stood there."""

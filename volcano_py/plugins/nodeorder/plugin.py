@@ -129,7 +129,6 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPre
         rows = (CPU_ROW, MEMORY_ROW) if gpu is None else (CPU_ROW, MEMORY_ROW, gpu)
         self._balanced: dict[int, slice | Rows | None] = {}  # shape id -> rows that count; None: nothing to balance
         self._rows: Rows = np.array(rows, dtype=np.intp)
-        self._columns: dict[int, tuple[Floats, Floats]] = {}  # shape id -> its requests as columns
         weights = (self._args.least_allocated, self._args.balanced_allocation)
         self._weights = None if weights == (1, 1) else np.array(weights, dtype=float)[:, None]
         beyond = np.stack([ssn.static_row(("oversubscription", row), _oversubscription(row)) for row in (0, 1)])
@@ -142,10 +141,15 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPre
         args, scores = self._args, []
         rows = self._rows_to_balance(task) if args.balanced_allocation else None
         if self._together and rows is _CPU_AND_MEMORY:
-            nonzero, request = self._columns.get(task.shape_id) or self._lay_out(task)
-            free = self._own(nodes, _CPU_AND_MEMORY)
-            used = nodes.requested[_CPU_AND_MEMORY]
-            return least_and_balanced(nodes.nonzero, nonzero, used, request, free, self._weights)
+            n = len(nodes)
+            return least_and_balanced(
+                nodes.nonzero,
+                task.nonzero_amounts.beside(n),
+                nodes.requested[_CPU_AND_MEMORY],
+                task.amounts.beside(n)[_CPU_AND_MEMORY],
+                self._own(nodes, _CPU_AND_MEMORY),
+                self._weights,
+            )
         if args.least_allocated or args.most_allocated:
             asked, allocatable = nodes.nonzero + task.nonzero[:, None], self._own(nodes, _CPU_AND_MEMORY)
             if args.least_allocated:
@@ -170,11 +174,6 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPre
         own = np.array(nodes.allocatable[rows])
         own[_CPU_AND_MEMORY] -= self._beyond if nodes.rows is None else self._beyond[:, nodes.rows]
         return own
-
-    def _lay_out(self, task: TaskInfo) -> tuple[Floats, Floats]:
-        """Return what a task asks for of cpu and memory, with and without defaults, as columns of shape (2, 1)."""
-        found = self._columns[task.shape_id] = task.nonzero[:, None], task.request[_CPU_AND_MEMORY, None]
-        return found
 
     def _rows_to_balance(self, task: TaskInfo) -> slice | Rows | None:
         """Return cpu and memory, and GPUs if the task asks for any; None if it asks for none of all these."""

@@ -91,7 +91,10 @@ class Proportion(
     def overused(self, queue: QueueInfo) -> bool:
         """Say whether the queue holds what it deserves, of everything."""
         taken = self._queues.taken[:, queue.row].tolist()
-        return all(limit < held + EPSILON for limit, held in zip(self._limits[queue.row], taken, strict=True))
+        for limit, held in zip(self._limits[queue.row], taken, strict=True):  # noqa: SIM110 - asked for every turn
+            if limit >= held + EPSILON:
+                return False
+        return True
 
     def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
         """Return how many tasks like this one fit into what the queue deserves."""
