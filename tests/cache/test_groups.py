@@ -211,7 +211,14 @@ def test_limits_of_node_groups_are_read_from_an_annotation() -> None:
     assert queue_record(a_queue("q")).node_group_limits is None
 
 
-@pytest.mark.parametrize("text", ['{"g": {"cpu":', '["g"]', '{"g": {"cpu": "much"}}', ""])
+@pytest.mark.parametrize("text", ["", "null", "{}", '{"g": null}', '{"g": {}}'])
+def test_an_annotation_may_limit_no_group_at_all(text: str) -> None:
+    limits = queue_record(annotated(a_queue("q"), nodegroup_resource_limits=text)).node_group_limits
+
+    assert limits is None or (limits.amounts, limits.problem) == ({}, "")
+
+
+@pytest.mark.parametrize("text", ['{"g": {"cpu":', '["g"]', '{"g": {"cpu": "much"}}'])
 def test_limits_of_node_groups_that_cannot_be_read_say_why(text: str) -> None:
     record = queue_record(annotated(a_queue("q"), nodegroup_resource_limits=text))
 

@@ -131,14 +131,24 @@ def test_queues_of_equal_affinity_share_one_kind_of_task() -> None:
     assert kinds[0] == kinds[1] != kinds[2]
 
 
-def test_parents_that_name_each_other_end_the_search() -> None:
-    queues = (QueueRecord("x", parent="y"), QueueRecord("y", parent="x"))
+@pytest.mark.parametrize(
+    ("queues", "expected"),
+    [
+        pytest.param(
+            (QueueRecord("x", parent="y"), QueueRecord("y", parent="x")),
+            "affinity-not-specified",
+            id="parents-that-name-each-other-end-the-search",
+        ),
+        pytest.param((QueueRecord("x"), replace(open_to("a"), name="root")), None, id="root-comes-last"),
+    ],
+)
+def test_a_queue_inherits_from_its_ancestors(queues: tuple[QueueRecord, ...], expected: str | None) -> None:
     plugin = NodeGroup()
     plugin.hierarchy = True
     jobs = tuple(a_job(f"j-{queue.name}", queue=queue.name) for queue in queues)
 
     ssn = a_session(World(NODES, queues, jobs, tasks_of("j-x", 1)), plugin)
-    assert answers(ssn, "x")["a"] == "affinity-not-specified"
+    assert answers(ssn, "x")["a"] == expected
 
 
 def test_the_conf_switches_inheritance_on() -> None:

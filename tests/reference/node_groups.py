@@ -13,9 +13,9 @@ HELD = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.R
 
 def affinity_of(queue: QueueRecord, queues: Mapping[str, QueueRecord], inherits: bool) -> NodeGroupAffinity:
     seen = set()
-    while inherits and queue.node_groups is None and queue.parent in queues and queue.name not in seen:
+    while inherits and queue.node_groups is None and (queue.parent or "root") in queues and queue.name not in seen:
         seen.add(queue.name)
-        queue = queues[queue.parent]
+        queue = queues[queue.parent or "root"]
     return queue.node_groups or NodeGroupAffinity()
 
 

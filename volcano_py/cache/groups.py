@@ -159,12 +159,15 @@ def _node_groups(affinity: wire.QueueAffinity | None) -> NodeGroupAffinity | Non
 
 
 def _node_group_limits(text: str | None) -> NodeGroupLimits | None:
-    """Return the limits that an annotation states; one that cannot be read says why (Volcano then places nothing)."""
-    if text is None:
+    """Return the limits that an annotation states; one that cannot be read says why (Volcano then places nothing).
+
+    An empty one, and null in place of the limits of a group or of all, state nothing.
+    """
+    if not text:
         return None
     try:
-        groups = msgspec.json.decode(text, type=dict[str, wire.ResourceList])
-        limits = {group: amounts_of(quantities, group) for group, quantities in groups.items()}
+        groups = msgspec.json.decode(text, type=dict[str, wire.ResourceList | None] | None) or {}
+        limits = {group: amounts_of(quantities, group) for group, quantities in groups.items() if quantities}
     except (msgspec.MsgspecError, ValueError) as error:
         return NodeGroupLimits(problem=f"annotation {keys.NODE_GROUP_LIMITS}: {error}")
     return NodeGroupLimits(limits)

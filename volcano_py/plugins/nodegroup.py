@@ -127,11 +127,11 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
         return number
 
     def _affinity(self, queue: QueueRecord, ssn: Session) -> NodeGroupAffinity:
-        """Return what counts for a queue: its own word, or that of the nearest ancestor that has any."""
+        """Return what counts for a queue: its own word, or that of the nearest ancestor that has any, root at last."""
         seen: set[str] = set()
         while self.hierarchy and queue.node_groups is None and queue.name not in seen:
             seen.add(queue.name)
-            parent = ssn.queues.get(queue.parent)
+            parent = ssn.queues.get(queue.parent or keys.ROOT_QUEUE)
             if parent is None:
                 break
             queue = parent.record
