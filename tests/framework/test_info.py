@@ -102,7 +102,7 @@ def test_roles_may_be_counted_in_other_statuses() -> None:
         pytest.param("a:P b:PP", 2, {"a": 1, "b": 1}, ["a"], False, id="a-role-below-its-minimum-has-failed"),
         pytest.param("a:AP b:PP", 2, {"a": 1, "b": 1}, ["a"], True, id="a-role-that-has-its-minimum-may-fail"),
         pytest.param("a:bP b:PP", 2, {"a": 1, "b": 1}, ["a"], True, id="its-best-effort-task-counts"),
-        pytest.param("a:SP b:PP", 2, {"a": 1, "b": 1}, ["a"], False, id="its-succeeded-task-does-not"),
+        pytest.param("a:SP b:PP", 2, {"a": 1, "b": 1}, ["a"], True, id="so-does-one-that-has-succeeded"),
         pytest.param("a:P b:P c:P", 2, {"a": 1, "b": 1}, ["c"], True, id="a-role-without-minimum-may-fail"),
         pytest.param("a:PP b:PP", 1, {"a": 1, "b": 1}, ["a"], True, id="others-can-make-up-a-small-minimum"),
         pytest.param("a:PP b:P", 2, {"a": 2, "b": 2}, ["a"], False, id="too-few-others-for-a-small-minimum"),

@@ -96,7 +96,7 @@ class Job:
         if minimum < sum(roles.values()):
             pending = self.roles(PENDING, with_best_effort=False)
             return self.count(*READY) + sum(n for role, n in pending.items() if role not in failed) >= minimum
-        have = self.roles(*(READY - {TaskStatus.SUCCEEDED}), with_best_effort=True)
+        have = self.roles(*READY, with_best_effort=True)
         return all(have[role] >= roles.get(role, 0) for role in failed)
 
 

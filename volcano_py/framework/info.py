@@ -11,7 +11,6 @@ from volcano_py.model.objects import JobKey, JobRecord, QueueRecord
 from volcano_py.model.resources import PODS_ROW, Amounts, FitTest, Floats
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import (
-    ALLOCATED_STATUSES,
     READY_STATUSES,
     SCHEDULED_STATUSES,
     PodGroupPhase,
@@ -186,5 +185,5 @@ class JobInfo:
             pending = self.role_counts((TaskStatus.PENDING,))
             hopeful = sum(count for role, count in pending.items() if role not in failed_roles)
             return self.ready_count + hopeful >= self.min_available
-        held = self.role_counts(ALLOCATED_STATUSES, best_effort=True) if self.record.task_min_available else {}
+        held = self.role_counts(READY_STATUSES, best_effort=True) if self.record.task_min_available else {}
         return all(held.get(role, 0) >= self.record.task_min_available.get(role, 0) for role in failed_roles)
