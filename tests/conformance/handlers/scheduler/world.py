@@ -61,7 +61,13 @@ TO_COME: Final = {
 INPUTS: Final = frozenset({*OBJECTS, *TO_COME, "clock", "nodeUsage", "sharding"})
 CLOCK: Final = CycleClock(now=NOW.timestamp())
 _SCHEDULER: Final = frozenset({"tiers", "configurations", "effectivePlugins", "featureGates"})
-_GATES: Final = {"DynamicResourceAllocation": True}  # what is always as Kubernetes 1.36 has it
+_GATES: Final = {  # what is always as Kubernetes 1.36 and Volcano have it; rows with claims are refused by themselves
+    "DynamicResourceAllocation": (True, False),
+    "InPlacePodVerticalScaling": (True,),
+    "PodLevelResources": (True,),
+    "PodSchedulingReadiness": (True,),
+    "SchedulingGatesQueueAdmission": (False,),
+}
 _LEFT_OUT: Final = "not exist here yet"  # how plugins warn of a known argument whose policy is still to come
 _HERE: Final = Where("row", 1)
 
@@ -119,7 +125,7 @@ def policy_of(case: Case) -> Policy:
     unknown = scheduler.keys() - _SCHEDULER
     assert not unknown, f"scheduler has keys that are not in the format: {sorted(unknown)}"
     for gate, on in scheduler.get("featureGates", {}).items():
-        if _GATES.get(gate) != on:
+        if on not in _GATES.get(gate, ()):
             raise NotSupportedError(f"feature gate {gate} cannot be set to {on}")
     effective = set(scheduler["effectivePlugins"])
     tiers = (
