@@ -57,6 +57,18 @@ def a_spec(
         pytest.param(
             a_spec(a_container("a"), a_container("b"), pod_level={"cpu": "3"}), (3000, 0), (3000, 400), id="pod-level"
         ),
+        pytest.param(
+            a_spec(a_container("a", memory="64Mi"), a_container("b"), pod_level={"cpu": "3"}),
+            (3000, 64),
+            (3000, 64),
+            id="with-pod-level-requests-nothing-is-added-to-what-any-container-names",
+        ),
+        pytest.param(
+            a_spec(a_container("a", memory="64Mi"), a_container("b"), pod_level={"example.com/gpu": "1"}),
+            (0, 64),
+            (200, 264),
+            id="what-no-pod-can-ask-for-as-a-whole-is-no-pod-level-request",
+        ),
     ],
 )
 def test_raw_and_nonzero_requests_are_those_of_kube_scheduler(
@@ -203,6 +215,15 @@ def test_while_a_container_is_resized_the_greatest_of_what_it_wants_has_and_is_p
     pod = a_resized_pod(asked, has, promised, refused=refused, sidecar=sidecar)
 
     assert pod_request(in_force(pod)).raw["cpu"] == counted
+
+
+@pytest.mark.parametrize(("refused", "counted"), [(False, 3000), (True, 2000)])
+def test_a_pod_with_requests_of_its_own_is_resized_as_a_whole(refused: bool, counted: int) -> None:
+    wire = msgspec.to_builtins(a_resized_pod("1", "1", refused=refused))
+    wire["spec"]["resources"] = {"requests": {"cpu": "3"}}
+    wire["status"] |= {"resources": {"requests": {"cpu": "1"}}, "allocatedResources": {"cpu": "2"}}
+
+    assert pod_request(in_force(msgspec.convert(wire, Pod))).raw["cpu"] == counted
 
 
 @pytest.mark.parametrize("has", ["1", "1000m"])

@@ -237,7 +237,7 @@ def test_a_pod_without_containers_has_no_image_score() -> None:
 
 
 def test_images_are_looked_up_again_only_where_nodes_have_changed() -> None:
-    """What is kept over cycles follows the nodes: one loses the image, one is added."""
+    """What is kept over cycles follows the nodes: one loses the image and gets it in half the size, one is added."""
     shape = a_shape(cpu="100m", images=("a",))
     statics = StaticVerdicts()
     store = World(nodes=holding(a=(900, "12")), tasks=(a_task("p", shape),)).store()
@@ -249,9 +249,9 @@ def test_images_are_looked_up_again_only_where_nodes_have_changed() -> None:
     assert scores() == [59, 59, 0]
     store.set_node(F.nodes[1])
     assert scores() == [28, 0, 0]
-    store.set_node(replace(F.nodes[1], images={"a": 900 * MIB}))
+    store.set_node(replace(F.nodes[1], images={"a": 450 * MIB}))
     store.set_node(a_node("n4"))
-    assert scores() == [43, 43, 0, 0]
+    assert scores() == [43, 20, 0, 0]
 
 
 def test_the_sizes_of_an_image_on_some_nodes() -> None:

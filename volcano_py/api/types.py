@@ -262,6 +262,8 @@ class PodStatus(Wire, frozen=True):
     conditions: list[Condition] = []
     container_statuses: list[ContainerStatus] = []
     init_container_statuses: list[ContainerStatus] = []
+    resources: ResourceRequirements | None = None  # of the pod as a whole, as those of its containers
+    allocated_resources: ResourceList = {}
     nominated_node_name: str = ""
     start_time: datetime | None = None
 
@@ -460,40 +462,3 @@ class NodeShard(Wire, frozen=True):
     metadata: ObjectMeta
     spec: NodeShardSpec = NodeShardSpec()
     status: NodeShardStatus = NodeShardStatus()
-
-
-class ListMeta(Wire, frozen=True):
-    """What every list has."""
-
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-    remaining_item_count: int | None = None
-
-
-class StatusCause(Wire, frozen=True):
-    """One cause of a failed request."""
-
-    reason: str = ""
-    message: str = ""
-    field: str = ""
-
-
-class StatusDetails(Wire, frozen=True):
-    """What a failed request was about."""
-
-    name: str = ""
-    group: str = ""
-    kind: str = ""
-    uid: str = ""
-    causes: list[StatusCause] = []
-    retry_after_seconds: int = 0
-
-
-class Status(Wire, frozen=True):
-    """The API server's answer when it has no object to give."""
-
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    code: int = 0
-    details: StatusDetails | None = None

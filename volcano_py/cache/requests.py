@@ -1,32 +1,37 @@
 """What a pod asks for: the sums of kube-scheduler, exact until the end.
 
 ``raw`` is what Volcano compares with a node and what kube-scheduler calls requested. ``nonzero`` is what its scorers
-count: a container that has no request at all for cpu or memory counts as asking for a little.
+count: a container that has no request at all for cpu or memory counts as asking for a little. If the pod as a whole has
+requests, that is so only for what neither it nor any of its containers names (getNonMissingContainerRequests).
 
     sum of containers and sidecars ┐
     greatest need of the start-up  ┴─ the greater, per resource ──▶ pod-level requests replace ──▶ + overhead (+ 1 pod)
 
 The start-up need of a plain init container is its own request and those of the sidecars started before it.
 
-While a container is resized in place, its request is the greatest of what it asks for, what it has and what it has been
-promised; a resize that the node can never carry out does not count (KEP 1287, `in_force`).
+While a container, or a pod with requests of its own, is resized in place, its request is the greatest of what it asks
+for, what it has and what it has been promised; a resize that the node can never carry out does not count (KEP 1287 and
+5419, `in_force`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
 
 from volcano_py.api import keys
 from volcano_py.api.quantity import QuantityError, WireQuantity, milli, whole
-from volcano_py.api.types import Container, Pod, PodSpec, ResourceList
+from volcano_py.api.types import Container, Pod, PodSpec, ResourceList, ResourceRequirements
 from volcano_py.model.resources import amount_of, read_quantity
 
 SIDECAR: Final = "Always"  # restartPolicy of an init container that keeps running
 
-_MISSING_CPU: Final = Fraction(1, 10)  # kube-scheduler: DefaultMilliCPURequest
-_MISSING_MEMORY: Final = Fraction(200 * 1024 * 1024)  # kube-scheduler: DefaultMemoryRequest
+_LITTLE: Final = {
+    keys.CPU: Fraction(1, 10),  # kube-scheduler: DefaultMilliCPURequest
+    keys.MEMORY: Fraction(200 * 1024 * 1024),  # kube-scheduler: DefaultMemoryRequest
+}
 
 _Quantities = dict[str, Fraction]
 _Reader = Callable[[Container, str], _Quantities]
@@ -41,9 +46,13 @@ class PodRequest(NamedTuple):
 
 def pod_request(spec: PodSpec) -> PodRequest:
     """Return what a pod asks for; raise QuantityError naming the field that cannot be read."""
-    raw = amounts(_total(spec, _requests))
+    total = _total(spec, _requests)
+    raw = amounts(total)
     raw[keys.PODS] = 1.0
-    nonzero = _total(spec, _requests_or_default)
+    little = _LITTLE
+    if _of_the_whole(spec):
+        little = {name: value for name, value in _LITTLE.items() if name not in total}
+    nonzero = _total(spec, partial(_requests_or, little))
     return PodRequest(
         raw,
         (
@@ -75,7 +84,7 @@ def in_force(pod: Pod) -> PodSpec:
     Raises QuantityError naming the field that cannot be read. Without a resize it is the spec itself.
     """
     spec, status = pod.spec, pod.status
-    if not status.container_statuses and not status.init_container_statuses:
+    if not status.container_statuses and not status.init_container_statuses and status.resources is None:
         return spec
     given = {
         container.name: [container.resources.requests, container.allocated_resources]
@@ -88,24 +97,38 @@ def in_force(pod: Pod) -> PodSpec:
         _in_force(c, given, refused, "spec.initContainers") if c.restart_policy == SIDECAR else c
         for c in spec.init_containers
     ]
-    if containers == spec.containers and sidecars == spec.init_containers:
+    whole = spec.resources
+    if whole is not None and status.resources is not None:
+        held = [status.resources.requests, status.allocated_resources]
+        whole = _greatest(whole, held, refused, "spec.resources.requests")
+    if containers == spec.containers and sidecars == spec.init_containers and whole is spec.resources:
         return spec
-    return msgspec.structs.replace(spec, containers=containers, init_containers=sidecars)
+    return msgspec.structs.replace(spec, containers=containers, init_containers=sidecars, resources=whole)
 
 
 def _in_force(container: Container, given: Mapping[str, list[ResourceList]], refused: bool, where: str) -> Container:
     held = given.get(container.name)
-    asked = container.resources.requests
-    if held is None or all(requests == asked for requests in held if requests):  # as in nearly every pod
+    if held is None:
         return container
+    resources = _greatest(container.resources, held, refused, _path(container, where))
+    if resources is container.resources:
+        return container
+    return msgspec.structs.replace(container, resources=resources)
+
+
+def _greatest(
+    resources: ResourceRequirements, held: list[ResourceList], refused: bool, path: str
+) -> ResourceRequirements:
+    """Return resources with the requests that count; the same object if they are those asked for."""
+    asked = resources.requests
+    if all(requests == asked for requests in held if requests):  # as in nearly every pod
+        return resources
     greatest: dict[str, WireQuantity] = {}
-    path = _path(container, where)
     for requests in held if refused else [asked, *held]:
         for name, written in requests.items():
             if name not in greatest or _natural(written, path) > _natural(greatest[name], path):
                 greatest[name] = written
-    resources = msgspec.structs.replace(container.resources, requests=greatest)
-    return msgspec.structs.replace(container, resources=resources)
+    return msgspec.structs.replace(resources, requests=greatest)
 
 
 def _resize_is_refused(pod: Pod) -> bool:
@@ -163,12 +186,18 @@ def _start_up_or_running(spec: PodSpec, reader: _Reader) -> _Quantities:
 
 def _finish(total: _Quantities, spec: PodSpec) -> _Quantities:
     """Apply what is said of the whole pod."""
-    if spec.resources is not None:
-        for name, value in read_resource_list(spec.resources.requests, "spec.resources.requests").items():
-            if name in (keys.CPU, keys.MEMORY) or name.startswith(keys.HUGEPAGES_PREFIX):
-                total[name] = value
+    total.update(_of_the_whole(spec))
     _add(total, read_resource_list(spec.overhead, "spec.overhead"))
     return total
+
+
+def _of_the_whole(spec: PodSpec) -> _Quantities:
+    """Return the requests of the pod itself: of what a pod can have requests for at all."""
+    if spec.resources is None:
+        return {}
+    named = read_resource_list(spec.resources.requests, "spec.resources.requests")
+    counted = (keys.CPU, keys.MEMORY)
+    return {name: value for name, value in named.items() if name in counted or name.startswith(keys.HUGEPAGES_PREFIX)}
 
 
 def _sum_of(containers: Iterable[Container], where: str, reader: _Reader) -> _Quantities:
@@ -186,11 +215,8 @@ def _limits(container: Container, where: str) -> _Quantities:
     return read_resource_list(container.resources.limits, f"{where.removesuffix('.requests')}.limits")
 
 
-def _requests_or_default(container: Container, where: str) -> _Quantities:
-    requests = read_resource_list(container.resources.requests, where)
-    requests.setdefault(keys.CPU, _MISSING_CPU)
-    requests.setdefault(keys.MEMORY, _MISSING_MEMORY)
-    return requests
+def _requests_or(little: _Quantities, container: Container, where: str) -> _Quantities:
+    return little | read_resource_list(container.resources.requests, where)
 
 
 def _path(container: Container, where: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from volcano_py.api.types import ListMeta, Status
+from volcano_py.api.answers import ListMeta, Status
 from volcano_py.kube import errors
 
 T = TypeVar("T")

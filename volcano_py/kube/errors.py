@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import aiohttp
 import msgspec
 
-from volcano_py.api.types import Status, StatusDetails
+from volcano_py.api.answers import Status, StatusDetails
 from volcano_py.kube.connections import (
     ConnectionCut,
     NoAnswerInTime,

@@ -16,7 +16,7 @@ from typing import Generic
 
 import structlog
 
-from volcano_py.api.types import Status
+from volcano_py.api.answers import Status
 from volcano_py.kube import errors
 from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.client import DEFAULT_PAGE_SIZE, ApiClient, selectors

@@ -19,6 +19,7 @@ from volcano_py.model.selectors import LabelSelector
 from volcano_py.model.series import Series
 
 _SKEWS: Final = ((keys.LABEL_HOSTNAME, 3), (keys.LABEL_ZONE, 5))
+_REPLICATION_CONTROLLER: Final = "ReplicationController/"
 _KEPT: Final = 4096  # constraints made; past it they are made anew
 
 
@@ -76,6 +77,9 @@ class DefaultSpread:
         requirements = set(self._of_services(found, record))
         workload = found.workloads.get(record.owner)
         if workload is not None:
+            if record.owner.startswith(_REPLICATION_CONTROLLER):  # its labels replace those that services ask for
+                named = {requirement.key for requirement in workload.requirements}
+                requirements = {requirement for requirement in requirements if requirement.key not in named}
             requirements.update(workload.requirements)
         return self._constraints(record.namespace, frozenset(requirements)) if requirements else ()
 
