@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -309,3 +310,12 @@ def test_what_queues_deserve_is_reported() -> None:
     assert (report["a"].deserved["cpu"], report["b"].deserved["cpu"]) == (9000.0, 3000.0)
     assert (report["a"].allocated["cpu"], report["a"].share, report["a"].overused) == (9000.0, 1.0, False)
     assert (report["a"].request["cpu"], report["a"].weight) == (12000.0, 3)
+
+
+def test_an_idle_queue_is_reported_with_nothing_so_that_its_series_stay() -> None:
+    world = replace(two_queues(), queues=(a_queue("a"), a_queue("b"), a_queue("idle", weight=5)))
+
+    idle = cycle(world, CONF).report.queues["idle"]
+
+    assert (idle.weight, idle.share, idle.overused) == (5, 0.0, False)
+    assert {*idle.allocated.values(), *idle.request.values(), *idle.deserved.values()} == {0.0}

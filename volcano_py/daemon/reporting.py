@@ -7,7 +7,7 @@ import structlog
 
 from volcano_py.daemon.debug import LastCycle
 from volcano_py.daemon.slow_plugins import SlowPlugins
-from volcano_py.framework.memory import CycleReport
+from volcano_py.framework.memory import CycleReport, QueueReport
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
 from volcano_py.metrics.evictions import EvictionMetrics
 from volcano_py.metrics.jobs import JobMetrics
@@ -63,6 +63,7 @@ class CycleReporter:
         self.last: LastCycle | None = None
         """The cycle that ended last."""
         self._failures: tuple[str, ...] = ()
+        self._shown: Mapping[str, QueueReport] = {}  # what metrics say of queues
         self._problems: dict[str, str] = {}  # what was wrong with queues in the last cycle
         self._slow = SlowPlugins(cycles)
 
@@ -107,6 +108,8 @@ class CycleReporter:
     def _show_queues(self, report: CycleReport) -> None:
         self._queues.keep_only(frozenset(report.queues))
         for name, queue in report.queues.items():
+            if queue == self._shown.get(name):
+                continue  # most queues stand as they stood
             amounts = {
                 "allocated": queue.allocated,
                 "request": queue.request,
@@ -118,6 +121,7 @@ class CycleReporter:
             if queue.real_capacity is not None:
                 amounts["real_capacity"] = queue.real_capacity
             self._queues.show(name, queue.share, queue.weight, queue.overused, amounts)
+        self._shown = report.queues
 
     def _tell_problems(self, report: CycleReport) -> None:
         """Log what is wrong with queues when it is something else than last time."""

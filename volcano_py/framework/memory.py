@@ -113,9 +113,7 @@ class CycleReport:
     plugin_seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> all calls together
     plugin_longest: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> longest call
     jobs: dict[JobKey, JobReport] = field(default_factory=dict)  # jobs that have pending tasks or were placed
-    queues: dict[str, QueueReport] = field(
-        default_factory=dict
-    )  # queues that have jobs, if a plugin divides among them
+    queues: dict[str, QueueReport] = field(default_factory=dict)  # all queues, if a plugin divides among them
     queues_hold: dict[str, dict[str, float]] = field(
         default_factory=dict
     )  # every queue and all below it -> by resource

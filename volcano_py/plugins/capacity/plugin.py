@@ -326,11 +326,10 @@ class Capacity(
         return float(common(right.row, claimant.row) - common(left.row, claimant.row))
 
     def on_session_close(self, ssn: Session) -> None:
-        """Report what queues deserve and hold: all of a tree, without one those that have jobs."""
-        told = range(len(self._queues)) if self.hierarchy else np.flatnonzero(self._queues.with_jobs()).tolist()
+        """Report what queues deserve and hold, idle ones too: their series go to 0 and stay."""
         amounts = Amounts(self._held, self._request, self._reserved, self._due)
-        for row in told:
-            ssn.report.queues[self._queues.records[row].name] = amounts.of(row, ssn.resources.names, self._share(row))
+        reports = amounts.reports(ssn.resources.names, [self._share(row) for row in range(len(self._queues))])
+        ssn.report.queues.update(zip((record.name for record in self._queues.records), reports, strict=True))
 
     def _share(self, row: int) -> float:
         return share(self._held[:, row].tolist(), self._deserved[row])

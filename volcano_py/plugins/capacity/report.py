@@ -1,9 +1,8 @@
-"""What users are told of a queue: amounts by name of the resource."""
+"""What users are told of queues: amounts by name of the resource."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from math import inf
 
 from volcano_py.framework.memory import QueueReport
 from volcano_py.model.resource_lists import UNLIMITED
@@ -20,28 +19,30 @@ class Amounts:
     reserved: Floats
     due: Entitlements
 
-    def of(self, row: int, names: Sequence[str], share: float) -> QueueReport:
-        """Return the report of a queue; a queue is overused if it holds more than it deserves (Volcano)."""
+    def reports(self, names: Sequence[str], shares: Sequence[float]) -> Iterator[QueueReport]:
+        """Return the report of each queue in turn; one is overused if it holds more than it deserves (Volcano)."""
+        due = self.due
+        columns = (self.held, self.request, due.deserved, self.reserved, due.capability, due.ceiling)
+        # A Python loop over queues, over plain numbers: reports go by name.
+        for share, *amounts in zip(shares, *(column.T.tolist() for column in columns), strict=True):
+            held, request, deserved, reserved = (dict(zip(names, row, strict=True)) for row in amounts[:4])
+            yield QueueReport(
+                weight=None,
+                share=share,
+                overused=share > 1,
+                allocated=held,
+                request=request,
+                deserved=deserved,
+                inqueue=reserved,
+                capacity=_limits(names, amounts[4]),
+                real_capacity=_limits(names, amounts[5]),
+            )
 
-        def named(columns: Floats) -> dict[str, float]:
-            return dict(zip(names, columns[:, row].tolist(), strict=True))
 
-        def limits(columns: Floats) -> dict[str, float]:
-            """Return limits: none of cpu or memory is the greatest double, one of a scalar is left out."""
-            return {
-                name: min(amount, UNLIMITED)
-                for resource, (name, amount) in enumerate(named(columns).items())
-                if not np.isinf(amount) or resource in (CPU_ROW, MEMORY_ROW)
-            }
-
-        return QueueReport(
-            weight=None,
-            share=share,
-            overused=share > 1,
-            allocated=named(self.held),
-            request=named(self.request),
-            deserved=named(self.due.deserved),
-            inqueue=named(self.reserved),
-            capacity=limits(self.due.capability),
-            real_capacity=limits(self.due.ceiling),
-        )
+def _limits(names: Sequence[str], amounts: Sequence[float]) -> dict[str, float]:
+    """Return limits: none of cpu or memory is the greatest double, one of a scalar is left out."""
+    return {
+        name: min(amount, UNLIMITED)
+        for resource, (name, amount) in enumerate(zip(names, amounts, strict=True))
+        if amount != inf or resource in (CPU_ROW, MEMORY_ROW)
+    }

@@ -149,18 +149,18 @@ class Proportion(
         self._reserved[:, self._queues.row_of_job[job.row]] += np.maximum(asked - self._gated[:, job.row], 0.0)
 
     def on_session_close(self, ssn: Session) -> None:
-        """Report what queues that have jobs deserve and hold."""
+        """Report what queues deserve and hold, idle ones too: their series go to 0 and stay."""
         names = ssn.resources.names
-        for row in np.flatnonzero(self._queues.with_jobs()).tolist():
-            record = self._queues.records[row]
-            amounts = (self._queues.taken, self._request, self._deserved, self._reserved)
-            allocated, request, due, inqueue = (
-                dict(zip(names, columns[:, row].tolist(), strict=True)) for columns in amounts
-            )
+        busy = self._queues.with_jobs().tolist()
+        amounts = (self._queues.taken, self._request, self._deserved, self._reserved)
+        by_queue: list[list[list[float]]] = [columns.T.tolist() for columns in amounts]
+        # A Python loop over queues: reports go by name.
+        for row, record in enumerate(self._queues.records):
+            allocated, request, due, inqueue = (dict(zip(names, rows[row], strict=True)) for rows in by_queue)
             ssn.report.queues[record.name] = QueueReport(
                 weight=record.weight,
                 share=self._share(row),
-                overused=self.overused(ssn.queues[record.name]),
+                overused=busy[row] and self.overused(ssn.queues[record.name]),
                 allocated=allocated,
                 request=request,
                 deserved=due,
