@@ -141,6 +141,7 @@ class Scenario:
         self._recreated = recreated
         self._result = Result()
         self._cycles = 0
+        self._waited_s = 0.0
         self._made = 0  # pods that came back
         self.cache = a_cluster(queues=queues, **options)
         self.add(*objects)
@@ -169,6 +170,10 @@ class Scenario:
         for pod in self._select([name for name in names if name not in nodes]):
             del self._pods[pod.metadata.namespace, pod.metadata.name]
             deleted(self.cache, pod)
+
+    def wait(self, seconds: float) -> None:
+        """Let so many seconds pass in which nothing happens; a cycle by itself takes one second."""
+        self._waited_s += seconds
 
     def run(self, settle_rounds: int = _SETTLE) -> Result:
         """Run cycles until one decides nothing, then as many more as must decide nothing; return how things stand."""
@@ -223,7 +228,7 @@ class Scenario:
         batches: list[tuple[Decision, ...]] = []
         token, snapshot = self.cache.token, self.cache.snapshot()
         self._cycles += 1
-        clock = CycleClock(EPOCH.timestamp() + self._cycles)
+        clock = CycleClock(EPOCH.timestamp() + self._cycles + self._waited_s)
         self._memory, report = run_cycle(snapshot, self._policy, clock, self._seed, self._memory, batches.append)
         if report.failures:
             raise AssertionError(f"plugins failed: {report.failures}")

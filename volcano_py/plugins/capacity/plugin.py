@@ -11,11 +11,14 @@ allocatable   the queue is open and a leaf, and for it and every queue above: ta
               task asks for, pods left aside, exactly
 enqueue       likewise with min + taken + reserved - elastic <= ceiling in what minResources ask for (see
               `framework.reservations`)
+spared        when room is taken from other queues: whoever may not be taken (`votes`), whatever other tiers say
 
 (Volcano: plugins/capacity.) Differences: a queue that has no place in the tree, or jobs in a queue that is no leaf,
 cost these jobs alone; in Volcano nothing at all is scheduled then. Branches are compared by their shares as they are
 now; in Volcano as they were when the session opened, so that one branch takes all that the first session gives away.
-A queue without a state counts as open. Quotas of resource claims (``deviceclass/...``) are not read yet.
+A queue without a state counts as open, and it keeps what it deserves where the answer of another tier comes first:
+otherwise two queues of elastic jobs take from each other without end. Quotas of resource claims (``deviceclass/...``)
+are not read yet.
 """
 
 from collections.abc import Mapping, Sequence
@@ -312,13 +315,10 @@ class Capacity(
         return above, sheltered
 
     def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
-        """Return whose queue would lose what is guaranteed to it to another queue, whatever tier has decided."""
+        """Return whose queue would lose what it deserves or what is guaranteed to it to another queue."""
         if claim is None or claim.purpose is not Purpose.RECLAIM:
             return np.zeros(len(candidates), dtype=bool)
-        requests, queues = candidates.requests, candidates.queues
-        left = self._queues.taken[:, queues] - candidates.by_queue.total(requests) - requests
-        short = (left <= self._due.guarantee[:, queues] - EPSILON) & (requests > 0)
-        return np.asarray(short.any(axis=0))
+        return ~self._takeable(claim, candidates, None if claim.task is None else claim.task.request)
 
     def victim_queue_order(self, left: QueueInfo, right: QueueInfo, claimant: QueueInfo) -> float:
         """Take first from the queue that has more of its way from the root in common with the claimant's."""

@@ -16,7 +16,8 @@ With ``enableNamespaceOrder`` (off unless switched on) a queue is shared between
 With ``enableHierarchy`` queues are ordered by their ways through a tree (`tree`), which the annotations
 volcano.sh/hierarchy and volcano.sh/hierarchy-weights of queues name. Tasks of another queue may go if, with the task in
 question counted in and the candidate counted out, the claimant's queue still goes before the candidate's; each
-candidate is looked at by itself.
+candidate is looked at by itself. All others stay, whatever another tier says: where gang's answer comes first, as in
+the default configuration, two queues of elastic jobs would take from each other without end (in Volcano they do).
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,16 @@ from typing import Final
 import numpy as np
 
 from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import Claim, JobOrder, NamespaceOrder, Preemptable, QueueOrder, Reclaimable
+from volcano_py.framework.extension import (
+    Claim,
+    JobOrder,
+    NamespaceOrder,
+    Preemptable,
+    Purpose,
+    QueueOrder,
+    Reclaimable,
+    VictimFilter,
+)
 from volcano_py.framework.info import QueueInfo
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.queues import JobStamp
@@ -38,12 +48,12 @@ from volcano_py.snapshot.columns import Codes, JobColumns
 _SAME_SHARE: Final = 1e-6
 
 
-class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable):
+class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable, VictimFilter):
     """Order jobs by dominant share, and take from those of a greater one."""
 
     name = "drf"
-    counts = frozenset({"preemptable"})
-    hierarchical = frozenset({QueueOrder, Reclaimable})
+    counts = frozenset({"preemptable", "spared"})
+    hierarchical = frozenset({QueueOrder, Reclaimable, VictimFilter})
 
     def on_session_open(self, ssn: Session) -> None:
         """Lay out what there is to share."""
@@ -117,6 +127,13 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
                 answers[kind] = tree.compare_without(job, less, claim.queue.row, queue) < 0
         tree.add(claim.job.row, -more)
         return np.asarray(answers[which])
+
+    def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
+        """Return whom a queue would lose to another one that the tree does not put before it."""
+        if claim is None or claim.purpose is not Purpose.RECLAIM:
+            return np.zeros(len(candidates), dtype=bool)
+        victims = self.reclaimable(claim, candidates)
+        return np.zeros(len(candidates), dtype=bool) if victims is None else ~victims
 
     def _shapes(self, candidates: Evictables) -> Codes:
         return self._task_shapes[candidates.rows]
