@@ -82,6 +82,21 @@ def test_nothing_is_promised_of_what_is_being_released() -> None:
     assert cycle(world, ALL).messages == {"j-0": "0/1 nodes are unavailable: 1 node(s) pod number exceeded."}
 
 
+def test_a_place_that_is_promised_is_left_alone() -> None:
+    leaving = a_task("old", a_shape(cpu=2), status=RELEASING, node="n1")
+    waiting = tasks_of("gang", 2, ONE)
+    world = World(
+        (a_node("n1", cpu=2, pods=2),),
+        jobs=(a_job("gang", min_available=2), a_job("j")),
+        tasks=(leaving, *waiting, *tasks_of("j", 1, NOTHING)),
+    )
+
+    found = cycle(world, ALL.replace("  - name: predicates\n", ""))
+
+    assert not found.binds
+    assert found.messages["j-0"] == "0/1 nodes are unavailable: 1 Insufficient pods."
+
+
 def test_a_node_that_has_given_away_more_than_it_has_takes_no_more() -> None:
     heavy = a_task("heavy", a_shape(cpu=9), status=RUNNING, node="n1")
     world = World((a_node("n1"),), jobs=(a_job("j"),), tasks=(heavy, *tasks_of("j", 1, NOTHING)))

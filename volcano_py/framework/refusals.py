@@ -59,7 +59,8 @@ def explain(ssn: "Session", task: TaskInfo, *, promises: bool) -> Rejection:
     """Return what all nodes say to a task of this shape now.
 
     With ``promises`` a resource is lacking if it will still be after what is being released. Without them plugins speak
-    first, and a resource is lacking that is not idle (Volcano's backfill looks at no resources at all).
+    first, and a resource is lacking that is not idle or promised to others (Volcano's backfill looks at no resources at
+    all).
     """
     nodes = ssn.nodes
     counts = Counter[int]()
@@ -75,7 +76,7 @@ def explain(ssn: "Session", task: TaskInfo, *, promises: bool) -> Rejection:
             said |= refused
         silent = silent & ~said
     if not promises:
-        _lacking(task, nodes.idle, silent, counts)
+        _lacking(task, np.minimum(nodes.idle, nodes.future_idle), silent, counts)
     refusals = [Refusal(ssn.reason(code), count) for code, count in counts.items() if count]
     # A Python loop over closed nodes: there are few, and each has its own reason.
     closed = Counter(nodes.statics.records[row].closed for row in np.flatnonzero(nodes.closed).tolist())
