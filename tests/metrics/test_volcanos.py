@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.packaging.measured import of_scheduler, series
+from volcano_py.metrics.exposition import exposition
 
 
 class Expected(NamedTuple):
@@ -28,9 +29,8 @@ VOLCANOS = {
     "unschedule_task_count": Expected("gauge", ("job_id",)),
     "unschedule_job_count": Expected("gauge"),
     "job_share": Expected("gauge", ("job_ns", "job_id")),
-    # Counters in Volcano. This library ends the name of every counter in _total, and queries go by the name.
-    "job_retry_counts": Expected("gauge", ("job_id",)),
-    "total_preemption_attempts": Expected("gauge"),
+    "job_retry_counts": Expected("counter", ("job_id",)),
+    "total_preemption_attempts": Expected("counter"),
     "pod_preemption_victims": Expected("gauge"),
     "eviction_transactions_total": Expected("counter", ("action",)),
     **{f"queue_{kind}_milli_cpu": Expected("gauge", ("queue_name",)) for kind in QUEUE_KINDS},
@@ -63,6 +63,13 @@ def test_it_is_measured_with_its_type_and_labels(name: str, expected: Expected):
 
     assert found.kind == expected.kind
     assert found.labels - {"le"} == set(expected.labels)
+
+
+def test_every_type_is_the_one_that_prometheus_reads():
+    lines = exposition(of_scheduler()).decode().splitlines()
+    shown = dict(line.split(" ")[2:] for line in lines if line.startswith("# TYPE "))
+
+    assert {name: shown[f"volcano_{name}"] for name in VOLCANOS} == {name: row.kind for name, row in VOLCANOS.items()}
 
 
 @pytest.mark.parametrize("name", NOT_YET)

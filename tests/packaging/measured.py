@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 import volcano_py.metrics
 from volcano_py.controllers.metrics import ControllerMetrics
+from volcano_py.metrics.exposition import COUNTERS_WITHOUT_TOTAL
 
 _SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("_total",), "gauge": ("",)}
 _ADDED = {"histogram": {"le"}}
@@ -52,7 +53,8 @@ def series(registry: CollectorRegistry) -> dict[str, Metric]:
         labels = frozenset(getattr(collector, "_labelnames", ()))
         for family in collector.collect() or collector.describe():
             name = f"{family.name}_total" if family.type == "counter" else family.name
-            metric = Metric(name, family.type, labels | _ADDED.get(family.type, set()))
+            kind = "counter" if name in COUNTERS_WITHOUT_TOTAL else family.type
+            metric = Metric(name, kind, labels | _ADDED.get(family.type, set()))
             for suffix in _SUFFIXES[family.type]:
                 found[f"{family.name}{suffix}"] = metric
     return found

@@ -52,6 +52,7 @@ from volcano_py.metrics.conf import ConfMetrics
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
 from volcano_py.metrics.effects import BindMetrics, LaneMetrics, RequestMetrics
 from volcano_py.metrics.evictions import EvictionMetrics
+from volcano_py.metrics.exposition import exposition
 from volcano_py.metrics.jobs import JobMetrics
 from volcano_py.metrics.leader import LeaderMetrics
 from volcano_py.metrics.loads import LoadMetrics
@@ -315,6 +316,7 @@ class SchedulerDaemon:
                     not_healthy=self.not_healthy,
                     not_ready=self.not_ready,
                     registry=self.registry if address == metrics else None,
+                    exposition=exposition,
                     routes=pages,
                 )
 

@@ -107,7 +107,7 @@ class WaitingMetrics:
             "volcano_unschedule_task_count", "Tasks a job lacks of its minimum.", ["job_id"], registry=registry
         )
         self._jobs = Gauge("volcano_unschedule_job_count", "Jobs below their minimum.", registry=registry)
-        # A counter in Volcano, whose name lacks the ending that this library gives to every counter.
+        # Shown as a counter, see metrics/exposition.py.
         self._retries = Gauge(
             "volcano_job_retry_counts", "Cycles that left a job below its minimum.", ["job_id"], registry=registry
         )

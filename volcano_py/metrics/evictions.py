@@ -10,7 +10,7 @@ class EvictionMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._victims = Gauge("volcano_pod_preemption_victims", "Victims of the last plan to evict.", registry=registry)
-        # A counter in Volcano, whose name lacks the ending that this library gives to every counter.
+        # Shown as a counter, see metrics/exposition.py.
         self._attempts = Gauge(
             "volcano_total_preemption_attempts", "Nodes on which evicting was tried out.", registry=registry
         )

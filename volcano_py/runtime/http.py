@@ -4,15 +4,17 @@ import errno
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
+from prometheus_client import CollectorRegistry, generate_latest
 
 from volcano_py.runtime.options import ListenAddress
 
 Reasons = Callable[[], Iterable[str]]
 """Why not; empty means yes."""
 Route = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Exposition = Callable[[CollectorRegistry], bytes]
+"""Writes metrics in Prometheus' text format."""
 
+_TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 _SHUTDOWN_S = 1.0  # a scrape under way may end
 
 
@@ -31,6 +33,7 @@ class OperatorServer:
         not_healthy: Reasons = tuple,
         not_ready: Reasons = tuple,
         registry: CollectorRegistry | None = None,
+        exposition: Exposition = generate_latest,
         routes: Mapping[str, Route] | None = None,
     ) -> None:
         self._address = address
@@ -38,6 +41,7 @@ class OperatorServer:
         self._not_healthy = not_healthy
         self._not_ready = not_ready
         self._registry = registry
+        self._exposition = exposition
         self._routes = dict(routes or {})
         self._runner: web.AppRunner | None = None
 
@@ -84,10 +88,9 @@ class OperatorServer:
     async def _readyz(self, _: web.Request) -> web.Response:
         return _answer(self._not_ready())
 
-    async def _metrics(self, request: web.Request) -> web.Response:
+    async def _metrics(self, _: web.Request) -> web.Response:
         assert self._registry is not None
-        encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-        return web.Response(body=encode(self._registry), headers={"Content-Type": content_type})
+        return web.Response(body=self._exposition(self._registry), headers={"Content-Type": _TEXT_FORMAT})
 
 
 def _answer(reasons: Iterable[str]) -> web.Response:

@@ -1,0 +1,16 @@
+"""Metrics as Prometheus reads them."""
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+COUNTERS_WITHOUT_TOTAL: Final = ("volcano_job_retry_counts", "volcano_total_preemption_attempts")
+"""Counters of Volcano whose names lack the ending that the library gives to every counter: they are kept as gauges."""
+
+
+def exposition(registry: CollectorRegistry) -> bytes:
+    """Return the metrics of a registry as text, each with the type it has in Volcano."""
+    text = generate_latest(registry)
+    for name in COUNTERS_WITHOUT_TOTAL:
+        text = text.replace(f"# TYPE {name} gauge\n".encode(), f"# TYPE {name} counter\n".encode())
+    return text
