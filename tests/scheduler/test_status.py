@@ -126,6 +126,18 @@ def test_a_gang_that_becomes_complete_has_an_event_and_one_that_does_not_a_warni
     assert message.startswith("2/2 tasks in gang unschedulable: pod group is not ready, 2 Pending, 2 minAvailable")
 
 
+@pytest.mark.parametrize("letters", ["PP", "RR"])
+def test_an_event_comes_once_while_the_status_it_goes_with_is_on_its_way(letters: str) -> None:
+    state = world(letters, min_available=2, phase="Inqueue")
+    first = cycle(state, NO_ACTIONS)
+    second = cycle(state, NO_ACTIONS, memory=first.memory)
+    between = cycle(written_back(state, first.groups["j"]), NO_ACTIONS, memory=second.memory)
+    anew = cycle(state, NO_ACTIONS, memory=between.memory)
+
+    assert second.groups["j"].conditions[0].message == first.groups["j"].conditions[0].message
+    assert [len(one.events) for one in (first, second, between, anew)] == [1, 0, 0, 1]
+
+
 def test_statuses_are_written_one_batch_per_job_in_order_of_names() -> None:
     jobs = tuple(a_job(name, namespace=space) for space, name in (("b", "x"), ("a", "z"), ("a", "y")))
     found = cycle(World(jobs=jobs))

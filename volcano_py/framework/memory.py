@@ -39,6 +39,7 @@ class Memory:
     cycle: int = 0  # how many cycles there have been
     lineage: str = ""  # names the series of cycles, so that its session ids are unique
     refusals: Mapping[JobKey, str] = field(default_factory=dict)  # why jobs were not let in, as their users were told
+    told: Mapping[JobKey, str] = field(default_factory=dict)  # events about statuses that are not known to be written
     times: Mapping[str, float] = field(default_factory=dict)  # plugin -> when it last did what it does now and then
     let_in: tuple[JobKey, ...] = ()  # jobs that the last cycle let in; the next may not see their phase yet
     nominations: Mapping[str, Nomination] = field(default_factory=dict)  # of our tasks that wait, by uid
@@ -53,6 +54,7 @@ class Memory:
     def next(
         self,
         refusals: Mapping[JobKey, str] | None = None,
+        told: Mapping[JobKey, str] | None = None,
         let_in: Iterable[JobKey] = (),
         times: Mapping[str, float] | None = None,
         nominations: Mapping[str, Nomination] | None = None,
@@ -64,6 +66,7 @@ class Memory:
             self.cycle + 1,
             self.lineage,
             refusals=dict(refusals or {}),
+            told=dict(told or {}),
             let_in=tuple(sorted(let_in)),
             times=dict(times or {}),
             nominations=dict(nominations or {}),

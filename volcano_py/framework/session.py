@@ -84,6 +84,7 @@ class Session:
         self.lost_turns: dict[int, Reason] = {}  # job row -> the plugin that failed when it was its turn
         self.queue_limits: dict[str, Reason] = {}  # queue -> why its other tasks were not tried
         self.refusals: dict[JobKey, str] = {}  # jobs that plugins did not let in -> why
+        self.told: dict[JobKey, str] = {}  # what events say about statuses that this session finds not written
         self.let_in: set[JobKey] = set()
         self.let_in_before = frozenset(memory.let_in)
         self.conditions: dict[int, list[GroupCondition]] = {}  # job row -> conditions to upsert

@@ -9,6 +9,7 @@ The phase follows Volcano's table (R running, S past scheduling, C finished; fir
     otherwise                                Inqueue
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -101,7 +102,7 @@ def phases(ssn: Session) -> NDArray[np.int8]:
     ).astype(np.int8)
 
 
-def _complains(conditions: list[GroupCondition]) -> bool:
+def _complains(conditions: Iterable[GroupCondition]) -> bool:
     return any(condition.type == keys.CONDITION_UNSCHEDULABLE and condition.status for condition in conditions)
 
 
@@ -112,14 +113,8 @@ def _group_decisions(ssn: Session, job: JobInfo, stands: tuple[str, int, int, in
         return ()
     phase, running, succeeded, failed = stands
     status = SetPodGroupStatus(record.key, record.uid, phase, running, succeeded, failed, conditions)
-    complaint = next((new for new in conditions if new.type == keys.CONDITION_UNSCHEDULABLE and new.status), None)
-    if complaint is not None and phase in _WAITING:
-        pending = job.count(_PENDING)
-        text = f"{pending}/{job.n_tasks} tasks in gang unschedulable: {job_fit_error(ssn, job)}"
-        return (status, _event(record, keys.EVENT_WARNING, keys.EVENT_UNSCHEDULABLE, text))
-    if any(new.type == keys.CONDITION_SCHEDULED and new.status for new in conditions):
-        return (status, _event(record, keys.EVENT_NORMAL, keys.EVENT_SCHEDULED, "pod group is ready"))
-    return (status,)
+    event = _event(ssn, job, phase, conditions)
+    return (status,) if event is None or _told(ssn, record.key, event) else (status, event)
 
 
 def _written(record: JobRecord, new: GroupCondition) -> bool:
@@ -129,8 +124,22 @@ def _written(record: JobRecord, new: GroupCondition) -> bool:
     )
 
 
-def _event(record: JobRecord, type_: str, reason: str, message: str) -> RecordEvent:
-    return RecordEvent("PodGroup", record.key.namespace, record.key.name, record.uid, type_, reason, message)
+def _event(ssn: Session, job: JobInfo, phase: str, conditions: tuple[GroupCondition, ...]) -> RecordEvent | None:
+    """Return the event that goes with new conditions."""
+    about = ("PodGroup", job.key.namespace, job.key.name, job.record.uid)
+    if _complains(conditions) and phase in _WAITING:
+        text = f"{job.count(_PENDING)}/{job.n_tasks} tasks in gang unschedulable: {job_fit_error(ssn, job)}"
+        return RecordEvent(*about, keys.EVENT_WARNING, keys.EVENT_UNSCHEDULABLE, text)
+    if any(new.type == keys.CONDITION_SCHEDULED and new.status for new in conditions):
+        return RecordEvent(*about, keys.EVENT_NORMAL, keys.EVENT_SCHEDULED, "pod group is ready")
+    return None
+
+
+def _told(ssn: Session, key: JobKey, event: RecordEvent) -> bool:
+    """Say whether this event was the last about a status that is still on its way, and remember it."""
+    text = f"{event.uid} {event.reason}: {event.message}"
+    ssn.told[key] = text
+    return ssn.memory.told.get(key) == text
 
 
 def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
