@@ -308,10 +308,15 @@ def test_apply_merges_custom_resources(kubectl: Kubectl) -> None:
     assert kubectl.read("pg", "gang")["spec"]["minMember"] == 4
 
 
-def test_apply_refuses_unknown_fields_of_custom_resources(kubectl: Kubectl) -> None:
+def test_apply_refuses_unknown_fields_and_kinds(kubectl: Kubectl) -> None:
     wrong = group()
     wrong["spec"]["minMembers"] = 3
     assert 'unknown field "spec.minMembers"' in kubectl.fails("apply", "-f", "-", stdin=wrong)
+    wrong = pod()
+    wrong["spec"]["schedulerNam"] = "volcano"
+    assert 'unknown field "spec.schedulerNam"' in kubectl.fails("apply", "-f", "-", stdin=wrong)
+    wrong = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "a"}}
+    assert 'no matches for kind "Job"' in kubectl.fails("apply", "-f", "-", stdin=wrong)
 
 
 def test_apply_on_the_server_side_knows_owners(kubectl: Kubectl) -> None:

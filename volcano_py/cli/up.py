@@ -86,7 +86,7 @@ def _welcome(options: UpOptions, url: str, path: Path) -> list[str]:
         f"    export KUBECONFIG={path}",
         "    kubectl get nodes",
         "",
-        "Pods need `schedulerName: volcano`. Ctrl-C ends everything.",
+        "Pods need `schedulerName: volcano`; Deployments, Jobs and the like make none here. Ctrl-C ends everything.",
     ]
 
 
