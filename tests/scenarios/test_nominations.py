@@ -118,6 +118,19 @@ def test_room_for_one_of_a_job_serves_any_of_it() -> None:
     assert result.placements == {"g-0": "n1"}
 
 
+def test_a_job_of_higher_priority_leaves_held_room_alone_where_it_needs_none_of_it() -> None:
+    scenario = Scenario(
+        a_node("n1", cpu=2),
+        a_node("n2", cpu=1),
+        a_group("lesser"),
+        nominated("lesser-0", group="lesser", priority=1),
+        a_job("high", cpu=1, priority=9),
+        plugins=PLUGINS,
+    )
+
+    assert scenario.run().placements == {"lesser-0": "n1", "high-0": "n2"}
+
+
 def test_a_nomination_that_leads_to_nothing_is_taken_back_in_time() -> None:
     held = nominated("held-0", group="held", spec={"nodeSelector": {"disk": "ssd"}})
     scenario = Scenario(a_node("n1", cpu=2), a_group("held"), held, a_job("j", cpu=2), plugins=PLUGINS)

@@ -34,11 +34,11 @@ def allocate(ssn: Session) -> None:
     # Who has lost to a job does not go before it while room is held for it: what the queue may hold is not held.
     losers = ssn.commitments.losers_to(ssn.held_room.jobs() & worksheet.keys()) if ssn.held_room else frozenset()
     turns = QueueTurns(ssn, np.array(sorted(worksheet), dtype=np.intp), skip_overused=True, behind=losers)
+    turn = _turn_with_held_room if ssn.held_room else _turn
     for queue, row in turns:
         job = ssn.job(row)
         try:
-            with ssn.held_room.open_to(job):
-                left, moved = _turn(ssn, queue, job, worksheet[row])
+            left, moved = turn(ssn, queue, job, worksheet[row])
         except PluginFailed as failure:
             ssn.lose_turn(job, failure)
             _stop_behind(ssn, turns, queue, job)
@@ -77,20 +77,37 @@ def _worksheet(ssn: Session) -> dict[int, Rows]:
     return ssn.pending.only(np.fromiter(placeable, dtype=bool), np.array(usable, dtype=np.intp))
 
 
-def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> tuple[Rows, bool]:
-    """Give a job its turn; return the tasks that may have another, and whether it got or was promised anything."""
+def _turn_with_held_room(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> tuple[Rows, bool]:
+    """Give a job its turn: first without what is held for lesser jobs, and if it is not ready then, with it."""
+    own = ssn.held_room.open_own(job)
+    if own is not None:
+        refused = dict(ssn.rejections.get(job.row, {}))
+        with own:
+            left, moved = _turn(ssn, queue, job, tasks, final=False)
+        if moved:
+            return left, moved
+        ssn.rejections[job.row] = refused
+    with ssn.held_room.open_to(job):
+        return _turn(ssn, queue, job, tasks)
+
+
+def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, final: bool = True) -> tuple[Rows, bool]:
+    """Give a job its turn; return the tasks that may have another, and whether it got or was promised anything.
+
+    In a turn that is not ``final`` a job that is not ready is promised nothing.
+    """
     statement = ssn.statement()
     try:
         left = ssn.held_room.place_first(statement, queue, job, tasks) if ssn.held_room else tasks
         ready = len(left) < len(tasks) and ssn.missing(job) == 0
         if not ready:
             left, ready = _place_until_ready(ssn, statement, queue, job, left)
-        keep = ready or ssn.job_pipelined(job)
+        keep = ready or (final and ssn.job_pipelined(job))
     except PluginFailed:
         statement.discard()
         raise
     if not keep:
-        if statement:
+        if statement and final:
             ssn.report.jobs_discarded += 1
         statement.discard()
         return left[:0], False

@@ -4,7 +4,8 @@ A nominated task waits for room on one node: pods were evicted for it, by us or 
 is taken from the node for as long as it waits there: first from what is idle, the rest from what is being released.
 That holds against tasks of equal and lower priority, as in kube-scheduler; it does not hold against tasks of a higher
 one that their job's minimum needs, unless the room was taken from that job, and never against tasks of its own job,
-which are one another's equals. Host ports and terms between pods are not held.
+which are one another's equals. Allocate gives such a job what is held for lesser ones only if it finds its minimum
+nowhere else: the lesser one would have to evict somebody else. Host ports and terms between pods are not held.
 
     with ssn.held_room.open_to(job):    # whatever is placed in here may use what is held for this job
         ...
@@ -117,23 +118,28 @@ class HeldRoom:
 
     def open_to(self, job: JobInfo) -> AbstractContextManager[None]:
         """Let a job use what is held for it, and what is held for tasks of lower priority than its first ones have."""
-        return self._opened(job) if self._holds else _NOTHING
+        return self._opened(self._of_job.get(job.row, []) + self._of_lesser(job)) if self._holds else _NOTHING
 
-    @contextmanager
-    def _opened(self, job: JobInfo) -> Iterator[None]:
+    def open_own(self, job: JobInfo) -> AbstractContextManager[None] | None:
+        """Let a job use what is held for it; None if that is all that `open_to` would let it use."""
+        return self._opened(self._of_job.get(job.row, [])) if self._holds and self._of_lesser(job) else None
+
+    def _of_lesser(self, job: JobInfo) -> list[_Hold]:
+        """Return what is held for tasks of other jobs and does not hold against this one."""
         ssn = self._ssn
         waiting = ssn.pending.of(job.row)
         highest = int(ssn.tasks.priority[waiting].max()) if len(waiting) else np.iinfo(np.int64).min
-        ours = self._of_job.get(job.row, [])
         # Else all others keep what is held for them, and nobody need look at them. What is more than a job's minimum
         # takes nothing from a plan that was made for another one.
-        if highest > self._lowest and job.missing():
-            takers = set(ssn.commitments.takers(job).tolist())
-            lesser = {hold.job for hold in self._holds if hold.priority < highest} - takers
-            ours = [
-                hold for hold in self._holds if hold.job == job.row or (hold.job in lesser and hold.priority < highest)
-            ]
-        opened = [hold for hold in ours if hold.task in self._taken]  # not what is open already
+        if highest <= self._lowest or not job.missing():
+            return []
+        takers = {job.row, *ssn.commitments.takers(job).tolist()}
+        return [hold for hold in self._holds if hold.priority < highest and hold.job not in takers]
+
+    @contextmanager
+    def _opened(self, holds: list[_Hold]) -> Iterator[None]:
+        ssn = self._ssn
+        opened = [hold for hold in holds if hold.task in self._taken]  # not what is open already
         for hold in opened:
             self._give(hold)
         try:
