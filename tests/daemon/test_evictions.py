@@ -1,6 +1,6 @@
 """Plans to evict on their way through the daemon: a stub cycle decides, everything else is real."""
 
-import time
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -47,7 +47,7 @@ class OnePlan:
     def __init__(self) -> None:
         self.pictures: list[dict[str, tuple[TaskStatus, TaskRef, str]]] = []
         self.plans = 0
-        self.before_deciding: Callable[[], None] = lambda: None
+        self.before_deciding: Callable[[], object] = lambda: None
 
     def __call__(self, snapshot, policy, clock, seed, memory, emit: Callable[[tuple[Decision, ...]], None]) -> Any:
         pods = seen(snapshot)
@@ -145,11 +145,13 @@ async def test_an_eviction_that_is_refused_lets_the_victim_stay_and_is_planned_a
 
 
 async def test_a_plan_that_has_been_overtaken_is_not_carried_out(server):
-    cycle = OnePlan()
-    cycle.before_deciding = lambda: time.sleep(0.2)  # in the cycle's thread: the watch goes on meanwhile
+    cycle, overtaken = OnePlan(), threading.Event()
+    cycle.before_deciding = lambda: overtaken.wait(10)  # in the cycle's thread: the watch goes on meanwhile
     async with planning(server, cycle) as running:
         await until(lambda: cycle.plans == 1)
         await running.daemon.client.delete(PODS, "high-0", namespace="default")
+        await until(lambda: "high-0" not in seen(running.daemon.cache.snapshot()))
+        overtaken.set()
 
         await until(lambda: running.metric("volcano_py_evictions_total", {"result": "refused"}) == 1)
         await stays(lambda: not terminating(server, "low-0"), 0.2)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.daemon.cluster import (
     QUEUES,
     condition,
@@ -165,11 +167,12 @@ async def test_a_queue_in_strict_order_waits_for_its_first_job(server):
         await until(lambda: set(placed(server)) == {"b-small-0"})
 
 
-async def test_a_queue_takes_back_what_it_deserves_from_one_that_has_borrowed(server):
+@pytest.mark.parametrize("action", ["reclaim", "gangreclaim"])
+async def test_a_queue_takes_back_what_it_deserves_from_one_that_has_borrowed(server, action):
     put_node(server, "n1", cpu=2)
     for name in ("one", "two"):
         put_queue(server, name, deserved={"cpu": "1"})
-    policy = conf("capacity", actions="enqueue, allocate, reclaim")
+    policy = conf("capacity", actions=f"enqueue, allocate, {action}")
     async with scheduler(server.url, policy=policy) as running:
         for row in range(2):
             put_job(server, f"one-{row}", 1, "one")

@@ -137,6 +137,15 @@ async def test_binpack_fills_a_node_that_has_something_already(server: ApiServer
         assert set(placed(server).values()) == {"n2"}
 
 
+async def test_backfill_places_pods_that_ask_for_nothing_beside_those_that_fill_the_node(server: ApiServer) -> None:
+    put_node(server, "n1", cpu=1)
+    async with scheduler(server.url, policy=a_policy("backfill", "gang", "predicates")):
+        put_job(server, "busy")
+        put_job(server, "idle", pod={"containers": [{"name": "main", "image": "busybox"}]})
+
+        await until(lambda: set(placed(server)) == {"busy-0", "idle-0"})
+
+
 PREEMPT = ("priority", "gang", "predicates")
 
 
