@@ -1,4 +1,5 @@
-"""Actions gangpreempt and gangreclaim on random clusters: whole or not at all, and nobody goes who need not.
+"""Actions gangpreempt and gangreclaim on random clusters: whole or not at all, nobody goes who need not, and no budget,
+guarantee or pod of the cluster's own is broken.
 
 Single cases stand as rows in tests/conformance/rows/scheduler/gangpreempt.json and gangreclaim.json.
 """
@@ -15,6 +16,7 @@ from volcano_py.model.decisions import Decision, Evict, Nominate
 from volcano_py.scheduler import run_cycle
 from volcano_py.testing import (
     Scenario,
+    a_budget,
     a_cluster,
     a_group,
     a_job,
@@ -26,24 +28,39 @@ from volcano_py.testing import (
 )
 
 PLUGINS = {
-    "gangpreempt": ["priority", "gang", "conformance", "predicates"],
-    "gangreclaim": ["gang", "conformance", "predicates", "proportion"],
+    "gangpreempt": ["priority", "gang", "conformance", "pdb", "predicates"],
+    "gangreclaim": ["gang", "conformance", "pdb", "predicates", "proportion"],
 }
 SEEDS = range(12)
+CRITICAL = {"priorityClassName": "system-node-critical"}
+
+
+CHANCES = {"odd": 0.25, "even": 0.25, "other": 0.45, "critical": 0.05}  # of labels
 
 
 class World:
-    """Jobs at random on four nodes, and a gang of a higher priority or of another queue that wants in."""
+    """Jobs at random on four nodes, and a gang of a higher priority or of another queue that wants in.
 
-    def __init__(self, seed: int, action: str) -> None:
-        rng = np.random.default_rng(seed)
+    With ``protected`` budgets cover half of the pods, some are critical, and their queue has a guarantee.
+    """
+
+    def __init__(self, seed: int, action: str, *, protected: bool = False) -> None:
+        rng, self._fate = np.random.default_rng(seed), np.random.default_rng(seed + 1000)
         self.action = action
         self.free = {f"n{i}": 8 for i in range(4)}
-        self.queues = [a_queue("red"), a_queue("blue")]
+        self.protected = protected
+        self.guaranteed = int(self._fate.integers(8, 33))  # cores
+        self.allowed = {"odd": int(self._fate.integers(0, 3)), "even": int(self._fate.integers(0, 4))}
+        self.apps: dict[str, str] = {}  # pod -> label, the name of the budget that covers it if there is such a one
+        self.queues = [a_queue("red"), a_queue("blue", guarantee={"cpu": self.guaranteed} if protected else {})]
         self.minimum: dict[str, int] = {}
         self.pods: dict[str, tuple[str, int, str]] = {}  # name -> job, cpu, node
         self.objects: list[Any] = [a_node(name, cpu=cpu) for name, cpu in self.free.items()]
         self.objects += [a_priority_class("low", 1), a_priority_class("high", 10)]
+        if protected:
+            self.objects += [
+                a_budget(name, labels={"app": name}, allowed=count) for name, count in self.allowed.items()
+            ]
         for number in range(30):
             tasks, cpu = int(rng.integers(1, 5)), int(rng.integers(1, 4))
             places = [name for name, free in self.free.items() for _ in range(free // cpu)]
@@ -61,8 +78,11 @@ class World:
             a_group(job, min_available=self.minimum[job], queue=queue, priority_class=priority, phase="Running")
         )
         for index, node in enumerate(nodes):
-            self.objects.append(a_pod(f"{job}-{index}", group=job, cpu=cpu, node=node))
-            self.pods[f"{job}-{index}"] = (job, cpu, node)
+            name = f"{job}-{index}"
+            self.apps[name] = str(self._fate.choice([*CHANCES], p=[*CHANCES.values()]))
+            spec = CRITICAL if self.protected and self.apps[name] == "critical" else {}
+            self.objects.append(a_pod(name, group=job, cpu=cpu, node=node, labels={"app": self.apps[name]}, spec=spec))
+            self.pods[name] = (job, cpu, node)
             self.free[node] -= cpu
 
     def decide(self) -> tuple[set[str], dict[str, str]]:
@@ -81,6 +101,16 @@ class World:
             _, cpu, node = self.pods[name]
             gained[node] += cpu
         return {node: free + gained[node] for node, free in self.free.items()}
+
+    def broken(self, evicted: set[str]) -> list[str]:
+        """Return what must not be broken and is."""
+        found = [f"{name} is critical" for name in sorted(evicted) if self.apps[name] == "critical"]
+        lost = Counter(self.apps[name] for name in evicted)
+        found += [f"budget {name} allows {count}" for name, count in self.allowed.items() if lost[name] > count]
+        if evicted and self.action == "gangreclaim":
+            held = sum(cpu for name, (_, cpu, _) in self.pods.items() if name not in evicted)
+            found += [f"{held} are left of {self.guaranteed}"] if held < self.guaranteed else []
+        return found
 
     def units(self, evicted: set[str]) -> list[set[str]]:
         """Return what had to go together: all of a job that lost its minimum, else each pod by itself."""
@@ -115,6 +145,19 @@ def test_jobs_stay_above_their_minimum_or_go_as_wholes(action: str, seed: int):
         mine = {name for name, (owner, _, _) in world.pods.items() if owner == job}
         left = mine - evicted
         assert not left or len(left) >= minimum, f"{job} keeps {sorted(left)} of {sorted(mine)}, minimum {minimum}"
+
+
+def test_no_budget_guarantee_or_critical_pod_is_broken(action: str):
+    taken, spoilt = 0, set[str]()
+    for seed in range(2 * len(SEEDS)):
+        world = World(seed, action, protected=True)
+        evicted, _ = world.decide()
+        taken += bool(evicted)
+        assert world.broken(evicted) == [], f"seed {seed}: {sorted(evicted)}"
+        spoilt |= {text.split()[1] for text in world.broken(World(seed, action).decide()[0])}
+
+    assert taken >= len(SEEDS) // 3
+    assert len(spoilt) > 1, "without protection nothing would be broken: the clusters are not worth looking at"
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -9,14 +9,14 @@ allocatable  the queue is open, and taken + request <= deserved in what the task
 preemptive   the same, with all tasks in question
 victims      of other queues: the first candidates of a queue, as long as it holds more than it deserves of anything
 spared       when room is taken from other queues: whoever is no such victim, whatever other tiers say, and whoever's
-             queue would be left with less than its guarantee
+             queue would be left with less than its guarantee; for a whole gang only the latter, as jobs go as wholes
 enqueue      the queue is open, and min + taken + reserved - elastic <= capability in what minResources ask for, pods
              left aside, exactly; reserved and elastic as in `framework.reservations`, capability = what guarantees of
              other queues leave, cut to the queue's own
 
 Sums over a queue's jobs take every PodGroup of it, whatever its phase. (Volcano: plugins/proportion; differences:
-division never ends short of a share, a queue without a state counts as open, and a queue loses nothing that it deserves
-where the answer of another tier comes first.)
+division never ends short of a share, a queue without a state counts as open, a queue loses nothing that it deserves
+where the answer of another tier comes first, and gangreclaim asks for the guarantee.)
 """
 
 from collections.abc import Sequence
@@ -35,6 +35,7 @@ from volcano_py.framework.extension import (
     Purpose,
     QueueOrder,
     Reclaimable,
+    UnifiedEvictable,
     VictimFilter,
     Vote,
 )
@@ -50,7 +51,16 @@ from volcano_py.plugins.proportion.division import deserved
 
 
 class Proportion(
-    Plugin, QueueOrder, Overused, Allocatable, JobEnqueueable, JobEnqueued, Preemptive, Reclaimable, VictimFilter
+    Plugin,
+    QueueOrder,
+    Overused,
+    Allocatable,
+    JobEnqueueable,
+    JobEnqueued,
+    Preemptive,
+    Reclaimable,
+    UnifiedEvictable,
+    VictimFilter,
 ):
     """Weighted shares of queues."""
 
@@ -117,14 +127,17 @@ class Proportion(
         held = self._queues.taken[:, candidates.queues] - candidates.by_queue.total(candidates.requests)
         return np.asarray((held >= self._deserved[:, candidates.queues] + EPSILON).any(axis=0))
 
+    def unified_evictable(self, claim: Claim, candidates: Evictables) -> None:
+        """Have no opinion; the plugin answers here so that its filter counts."""
+
     def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
-        """Return whose queue would lose what it deserves or what is guaranteed to it, to another queue."""
+        """Return whose queue would lose to another one what it deserves or, for a whole gang, what it is guaranteed."""
         if claim is None or claim.purpose is not Purpose.RECLAIM:
             return np.zeros(len(candidates), dtype=bool)
         requests = candidates.requests
         left = self._queues.taken[:, candidates.queues] - candidates.by_queue.total(requests) - requests
-        short = (left <= self._guarantee[:, candidates.queues] - EPSILON) & (requests > 0)
-        return np.asarray(short.any(axis=0)) | ~self.reclaimable(claim, candidates)
+        short = ((left <= self._guarantee[:, candidates.queues] - EPSILON) & (requests > 0)).any(axis=0)
+        return np.asarray(short if claim.task is None else short | ~self.reclaimable(claim, candidates))
 
     def job_enqueueable(self, job: JobInfo) -> Vote | Reason:
         """Permit a job that fits into what its queue may have, reject any other."""
