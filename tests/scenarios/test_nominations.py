@@ -7,7 +7,7 @@ import pytest
 
 from volcano_py.api.types import Pod
 from volcano_py.framework.held_room import PATIENCE_S
-from volcano_py.testing import Scenario, a_group, a_job, a_node, a_pod, a_priority_class
+from volcano_py.testing import Scenario, a_group, a_job, a_node, a_pod, a_priority_class, a_queue
 
 PLUGINS = ("priority", "gang", "predicates")
 
@@ -131,6 +131,36 @@ def test_a_job_of_higher_priority_leaves_held_room_alone_where_it_needs_none_of_
     assert scenario.run().placements == {"lesser-0": "n1", "high-0": "n2"}
 
 
+AWAY = {"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": "kubernetes.io/hostname"}
+ALONE = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [AWAY]}}}
+
+
+def port(cpu: str) -> dict[str, Any]:
+    ports = [{"containerPort": 80, "hostPort": 80}]
+    return {"containers": [{"name": "main", "ports": ports, "resources": {"requests": {"cpu": cpu}}}]}
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"), [(ALONE, {}), ({}, ALONE), (port("2"), port("1"))], ids=["away", "theirs", "port"]
+)
+def test_room_is_held_also_against_pods_that_the_nominated_one_may_not_stand_beside(mine: Any, theirs: Any) -> None:
+    scenario = Scenario(
+        a_node("n1", cpu=4),
+        a_pod("old", cpu=3, node="n1", terminating=True),
+        a_job("first", cpu=1, labels={"app": "x"}, spec=theirs),
+        a_group("second", created=5),
+        nominated("second-0", group="second", created=5, labels={"app": "x"}, spec=mine),
+        plugins=PLUGINS,
+    )
+    waiting = scenario.run()
+
+    scenario.delete("old")
+    result = scenario.run()
+
+    assert waiting.placements == {}
+    assert result.placements == {"second-0": "n1"}
+
+
 def test_a_nomination_that_leads_to_nothing_is_taken_back_in_time() -> None:
     held = nominated("held-0", group="held", spec={"nodeSelector": {"disk": "ssd"}})
     scenario = Scenario(a_node("n1", cpu=2), a_group("held"), held, a_job("j", cpu=2), plugins=PLUGINS)
@@ -183,6 +213,28 @@ def test_whoever_waits_for_victims_to_leave_evicts_nobody_else_meanwhile() -> No
     result = scenario.run()
 
     assert [len(together) for together in result.evictions] == [2]
+    assert {"high-0", "high-1"} <= set(result.placements)
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
+def test_a_job_that_evicts_again_uses_what_is_held_for_it(action: str) -> None:
+    queue = "lends" if "reclaim" in action else "q"
+    low = [a_job(f"low-{n}", min_available=0, cpu=2, node=f"n{n}", phase="Running", queue=queue) for n in (2, 3)]
+    scenario = Scenario(
+        *(a_node(f"n{n}", cpu=2) for n in (1, 2, 3)),
+        a_priority_class("high", 9),
+        *low,
+        a_group("high", min_available=2, priority_class="high", phase="Inqueue", queue="q"),
+        nominated("high-0", group="high", priority=9),
+        a_pod("high-1", group="high", cpu=2, priority=9),
+        queues=[a_queue("q"), a_queue("lends")],
+        actions=f"{action}, allocate",
+        plugins=(*PLUGINS, "conformance"),
+    )
+
+    result = scenario.run()
+
+    assert [len(together) for together in result.evictions] == [1]
     assert {"high-0", "high-1"} <= set(result.placements)
 
 

@@ -46,7 +46,8 @@ class GangAction(Action):
             asking = tasks[~ssn.victims.best_effort[ssn.tasks.shape[tasks]]]
             try:
                 if len(asking):
-                    self.plan(ssn, queue, job, asking)
+                    with ssn.held_room.open_to(job):
+                        self.plan(ssn, queue, job, asking)
             except PluginFailed as failure:
                 ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
         ssn.victims.end_of_action()

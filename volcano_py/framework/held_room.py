@@ -2,10 +2,12 @@
 
 A nominated task waits for room on one node: pods were evicted for it, by us or by another scheduler. What it asks for
 is taken from the node for as long as it waits there: first from what is idle, the rest from what is being released.
+Its host ports and its terms about other pods count as if it stood there already, like those of pods that a session
+promises a node: else a victim that comes back could take the place of whoever it went for without taking its room.
 That holds against tasks of equal and lower priority, as in kube-scheduler; it does not hold against tasks of a higher
 one that their job's minimum needs, unless the room was taken from that job, and never against tasks of its own job,
 which are one another's equals. Allocate gives such a job what is held for lesser ones only if it finds its minimum
-nowhere else: the lesser one would have to evict somebody else. Host ports and terms between pods are not held.
+nowhere else: the lesser one would have to evict somebody else.
 
     with ssn.held_room.open_to(job):    # whatever is placed in here may use what is held for this job
         ...
@@ -81,7 +83,7 @@ class HeldRoom:
 
     def jobs(self) -> set[int]:
         """Return the rows of the jobs for which room is held, -1 for those of other schedulers."""
-        return {hold.job for hold in self._holds}
+        return {hold.job for hold in self._holds if hold.task in self._taken}
 
     def place_first(self, statement: "Statement", queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:
         """Place tasks of a job on the nodes that are held for their like, as allocate would if there were no others.
@@ -92,6 +94,8 @@ class HeldRoom:
         """
         nodes: dict[int, list[int]] = {}
         for hold in self._of_job.get(job.row, ()):
+            if self._ssn.tasks.status[hold.task] != TaskStatus.PENDING:
+                continue
             nodes.setdefault(int(self._ssn.tasks.shape[hold.task]), []).append(hold.node)
         if not nodes:
             return tasks
@@ -134,23 +138,27 @@ class HeldRoom:
         if highest <= self._lowest or not job.missing():
             return []
         takers = {job.row, *ssn.commitments.takers(job).tolist()}
-        return [hold for hold in self._holds if hold.priority < highest and hold.job not in takers]
+        lesser = (hold for hold in self._holds if hold.priority < highest and hold.task in self._taken)
+        return [hold for hold in lesser if hold.job not in takers]
 
     @contextmanager
     def _opened(self, holds: list[_Hold]) -> Iterator[None]:
-        ssn = self._ssn
         opened = [hold for hold in holds if hold.task in self._taken]  # not what is open already
         for hold in opened:
             self._give(hold)
         try:
             yield
         finally:
-            for hold in opened:
-                if ssn.tasks.status[hold.task] == TaskStatus.PENDING:
-                    self._take(hold)
-                else:
-                    self._holds.remove(hold)
-                    self._of_job[hold.job].remove(hold)
+            self._close(opened)
+
+    def restore(self) -> None:
+        """Hold again what is not held any more for tasks that wait again, because their plan has been withdrawn."""
+        self._close([hold for hold in self._holds if hold.task not in self._taken])
+
+    def _close(self, holds: list[_Hold]) -> None:
+        for hold in holds:
+            if self._ssn.tasks.status[hold.task] == TaskStatus.PENDING:
+                self._take(hold)
 
     def _lasts(self, hold: _Hold) -> bool:
         """Say whether a nomination still counts; take it back if it is ours and does not."""
@@ -178,12 +186,18 @@ class HeldRoom:
         delta[layout.IDLE * n : (layout.IDLE + 1) * n] = -now
         delta[layout.PIPELINED * n : (layout.PIPELINED + 1) * n] = request - now
         self._taken[hold.task] = delta
-        self._add(hold.node, delta)
+        self._add(hold, delta, 1)
 
     def _give(self, hold: _Hold) -> None:
-        self._add(hold.node, -self._taken.pop(hold.task))
+        self._add(hold, -self._taken.pop(hold.task), -1)
 
-    def _add(self, node: int, delta: Floats) -> None:
+    def _add(self, hold: _Hold, delta: Floats, count: int) -> None:
         """Change a node beside the journal: what is held is no part of any statement, and no rollback undoes it."""
-        self._ssn.nodes.block[:, node] += delta
-        self._ssn.journal.touch(node)
+        ssn, node, shape_id = self._ssn, hold.node, int(self._ssn.tasks.shape[hold.task])
+        ssn.nodes.block[:, node] += delta
+        ssn.journal.touch(node)
+        if ssn.neighbours is not None:
+            ssn.neighbours.expected(shape_id, node, count)
+        ports, taken = ssn.task_of(shape_id).shape.host_ports, ssn.nodes.ports
+        if ports:
+            taken.codes[node] = taken.with_more(node, ports) if count > 0 else taken.with_less(node, ports)

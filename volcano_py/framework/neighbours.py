@@ -206,6 +206,12 @@ class Neighbours:
         if shape is not None and shape.sociable:
             journal.tell(self._count, shape_id, nodes.tolist(), count)
 
+    def expected(self, shape_id: int, node: int, count: int) -> None:
+        """Count a pod for which a node is held in (1) or out (-1), beside any journal."""
+        shape = self._shapes[shape_id]
+        if shape is not None and shape.sociable:
+            self._count(shape_id, [node], count)
+
     def _count(self, shape_id: int, nodes: list[int], count: int) -> None:
         moved = self._moved.setdefault(shape_id, {})
         watching = self._watching.get(shape_id, ())

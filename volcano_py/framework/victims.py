@@ -143,6 +143,8 @@ class Victims:
         """Leave to allocate what needs no eviction."""
         for statement in self.free_rooms:
             statement.withdraw()
+        if self.free_rooms:
+            self._ssn.held_room.restore()
         self.hopeless.clear()
         self.free_rooms.clear()
 

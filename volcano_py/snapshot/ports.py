@@ -17,7 +17,7 @@ PortSet = tuple[HostPort, ...]
 
 
 class NodePorts:
-    """The set of every node of a snapshot; private to it, and changed only through a journal."""
+    """The set of every node of a snapshot; private to it, and changed through a journal or for whom a node is held."""
 
     __slots__ = ("_codes", "_conflicts", "_sets", "codes")
 
