@@ -207,6 +207,21 @@ def test_it_settles_with_the_gang_running_if_anybody_went(action: str, seed: int
     assert len(again) == len(set(again)), "somebody went twice"
 
 
+def test_a_gang_that_fits_as_things_are_evicts_nobody(action: str):
+    queue = "red" if action == "gangpreempt" else "blue"
+    scenario = Scenario(
+        *(a_node(name, cpu=cpu) for name, cpu in (("n1", 2), ("n2", 1))),
+        *(a_priority_class(name, value) for name, value in (("low", 1), ("high", 10))),
+        a_job("low", min_available=0, cpu=1, node="n1", queue=queue, priority_class="low", phase="Running"),
+        a_job("gang", tasks=2, cpu=1, queue="red", priority_class="high"),
+        queues=[a_queue("red"), a_queue("blue")],
+        actions=f"enqueue, {action}, allocate",
+        plugins=PLUGINS[action],
+    )
+
+    assert scenario.run().evictions == []
+
+
 def _priority(world: World, job: str) -> str:
     return next(
         one.spec.priority_class_name for one in world.objects if hasattr(one, "spec") and one.metadata.name == job

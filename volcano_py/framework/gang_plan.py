@@ -72,12 +72,10 @@ class GangPlans:
         need = ssn.requests[:, ssn.tasks.shape[tasks[:missing]]].sum(axis=1)
         standing = self._candidates.standing()  # who has gone for an earlier task of the job goes no second time
         units = list(_units(bundles(ssn, claim, standing, need, self._ranks, allow_whole=self._allow_whole)))
-        if not units:
-            return 0
         plan = Plan(ssn, claim.purpose, claim.queue, claim.job, standing, by_score)
         try:
             enough = _fewest(plan, units, _first_enough(ssn, units, need), tasks)
-            if enough:
+            if enough is not None:
                 return plan.conclude(cause, _merged(units[:enough]))
         except PluginFailed:
             plan.abandon()
@@ -107,25 +105,26 @@ def _merged(units: Sequence[Bundle]) -> list[Rows]:
 def _first_enough(ssn: "Session", units: Sequence[Bundle], need: Floats) -> int:
     """Return with how many units there is as much as is needed, all nodes together; all of them if there never is."""
     free = (ssn.nodes.idle + ssn.nodes.releasing).sum(axis=1)
-    amounts = np.array([ssn.requests[:, ssn.tasks.shape[unit.rows]].sum(axis=1) for unit in units])
-    enough = (free + np.cumsum(amounts, axis=0) > need - EPSILON).all(axis=1)
-    return int(enough.argmax()) + 1 if enough.any() else len(units)
+    amounts = np.array([free, *(ssn.requests[:, ssn.tasks.shape[unit.rows]].sum(axis=1) for unit in units)])
+    enough = (np.cumsum(amounts, axis=0) > need - EPSILON).all(axis=1)
+    return int(enough.argmax()) if enough.any() else len(units)
 
 
-def _fewest(plan: Plan, units: Sequence[Bundle], least: int, tasks: Rows) -> int:
-    """Return the smallest number of units, from ``least`` on, with which the job gets its minimum; 0 if none is enough.
+def _fewest(plan: Plan, units: Sequence[Bundle], least: int, tasks: Rows) -> int | None:
+    """Return the smallest number of units, from ``least`` on, with which the job gets its minimum; None if none does.
 
-    Found by doubling steps and then by halving: more room never hurts but where pods keep others away. The plan is left
-    with that number.
+    It may be 0: what is free or held for the job may be enough. Found by doubling steps and then by halving: more room
+    never hurts but where pods keep others away. The plan is left with that number.
     """
 
     def enough(count: int) -> bool:
-        return plan.retry(np.concatenate([unit.rows for unit in units[:count]]), tasks)
+        victims = [unit.rows for unit in units[:count]]
+        return plan.retry(np.concatenate(victims) if victims else np.zeros(0, dtype=np.intp), tasks)
 
     failed, count, step = least - 1, least, 1
     while not enough(count):
         if count == len(units):
-            return 0
+            return None
         failed, count, step = count, min(count + step, len(units)), step * 2
     best = count
     while best - failed > 1:

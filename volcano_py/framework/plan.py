@@ -273,7 +273,8 @@ class Plan:
         """
         self.statement.rewind(self._start)
         self._minimum = -1
-        self.statement.evict(victims)
+        if len(victims):
+            self.statement.evict(victims)
         failed: set[int] = set()  # shapes of which no further task finds a node
         # A Python loop over the tasks that a gang lacks.
         for task in tasks.tolist():
