@@ -21,7 +21,6 @@ from volcano_py.framework.plan import Plan, by_score
 from volcano_py.framework.plugin import PluginFailed
 from volcano_py.framework.statement import Cause
 from volcano_py.model.resources import EPSILON, Floats
-from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import Rows
 
 if TYPE_CHECKING:
@@ -67,8 +66,6 @@ class GangPlans:
 
     def _make(self, tasks: Rows, missing: int, cause: Cause) -> int:
         ssn, claim = self._ssn, self._claim
-        status = ssn.tasks.status[self._candidates.rows]  # those of the plan before have to go already
-        self._candidates = self._candidates.only((status == TaskStatus.RUNNING) | (status == TaskStatus.BOUND))
         need = ssn.requests[:, ssn.tasks.shape[tasks[:missing]]].sum(axis=1)
         standing = self._candidates.standing()  # who has gone for an earlier task of the job goes no second time
         units = list(_units(bundles(ssn, claim, standing, need, self._ranks, allow_whole=self._allow_whole)))
