@@ -100,6 +100,26 @@ def test_taken_is_what_a_queue_holds_beyond_what_it_deserves() -> None:
     assert goes(plugin, ssn, "a") == ["j-b-2", "j-b-3", "j-b-4"]
 
 
+@pytest.mark.parametrize("level", [0, 1])
+def test_in_a_wave_over_many_nodes_each_queue_is_counted_through_though_queues_take_turns(level: int) -> None:
+    plugin = capacity(ancestor_reclaim_level=level)
+    tops = (a_queue("root"), a_queue("top", deserved={"cpu": 4}))
+    due = (
+        a_queue("a", deserved={"cpu": 4}),
+        a_queue("b", "top", deserved={"cpu": 2}),
+        a_queue("c", deserved={"cpu": 3}),
+    )
+    ssn = a_session(a_world(*tops, *due, b=5, c=5), plugin)
+    rows = {ssn.tasks.record(row).name: row for row in ssn.victims.all.rows.tolist()}
+    order = [f"j-{queue}-{number}" for number in (4, 3, 2, 1, 0) for queue in ("b", "c")]
+    wave = Evictables(ssn, np.array([rows[name] for name in order]), np.zeros(len(order), dtype=np.intp))
+
+    allowed = plugin.reclaimable(claim(ssn, "a"), wave)
+
+    from_b = ["j-b-2", "j-b-3", "j-b-4"] if not level else ["j-b-4"]  # the queue above deserves four
+    assert names(ssn, wave, allowed) == [*from_b, "j-c-3", "j-c-4"]
+
+
 def test_a_queue_that_deserves_nothing_gives_back_all_but_its_guarantee() -> None:
     plugin = capacity(hierarchy=False)
     queues = (a_queue("a", deserved={"cpu": 4}), a_queue("b"), a_queue("c", guarantee={"memory": "1Gi"}))

@@ -40,8 +40,12 @@ class Evictables:
 
     def only(self, kept: Bools) -> "Evictables":
         """Return some of them (n,), groups as they are."""
-        claimed = None if self.claimed is None else self.claimed[kept]
-        return Evictables(self._ssn, self.rows[kept], self.groups[kept], claimed)
+        return self.at(kept)
+
+    def at(self, places: "Bools | Rows") -> "Evictables":
+        """Return those at some places, in that order; groups must stay ascending."""
+        claimed = None if self.claimed is None else self.claimed[places]
+        return Evictables(self._ssn, self.rows[places], self.groups[places], claimed)
 
     def standing(self) -> "Evictables":
         """Return those that run or are bound now."""

@@ -84,6 +84,7 @@ class Capacity(
     """Guaranteed, deserved and greatest parts of queues."""
 
     name = "capacity"
+    counts = frozenset({"reclaimable", "spared"})
     reads = frozenset({Field.REQUEST})
     arguments = frozenset({_LEVEL, *_CLAIMS})
     hierarchical = frozenset({VictimQueueOrder})

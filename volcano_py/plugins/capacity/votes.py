@@ -46,11 +46,17 @@ def takeable(rules: Rules, candidates: Evictables, shapes: Codes) -> Bools:
     allowed = np.zeros(len(candidates), dtype=bool)
     if not len(candidates):
         return allowed
-    walk = _Walk(rules, candidates, _Runs(candidates, shapes, apart=not any(rules.above.values())))
+    apart = not any(rules.above.values())
+    order: Rows = np.arange(len(candidates))
+    if apart:  # each queue is walked through by itself; in a question about many nodes or jobs queues take turns
+        order = np.lexsort((candidates.queues, candidates.groups))
+        candidates, shapes = candidates.at(order), shapes[order]
+    walk = _Walk(rules, candidates, _Runs(candidates, shapes, apart=apart))
     counts = walk.counts()
     runs = walk.runs
     place = np.arange(len(candidates)) - np.repeat(runs.start, runs.length)
-    return np.asarray(place < np.repeat(counts, runs.length))
+    allowed[order] = place < np.repeat(counts, runs.length)
+    return allowed
 
 
 class _Walk:
