@@ -1,8 +1,8 @@
 """OpenAPI documents: enough for kubectl to apply with the server's validation, and to explain what is known.
 
 Custom resources are published with the schema of their definition. Of built-in kinds only those fields are
-published that this server checks; the description says so. The request body of a patch does not list the strategic
-merge patch, so kubectl uses the merge keys that are built into it.
+published whose types this server checks; the description says so. The request body of a patch does not list the
+strategic merge patch, so kubectl uses the merge keys that are built into it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EMPTY_V2: Obj = {"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v
 
 _OPEN: Obj = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _INCOMPLETE = (
-    "Only the fields that the embedded API server itself checks are listed; it stores all others as they are. "
+    "Only the fields whose types the embedded API server checks are listed; it knows the names of all others. "
     "The whole reference: https://kubernetes.io/docs/reference/kubernetes-api/"
 )
 _PATCHES = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")

@@ -1,5 +1,7 @@
 """Queues on an embedded API server: they exist, have a state and numbers."""
 
+from structlog.testing import capture_logs
+
 from tests.controllers.managing import (
     GROUPS,
     QUEUES,
@@ -42,6 +44,17 @@ async def test_a_queue_that_must_exist_is_made_again(server: ApiServer) -> None:
         delete(server, QUEUES, "default")
 
         await until(lambda: state(server, "default") == "Open")
+
+
+async def test_only_a_parent_that_nobody_makes_is_missed(server: ApiServer) -> None:
+    put_queue(server, "first", parent="root")
+    put_queue(server, "lost", parent="nowhere")
+    with capture_logs() as lines:
+        async with controllers(server.url):
+            await until(lambda: state(server, "root") == state(server, "first") == state(server, "lost") == "Open")
+
+    told = {line["queue"] for line in lines if line["event"].startswith("the parent of a queue does not exist")}
+    assert told == {"lost"}
 
 
 async def test_new_queues_are_opened(server: ApiServer) -> None:

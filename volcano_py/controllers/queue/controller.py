@@ -137,7 +137,8 @@ class QueueController:
         counts = self._counts.get(name, Counter())
         uid, was = self._states.get(name, ("", None))
         parent = self._queues.get(queue.spec.parent) if queue.spec.parent else None
-        if queue.spec.parent and parent is None and name != keys.ROOT_QUEUE:
+        missing = queue.spec.parent if parent is None and name != keys.ROOT_QUEUE else ""
+        if missing and missing not in self._required:  # those are made in a moment
             log.warning(
                 "the parent of a queue does not exist: create it or change spec.parent",
                 queue=name,
