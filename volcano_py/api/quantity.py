@@ -9,7 +9,7 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-_GRAMMAR = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE])([+-]?\d+)|([KMGTPE]i|[numkMGTPE])?)")
+_GRAMMAR = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE])([+-]?\d+)|([KMGTPE]i|[numkMGTPE])?)", re.ASCII)
 _MAX_EXPONENT = 1000  # far past what fits; keeps a hostile "1e999999999" from building a number of that size
 _LIMIT = 2**63 - 1
 _NANO = 10**9
