@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import signal
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from volcano_py.conf.schema import ConfError
 from volcano_py.local.kubeconfig import KubeconfigError, written_kubeconfig
 from volcano_py.local.up import LocalSystem, UpOptions
 from volcano_py.runtime.logs import LEVELS, configure_logging
-from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
+from volcano_py.runtime.signals import DEFAULT_SIGNALS, Shutdown, shutdown_on_signals
 from volcano_py.runtime.supervisor import TaskFailed
 from volcano_py.scheduler import Policy, resolve
 
@@ -64,7 +65,7 @@ def up(flags: argparse.Namespace) -> int:
 
 async def _run(options: UpOptions, policy: Policy, kubeconfig: Path | None) -> int:
     shutdown = Shutdown()
-    with shutdown_on_signals(shutdown):
+    with shutdown_on_signals(shutdown, _signals()):
         async with LocalSystem(options, policy, shutdown) as system:
             if shutdown.graceful.is_set():
                 return 0
@@ -74,6 +75,12 @@ async def _run(options: UpOptions, policy: Policy, kubeconfig: Path | None) -> i
                 await system.until_end()
     print("ended: nothing is left running", flush=True)
     return 0
+
+
+def _signals() -> tuple[signal.Signals, ...]:
+    """Return what ends it: also that its terminal is closed, unless it was started to outlive that."""
+    closed = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    return (*DEFAULT_SIGNALS, *closed)
 
 
 def _welcome(options: UpOptions, url: str, path: Path) -> list[str]:
