@@ -9,14 +9,15 @@ for each queue, in order:
 Victims run or are bound, agree to be evicted, and go only as far as the plugins of `Preemptable` let them. A task that
 asks for nothing takes only from its like. Nodes are tried in order of their scores. (Volcano: actions/preempt.)
 
-Arguments: ``enableTopologyAwarePreemption`` and its limits choose, in Volcano, a second search, node by node on copies,
-that puts back victims. Here every plan is made on the columns, looks at every node and puts back whom it can, so the
-limits change nothing; neither does ``predicateErrorCacheEnable``. One thing it does here as there: nodes are left out
-that a plugin refuses which is told of no eviction, because its enablePreemptable and enabledAllocatable are off.
+Arguments: ``enableTopologyAwarePreemption``: of the nodes with the best scores those are compared whose victims matter
+least (`framework.least_harm`), as many as ``minCandidateNodesPercentage`` (10) of all nodes, at least
+``minCandidateNodesAbsolute`` (1), at most ``maxCandidateNodesAbsolute`` (100); Volcano begins at a random node instead.
+Nodes are left out then that a plugin refuses which is told of no eviction, because its enablePreemptable and
+enabledAllocatable are off. ``topologyAwarePreemptWorkerNum`` and ``predicateErrorCacheEnable`` change nothing.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from volcano_py.framework.action import Action
 from volcano_py.framework.evictables import Evictables
 from volcano_py.framework.extension import Purpose
 from volcano_py.framework.info import JobInfo, QueueInfo
+from volcano_py.framework.least_harm import CandidateNodes
 from volcano_py.framework.plan import Plan, by_score
 from volcano_py.framework.plugin import PluginFailed
 from volcano_py.framework.session import Session
@@ -36,70 +38,80 @@ from volcano_py.snapshot.columns import Rows
 
 _CACHE: Final = "predicateErrorCacheEnable"
 _TOPOLOGY_AWARE: Final = "enableTopologyAwarePreemption"
-_NUMBERS: Final = {
-    "topologyAwarePreemptWorkerNum": 16,
-    "minCandidateNodesPercentage": 10,
-    "minCandidateNodesAbsolute": 1,
-    "maxCandidateNodesAbsolute": 100,
+_WORKERS: Final = "topologyAwarePreemptWorkerNum"
+_CANDIDATES: Final = {
+    "percentage": "minCandidateNodesPercentage",
+    "at_least": "minCandidateNodesAbsolute",
+    "at_most": "maxCandidateNodesAbsolute",
 }
+
+
+class _Search(NamedTuple):
+    """How nodes are looked for (`Plan`)."""
+
+    blind: bool = False
+    compared: int = 0
 
 
 class Preempt(Action):
     """The action."""
 
-    arguments = frozenset({_CACHE, _TOPOLOGY_AWARE, *_NUMBERS})
+    arguments = frozenset({_CACHE, _TOPOLOGY_AWARE, _WORKERS, *_CANDIDATES.values()})
 
-    def __init__(self, *, topology_aware: bool = False) -> None:
-        """Take whether plugins that are told of no eviction are believed before it."""
+    def __init__(self, topology_aware: CandidateNodes | None = None) -> None:
+        """Take how many nodes topology-aware preemption compares, None for the usual search."""
         self._topology_aware = topology_aware
 
     @classmethod
     def configured(cls, arguments: Mapping[str, Any], warn: Warn) -> "Preempt":
         """Read the arguments, also those that change nothing, so that one of the wrong type is warned about."""
         get_bool(arguments, _CACHE, True, warn)
-        for key, number in _NUMBERS.items():
-            get_int(arguments, key, number, warn)
-        return cls(topology_aware=get_bool(arguments, _TOPOLOGY_AWARE, False, warn))
+        get_int(arguments, _WORKERS, 16, warn)
+        usual = CandidateNodes()._asdict()
+        limits = {name: get_int(arguments, key, usual[name], warn) for name, key in _CANDIDATES.items()}
+        return cls(CandidateNodes(**limits) if get_bool(arguments, _TOPOLOGY_AWARE, False, warn) else None)
 
     def __call__(self, ssn: Session) -> None:
         """Run the action."""
         starving = starving_jobs(ssn)
         order = list(QueueTurns(ssn, np.array(sorted(starving), dtype=np.intp), skip_overused=False))
-        blind = self._topology_aware and ssn.victims.blind_predicates
+        search = _Search()
+        if self._topology_aware is not None:
+            search = _Search(ssn.victims.blind_predicates, self._topology_aware.of(len(ssn.nodes)))
         for name in dict.fromkeys(queue.name for queue, _ in order):
             queue, rows = ssn.queues[name], [row for other, row in order if other.name == name]
             for row in rows:
-                _attempt(ssn, queue, ssn.job(row), starving[row], blind, inside=False)
+                _attempt(ssn, queue, ssn.job(row), starving[row], search, inside=False)
             for row in rows:
-                _attempt(ssn, queue, ssn.job(row), starving[row], blind, inside=True)
+                _attempt(ssn, queue, ssn.job(row), starving[row], search, inside=True)
         ssn.victims.end_of_action()
 
 
-def _attempt(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, blind: bool, *, inside: bool) -> None:
+def _attempt(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, search: _Search, *, inside: bool) -> None:
     try:
         with ssn.held_room.open_to(job):
             if inside:
-                _inside_job(ssn, queue, job, tasks, blind)
+                _inside_job(ssn, queue, job, tasks, search)
             else:
-                _between_jobs(ssn, queue, job, tasks, blind)
+                _between_jobs(ssn, queue, job, tasks, search)
     except PluginFailed as failure:
         ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
 
 
-def _between_jobs(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, blind: bool) -> None:
+def _between_jobs(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, search: _Search) -> None:
     everybody = ssn.victims.all
     others = (everybody.queues == queue.row) & (everybody.jobs != job.row)
-    _plan(ssn, queue, job, tasks, everybody.only(others), blind)
+    _plan(ssn, queue, job, tasks, everybody.only(others), search)
 
 
-def _inside_job(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, blind: bool) -> None:
+def _inside_job(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, search: _Search) -> None:
     everybody = ssn.victims.all
     own = everybody.only(everybody.jobs == job.row)
     if not len(own):
         return
     # A Python loop over the job's tasks that still wait; it ends with the first that finds no node.
     for task in tasks[ssn.tasks.status[tasks] == TaskStatus.PENDING].tolist():
-        if not _plan(ssn, queue, job, np.array([task]), own, blind, starving_or_not=True):
+        if not _plan(ssn, queue, job, np.array([task]), own, search, starving_or_not=True):
             return
 
 
@@ -109,11 +121,11 @@ def _plan(
     job: JobInfo,
     tasks: Rows,
     candidates: Evictables,
-    blind: bool,
+    search: _Search,
     *,
     starving_or_not: bool = False,
 ) -> int:
-    plan = Plan(ssn, Purpose.PREEMPT, queue, job, candidates, by_score, blind)
+    plan = Plan(ssn, Purpose.PREEMPT, queue, job, candidates, by_score, search.blind, search.compared)
     try:
         plan.fill(tasks, starving_or_not=starving_or_not)
         return plan.conclude(Cause("preempt", f"evicted to make room for PodGroup {job.key}", job.key))

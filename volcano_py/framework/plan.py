@@ -14,7 +14,7 @@
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from volcano_py.framework import combine
 from volcano_py.framework.evictables import Earlier, Evictables
 from volcano_py.framework.extension import Claim, Purpose
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.least_harm import by_harm
 from volcano_py.framework.statement import Cause
 from volcano_py.framework.waves import place_in_waves
 from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, Bools, Floats
@@ -58,10 +59,12 @@ class Plan:
         candidates: Evictables,
         node_order: "NodeOrder",
         blind: bool = False,
+        compared: int = 0,
     ) -> None:
         """Take whom the room is for, the candidates grouped by node, and the order in which nodes are tried.
 
-        ``blind`` leaves out nodes that refuse the task now although evictions might change that.
+        ``blind`` leaves out nodes that refuse the task now although evictions might change that. So many nodes, the
+        first in order, are ``compared`` by the harm that is done there (`framework.least_harm`) before they are tried.
         """
         self.ssn = ssn
         self._purpose = purpose
@@ -72,6 +75,7 @@ class Plan:
         self._candidates = candidates.without_jobs(takers)
         self._node_order = node_order
         self._blind = blind
+        self._compared = compared
         self.statement = ssn.statement()
         self._start = self.statement.mark()
         self._given_up: dict[int, int] = {}  # shape -> how many had gone when a task of it found nothing
@@ -149,7 +153,7 @@ class Plan:
         done = 0
         while done < len(tasks) and self._place_freely(int(tasks[done]), shape_id):
             done += 1
-        apart = ssn.placement.one_changes_one(shape_id) and ssn.victims.all_count(self._purpose)
+        apart = ssn.placement.one_changes_one(shape_id) and ssn.victims.all_count(self._purpose) and not self._compared
         if len(tasks) - done > 1 and apart and (priorities == priorities[0]).all():
             claim = Claim(self._purpose, self._job, self._queue, info, int(priorities[0]))
             done += place_in_waves(self, claim, info, tasks[done:])
@@ -173,7 +177,9 @@ class Plan:
     def _place_with_evictions(self, task: int, shape_id: int) -> bool:
         info = self.ssn.task_of(shape_id)
         claim = Claim(self._purpose, self._job, self._queue, info, int(self.ssn.tasks.priority[task]))
-        for node, victims in islice(self._chances(claim, info), _WALKS):
+        chances = self._chances(claim, info)
+        best = by_harm(self.ssn, self._queue, info, list(islice(chances, self._compared)))
+        for node, victims in islice(chain(best, chances), max(_WALKS, len(best))):
             if self._walk(info, node, self.ssn.victims.in_order(self._queue, victims)):
                 self.promise(np.array([task]), shape_id, np.array([node]))
                 return True

@@ -105,8 +105,8 @@ def clock_of(case: Case) -> CycleClock:
     """Return the frozen time of a row: of the day that it says, else the runner's."""
     if "clock" not in case.input:
         return CLOCK
-    hour, minute = (int(part) for part in case.input["clock"].split(":"))
-    return CycleClock(now=NOW.replace(hour=hour, minute=minute).timestamp())
+    hour, minute, *second = (int(part) for part in case.input["clock"].split(":"))
+    return CycleClock(now=NOW.replace(hour=hour, minute=minute, second=sum(second)).timestamp())
 
 
 def _load_of(written: Mapping[str, Any], now: float) -> NodeLoad:
