@@ -1,4 +1,4 @@
-"""How many nodes topology-aware preemption compares; by what, rows say (tests/conformance/rows/scheduler/victims.json)."""
+"""How many nodes topology-aware preemption compares; by what, rows say (conformance rows scheduler/victims)."""
 
 import pytest
 
