@@ -47,7 +47,8 @@ def by_harm(ssn: "Session", queue: QueueInfo, info: TaskInfo, chances: Sequence[
         of_node[node].append(row)
     floor = (info.request - EPSILON).tolist()
     wanted = [(resource, floor[resource]) for resource in info.fit.rows.tolist()]
-    return sorted(chances, key=lambda chance: _harm(ssn, chance[0], of_node[chance[0]], wanted))
+    group = ssn.sharding.group_of  # our shard's nodes before others', whatever is lost there
+    return sorted(chances, key=lambda chance: (group(chance[0]), _harm(ssn, chance[0], of_node[chance[0]], wanted)))
 
 
 def _harm(ssn: "Session", node: int, rows: list[int], wanted: list[tuple[int, float]]) -> tuple[int, int, int]:
