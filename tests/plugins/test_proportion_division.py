@@ -30,6 +30,14 @@ def divide(total: dict[str, float], queues: dict[str, Queue]) -> dict[str, dict[
     return {name: dict(zip(RESOURCES, found[:, row].tolist(), strict=True)) for row, name in enumerate(names)}
 
 
+def test_a_scalar_that_a_guarantee_takes_in_full_is_nobody_elses() -> None:
+    wanted = {"gpu": Fraction(3)}
+
+    found = divide({"gpu": 4}, {"a": Queue(1, wanted, guarantee={"gpu": Fraction(4)}), "b": Queue(1, wanted)})
+
+    assert {name: each["gpu"] for name, each in found.items()} == {"a": 4, "b": 0}
+
+
 def cpu(total: float, **queues: Queue) -> dict[str, float]:
     return {name: found["cpu"] for name, found in divide({"cpu": total}, queues).items()}
 

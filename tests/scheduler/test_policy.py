@@ -175,6 +175,23 @@ def test_third_parties_bring_plugins_and_actions_in_tables() -> None:
     assert isinstance(policy.instantiate()[0][0][0], Odd)
 
 
+@pytest.mark.parametrize(
+    ("plugin", "warned"),
+    [
+        pytest.param("name: gang", ["reclaim", "gangreclaim"], id="nobody-divides"),
+        pytest.param("name: drf", ["reclaim", "gangreclaim"], id="jobs-only"),
+        pytest.param("{name: drf, enableHierarchy: true}", ["gangreclaim"], id="a-tree-of-drf"),
+        pytest.param("name: proportion", [], id="proportion"),
+        pytest.param("name: capacity", [], id="capacity"),
+    ],
+)
+def test_an_action_that_takes_from_queues_warns_if_no_plugin_says_what_is_whose(plugin: str, warned: list[str]) -> None:
+    policy = a_policy(conf(plugin, actions="allocate, reclaim, gangreclaim"))
+
+    found = [warning for warning in policy.warnings if "no plugin says what queues deserve" in warning]
+    assert [warning.partition("action ")[2].partition(":")[0] for warning in found] == warned
+
+
 def test_the_built_in_configuration_is_usable() -> None:
     policy = resolve(built_in_conf())
 

@@ -9,7 +9,7 @@ from volcano_py.actions import ACTIONS, Phase
 from volcano_py.conf.node_metrics import NodeMetricsConf, read_node_metrics
 from volcano_py.conf.schema import ConfError, PluginConf, SchedulerConf
 from volcano_py.framework.action import Action
-from volcano_py.framework.extension import POINTS
+from volcano_py.framework.extension import POINTS, Preemptive, QueueOrder, Reclaimable, UnifiedEvictable
 from volcano_py.framework.plugin import Plugin, PluginFailed
 from volcano_py.framework.session import ActivePlugin, Session
 from volcano_py.framework.statics import StaticVerdicts
@@ -29,6 +29,7 @@ PLUGINS_TO_COME: Final = frozenset(
 _WITHOUT_EFFECT: Final = frozenset({"predicateErrorCacheEnable"})  # Volcano has it; it changes nothing here
 # Volcano's actions have it, and it changes nothing here
 _HIERARCHY: Final = "enableHierarchy"
+_TAKING: Final = {"reclaim": Reclaimable, "gangreclaim": UnifiedEvictable}  # takes from queues -> whom it asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ def resolve(
         tuple(chosen for entry in tier if (chosen := _choose(entry, plugins, warnings, missing)) is not None)
         for tier in conf.tiers
     )
+    _check_taking(conf, tiers, warnings)
     node_metrics, problems = read_node_metrics(conf.metrics)
     warnings.extend(f"{conf.file}: {problem}" for problem in problems)
     return Policy(tuple(steps), tiers, tuple(warnings), tuple(missing), node_metrics=node_metrics)
@@ -135,6 +137,18 @@ def _check_hierarchy(tier: Sequence[PluginConf], plugins: Mapping[str, type[Plug
             warnings.append(
                 f"{entry.where}: plugin {entry.name}: {_HIERARCHY}: it knows no hierarchy of queues: "
                 "all queues count as if they stood side by side"
+            )
+
+
+def _check_taking(conf: SchedulerConf, tiers: Sequence[Sequence[_Chosen]], warnings: list[str]) -> None:
+    """Say of an action that takes from queues if nobody says what is whose: who loses then takes it back, for ever."""
+    points = [chosen.points for tier in tiers for chosen in tier]
+    for action, vote in _TAKING.items():
+        divided = any(Preemptive in each or {QueueOrder, vote} <= each for each in points)
+        if action in conf.actions and not divided:
+            warnings.append(
+                f"{conf.actions_where}: action {action}: no plugin says what queues deserve, so they take from each "
+                "other again and again: add the plugin capacity or proportion"
             )
 
 

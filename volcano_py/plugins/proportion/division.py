@@ -9,7 +9,8 @@ not used is left for the next round. (Volcano: proportion's OnSessionOpen.)
 
 Volcano calls a request met when 0.1 of it is missing and stops as soon as less than 0.1 of everything is left, so a
 share that takes many rounds ends a little short, and the last pod of it is refused. Here the rounds go on until nothing
-is left, and a result that misses a whole number by no more than rounding explains is that number.
+is left, and a result that misses a whole number by no more than rounding explains is that number. A scalar that
+guarantees of others take in full has no capability in Volcano, which it takes for no limit; here it is 0.
 """
 
 from typing import Final
