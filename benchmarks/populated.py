@@ -31,7 +31,7 @@ def fill(server: ApiServer, nodes: int, pods: int, shapes: int) -> None:
     for gang in range(-(-pods // GANG)):
         server.create(_group(f"gang-{gang}"))
     for number in range(pods):
-        server.create(_pod(number, node_name(number % nodes), 100 + number % shapes))
+        server.create(_pod(number, node_name(number % nodes), number % shapes))
 
 
 def _node(name: str) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _group(name: str) -> dict[str, Any]:
     }
 
 
-def _pod(number: int, node: str, milli: int) -> dict[str, Any]:
+def _pod(number: int, node: str, shape: int) -> dict[str, Any]:
     gang, name = f"gang-{number // GANG}", f"gang-{number // GANG}-worker-{number % GANG}"
     body = pod_body(name, gang, node)
     body["apiVersion"], body["kind"] = "v1", "Pod"
@@ -88,7 +88,9 @@ def _pod(number: int, node: str, milli: int) -> dict[str, Any]:
         "volcano.sh/task-spec": "worker",
     }
     container = body["spec"]["containers"][0]
-    container["resources"] = {"requests": {"cpu": f"{milli}m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}
+    # At most 1.1 CPU: ten or twenty of them on a node of 64 leave room for the gang that waits.
+    requests = {"cpu": f"{100 + shape % 1000}m", "memory": f"{1024 + shape // 1000}Mi"}
+    container["resources"] = {"requests": requests, "limits": {"memory": "2Gi"}}
     container |= {
         "command": ["python", "/workspace/train.py", "--data=/data", "--epochs=90", f"--rank={number % GANG}"],
         "env": [{"name": f"SETTING_{i}", "value": f"value-{i}"} for i in range(8)],

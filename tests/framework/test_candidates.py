@@ -236,6 +236,33 @@ def test_a_state_that_is_refreshed_equals_a_fresh_one(world: World, history: lis
             assert everything(state) == everything(fresh)
 
 
+def test_a_shape_without_room_is_given_no_scores_until_there_is_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    answer = Binpack.node_order
+
+    def noted(self: Binpack, task: TaskInfo, nodes: NodeColumns) -> Floats:
+        asked.append(len(nodes))
+        return answer(self, task, nodes)
+
+    monkeypatch.setattr(Binpack, "node_order", noted)
+    shape = a_shape(cpu=1)
+    ssn = a_session(
+        World(nodes=(a_node("n0", cpu=1), a_node("n1", cpu=1)), jobs=(a_job("j"),), tasks=tasks_of("j", 3, shape)),
+        *(Predicates(), Binpack()),
+    )
+    row, kind, statement = job_row(ssn, "j"), shape_id(ssn, shape), ssn.statement()
+    statement.allocate(row, kind, ssn.pending.of(row)[:2], np.array([0, 1]))
+    state = Candidates(ssn, info(ssn, shape))
+
+    assert state.ranked.tolist() == [NOWHERE, NOWHERE]
+    assert asked == []
+
+    statement.discard()
+    state.refresh()
+    assert everything(state) == everything(Candidates(ssn, info(ssn, shape)))
+    assert state.ranked.max() > NOWHERE
+
+
 def _place_something(ssn: Session, statement: object, numbers: np.random.Generator) -> None:
     pending = np.flatnonzero((ssn.tasks.status == TaskStatus.PENDING) & (ssn.tasks.job >= 0))
     if not len(pending) or not len(ssn.nodes):

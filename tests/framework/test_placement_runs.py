@@ -1,12 +1,14 @@
 """Tasks of one shape that are placed in a row, whoever's they are: looked ahead, and still greedy."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.framework.sessions import a_session, job_row, shape_id
 from tests.reference.strategies import sized_nodes, sized_shapes
 from tests.reference.world import World, a_job, a_node, a_shape, tasks_of
+from volcano_py.framework import placement
 from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.session import Session
 from volcano_py.model.resources import Floats
@@ -57,6 +59,20 @@ def test_looking_ahead_is_never_seen(drawn: tuple[World, list[Turn]], seed: int)
     ahead, anew = (a_session(world, *some, seed=seed) for some in plugins)
 
     assert play(ahead, history, anew=False) == play(anew, history, anew=True)
+
+
+def test_what_is_forgotten_of_shapes_seen_long_ago_changes_no_placement(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = tuple(a_node(f"n{index}", cpu=4 + index) for index in range(5))
+    tasks = tuple(task for cpu, name in enumerate("jkl", 1) for task in tasks_of(name, 8, a_shape(cpu=cpu)))
+    world = World(nodes=nodes, jobs=tuple(a_job(name) for name in "jkl"), tasks=tasks)
+    history: list[Turn] = [(name, 1, True) for name in "jkljlkjkkljj"]
+    found = []
+    for most in (64, 1):
+        monkeypatch.setattr(placement, "_NUMBERS_KEPT", 0)
+        monkeypatch.setattr(placement, "_STATES_AT_LEAST", most)
+        found.append(play(a_session(world, Predicates(), NodeOrdering(), Binpack()), history, anew=False))
+
+    assert found[0] == found[1]
 
 
 class Asked(Binpack):

@@ -17,11 +17,12 @@ from volcano_py.framework.tie_order import tie_order
 from volcano_py.model.objects import NodeRecord
 from volcano_py.model.rejections import Reason
 from volcano_py.model.shape import Shape
+from volcano_py.plugins.nodeorder import NodeOrdering
 from volcano_py.plugins.predicates import Predicates
 from volcano_py.snapshot.columns import NodeColumns
 from volcano_py.snapshot.store import ClusterStore
 
-SHAPE, OTHER = a_shape(cpu=1), a_shape(cpu=2)
+SHAPE, OTHER, PICKY = a_shape(cpu=1), a_shape(cpu=2), a_shape(cpu=1, node_selector={"zone": "a"})
 
 
 class Cordoned(Plugin, StaticPredicate):
@@ -140,6 +141,15 @@ def test_shapes_that_were_not_used_for_long_go(
     assert len(plugin.asked) == 3
     verdicts(kept, store, plugin, OTHER)
     assert len(plugin.asked) == 4
+
+
+def test_pods_that_differ_in_nothing_but_requests_share_their_verdicts(store: ClusterStore) -> None:
+    kept, nodes = StaticVerdicts(), store.snapshot().nodes
+    points = [Point(plugin, "static_predicate") for plugin in (Predicates(), NodeOrdering())]
+    one, other, picky = (kept.of(shape, nodes, points, (0, 5)) for shape in (SHAPE, OTHER, PICKY))
+
+    assert one is other
+    assert picky.tolist() != one.tolist()
 
 
 histories = st.lists(

@@ -88,6 +88,7 @@ def answers(plugin: Plugin, ssn: Session, nodes: NodeColumns, task: Any, shape: 
     """Yield what a plugin answers about a task, on every point where it is shown one."""
     if isinstance(plugin, extension.StaticPredicate):
         yield plugin.static_predicate(shape, nodes)
+        assert isinstance(hash(plugin.static_part(shape)), int)
     if isinstance(plugin, extension.Predicate):
         yield plugin.predicate(task, nodes)
     if isinstance(plugin, extension.NodeOrder):
@@ -144,6 +145,21 @@ OTHER = {
 def test_every_field_of_a_shape_is_changed_somewhere() -> None:
     assert set(OTHER) <= {field.name for field in fields(Shape)}
     assert {FIELD_OF.get(name) or Field[name.upper()] for name in OTHER} == set(Field)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name in PLUGINS if issubclass(PLUGINS[name], extension.StaticPredicate))
+)
+def test_shapes_of_one_static_part_have_equal_verdicts(name: str) -> None:
+    plugin = PLUGINS[name](PLUGINS[name].parse({}, lambda text: None))
+    assert isinstance(plugin, extension.StaticPredicate)
+    nodes = a_session(WORLD, plugin).nodes
+    for shape in SHAPES:
+        for attribute, value in OTHER.items():
+            changed = replace(shape, **{attribute: value})
+            if plugin.static_part(shape) == plugin.static_part(changed):
+                verdicts = plugin.static_predicate(shape, nodes), plugin.static_predicate(changed, nodes)
+                assert np.array_equal(*verdicts), attribute
 
 
 @pytest.mark.parametrize("attribute", sorted(OTHER))

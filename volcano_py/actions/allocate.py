@@ -73,8 +73,8 @@ def _worksheet(ssn: Session) -> dict[int, Rows]:
             usable.append(row)
         else:
             ssn.blocked[row] = refusal
-    placeable = (shape is not None and not shape.best_effort and not_placeable(shape) is None for shape in ssn.shapes)
-    return ssn.pending.only(np.fromiter(placeable, dtype=bool), np.array(usable, dtype=np.intp))
+    placeable = ssn.pending.shapes(lambda shape: not shape.best_effort and not_placeable(shape) is None)
+    return ssn.pending.only(placeable, np.array(usable, dtype=np.intp))
 
 
 def _turn_with_held_room(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> tuple[Rows, bool]:

@@ -35,8 +35,7 @@ def backfill(ssn: Session) -> None:
 
 def _worksheet(ssn: Session) -> dict[int, Rows]:
     """Return the best-effort tasks that wait, in task order, by row of the jobs that may be scheduled now."""
-    kinds = (shape is not None and shape.best_effort and not_placeable(shape) is None for shape in ssn.shapes)
-    best_effort = np.fromiter(kinds, dtype=bool, count=len(ssn.shapes))
+    best_effort = ssn.pending.shapes(lambda shape: shape.best_effort and not_placeable(shape) is None)
     present = ssn.jobs.present()
     found = ssn.pending.only(best_effort, present[ssn.jobs.phase[present] != PodGroupPhase.PENDING])
     return {row: tasks for row, tasks in found.items() if row not in ssn.blocked and _valid(ssn, row)}

@@ -30,25 +30,24 @@ class Candidates:
 
     __slots__ = (
         *("_added", "_company", "_direct", "_excluded", "_highest", "_later", "_local", "_mask", "_mixed", "_never"),
-        *("_position", "_rejection", "_scores", "_ssn", "future", "ranked", "task"),
+        *("_position", "_rejection", "_scored", "_scores", "_ssn", "future", "ranked", "task"),
     )
 
-    def __init__(self, ssn: "Session", task: TaskInfo, left_out: Bools | None = None) -> None:
-        """Take the nodes that are in another group of candidates, shape (n_nodes,), None for none."""
+    def __init__(self, ssn: "Session", task: TaskInfo, group: int = 0) -> None:
+        """Take the group of candidates (`framework.sharding`)."""
         self._ssn = ssn
         self.task = task
-        verdicts = ssn.static_verdicts(task)
-        self._never: Bools = (verdicts != 0) | ssn.sharding.shut
-        if left_out is not None:
-            self._never |= left_out
+        barred = ssn.placement.barred(task, group)
+        self._never = barred.nodes
         self._excluded = self._never
         self._company = ssn.placement.company(task.shape_id)
         self._mixed = self._company is not None and self._company.own_pods_matter
         self._mask: Bools | None = None  # what the company allows, if a task of the shape changes nothing about it
-        self._scores = ssn.normalized.of(task, ~self._never)
+        self._scores = ssn.normalized.of(task, barred)
         self._direct = self._scores.fixed and not self._mixed  # `ranked` is of `_evaluate` as it is
         self._added = np.asarray(self._scores.base)  # () or (n_nodes,), by the normalised scores, to every node
         self._highest: Highest = ()  # raw numbers among the candidates that `_added` is made of
+        self._scored = False  # whether all nodes have had their scores
         self._rejection: tuple[bool, Rejection] | None = None
         self._fill()
 
@@ -76,15 +75,20 @@ class Candidates:
         refused = combine.refused(ssn.predicates, n, task, nodes)
         if refused is not None:
             never = refused | never
-        scores = combine.total(ssn.node_orders, n, task, nodes, again=rows is not None)
-        scores = scores + _of(self._added, rows) if self._scores.fixed else scores.copy()
-        later = ssn.nowhere[:n]
         too_full = task.fit.lacks(nodes.idle)
+        promised: Bools | None = None
         if ssn.looks_ahead:  # else nothing is promised
             kept = task.fit.fits(nodes.future_idle)
-            later = np.where(too_full & ~never & kept, scores, _NOWHERE)
+            promised = too_full & ~never & kept
             too_full |= ~kept
         too_full |= never
+        if rows is None and too_full.all() and (promised is None or not promised.any()):
+            # A full cluster: scores, which take most of the time, would not be looked at.
+            return np.full(n, _NOWHERE), ssn.nowhere[:n] if promised is None else np.full(n, _NOWHERE)
+        scores = combine.total(ssn.node_orders, n, task, nodes, again=self._scored and rows is not None)
+        self._scored |= rows is None
+        scores = scores + _of(self._added, rows) if self._scores.fixed else scores.copy()
+        later = ssn.nowhere[:n] if promised is None else np.where(promised, scores, _NOWHERE)
         scores[too_full] = _NOWHERE_AT_ALL
         return scores, later
 

@@ -5,7 +5,7 @@ A switch that is absent in a loaded conf is on.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import ClassVar, Final, Protocol
@@ -167,7 +167,8 @@ class Allocatable(ExtensionPoint):
 class StaticPredicate(ExtensionPoint):
     """Can a task of this shape ever run on the node, as long as the node's record stays? Rule: first refusal.
 
-    Answers are kept per shape over many cycles and asked again only for nodes whose record changed.
+    Answers are kept over many cycles, for shapes of one `static_part`, and asked again only for nodes whose record
+    changed.
     """
 
     switch = "enablePredicate"
@@ -176,6 +177,10 @@ class StaticPredicate(ExtensionPoint):
     @abstractmethod
     def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
         """Return one verdict per node of the view, shape (n_nodes,), out of ``static_reasons``."""
+
+    def static_part(self, shape: Shape) -> Hashable:
+        """Return what of a shape the verdicts depend on: pods that differ in nothing but their requests share them."""
+        return shape
 
 
 class SeesEvictions(ExtensionPoint):

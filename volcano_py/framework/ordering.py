@@ -1,6 +1,6 @@
 """Orders that end in a unique key: tasks of a job, jobs of a queue, queues."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from volcano_py.framework.info import QueueInfo
 from volcano_py.framework.plugin import PluginFailed
 from volcano_py.model.objects import JobKey
 from volcano_py.model.resources import Bools, Floats
+from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import Rows, TaskColumns
 
@@ -45,6 +46,7 @@ class OrderedTasks:
         self._bounds = np.searchsorted(job[order], np.arange(len(ssn.jobs) + 1))
         self._fix(ssn, order, keys, view, numbered)
         self._shape = tasks.shape[self._rows]
+        self._shapes = ssn.shapes
         self._status = tasks.status  # the live column: what has been placed meanwhile does not wait any more
 
     def _fix(
@@ -79,6 +81,15 @@ class OrderedTasks:
         """Return the rows of a job's tasks, first to last."""
         rows: Rows = self._rows[self._bounds[job_row] : self._bounds[job_row + 1]]
         return rows
+
+    def shapes(self, wanted: Callable[[Shape], bool]) -> Bools:
+        """Return which shapes that any of these tasks has are such, mask (n_shapes,)."""
+        found = np.zeros(len(self._shapes), dtype=bool)
+        # A Python loop over the shapes of tasks that wait: those of all that run may be a hundred times as many.
+        for shape_id in np.unique(self._shape).tolist():
+            shape = self._shapes[shape_id]
+            found[shape_id] = shape is not None and wanted(shape)
+        return found
 
     def only(self, shapes: Bools, job_rows: Rows) -> dict[int, Rows]:
         """Return the tasks of some shapes, mask (n_shapes,), that still wait, by row of those jobs that have any."""

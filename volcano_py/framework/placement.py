@@ -7,6 +7,8 @@ yields exactly what one-by-one greedy would, at the price of a few array operati
 """
 
 import heapq
+from collections import OrderedDict
+from collections.abc import Hashable
 from math import inf
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +16,8 @@ import numpy as np
 
 from volcano_py.framework.candidates import Candidates
 from volcano_py.framework.company import Company, company_of
+from volcano_py.framework.info import TaskInfo
+from volcano_py.framework.statics import Barred
 from volcano_py.model.resources import Floats
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import Rows
@@ -22,6 +26,9 @@ if TYPE_CHECKING:
     from volcano_py.framework.session import Session
     from volcano_py.framework.statement import Statement
 
+_NUMBERS_KEPT: Final = 2**24  # of scores, 128 MiB: states of so many shapes and nodes, of the shapes seen last
+_STATES_AT_LEAST: Final = 64
+_MOST_BARRED: Final = 256
 _LEVELS_AT_ONCE: Final = 64  # how deep one node is looked into at a time
 _FARTHER: Final = 4  # times as far as the last time a run of one shape is looked ahead
 _FAR: Final = 64  # and no farther
@@ -51,7 +58,9 @@ class Placement:
     def __init__(self, ssn: "Session") -> None:
         self._ssn = ssn
         self._left_out = ssn.sharding.left_out
-        self._states: list[dict[int, Candidates]] = [{} for _ in self._left_out]  # by group of candidates
+        self._states = [OrderedDict[int, Candidates]() for _ in self._left_out]  # by group of candidates, then shape
+        self._most_states = max(_NUMBERS_KEPT // max(len(ssn.nodes), 1), _STATES_AT_LEAST)
+        self._barred: dict[Hashable, Barred] = {}  # by static part and group
         self._companies: dict[int, Company | None] = {}
         self._run = _Run()
 
@@ -66,10 +75,27 @@ class Placement:
         states = self._states[group]
         state = states.get(shape_id)
         if state is None:
-            state = states[shape_id] = Candidates(self._ssn, self._ssn.task_of(shape_id), self._left_out[group])
+            state = Candidates(self._ssn, self._ssn.task_of(shape_id), group)
+            if len(states) >= self._most_states:
+                states.popitem(last=False)
+            states[shape_id] = state
         else:
             state.refresh()
         return state
+
+    def barred(self, task: TaskInfo, group: int | None = None) -> Barred:
+        """Return where tasks like this one can never go in this session, as candidates of a group if there is one."""
+        left_out = None if group is None else self._left_out[group]
+        key = self._ssn.static_part(task), None if left_out is None else group
+        found = self._barred.get(key)
+        if found is None:
+            nodes = (self._ssn.static_verdicts(task) != 0) | self._ssn.sharding.shut
+            if left_out is not None:
+                nodes |= left_out
+            if len(self._barred) >= _MOST_BARRED:
+                self._barred.clear()
+            found = self._barred[key] = Barred(nodes)
+        return found
 
     def company(self, shape_id: int) -> Company | None:
         """Return what other pods say of a shape, None for one that they make no difference to."""

@@ -23,12 +23,13 @@ class Prospects:
     PredicateForPreemptAction.)
     """
 
-    __slots__ = ("_added", "_company", "_fixed", "_position", "_possible", "_ssn", "scores", "task")
+    __slots__ = ("_added", "_barred", "_company", "_fixed", "_position", "_possible", "_ssn", "scores", "task")
 
     def __init__(self, ssn: "Session", task: TaskInfo) -> None:
         self._ssn = ssn
         self.task = task
-        self._possible: Bools = (ssn.static_verdicts(task) == 0) & ~ssn.sharding.shut
+        self._barred = ssn.placement.barred(task)
+        self._possible: Bools = ~self._barred.nodes
         self._company = ssn.placement.company(task.shape_id)
         self._fill()
 
@@ -38,7 +39,7 @@ class Prospects:
         possible = self._possible if company is None else self._possible > company.hopeless()  # and not hopeless
         scores = self._evaluate(self._ssn.nodes, possible)
         group = scores > _NOWHERE
-        normalized = self._ssn.normalized.of(self.task, self._possible)
+        normalized = self._ssn.normalized.of(self.task, self._barred)
         self._fixed = normalized.fixed
         self._added = normalized.base if normalized.fixed else normalized.added(normalized.highest(group))
         if company is not None:

@@ -2,17 +2,20 @@
 
 from collections.abc import Hashable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from volcano_py.framework.combine import Point, Points
 from volcano_py.framework.info import TaskInfo
 from volcano_py.framework.normalized import GroupScores, NormalizedScore
-from volcano_py.model.resources import Bools, Floats
+from volcano_py.framework.statics import Barred
+from volcano_py.model.resources import Floats
 from volcano_py.model.shape import Shape
 from volcano_py.snapshot.columns import NodeColumns
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session
+
+_MOST: Final = 256  # answers of so many kinds of shapes are kept: each may hold a few arrays over all nodes
 
 
 class RawScores:
@@ -23,17 +26,23 @@ class RawScores:
         self._ssn = ssn
         self._orders = orders
         self._rows: dict[Hashable, Floats] = {}  # numbers that are not kept over cycles
+        self._found: dict[Hashable, GroupScores] = {}  # by where shapes may never go, and what of them counts
 
-    def of(self, task: TaskInfo, allowed: Bools) -> GroupScores:
-        """Return what normalised scores add for a shape; ``allowed`` are the nodes it may ever go to (n_nodes,)."""
-        return GroupScores(
-            (
+    def of(self, task: TaskInfo, barred: Barred) -> GroupScores:
+        """Return what normalised scores add for a shape among the nodes it may go to."""
+        parts = [score.part(task.shape) for _, score in self._scores]
+        key = (barred, *parts)
+        found = self._found.get(key)
+        if found is None:
+            rows = [
                 (score, self._row(point, score, task.shape, part))
-                for point, score in self._scores
-                if (part := score.part(task.shape)) is not None
-            ),
-            allowed,
-        )
+                for (point, score), part in zip(self._scores, parts, strict=True)
+                if part is not None
+            ]
+            if len(self._found) >= _MOST:
+                self._found.clear()
+            found = self._found[key] = GroupScores(rows, ~barred.nodes)
+        return found
 
     @cached_property
     def _scores(self) -> list[tuple[Point, NormalizedScore]]:

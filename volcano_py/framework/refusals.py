@@ -69,6 +69,8 @@ def explain(ssn: "Session", task: TaskInfo, *, promises: bool) -> Rejection:
         silent = _lacking(task, nodes.future_idle, silent, counts)
     verdicts = ssn.static_verdicts(task)
     for plugin in ssn.filters:
+        if not silent.any():  # a full cluster: every node has said what it lacks
+            break
         said = np.zeros(len(nodes), dtype=bool)
         for code, refused in _statements(ssn, task, plugin, verdicts):
             refused = refused & silent
@@ -89,8 +91,9 @@ def explain(ssn: "Session", task: TaskInfo, *, promises: bool) -> Rejection:
 def _lacking(task: TaskInfo, available: Floats, silent: Bools, counts: Counter[int]) -> Bools:
     """Count the first resource that each node lacks; return the nodes that have still said nothing."""
     rows = np.where(silent, task.fit.first_lacking(available), -1)
-    for row, count in zip(*np.unique(rows[rows >= 0], return_counts=True), strict=True):
-        counts[-1 - int(row)] += int(count)
+    for row, count in enumerate(np.bincount(rows + 1)[1:].tolist()):
+        if count:
+            counts[-1 - row] += count
     return silent & (rows < 0)
 
 

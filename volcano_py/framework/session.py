@@ -31,7 +31,7 @@ from volcano_py.framework.refusals import filters
 from volcano_py.framework.roles import Roles
 from volcano_py.framework.sharding import Sharding
 from volcano_py.framework.statement import Statement
-from volcano_py.framework.statics import StaticVerdicts
+from volcano_py.framework.statics import StaticVerdicts, static_part
 from volcano_py.framework.victims import Victims
 from volcano_py.model.decisions import Emit, RecordEvent
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord
@@ -351,6 +351,10 @@ class Session:
     def static_verdicts(self, task: TaskInfo) -> Verdicts:
         """Return the static predicates' verdicts on all nodes, shape (n_nodes,)."""
         return self._statics.of(task.shape, self.nodes, self._static_predicates, self._static_offsets)
+
+    def static_part(self, task: TaskInfo) -> Hashable:
+        """Return what of a task static predicates look at: tasks of one part have the same verdicts."""
+        return static_part(task.shape, self._static_predicates)
 
     def static_row(self, key: Hashable, ask: Callable[[NodeColumns], NDArray[Any]]) -> NDArray[Any]:
         """Return answers that depend on node records only, one per node, kept over cycles (`StaticVerdicts.row`)."""

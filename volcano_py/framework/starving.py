@@ -22,8 +22,7 @@ def starving_jobs(ssn: "Session") -> dict[int, Rows]:
     ask for nothing are; those that can be given no node here, or say that nobody shall be evicted
     for them (preemptionPolicy Never), are not.
     """
-    kinds = (shape is not None and not_placeable(shape) is None for shape in ssn.shapes)
-    placeable = np.fromiter(kinds, dtype=bool, count=len(ssn.shapes))
+    placeable = ssn.pending.shapes(lambda shape: not_placeable(shape) is None)
     present = ssn.jobs.present()
     waiting = ssn.pending.only(placeable, present[ssn.jobs.phase[present] != PodGroupPhase.PENDING])
     found: dict[int, Rows] = {}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from volcano_py.framework import combine
 from volcano_py.framework.extension import Verdicts
 from volcano_py.framework.tie_order import tie_order
+from volcano_py.model.resources import Bools
 from volcano_py.model.shape import Shape
 from volcano_py.snapshot.columns import Ints, NodeColumns, NodeStatics, Rows
 
@@ -22,6 +23,18 @@ class _Kept:
     layout: tuple[object, int]
     versions: Ints
     answers: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Barred:
+    """Where shapes of one static part can never go in a session: one object for all of them, equal to no other."""
+
+    nodes: Bools  # (n_nodes,), not to be changed
+
+
+def static_part(shape: Shape, points: combine.Points) -> Hashable:
+    """Return what of a shape the verdicts of static predicates depend on."""
+    return tuple([combine.Point(point.plugin, "static_part")(shape) for point in points])
 
 
 class StaticVerdicts:
@@ -46,7 +59,7 @@ class StaticVerdicts:
         def ask(view: NodeColumns) -> Verdicts:
             return combine.first_refusals(points, offsets, len(view), shape, view)
 
-        return self.row(shape, nodes, ask)
+        return self.row(("verdicts", static_part(shape, points)), nodes, ask)
 
     def row(self, key: Hashable, nodes: NodeColumns, ask: Callable[[NodeColumns], NDArray[Any]]) -> NDArray[Any]:
         """Return one answer per node, shape (n_nodes,); ``ask`` answers for a view of nodes, which may be all of them.

@@ -178,8 +178,10 @@ class FitTest:
     def first_lacking(self, available: Floats) -> NDArray[np.intp]:
         """Return for each node the first resource row of which it has too little, -1 where everything fits."""
         lacking = self._floor.beside(available.shape[1]) >= available[self._rows]
-        rows = np.arange(len(available))[self._rows]
-        return np.where(lacking.any(axis=0), rows[lacking.argmax(axis=0)], -1)
+        first: NDArray[np.intp] = np.full(available.shape[1], -1, dtype=np.intp)
+        for row, lack in zip(self.rows[::-1].tolist(), lacking[::-1], strict=True):  # the first row has the last word
+            first[lack] = row
+        return first
 
 
 def is_empty(request: Floats) -> bool:

@@ -146,14 +146,13 @@ def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
     """Return PodScheduled=False for every task that waits and does not say so yet, by job and in task order."""
     changed: list[tuple[tuple[str, ...], SetPodCondition]] = []
     waiting = np.flatnonzero(_WAITS[ssn.tasks.status])
-    gated = [shape is not None and bool(shape.gates) for shape in ssn.shapes]
     placed = ssn.attempted(waiting) | (ssn.tasks.status[waiting] != _PENDING)
     columns = (column.tolist() for column in (ssn.tasks.shape[waiting], ssn.tasks.job[waiting], placed))
     texts: dict[tuple[int, int], tuple[str, str]] = {}
     # A Python loop over waiting tasks: each compares one text; most have nothing to write.
     for row, shape_id, job_row, had_node in zip(waiting.tolist(), *columns, strict=True):
         record = ssn.tasks.record(row)
-        if record.foreign or gated[shape_id]:
+        if record.foreign or ssn.shape_of(shape_id).gates:
             continue
         attempt = _attempt_text(ssn, row) if had_node else None
         if attempt is None:

@@ -199,6 +199,10 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPre
 
     def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
         """Refuse every node to a pod of which a preference cannot be read, shape (n_nodes,)."""
+        return np.full(len(nodes), self.static_part(shape), dtype=np.int16)
+
+    def static_part(self, shape: Shape) -> int:
+        """Return the number of the reason why a preference cannot be read, 0 for none: it is the verdict on all."""
         args, verdict = self._args, 0
         if args.pod_topology_spread and not all(spread.selector.readable for spread in shape.spread if not spread.hard):
             verdict = _INVALID_SPREAD
@@ -206,7 +210,7 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPre
             verdict = _INVALID_POD_TERM
         if args.node_affinity and not all(valid_term(term) for _, term in shape.preferred):
             verdict = _INVALID_PREFERENCE
-        return np.full(len(nodes), verdict, dtype=np.int16)
+        return verdict
 
     def neighbour_scores(self, task: TaskInfo) -> NeighbourScores | None:
         """Return the scores of a shape that depend on other pods, None if none does."""

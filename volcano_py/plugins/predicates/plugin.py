@@ -7,7 +7,7 @@ hard constraints of PodTopologySpread (`spread`). Texts are kube-scheduler's; as
 eviction could change, up to the first reason that it could not. Whether the request fits is the framework's own check.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -144,11 +144,22 @@ class Predicates(Plugin, StaticPredicate, Predicate, NeighbourPredicate):
             verdicts[~node_terms.matches(shape, nodes)] = NODE_AFFINITY
         if not taints.tolerates_cordon(shape.tolerations):
             verdicts[nodes.unschedulable] = UNSCHEDULABLE
-        if self._args.spread and not all(spread.selector.readable for spread in shape.spread if spread.hard):
-            verdicts[:] = UNREADABLE_SPREAD
-        if self._args.pod_affinity and not shape.pod_terms.readable:
-            verdicts[:] = UNREADABLE_TERMS
+        unreadable = self._unreadable(shape)
+        if unreadable:
+            verdicts[:] = unreadable
         return verdicts
+
+    def static_part(self, shape: Shape) -> Hashable:
+        """Return selector, affinity and tolerations, and whether what it says of other pods can be read."""
+        return shape.node_selector, shape.node_affinity, shape.tolerations, self._unreadable(shape)
+
+    def _unreadable(self, shape: Shape) -> int:
+        """Return the verdict on every node of a pod whose terms about others cannot be read, 0 for any other."""
+        if self._args.pod_affinity and not shape.pod_terms.readable:
+            return UNREADABLE_TERMS
+        if self._args.spread and not all(spread.selector.readable for spread in shape.spread if spread.hard):
+            return UNREADABLE_SPREAD
+        return 0
 
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
         """Refuse nodes that have all the pods they may have, or not the ports that are wanted, shape (n_nodes,)."""
