@@ -30,13 +30,15 @@ def _evictable(case: Case) -> Outcome:
 
 
 def _preemptable(case: Case) -> Outcome:
-    """Ask for one task: the one named as preemptor, else the first that is no candidate, else a stranger's."""
-    named = case.input.get(
-        "preemptor", next((pod for pod in map(_name, _pods(case)) if not _is_candidate(case, pod)), "")
-    )
-    ssn = open_session(case if named else _with_claimant(case, _CLAIMANT, 0))
+    """Ask for one task of a job: the preemptor, else the first that is no candidate; without one for a stranger's."""
+    groups = {_name(group) for group in case.input.get("podGroups", ())}
+    others = [_name(pod) for pod in _pods(case) if _group_of(pod) in groups and not _is_candidate(case, _name(pod))]
+    wanted = case.input.get("preemptor", others[0] if others else "")
+    if wanted not in others:
+        case, wanted = _with_claimant(case, _CLAIMANT, 0), f"{_CLAIMANT}/{_CLAIMANT}"
+    ssn = open_session(case)
     candidates = _candidates(ssn, case)
-    row = _row_of(ssn, named or f"{_CLAIMANT}/{_CLAIMANT}")
+    row = _row_of(ssn, wanted)
     job = ssn.job(int(ssn.tasks.job[row]))
     task = ssn.task_of(int(ssn.tasks.shape[row]))
     claim = Claim(Purpose.PREEMPT, job, _queue(ssn, job), task, int(ssn.tasks.priority[row]))
