@@ -78,9 +78,9 @@ class Controllers:
 def controllers(control_plane: ControlPlane, installed: Installed) -> Iterator[Controllers]:
     running = Controllers(control_plane, installed).start()
     yield running
+    running.stop()
     refused = [line for line in running.log().splitlines() if "by RBAC" in line]
     assert not refused, "manifests/rbac/controllers.yaml grants too little"
-    running.stop()
 
 
 @pytest.fixture

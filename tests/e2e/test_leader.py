@@ -111,7 +111,7 @@ def test_a_leader_that_is_killed_is_followed_within_the_lease_time_and_no_pod_is
     print(f"killed with {500 - len(before)} of 500 pods unbound; the standby leads {took_s:.2f} s later")
     wait_until("all 500 are bound", lambda: len(gangs.bound()) == 500, 30.0)
 
-    assert took_s <= DURATION_S + 2.2 * RETRY_S + 0.5
+    assert took_s <= DURATION_S + 2.2 * RETRY_S + 2.0  # two seconds for a busy machine
     after = places(gangs)
     assert {uid: after[uid] for uid in before} == before
     assert 'resource="pods/binding",result="409"' not in standby.metrics()  # nobody even tried to bind a pod again
