@@ -6,7 +6,8 @@ must fail on the embedded server (strictly), every other must pass on both.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import yaml
 
 from tests.contract.api import CRDS, Api, a_definition, unique
 from tests.controlplane.fixtures import control_plane
+from tests.e2e.control_plane import ControlPlane
 from volcano_py.apiserver import ApiServer, ApiServerOptions
 
 __all__ = ["control_plane"]
@@ -105,16 +107,39 @@ class Custom:
 async def _define(api: Api, plural: str, kind: str, *, status: bool) -> Custom:
     group = f"{unique('g')}.example.com"
     await api.made(CRDS, a_definition(plural, kind, group, status=status))
-    made = Custom(
-        group,
-        kind,
-        api.path(plural, group_version=f"{group}/v1"),
-        api.path(plural, group_version=f"{group}/v2"),
-        f"{CRDS}/{plural}.{group}",
-    )
+    made = _custom(api, plural, kind, group)
     for path in (made.v1, made.v2):
         await api.until(path, lambda answer: answer.status == 200, f"{path} is served")
     return made
+
+
+def _custom(api: Api, plural: str, kind: str, group: str) -> Custom:
+    """What is defined in a group, with the paths of the test's namespace."""
+    paths = [api.path(plural, group_version=f"{group}/{version}") for version in ("v1", "v2")]
+    return Custom(group, kind, *paths, definition=f"{CRDS}/{plural}.{group}")
+
+
+@pytest.fixture(scope="session")
+def lasting(control_plane: ControlPlane) -> Iterator[dict[str, Custom]]:
+    """Definitions on the real server that tests share, by plural; they are removed when all tests are done."""
+    made: dict[str, Custom] = {}
+    yield made
+    for custom in made.values():
+        control_plane.request("DELETE", custom.definition)
+
+
+@asynccontextmanager
+async def defined(
+    request: pytest.FixtureRequest, api: Api, plural: str, kind: str, *, status: bool
+) -> AsyncIterator[Custom]:
+    """A definition for tests that leave it alone: a real server takes two seconds for objects of a new one."""
+    if request.node.callspec.params["api"] == "embedded":
+        yield await _define(api, plural, kind, status=status)
+        return
+    shared = request.getfixturevalue("lasting")
+    if plural not in shared:
+        shared[plural] = await _define(api, plural, kind, status=status)
+    yield _custom(api, plural, kind, shared[plural].group)
 
 
 @pytest.fixture

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from tests.contract.api import JSON_PATCH, MERGE, STRATEGIC, Api
-from tests.contract.conftest import Custom
+from tests.contract.conftest import Custom, defined
+
+
+@pytest.fixture
+async def things(request: pytest.FixtureRequest, api: Api) -> AsyncIterator[Custom]:
+    """A custom resource with a status subresource, as Volcano's Queue; no test here changes its definition."""
+    async with defined(request, api, "things", "Thing", status=True) as custom:
+        yield custom
+
+
+@pytest.fixture
+async def plains(request: pytest.FixtureRequest, api: Api) -> AsyncIterator[Custom]:
+    """A custom resource without a status subresource, as Volcano's PodGroup; no test here changes its definition."""
+    async with defined(request, api, "plains", "Plain", status=False) as custom:
+        yield custom
 
 
 async def test_unknown_fields_are_pruned_and_defaults_filled_in(api: Api, things: Custom) -> None:

@@ -74,9 +74,7 @@ def test_a_plugin_that_fails_is_named_with_the_question(plugin, problem):
 def test_a_slow_plugin_is_named_with_its_time(monkeypatch):
     monkeypatch.setattr("volcano_py.testing.trial.SLOW_S", 0.02)
 
-    (said,) = {text.partition(" s for")[0] for text in try_out(policy(Slow))}
-
-    assert said.startswith("plugin slow took 0.")
+    assert any(text.startswith("plugin slow took 0.") for text in try_out(policy(Slow)))
 
 
 @pytest.fixture
