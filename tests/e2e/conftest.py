@@ -23,10 +23,11 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is collected here, so that no module can forget it."""
+    """Mark what is collected here, so that no module can forget it; five servers on a busy machine take their time."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.timeout(240))
 
 
 @pytest.hookimpl(wrapper=True)
