@@ -112,7 +112,7 @@ async def test_everybody_concerned_is_told(server):
 
 
 async def test_a_victim_counts_as_leaving_before_the_server_has_answered(server):
-    server.faults.add(Fault("delay", verb="patch", resource="pods/status", name="low-0", skip=1, delay_s=1))
+    server.faults.add(Fault("delay", verb="patch", resource="pods/status", name="low-0", skip=1, delay_s=30))
     cycle = OnePlan()
     async with planning(server, cycle):
         await until(lambda: cycle.plans and cycle.last["low-0"][0] is TaskStatus.RELEASING)
