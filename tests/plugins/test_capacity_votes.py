@@ -148,6 +148,18 @@ def test_a_gang_of_the_same_queue_may_have_everything() -> None:
     assert names(ssn, *_for_gang(plugin, ssn, "a", Purpose.PREEMPT)) == ["j-b-0", "j-b-1"]
 
 
+def test_a_gang_leaves_each_queue_its_guarantee_in_whatever_order_bundles_go() -> None:
+    plugin = capacity(hierarchy=False)
+    queues = (a_queue("a", deserved={"cpu": 4}), a_queue("b", guarantee={"cpu": 1}), a_queue("c"))
+    ssn = a_session(a_world(*queues, b=2, c=2), plugin)
+    everybody = of_others(ssn, "a").together()
+    mixed = Evictables(ssn, everybody.rows[[0, 2, 1, 3]], everybody.groups)
+
+    for answer in (plugin.unified_evictable, lambda *asked: ~plugin.spared(*asked)):
+        allowed = answer(claim(ssn, "a", gang=True), mixed)
+        assert names(ssn, mixed, allowed) == ["j-b-1", "j-c-0", "j-c-1"]
+
+
 def _for_gang(plugin: Capacity, ssn: Session, queue: str, purpose: Purpose) -> tuple[Evictables, Any]:
     candidates = of_others(ssn, queue)
     return candidates, plugin.unified_evictable(claim(ssn, queue, purpose=purpose, gang=True), candidates)
