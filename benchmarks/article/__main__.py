@@ -10,7 +10,9 @@ NAMES = sorted(file.stem for file in Path(__file__).parent.glob("[ep][0-9].py"))
 def main() -> None:
     """Run and show them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.article", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=f"of: {', '.join(NAMES)}")
+    parser.add_argument(
+        "names", nargs="*", type=str.lower, choices=[*NAMES, []], metavar="NAME", help=f"of: {', '.join(NAMES)}"
+    )
     for name in parser.parse_args().names or NAMES:
         importlib.import_module(f"benchmarks.article.{name}").run().show()
 

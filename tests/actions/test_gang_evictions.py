@@ -222,6 +222,22 @@ def test_a_gang_that_fits_as_things_are_evicts_nobody(action: str):
     assert scenario.run().evictions == []
 
 
+@pytest.mark.parametrize(("held", "evicted"), [pytest.param(2, 0, id="its-part"), pytest.param(3, 3, id="more")])
+def test_a_queue_that_has_no_more_than_its_part_loses_nothing_to_a_gang_of_another(held: int, evicted: int):
+    stays = {"volcano.sh/preemptable": "false"}
+    scenario = Scenario(
+        a_node("n1", cpu=6),
+        a_job("gang", tasks=held, cpu=1, node="n1", queue="b", phase="Running"),
+        a_job("fixed", tasks=6 - held, cpu=1, node="n1", queue="c", phase="Running", annotations=stays),
+        a_job("new", tasks=2, cpu=1, queue="a"),
+        queues=[a_queue(name) for name in "abc"],
+        actions="enqueue, allocate, gangreclaim",
+        plugins=PLUGINS["gangreclaim"],
+    )
+
+    assert len(scenario.run().evicted) == evicted
+
+
 def _priority(world: World, job: str) -> str:
     return next(
         one.spec.priority_class_name for one in world.objects if hasattr(one, "spec") and one.metadata.name == job

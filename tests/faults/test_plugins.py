@@ -43,6 +43,11 @@ class Raises(Mine):
         return {}["no-such-key"]
 
 
+class Exits(Mine):
+    def odd(self, nodes: Any) -> Any:
+        raise SystemExit(3)
+
+
 class AnswersNaN(Mine):
     def odd(self, nodes: Any) -> Any:
         return np.full(len(nodes), np.nan)
@@ -87,6 +92,7 @@ def policy(plugin: type[Plugin]) -> Policy:
     ("plugin", "problem"),
     [
         (Raises, "KeyError: 'no-such-key'"),
+        (Exits, "SystemExit: 3"),
         (AnswersNaN, "answered with NaN or infinity"),
         (AnswersTooMuch, r"expected an array of shape (2,), got shape (3,)"),
         (AnswersSomethingElse, r"expected an array of shape (2,), got str"),

@@ -53,7 +53,10 @@ def bundles(
     if not found:
         return []
     rows = np.concatenate([one.rows for one in found])
-    mask = ssn.victims.allowed_for_gang(claim, Evictables(ssn, rows, np.zeros(len(rows), dtype=np.intp)))
+    # Of a whole bundle all are of one unit, a safe task is one by itself.
+    units = np.concatenate([np.full(len(one.rows), one.rows[0]) if one.whole else one.rows for one in found])
+    asked = Evictables(ssn, rows, np.zeros(len(rows), dtype=np.intp), units=units)
+    mask = ssn.victims.allowed_for_gang(claim, asked)
     allowed = set(rows[mask].tolist())
     kept: list[Bundle] = []
     # A Python loop over bundles, of which a job has two at the most.

@@ -39,10 +39,10 @@ class Point:
         """Ask; whatever goes wrong inside the plugin comes out as PluginFailed."""
         try:
             return self.ask(*args)
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not take the cycle with it
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the cycle
             self.fail(error)
 
-    def fail(self, error: Exception) -> NoReturn:
+    def fail(self, error: BaseException) -> NoReturn:
         """Raise what went wrong inside the plugin as PluginFailed.
 
         For questions asked for every task, which call ``ask`` themselves: a call more costs them as much as an answer.
@@ -55,7 +55,7 @@ class Point:
         """Ask for an array of one number per thing; anything else is a failure of the plugin."""
         try:
             answer = self.ask(*args)
-        except Exception as error:  # noqa: BLE001 - see `__call__`
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - see `__call__`
             self.fail(error)
         if not isinstance(answer, np.ndarray) or answer.shape != (n,):
             found = f"shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
@@ -144,7 +144,7 @@ def any_yes(points: Points, *args: Any) -> bool:
         try:
             if point.ask(*args):
                 return True
-        except Exception as error:  # noqa: BLE001 - see `Point.__call__`
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - see `Point.__call__`
             point.fail(error)
     return False
 
@@ -155,7 +155,7 @@ def smallest(points: Points, ceiling: int, *args: Any) -> int:
     for point in points:
         try:
             allowed = min(allowed, int(point.ask(*args, allowed)))
-        except Exception as error:  # noqa: BLE001 - see `Point.__call__`
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - see `Point.__call__`
             point.fail(error)
     return max(0, allowed)
 
@@ -166,7 +166,7 @@ def largest(points: Points, *args: Any) -> int:
     for point in points:
         try:
             found = max(found, int(point.ask(*args)))
-        except Exception as error:  # noqa: BLE001 - see `Point.__call__`
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - see `Point.__call__`
             point.fail(error)
     return found
 
@@ -277,7 +277,7 @@ def total(points: Points, n: int, *args: Any, again: bool = False) -> Floats:
         if again and point.trusted:
             try:
                 answer: Floats = point.ask(*args)
-            except Exception as error:  # noqa: BLE001 - see `Point.__call__`
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - see `Point.__call__`
                 point.fail(error)
         else:
             answer = point.finite(n, *args)

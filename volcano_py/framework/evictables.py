@@ -25,15 +25,19 @@ if TYPE_CHECKING:
 class Evictables:
     """Candidates for eviction; row i of every column is candidate i."""
 
-    def __init__(self, ssn: "Session", rows: Rows, groups: Rows, claimed: Rows | None = None) -> None:
+    def __init__(
+        self, ssn: "Session", rows: Rows, groups: Rows, claimed: Rows | None = None, units: Rows | None = None
+    ) -> None:
         """Take task rows (n,), each of a task with a job, and the ascending numbers of their groups (n,).
 
         ``claimed`` is how many tasks of the claim are placed before each candidate goes (n,); None: none at all.
+        ``units`` are numbers (n,), equal for those that go only together; None: each stands for itself.
         """
         self._ssn = ssn
         self.rows = rows
         self.groups = groups
         self.claimed = claimed
+        self._units = units
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -45,7 +49,8 @@ class Evictables:
     def at(self, places: "Bools | Rows") -> "Evictables":
         """Return those at some places, in that order; groups must stay ascending."""
         claimed = None if self.claimed is None else self.claimed[places]
-        return Evictables(self._ssn, self.rows[places], self.groups[places], claimed)
+        units = None if self._units is None else self._units[places]
+        return Evictables(self._ssn, self.rows[places], self.groups[places], claimed, units)
 
     def standing(self) -> "Evictables":
         """Return those that run or are bound now."""
@@ -69,6 +74,14 @@ class Evictables:
     def queues(self) -> Rows:
         """The rows of their jobs' queues among the session's queues, -1 for a queue that does not exist, shape (n,)."""
         return self._ssn.queue_of_job[self.jobs]
+
+    @cached_property
+    def first_of_unit(self) -> Rows:
+        """The place of the first of those with whom each goes or stays, shape (n,)."""
+        if self._units is None:
+            return np.arange(len(self.rows))
+        _, first, which = np.unique(self._units, return_index=True, return_inverse=True)
+        return np.asarray(first[which])
 
     @cached_property
     def nodes(self) -> Codes:

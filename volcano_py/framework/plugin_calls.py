@@ -37,7 +37,7 @@ class PluginCalls:
             answer = getattr(plugin, hook)(*args)
         except PluginFailed as failure:
             self.fail(plugin, failure)
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not take the cycle with it
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the cycle
             self.fail(plugin, PluginFailed(plugin.name, hook, f"{type(error).__name__}: {error}"))
         self._spent(plugin, hook, started)
         return answer

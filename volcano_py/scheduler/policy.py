@@ -26,8 +26,8 @@ PLUGINS_TO_COME: Final = frozenset(
 )
 """What Volcano has and this scheduler does not have yet: named in a conf it is a loud warning, and the rest runs."""
 
-_WITHOUT_EFFECT: Final = frozenset({"predicateErrorCacheEnable"})  # Volcano has it; it changes nothing here
-# Volcano's actions have it, and it changes nothing here
+# Volcano's actions have it, and it changes nothing here.
+_WITHOUT_EFFECT: Final = frozenset({"predicateErrorCacheEnable"})
 _HIERARCHY: Final = "enableHierarchy"
 _TAKING: Final = {"reclaim": Reclaimable, "gangreclaim": UnifiedEvictable}  # takes from queues -> whom it asks
 
@@ -42,14 +42,14 @@ class _Chosen:
     def instance(self) -> Plugin:
         try:
             plugin = self.plugin(self.arguments)
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not take the cycle with it
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the cycle
             plugin = _failing(self.plugin, error)
         plugin.hierarchy = self.hierarchy
         plugin.asked = self.points
         return plugin
 
 
-def _failing(plugin: type[Plugin], error: Exception) -> Plugin:
+def _failing(plugin: type[Plugin], error: BaseException) -> Plugin:
     """Return an instance that has not been initialised, and fails when its session opens."""
     failure = PluginFailed(plugin.name, "__init__", f"{type(error).__name__}: {error}")
 

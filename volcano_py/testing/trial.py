@@ -2,10 +2,12 @@
 
 The cluster has large and small nodes, two queues, gangs with roles, single pods, running pods, a pod without requests
 and a job that finds no room, so that every question is asked. The daemon does the same, in a process of its own, before
-it takes plugins into use: what hangs or dies here would have stopped the scheduler.
+it takes plugins into use: what hangs or dies here would have stopped the scheduler. What hangs is ended after a minute,
+and the place where it hung is printed.
 """
 
 import argparse
+import faulthandler
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -26,6 +28,8 @@ from volcano_py.testing.scenario import a_policy
 
 SLOW_S: Final = 1.0
 """What one plugin may take on the small cluster for all answers to one question, in seconds."""
+
+_HANGS_S: Final = 60.0
 
 UNUSABLE: Final = 2
 """Exit code: the configuration or the folder cannot be used at all."""
@@ -112,4 +116,5 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    faulthandler.dump_traceback_later(_HANGS_S, exit=True)
     sys.exit(main())

@@ -9,14 +9,15 @@ allocatable  the queue is open, and taken + request <= deserved in what the task
 preemptive   the same, with all tasks in question
 victims      of other queues: the first candidates of a queue, as long as it holds more than it deserves of anything
 spared       when room is taken from other queues: whoever is no such victim, whatever other tiers say, and whoever's
-             queue would be left with less than its guarantee; for a whole gang only the latter, as jobs go as wholes
+             queue would be left with less than its guarantee; for a whole gang, jobs that go as wholes may leave their
+             queue with less than it deserves, if it has more before
 enqueue      the queue is open, and min + taken + reserved - elastic <= capability in what minResources ask for, pods
              left aside, exactly; reserved and elastic as in `framework.reservations`, capability = what guarantees of
              other queues leave, cut to the queue's own
 
 Sums over a queue's jobs take every PodGroup of it, whatever its phase. (Volcano: plugins/proportion; differences:
 division never ends short of a share, a queue without a state counts as open, a queue loses nothing that it deserves
-where the answer of another tier comes first, and gangreclaim asks for the guarantee.)
+where the answer of another tier comes first, nor to gangreclaim, which in Volcano asks nobody what queues deserve.)
 """
 
 from collections.abc import Sequence
@@ -131,13 +132,17 @@ class Proportion(
         """Have no opinion; the plugin answers here so that its filter counts."""
 
     def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
-        """Return whose queue would lose to another one what it deserves or, for a whole gang, what it is guaranteed."""
+        """Return whose queue would lose to another one what it deserves or what is guaranteed to it.
+
+        A job that goes as a whole may leave its queue with less than it deserves, if the queue has more before.
+        """
         if claim is None or claim.purpose is not Purpose.RECLAIM:
             return np.zeros(len(candidates), dtype=bool)
-        requests = candidates.requests
-        left = self._queues.taken[:, candidates.queues] - candidates.by_queue.total(requests) - requests
-        short = ((left <= self._guarantee[:, candidates.queues] - EPSILON) & (requests > 0)).any(axis=0)
-        return np.asarray(short if claim.task is None else short | ~self.reclaimable(claim, candidates))
+        requests, queues = candidates.requests, candidates.queues
+        held = self._queues.taken[:, queues] - candidates.by_queue.total(requests)
+        short = ((held - requests <= self._guarantee[:, queues] - EPSILON) & (requests > 0)).any(axis=0)
+        before = held[:, candidates.first_of_unit]
+        return np.asarray(short | ~(before >= self._deserved[:, queues] + EPSILON).any(axis=0))
 
     def job_enqueueable(self, job: JobInfo) -> Vote | Reason:
         """Permit a job that fits into what its queue may have, reject any other."""

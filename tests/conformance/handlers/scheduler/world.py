@@ -80,7 +80,7 @@ def load(case: Case) -> Snapshot:
     # Objects name no scheduler and are meant for this one.
     cache = ClusterCache(scheduler_names=("", "volcano"), clock=FakeClock(NOW))
     for key, kind in OBJECTS.items():
-        added(cache, *(msgspec.convert(_with_uid(written), kind) for written in case.input.get(key, ())))
+        added(cache, *(msgspec.convert(with_uid(written), kind) for written in case.input.get(key, ())))
     _divide(cache, case.input.get("sharding") or {})
     assert not cache.unreadable()
     now = clock_of(case).now
@@ -98,7 +98,7 @@ def _divide(cache: ClusterCache, sharding: Mapping[str, Any]) -> None:
         return
     meta = {"metadata": {"name": sharding["name"]}}
     cache.use_shard(sharding["name"], strict=sharding["mode"] == "hard")
-    added(cache, msgspec.convert({**_with_uid(meta), "spec": {"nodesDesired": sharding.get("nodes") or []}}, NodeShard))
+    added(cache, msgspec.convert({**with_uid(meta), "spec": {"nodesDesired": sharding.get("nodes") or []}}, NodeShard))
 
 
 def clock_of(case: Case) -> CycleClock:
@@ -172,7 +172,7 @@ def _plugin(entry: Mapping[str, Any]) -> PluginConf:
     return PluginConf(entry["name"], _HERE, {**dict.fromkeys(FLAGS, False), **flags}, arguments)
 
 
-def _with_uid(written: dict[str, Any]) -> dict[str, Any]:
+def with_uid(written: dict[str, Any]) -> dict[str, Any]:
     """Give an object that names no uid one of its own: to the cache, equal uids are one object."""
     meta = written["metadata"]
     return {**written, "metadata": {"uid": f"{meta.get('namespace', '')}/{meta['name']}", **meta}}
