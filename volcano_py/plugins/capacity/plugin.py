@@ -294,13 +294,7 @@ class Capacity(
             alike[PODS_ROW] = False
             above, sheltered = self._above(claim.queue.row, request, set(candidates.queues.tolist()) - {-1})
         rules = Rules(self._held, self._due, above, sheltered, alike)
-        if request is None:  # bundles of a queue need not stand together
-            order = np.argsort(candidates.queues, kind="stable")
-            together = Evictables(self._ssn, candidates.rows[order], candidates.groups)
-            allowed = np.empty(len(candidates), dtype=bool)
-            allowed[order] = takeable(rules, together, self._ssn.tasks.shape[together.rows])
-        else:
-            allowed = takeable(rules, candidates, self._ssn.tasks.shape[candidates.rows])
+        allowed = takeable(rules, candidates, self._ssn.tasks.shape[candidates.rows])
         # What queues without a place in the tree deserve nobody knows, so nothing is taken from them.
         return np.asarray(allowed & ~np.isin(candidates.queues, [-1, *self._tree.problems]))
 
