@@ -1,8 +1,10 @@
 """Volcano's metrics: each is measured under its name, with its type and labels, or stands here with why it is not."""
 
+from math import inf
 from typing import NamedTuple
 
 import pytest
+from prometheus_client import Histogram
 
 from tests.packaging.measured import of_scheduler, series
 from volcano_py.metrics.exposition import exposition
@@ -82,13 +84,19 @@ def test_buckets_are_volcanos():
     buckets = {
         "e2e_scheduling_latency_milliseconds": (1, 5000, 20),
         "open_session_duration_milliseconds": (1, 5000, 20),
+        "plugin_scheduling_latency_milliseconds": (0.1, 100, 15),
+        "action_scheduling_latency_milliseconds": (1, 2000, 20),
+        "task_scheduling_latency_milliseconds": (50, 60000, 30),
+        "scheduling_stage_duration_milliseconds": (0.1, 500, 20),
         "e2e_job_scheduling_latency_milliseconds": (100, 120000, 30),
     }
     found: dict[str, list[float]] = {}
-    for family in of_scheduler().collect():
-        name = family.name.removeprefix("volcano_")
-        if name in buckets:
-            bounds = (float(sample.labels["le"]) for sample in family.samples if sample.name.endswith("_bucket"))
-            found[name] = [bound for bound in bounds if bound != float("inf")]
+    for collector in of_scheduler()._collector_to_names:
+        if isinstance(collector, Histogram):
+            found[collector._name.removeprefix("volcano_")] = [
+                bound for bound in collector._upper_bounds if bound < inf
+            ]
 
-    assert {name: (bounds[0], bounds[-1], len(bounds)) for name, bounds in found.items()} == buckets
+    shown = {name: (round(found[name][0], 6), round(found[name][-1], 6), len(found[name])) for name in buckets}
+    assert shown == buckets
+    assert {name for name in VOLCANOS if VOLCANOS[name].kind == "histogram"} == buckets.keys()
