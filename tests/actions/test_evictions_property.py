@@ -1,21 +1,28 @@
 """Preempt and reclaim on crowded clusters, with every plan checked by plain arithmetic (`tests.reference.crowded`)."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
 from tests.reference import crowded
 from tests.reference.crowded import Plan, crowded_world, plans_of
-from tests.reference.world import World
+from tests.reference.world import NAMESPACE, World
 from tests.scheduler.running import Outcome, cycle
 from volcano_py.model.decisions import Bind
+from volcano_py.model.facts import BudgetRecord
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.statuses import TaskStatus
 
 PREEMPT = """\
 actions: "{actions}"
 tiers:
-- plugins: [{{name: priority}}, {{name: gang}}, {{name: conformance}}, {{name: predicates}}, {{name: nodeorder}}]
+- plugins:
+  - {{name: priority}}
+  - {{name: gang}}
+  - {{name: conformance}}
+  - {{name: predicates}}
+  - {{name: nodeorder}}
 """
 RECLAIM = """\
 actions: "{actions}"
@@ -92,6 +99,21 @@ def test_no_gang_is_broken_and_nobody_goes_who_is_protected(case: Case) -> None:
         for name in gone:
             record = world.task(name).record
             assert record.traits == TaskTrait.PREEMPTABLE, f"crowded_world({number}): {name}"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_budget_is_broken_where_more_would_go_without_it(case: Case) -> None:
+    conf, action, queues = case
+    text = conf.format(actions=f"allocate, {action}") + "  - {name: pdb}\n"
+    fewer = 0
+    for number in NUMBERS[::3]:
+        allowed = number // 3 % 3
+        budgets = (BudgetRecord(NAMESPACE, "all", allowed=allowed),)
+        plans = plans_of(cycle(replace(crowded_world(number, queues), budgets=budgets), text).batches)
+        gone = sum(len(plan.victims) for plan in plans)
+        assert gone <= allowed, f"crowded_world({number}): {plans}"
+        fewer += gone < sum(len(plan.victims) for plan in decided(case, number)[1])
+    assert fewer >= 10
 
 
 @pytest.mark.parametrize("case", CASES)

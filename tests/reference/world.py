@@ -6,7 +6,7 @@ from operator import attrgetter
 from random import Random
 
 from volcano_py.api.quantity import WireQuantity
-from volcano_py.model.facts import NamespaceRecord
+from volcano_py.model.facts import BudgetRecord, NamespaceRecord
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaintRecord, TaskRecord
 from volcano_py.model.pod_terms import PodTerms, Spread
 from volcano_py.model.resources import amounts_of
@@ -36,6 +36,7 @@ class World:
     jobs: tuple[JobRecord, ...] = ()
     tasks: tuple[Task, ...] = ()
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # labels
+    budgets: tuple[BudgetRecord, ...] = ()
 
     def store(self, shuffle: int | None = None) -> ClusterStore:
         """Fill a store; ``shuffle`` seeds another order of arrival."""
@@ -44,6 +45,7 @@ class World:
             + [("set_queue", (queue,)) for queue in self.queues]
             + [("set_job", (job,)) for job in self.jobs]
             + [("facts.set_namespace", (NamespaceRecord(name, labels),)) for name, labels in self.namespaces.items()]
+            + [("facts.set_budget", (budget,)) for budget in self.budgets]
             + [("set_task", (task.record, task.shape, task.status, task.node)) for task in self.tasks]
         )
         if shuffle is not None:

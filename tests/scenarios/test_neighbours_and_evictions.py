@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.scenarios.test_neighbours import HOST, ZONE, apart, even, nodes, together
-from volcano_py.testing import Result, Scenario, a_job, a_pod, a_priority_class
+from volcano_py.testing import Result, Scenario, a_group, a_job, a_pod, a_priority_class
 
 CONF = """\
 actions: "enqueue, allocate, preempt"
@@ -63,6 +63,18 @@ def test_nobody_goes_for_a_pod_whose_company_is_missing() -> None:
 
     assert evicted == set()
     assert "boss-0" not in result.placements
+
+
+def test_a_plan_that_takes_away_whom_an_earlier_task_of_it_needs_is_none() -> None:
+    friend = a_pod("gang-0", group="gang", cpu=1, priority=100, spec=together("low", HOST))
+    large = a_pod("gang-1", group="gang", cpu=7, priority=100)
+
+    result, evicted = run(
+        job("low", "low", {}, cpu=4), a_group("gang", min_available=2, priority_class="high"), friend, large
+    )
+
+    assert evicted == set()
+    assert set(result.placements) == {"low-0"}
 
 
 def test_nobody_goes_where_a_pod_that_cannot_be_evicted_is_in_the_way_too() -> None:
