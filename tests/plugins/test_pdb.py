@@ -9,7 +9,7 @@ from tests.framework.opened import opened
 from volcano_py.framework.evictables import Evictables
 from volcano_py.framework.extension import Claim, Purpose
 from volcano_py.framework.session import Session
-from volcano_py.testing import a_budget, a_group, a_node, a_pod
+from volcano_py.testing import Scenario, a_budget, a_group, a_job, a_node, a_pod, a_queue
 
 WEB = {"app": "web"}
 DB = {"app": "db"}
@@ -35,6 +35,21 @@ def test_without_budgets_everybody_may_go(purpose: Purpose):
     ssn = session()
 
     assert len(let_go(ssn, ssn.victims.all, purpose)) == 5
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+def test_in_a_later_tier_than_others_it_lets_nobody_go_whom_they_keep(action: str):
+    queues = ["red", "red"] if action == "preempt" else ["red", "blue"]
+    scenario = Scenario(
+        a_node("n1", cpu=2),
+        a_job("first", tasks=2, min_available=2, cpu=1, node="n1", queue=queues[0], phase="Running"),
+        a_job("second", cpu=1, queue=queues[1]),
+        queues=[a_queue("red"), a_queue("blue")],
+        actions=f"enqueue, allocate, {action}",
+        plugins=[["priority", "gang"], ["predicates", "pdb"]],
+    )
+
+    assert scenario.run().evictions == []
 
 
 def test_a_budget_counts_the_pods_it_covers_in_the_order_given():

@@ -6,8 +6,9 @@ the number in its status may be older than they are.
 
 (Volcano: plugins/pdb. There a budget is counted anew for every node, so that a plan over several nodes may break it;
 the actions for gangs do not ask; an empty selector covers nobody and a pod without labels is never a victim; and in the
-action shuffle budgets are a reason to evict what they allow. Here a budget is only ever a filter: where no other plugin
-of its tier votes, whoever it does not cover may go, as there.)
+action shuffle budgets are a reason to evict what they allow. Here a budget is only ever a filter. Where no other plugin
+votes at all, whoever it does not cover may go, as there; but in a later tier than others, where all may go in Volcano
+as soon as the others let nobody, it has no vote: any job would take from any other, without end.)
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from volcano_py.framework.evictables import Earlier, Evictables
 from volcano_py.framework.extension import (
     Claim,
     Preemptable,
+    Purpose,
     Reclaimable,
     UnifiedEvictable,
     VictimFilter,
@@ -39,16 +41,23 @@ class Pdb(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, Victi
     counts = frozenset({"preemptable", "reclaimable", "spared"})
 
     def on_session_open(self, ssn: Session) -> None:
-        """Note whose budgets they are."""
+        """Note whose budgets they are, and which votes are this plugin's alone."""
         self._ssn = ssn
+        self._alone = {
+            purpose: all(point.plugin is self for point in ssn.points(kind, method))
+            for purpose, kind, method in (
+                (Purpose.PREEMPT, Preemptable, "preemptable"),
+                (Purpose.RECLAIM, Reclaimable, "reclaimable"),
+            )
+        }
 
-    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools:
-        """Let all go; what budgets allow of those who would go is for the filter to say."""
-        return np.ones(len(candidates), dtype=bool)
+    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools | None:
+        """Let all go if nobody else votes; what budgets allow of those who would go is for the filter to say."""
+        return np.ones(len(candidates), dtype=bool) if self._alone[Purpose.PREEMPT] else None
 
-    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
-        """Let all go; what budgets allow of those who would go is for the filter to say."""
-        return np.ones(len(candidates), dtype=bool)
+    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools | None:
+        """Let all go if nobody else votes; what budgets allow of those who would go is for the filter to say."""
+        return np.ones(len(candidates), dtype=bool) if self._alone[Purpose.RECLAIM] else None
 
     def unified_evictable(self, claim: Claim, candidates: Evictables) -> None:
         """Have no opinion; the plugin answers here so that its filter counts."""
