@@ -15,8 +15,19 @@ from tests.controlplane.fixtures import (
     own_control_plane,
     running_control_plane,
 )
+from tests.e2e.kubectl import embedded, kubectl, node, server
 
-__all__ = ["control_plane", "installed", "make_nodes", "namespace", "own_control_plane"]
+__all__ = [
+    "control_plane",
+    "embedded",
+    "installed",
+    "kubectl",
+    "make_nodes",
+    "namespace",
+    "node",
+    "own_control_plane",
+    "server",
+]
 
 HERE = Path(__file__).parent
 
