@@ -1,4 +1,4 @@
-"""A real kubectl in a namespace of its own, on the embedded API server and on a real one: fixtures of test_kubectl.py."""
+"""A real kubectl in a namespace of its own, on the embedded API server and on a real one."""
 
 from __future__ import annotations
 
