@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from tests.controlplane.cluster import Cluster
 from volcano_py.api.quantity import parse_quantity
@@ -61,6 +65,18 @@ def pods_of(group: str, roles: Sequence[Role], selector: Mapping[str, str]) -> l
     ]
 
 
+def _count_bound(watch: IO[bytes], count: int, then: Callable[[], None]) -> None:
+    bound: set[str] = set()
+    for line in watch:
+        pod = json.loads(line)["object"]
+        if pod["spec"].get("nodeName"):
+            bound.add(pod["metadata"]["uid"])
+        if len(bound) >= count:
+            then()
+            return
+    raise AssertionError(f"the watch of pods ended with {len(bound)} of {count} bound")
+
+
 class Gangs:
     """The gangs of one namespace."""
 
@@ -103,6 +119,21 @@ class Gangs:
         """Return all pods."""
         items: list[dict[str, Any]] = self._cluster.request("GET", self._pods)["items"]
         return items
+
+    @contextmanager
+    def once_bound(self, count: int, then: Callable[[], None], timeout: float = 20.0) -> Iterator[None]:
+        """Call something at the moment when so many pods are bound, while the block runs or after it.
+
+        A watch tells: five hundred pods are bound within half a second, too fast for lists of all of them.
+        """
+        url = f"{self._cluster.url}{self._pods}?watch=true"
+        with (
+            urllib.request.urlopen(url, timeout=timeout, context=self._cluster.ssl_context) as watch,
+            ThreadPoolExecutor(1) as elsewhere,
+        ):
+            done = elsewhere.submit(_count_bound, watch, count, then)
+            yield
+            done.result(timeout)
 
     def by_group(self) -> dict[str, list[dict[str, Any]]]:
         """Return pods by the gang they belong to."""

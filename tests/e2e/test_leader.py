@@ -99,10 +99,9 @@ def test_a_leader_that_is_killed_is_followed_within_the_lease_time_and_no_pod_is
     wait_until("the first leads", leader.leads, 10.0)
     standby = candidates.start()
     assert not standby.leads()
-    gangs.create_groups(GANGS)
-    wait_until("some are bound", lambda: len(gangs.bound()) >= 40, 20.0, every=0.01)
+    with gangs.once_bound(40, leader.kill):
+        gangs.create_groups(GANGS)
 
-    leader.kill()
     killed = time.monotonic()
     before = places(gangs)
     assert len(before) < 500, "the leader was done before it could be killed"

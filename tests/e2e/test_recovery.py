@@ -158,9 +158,8 @@ def test_a_scheduler_killed_amid_500_binds_binds_none_twice_and_completes_every_
 ) -> None:
     gangs.create_pods([pod for name in GANGS for pod in gangs.make_pods(name, WORKER)])
     daemon = Daemon(plane, Installed(), name="vc-scheduler-killed").start()
-    gangs.create_groups(GANGS)
-    wait_until("some are bound", lambda: len(gangs.bound()) >= 60, 20.0, every=0.01)
-    daemon.kill()
+    with gangs.once_bound(60, daemon.kill):
+        gangs.create_groups(GANGS)
     left = 500 - len(gangs.bound())
     assert left > 0, "the scheduler was done before it could be killed"
     print(f"killed with {left} of 500 pods unbound")
