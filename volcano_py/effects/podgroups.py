@@ -26,7 +26,7 @@ LANE: Final = "podgroup status"
 DEFAULT_OPTIONS: Final = LaneOptions(rate_per_s=400, burst=400, workers=8, capacity=100_000)
 SETTLES_S: Final = 0.25
 """How long a status waits for one that takes its place: pods of a gang start and end one after another."""
-BINDING_S: Final = 2.0
+BINDING_S: Final = 5.0
 """The same while pods of the gang are being bound: another phase follows when they are."""
 _TIMEOUT_S: Final = 10.0
 _READS: Final = 4  # times that the object may change under our hands before the lane tries again later
