@@ -178,6 +178,19 @@ async def test_more_important_work_holds_it_back_but_not_for_ever(a_lane, sink, 
     assert sink.written == [("a", 1)]
 
 
+async def test_where_each_may_be_late_all_are_written_once_they_are_and_overdue_ones_at_once(a_lane, sink, clock):
+    lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, each_s=2.0), hold=lambda: True)
+
+    lane.put("a", 1)
+    lane.put("b", 1)
+    lane.put("urgent", 1, -2.0)
+    await advance(clock, 1.9, step=0.05)
+    assert [key for key, _ in sink.written] == ["urgent"]
+    await advance(clock, 0.3, step=0.05)
+
+    assert sorted(key for key, _ in sink.written) == ["a", "b", "urgent"]
+
+
 async def test_a_full_lane_drops_new_keys_and_still_merges_old_ones(a_lane, lane_metrics, registry, clock):
     lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, capacity=1, delay_s=1.0))
 

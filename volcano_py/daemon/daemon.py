@@ -198,6 +198,7 @@ class SchedulerDaemon:
             rng=rng,
             version_of=self._intake.group_version,
             shown=self._intake.group_without_conditions,
+            hold=lambda: self.binder.busy,
             options=options.group_statuses,
         )
         answers = BindAnswers(self.cache, self._gate, self._conditions, self.events, binds, clock=clock)

@@ -37,6 +37,7 @@ class LaneOptions:
     capacity: int = 10_000
     delay_s: float = 0.0  # what is superseded within this time is never written
     patience_s: float = 2.0  # how long one write lets itself be held back by more important ones
+    each_s: float | None = None  # instead: how late every one of them may be written for the sake of those
     attempts: int = 5
 
 
@@ -162,13 +163,17 @@ class Lane(Generic[K, V]):
             now = self._clock.monotonic()
             if due > now and not self._hurry:
                 await self._clock.sleep(min(due - now, _TICK_S))  # one that is due earlier may come meanwhile
-            elif self._hold is not None and self._hold() and held_s < self._options.patience_s and not self._hurry:
+            elif self._hold is not None and not self._hurry and self._may_wait(held_s, now - due) and self._hold():
                 held_s += _TICK_S
                 await self._clock.sleep(_TICK_S)
             elif wait_s := self._bucket.take(now):
                 await self._clock.sleep(wait_s)
             else:
                 return key, self._waiting.pop(key)
+
+    def _may_wait(self, held_s: float, late_s: float) -> bool:
+        each_s = self._options.each_s
+        return held_s < self._options.patience_s if each_s is None else late_s < each_s
 
     def _first(self) -> tuple[float, K] | None:
         """Return the time and key of the entry that is due first and whose key is not being written."""
