@@ -23,8 +23,7 @@ from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
 
 LANE: Final = "podgroup status"
-_HELD_S: Final = 2.0
-DEFAULT_OPTIONS: Final = LaneOptions(rate_per_s=400, burst=400, workers=8, capacity=100_000, each_s=_HELD_S)
+DEFAULT_OPTIONS: Final = LaneOptions(rate_per_s=400, burst=400, workers=8, capacity=100_000, each_s=2.0)
 SETTLES_S: Final = 0.25
 """How long a status waits for one that takes its place: pods of a gang start and end one after another."""
 BINDING_S: Final = 5.0
@@ -80,6 +79,7 @@ class PodGroupStatusWriter:
         self._client = client
         self._clock = clock
         self._shown = shown
+        self._overdue_s = -(options.each_s or 0.0)  # a delay after which nothing holds a write
         self._echoes: Echoes[JobKey, _PodGroup] = Echoes(version_of)
         self._lane: Lane[JobKey, SetPodGroupStatus] = Lane(
             LANE, self._write, options, metrics, clock=clock, rng=rng, hold=hold
@@ -97,10 +97,10 @@ class PodGroupStatusWriter:
     def put(self, status: SetPodGroupStatus, delay_s: float = SETTLES_S) -> None:
         """Take a status, to be written after a delay; a later one for the same PodGroup takes its place.
 
-        While ``hold`` says that there is more important work it waits up to two seconds longer, unless without a delay.
+        While ``hold`` says that there is more important work it waits up to ``each_s`` longer, unless without a delay.
         """
         if not self._echoes.repeats(status.job, _content(status), status.job):
-            self._lane.put(status.job, status, delay_s or -_HELD_S)  # so late that nothing holds it
+            self._lane.put(status.job, status, delay_s or self._overdue_s)
 
     async def drained(self, timeout_s: float) -> bool:
         """Write what waits; say whether that was done in time."""

@@ -75,10 +75,6 @@ class ShardStatusWriter:
         if self._due() is not None:
             self._lane.put(self._name, None)
 
-    async def drained(self, timeout_s: float) -> bool:
-        """Write what waits; say whether that was done in time."""
-        return await self._lane.drained(timeout_s)
-
     def _due(self) -> dict[str, list[str]] | None:
         """Return the status as it should be, None if it is so."""
         own, shard = self._own(), self._shard()
