@@ -158,6 +158,32 @@ def test_without_the_enqueue_action_pending_jobs_are_let_in_by_allocate() -> Non
     assert found.groups["j"].phase == "Inqueue"
 
 
+@pytest.mark.parametrize("order", ["allocate, backfill", "backfill, allocate"])
+def test_without_the_enqueue_action_pending_jobs_that_have_no_tasks_yet_are_let_in(order: str) -> None:
+    rooms = (a_node("n1", cpu=1),)
+    world = World(rooms, jobs=(a_job("waits", min_available=4, min_resources={"cpu": 4000.0}),))
+    found = cycle(world, DEFAULT.replace("enqueue, allocate", order))
+
+    assert found.groups["waits"].phase == "Inqueue"
+    assert found.report.jobs_enqueued == 1
+
+
+def test_without_the_enqueue_action_a_job_of_a_queue_that_does_not_exist_stays_out() -> None:
+    world = World((a_node("n1"),), jobs=(a_job("lost", queue="nowhere", min_available=1),))
+    found = cycle(world, DEFAULT.replace("enqueue, ", ""))
+
+    assert found.groups["lost"].phase == "Pending"
+    assert "create it or change spec.queue" in found.events[0][-1]
+
+
+def test_a_job_that_allocate_has_let_in_counts_once_however_long_its_phase_takes_to_be_seen() -> None:
+    world = World((a_node("n1"),), jobs=(a_job("waits", min_available=4),))
+    first = cycle(world, DEFAULT.replace("enqueue, ", ""))
+    second = cycle(world, DEFAULT.replace("enqueue, ", ""), memory=first.memory)
+
+    assert [first.report.jobs_enqueued, second.report.jobs_enqueued] == [1, 0]
+
+
 def test_with_the_enqueue_action_only_that_lets_jobs_in_wherever_it_stands() -> None:
     world = World((a_node("n1"),), jobs=(a_job("j"),), tasks=tasks_of("j", 1, ONE))
     found = cycle(world, DEFAULT.replace("enqueue, allocate", "allocate, enqueue"))

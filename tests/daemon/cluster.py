@@ -114,13 +114,16 @@ def put_node(server: ApiServer, name: str, cpu: int = 4, pods: int = 110) -> Non
     server.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status})
 
 
-def put_group(server: ApiServer, name: str, minimum: int, **status: Any) -> None:
+def put_group(
+    server: ApiServer, name: str, minimum: int, min_resources: Mapping[str, str] | None = None, **status: Any
+) -> None:
+    more = {} if min_resources is None else {"minResources": dict(min_resources)}
     server.create(
         {
             "apiVersion": "scheduling.volcano.sh/v1beta1",
             "kind": "PodGroup",
             "metadata": {"name": name, "namespace": "default"},
-            "spec": {"minMember": minimum, "queue": "default"},
+            "spec": {"minMember": minimum, "queue": "default", **more},
             **({"status": status} if status else {}),
         }
     )

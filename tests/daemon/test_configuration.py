@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from tests.controlplane.ports import free_port
-from tests.daemon.cluster import CONF, placed, put_job, put_node, scheduler
+from tests.daemon.cluster import CONF, event_reasons, group, placed, put_group, put_job, put_node, scheduler
 from tests.effects.waiting import until
 from volcano_py.conf.loader import parse_conf
 from volcano_py.conf.reload import ConfFile, built_in
@@ -221,6 +221,21 @@ async def test_a_scheduler_follows_its_file_while_it_runs(server, path):
         shown = await answer(port, "/debug/conf")
         assert shown["actions"] == ["enqueue", "allocate"]
         assert "nobody knows an action" in shown["lastError"]["problem"]
+
+
+async def test_groups_that_wait_are_let_in_once_the_configuration_has_no_enqueue_action(server, path):
+    put_node(server, "n1", cpu=4)
+    path.write_text(CONF + "  - name: overcommit\n")
+    async with scheduler(server.url, configuration=Configuration.of_file(ConfFile(path)), conf_poll_s=0.02) as running:
+        put_group(server, "big", 6, min_resources={"cpu": "600"})
+        await until(lambda: "Unschedulable" in event_reasons(server, "PodGroup", "big"))
+        cycles = running.daemon.cycles.cycles
+        await until(lambda: running.daemon.cycles.cycles > cycles)
+        assert group(server, "big").get("status", {}).get("phase", "Pending") == "Pending"
+
+        path.write_text(CONF.replace("enqueue, ", ""))
+
+        await until(lambda: group(server, "big").get("status", {}).get("phase") == "Inqueue", timeout_s=2)
 
 
 async def test_why_a_job_waits_can_be_asked_for(server):

@@ -1,6 +1,7 @@
 """Gangs from creation to binding, with a real scheduler on an embedded API server."""
 
 from tests.daemon.cluster import (
+    CONF,
     GROUPS,
     QUEUES,
     comes_to_rest,
@@ -18,6 +19,8 @@ from tests.daemon.cluster import (
     successes,
 )
 from tests.effects.waiting import until
+from volcano_py.conf.loader import parse_conf
+from volcano_py.scheduler import resolve
 
 
 async def test_a_gang_that_fits_is_bound_whole_and_once(server):
@@ -44,6 +47,15 @@ async def test_a_gang_that_is_let_in_and_bound_at_once_is_written_once(server):
 async def test_a_gang_that_is_let_in_and_waits_for_its_pods_is_written_at_once(server):
     put_node(server, "n1", cpu=8)
     async with scheduler(server.url):
+        put_group(server, "gang", 6)
+
+        await until(lambda: group(server, "gang").get("status", {}).get("phase") == "Inqueue", timeout_s=2)
+
+
+async def test_without_the_enqueue_action_a_group_is_let_in_before_it_has_pods(server):
+    put_node(server, "n1", cpu=8)
+    policy = resolve(parse_conf(CONF.replace("enqueue, ", ""), "test.conf"))
+    async with scheduler(server.url, policy=policy):
         put_group(server, "gang", 6)
 
         await until(lambda: group(server, "gang").get("status", {}).get("phase") == "Inqueue", timeout_s=2)

@@ -5,6 +5,9 @@ while a queue has a job: take the queue's first job; place its tasks in order un
     not ready, but would be once promised resources are free -> keep, uncommitted, for this session
     otherwise -> take everything back
 
+If the configuration has no ``enqueue`` action, every pending job is let in first, also one that has no tasks yet: some
+controllers make pods only for PodGroups in phase Inqueue.
+
 Jobs that have lost room to a job of their queue that still waits for it come last in the queue, whatever its order.
 
 A job that gets nothing does not hold up those behind it, unless its queue serves strictly in order (dequeueStrategy
@@ -30,6 +33,8 @@ _NOT_LET_IN: Final = PodGroupPhase.PENDING.value
 
 def allocate(ssn: Session) -> None:
     """Run the action."""
+    if "enqueue" not in ssn.actions:  # wherever it stands in the conf, it alone lets jobs in
+        _let_all_in(ssn)
     worksheet = _worksheet(ssn)
     # Who has lost to a job does not go before it while room is held for it: what the queue may hold is not held.
     losers = ssn.commitments.losers_to(ssn.held_room.jobs() & worksheet.keys()) if ssn.held_room else frozenset()
@@ -56,18 +61,22 @@ def _stop_behind(ssn: Session, turns: QueueTurns, queue: QueueInfo, job: JobInfo
         ssn.queue_limits[queue.name] = stopped[1]
 
 
+def _let_all_in(ssn: Session) -> None:
+    rows = ssn.jobs.present()
+    # A Python loop over the jobs that are pending: each is noted by name.
+    for row in rows[ssn.jobs.phase[rows] == PodGroupPhase.PENDING].tolist():
+        if row not in ssn.blocked:
+            ssn.enqueue(row)
+
+
 def _worksheet(ssn: Session) -> dict[int, Rows]:
     """Return the tasks to place, in task order, by row of the jobs that may be scheduled now."""
     usable: list[int] = []
     phases = ssn.jobs.phase.tolist()
     # A Python loop over the jobs that have pending tasks: each has its own rule.
     for row in np.flatnonzero(ssn.pending.counts()).tolist():
-        if ssn.jobs.records[row] is None or row in ssn.blocked:
+        if ssn.jobs.records[row] is None or row in ssn.blocked or phases[row] == _NOT_LET_IN:
             continue
-        if phases[row] == _NOT_LET_IN:
-            if "enqueue" in ssn.actions:  # wherever it stands in the conf, it alone lets jobs in
-                continue
-            ssn.enqueue(row)
         refusal = ssn.job_valid(ssn.job(row))
         if refusal is None:
             usable.append(row)

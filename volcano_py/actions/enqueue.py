@@ -25,7 +25,6 @@ def enqueue(ssn: Session) -> None:
             refusal = _refusal(ssn, queue, job)
             if refusal is None:
                 ssn.enqueue(row)
-                ssn.report.jobs_enqueued += job.key not in ssn.let_in_before  # else its phase is on its way
                 ssn.job_enqueued(job)
                 continue
         except PluginFailed as failure:

@@ -379,8 +379,10 @@ class Session:
 
     def enqueue(self, job_row: int) -> None:
         """Let a pending job in."""
+        key = self.jobs.record(job_row).key
         self.jobs.phase[job_row] = PodGroupPhase.INQUEUE
-        self.let_in.add(self.jobs.record(job_row).key)
+        self.let_in.add(key)
+        self.report.jobs_enqueued += key not in self.let_in_before  # else its phase is on its way
 
     def tell_refusal(self, job: JobRecord, type_: str, text: str) -> None:
         """Emit an event that says why a job is not let in, unless this is what its users were told last."""
