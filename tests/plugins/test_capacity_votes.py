@@ -23,7 +23,8 @@ def claim(
     ssn: Session, queue: str, *, purpose: Purpose = Purpose.RECLAIM, gang: bool = False, shape: Any = ONE
 ) -> Claim:
     row = next(row for row in ssn.jobs.present().tolist() if ssn.jobs.record(row).queue == queue)
-    return Claim(purpose, ssn.job(row), ssn.queues[queue], None if gang else info(ssn, shape))
+    task = info(ssn, shape)
+    return Claim(purpose, ssn.job(row), ssn.queues[queue], None if gang else task, gains=task.request)
 
 
 def of_others(ssn: Session, queue: str) -> Evictables:

@@ -110,10 +110,10 @@ HDRF = {"name": "drf", "enableHierarchy": True}
     ("sharing", "actions", "wanted", "standing"),
     [
         pytest.param("proportion", SINGLE, 6, {"old": 3, "new": 3}, id="proportion"),
-        pytest.param("capacity", SINGLE, 6, {"old": 4, "new": 2}, id="capacity"),
-        pytest.param(TREE, SINGLE, 6, {"old": 4, "new": 2}, id="capacity-in-a-tree"),
+        pytest.param("capacity", SINGLE, 6, {"old": 3, "new": 3}, id="capacity"),
+        pytest.param(TREE, SINGLE, 6, {"old": 3, "new": 3}, id="capacity-in-a-tree"),
         pytest.param(HDRF, SINGLE, 6, {"old": 4, "new": 2}, id="drf-in-a-tree"),
-        pytest.param("capacity", GANGS, 3, {"old": 4, "new": 2}, id="gangs"),
+        pytest.param("capacity", GANGS, 3, {"old": 3, "new": 3}, id="gangs"),
     ],
 )
 def test_a_queue_keeps_its_part_for_good_where_an_earlier_tier_would_take_it(

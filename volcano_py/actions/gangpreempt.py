@@ -33,7 +33,7 @@ class GangPreempt(GangAction):
 
 
 def _last_first(ssn: Session, rows: Rows) -> Rows:
-    """Return the places of jobs (n,): the one that goes last in job order loses first, shape (n,)."""
-    keys = job_sort_keys(ssn, rows)
+    """Return the places of tasks (n,): the job that goes last in job order loses first, shape (n,)."""
+    keys = job_sort_keys(ssn, ssn.tasks.job[rows].astype(np.intp))
     place = {key: number for number, key in enumerate(sorted(set(keys), reverse=True))}
     return np.array([place[key] for key in keys], dtype=np.intp)

@@ -1,10 +1,12 @@
 """Take back what queues have lent for whole gangs: jobs of other queues lose what is safe to lose, or everything.
 
-for each starving job of a queue that is not overused, in order: if the queue may take room from others for all tasks of
-the job that wait (`Preemptive`), one plan over bundles of the jobs of reclaimable queues (`framework.gang_plan`); it
-counts if the job has its minimum then, else nothing of it does
+for each starving job of a queue that is not overused, in order: if the queue may take room from others for the job's
+minimum (`Preemptive`), one plan over bundles of the jobs of reclaimable queues (`framework.gang_plan`); it counts if
+the job has its minimum then, else nothing of it does; each task beyond the minimum is a plan of its own
 
-Victims run, agree to be evicted, and their PodGroup does not refuse. (Volcano: actions/gangreclaim.)
+Victims run, agree to be evicted, and their PodGroup does not refuse. (Volcano: actions/gangreclaim. It makes room for
+all tasks that wait, and so asks about all of them: an elastic job that asks for more than its queue deserves gets
+nothing there.)
 """
 
 from functools import partial
@@ -26,19 +28,23 @@ class GangReclaim(GangAction):
     skip_overused = True
 
     def plan(self, ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
-        """Take from jobs of other queues, if the queue may for all of the tasks."""
-        shapes, counts = np.unique(ssn.tasks.shape[tasks], return_counts=True)
-        wanted = [(ssn.task_of(shape), count) for shape, count in zip(shapes.tolist(), counts.tolist(), strict=True)]
-        if not ssn.victims.preemptive(queue, wanted):
-            return
+        """Take from jobs of other queues, as far as the queue may."""
+
+        def may_claim(rows: Rows) -> bool:
+            shapes, counts = np.unique(ssn.tasks.shape[rows], return_counts=True)
+            asked = [(ssn.task_of(shape), count) for shape, count in zip(shapes.tolist(), counts.tolist(), strict=True)]
+            return ssn.victims.preemptive(queue, asked)
+
         everybody = ssn.victims.of_willing_jobs()
         lent = everybody.only(ssn.victims.lent_to(queue, everybody))
         ranks = partial(_by_queue, queue)
-        plans = GangPlans(ssn, Purpose.RECLAIM, queue, job, lent, ranks, allow_whole=self.allow_whole)
+        plans = GangPlans(
+            ssn, Purpose.RECLAIM, queue, job, lent, ranks, allow_whole=self.allow_whole, may_claim=may_claim
+        )
         message = f"evicted to make room for PodGroup {job.key} of queue {queue.name}"
         plans.make(tasks, Cause("gangreclaim", message, job.key))
 
 
 def _by_queue(claimant: QueueInfo, ssn: Session, rows: Rows) -> Rows:
-    """Return the places of jobs (n,): those of the queue that loses first go first, shape (n,)."""
-    return ssn.victims.queue_rank(claimant, ssn.queue_of_job[rows])
+    """Return the places of tasks (n,): those of the queue that loses first go first, shape (n,)."""
+    return ssn.victims.ranks(claimant, rows)

@@ -10,7 +10,7 @@ Victims run, agree to be evicted, belong to queues that are reclaimable, and go 
 
 Volcano tries nodes in the order in which its predicates happened to end. Here those come first from which the queue
 would lose that is to lose first (`VictimQueueOrder`, else the last in queue order), then those of better scores: so the
-queue that is furthest above its share loses first, wherever its tasks stand. The argument ``predicateErrorCacheEnable``
+queue that has most for its share loses first, wherever its tasks stand. The argument ``predicateErrorCacheEnable``
 changes nothing.
 """
 
@@ -76,7 +76,7 @@ def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
 def _furthest_above_first(queue: QueueInfo, ssn: Session, scores: Floats, candidates: Evictables) -> Rows:
     """Return nodes by the first queue that would lose there, then by score."""
     nodes = by_score(ssn, scores, candidates)
-    ranks = ssn.victims.queue_rank(queue, candidates.queues)
+    ranks = ssn.victims.ranks(queue, candidates.rows)
     first = np.full(len(scores), len(ssn.queues), dtype=np.intp)
     np.minimum.at(first, candidates.groups, ranks)
     return np.asarray(nodes[np.argsort(first[nodes], kind="stable")])

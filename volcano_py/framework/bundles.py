@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _ON_NODES: Final = [TaskStatus.BOUND, TaskStatus.RUNNING]
 _ROLE_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED)
 
-JobRanks = Callable[["Session", Rows], Rows]
-"""Takes job rows (n,) and returns the place of each among those who lose, equal ones alike, shape (n,)."""
+Ranks = Callable[["Session", Rows], Rows]
+"""Takes task rows (n,) and returns the place of each among those who lose, equal ones alike, shape (n,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Bundle:
 
 
 def bundles(
-    ssn: "Session", claim: Claim, candidates: Evictables, need: Floats, ranks: JobRanks, *, allow_whole: bool
+    ssn: "Session", claim: Claim, candidates: Evictables, need: Floats, ranks: Ranks, *, allow_whole: bool
 ) -> list[Bundle]:
     """Return what plugins let go for a claim, in the order in which it goes; ``need`` is shape (n_resources,)."""
     found = _ordered(ssn, _cut(ssn, candidates.rows), need, ranks)
@@ -90,6 +90,19 @@ def _cut(ssn: "Session", rows: Rows) -> list[Bundle]:
     return found
 
 
+def safe_in_groups(ssn: "Session", candidates: Evictables) -> Bools:
+    """Return which candidates are safe to lose, each group by itself and the first of a job first, shape (n,)."""
+    safe = np.zeros(len(candidates), dtype=bool)
+    if not len(candidates):
+        return safe
+    jobs, groups = candidates.jobs, candidates.groups
+    changes = np.flatnonzero((jobs[1:] != jobs[:-1]) | (groups[1:] != groups[:-1])) + 1
+    # A Python loop over the jobs of each group.
+    for start, end in zip([0, *changes.tolist()], [*changes.tolist(), len(candidates)], strict=True):
+        safe[start:end] = _safe(ssn, ssn.job(int(jobs[start])), candidates.rows[start:end])
+    return safe
+
+
 def _safe(ssn: "Session", job: JobInfo, rows: Rows) -> Bools:
     """Return which of a job's candidates (n,), in order, are safe to lose, shape (n,)."""
     surplus = job.ready_count - job.min_available
@@ -118,11 +131,11 @@ def _standing(ssn: "Session", job_row: int) -> Rows:
     return found
 
 
-def _ordered(ssn: "Session", found: Iterable[Bundle], need: Floats, ranks: JobRanks) -> list[Bundle]:
+def _ordered(ssn: "Session", found: Iterable[Bundle], need: Floats, ranks: Ranks) -> list[Bundle]:
     listed = [Bundle(one.job, one.rows, one.whole, _yield(ssn, one, need)) for one in found]
     if not listed:
         return []
-    place = ranks(ssn, np.array([one.job for one in listed], dtype=np.intp)).tolist()
+    place = ranks(ssn, np.array([one.rows[0] for one in listed], dtype=np.intp)).tolist()
     names = [str(ssn.jobs.record(one.job).key) for one in listed]
     first = [ssn.tasks.record(int(one.rows[0])).uid for one in listed]
     order = sorted(

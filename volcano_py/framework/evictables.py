@@ -83,6 +83,13 @@ class Evictables:
         _, first, which = np.unique(self._units, return_index=True, return_inverse=True)
         return np.asarray(first[which])
 
+    def of_units(self, amounts: Floats) -> Floats:
+        """Return the sums of amounts (n_rows, n) over those with whom each goes or stays, shape (n_rows, n)."""
+        if self._units is None:
+            return amounts
+        sums = [np.bincount(self.first_of_unit, weights=row, minlength=len(self.rows)) for row in amounts]
+        return np.array(sums, dtype=float).reshape(amounts.shape)[:, self.first_of_unit]
+
     @cached_property
     def nodes(self) -> Codes:
         """The rows of their nodes, shape (n,)."""

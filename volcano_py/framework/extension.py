@@ -330,6 +330,10 @@ class Claim:
     queue: QueueInfo
     task: TaskInfo | None = None  # None: the job as a whole (gang actions)
     priority: int = 0  # of the task; where there is none it has no meaning
+    gains: Floats | None = (
+        None  # (n_resources,), what the plan gives the job, at the most; None: what the task asks for
+    )
+    given: Floats | None = None  # (n_resources,), the part of it that the job has been promised already; None: nothing
 
 
 class Preemptable(ExtensionPoint):
@@ -418,6 +422,17 @@ class VictimQueueOrder(ExtensionPoint):
     @abstractmethod
     def victim_queue_order(self, left: QueueInfo, right: QueueInfo, claimant: QueueInfo) -> float:
         """Return a negative number if left loses first, a positive one if right does, zero for no opinion."""
+
+    def victim_queue_keys(self, claimant: QueueInfo) -> Floats | None:
+        """Return keys of all queues, most important first, (n_keys, n_queues), that say what `victim_queue_order` does.
+
+        The lowest loses first. None: queues are compared two by two.
+        """
+        return None
+
+    def loses_first(self, claimant: QueueInfo, candidates: Evictables) -> Bools | None:
+        """Return which candidates (n,) go before all others, whatever the order of queues; None for nobody."""
+        return None
 
 
 POINTS: tuple[type[ExtensionPoint], ...] = (

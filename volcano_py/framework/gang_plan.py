@@ -1,23 +1,24 @@
 """A plan of evictions for a whole gang: bundles go until all that the gang needs finds nodes.
 
 Bundles are taken in order, safe tasks one by one and whole jobs as wholes, until what is free and what they hold is as
-much as the gang needs, and then further until it has its minimum on nodes as allocate would choose them. The proof and
-the trimming are those of every plan (`framework.plan`), with a safe task or a whole job as the unit that is put back.
+much as the gang needs, and then further until it has its minimum on nodes as allocate would choose them. If no number
+of bundles does, safe tasks are looked for node by node, as for single tasks. The proof and the trimming are those of
+every plan (`framework.plan`), with a safe task or a whole job as the unit that is put back.
 
 (Volcano: gangpreempt and gangreclaim. They place all tasks that wait, also those beyond the minimum, and let every
 victim go that was taken on the way.)
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from volcano_py.framework.bundles import Bundle, JobRanks, bundles
+from volcano_py.framework.bundles import Bundle, Ranks, bundles
 from volcano_py.framework.evictables import Evictables
 from volcano_py.framework.extension import Claim, Purpose
 from volcano_py.framework.info import JobInfo, QueueInfo
-from volcano_py.framework.plan import Plan, by_score
+from volcano_py.framework.plan import Plan, by_score, greatest_gains
 from volcano_py.framework.plugin import PluginFailed
 from volcano_py.framework.statement import Cause
 from volcano_py.model.resources import EPSILON, Floats
@@ -37,39 +38,47 @@ class GangPlans:
         queue: QueueInfo,
         job: JobInfo,
         candidates: Evictables,
-        ranks: JobRanks,
+        ranks: Ranks,
         *,
         allow_whole: bool,
+        may_claim: Callable[[Rows], bool] = lambda _: True,
     ) -> None:
-        """Take whom the room is for, the candidates grouped by node, and the order in which jobs lose."""
+        """Take whom the room is for, the candidates grouped by node, and the order in which jobs lose.
+
+        ``may_claim`` says of tasks whether all of them may be placed at the cost of others.
+        """
         self._ssn = ssn
-        self._claim = Claim(purpose, job, queue)
+        self._purpose, self._queue, self._job = purpose, queue, job
         self._candidates = candidates.without_jobs(ssn.commitments.takers(job))
         self._ranks = ranks
         self._allow_whole = allow_whole
+        self._may_claim = may_claim
 
     def make(self, tasks: Rows, cause: Cause) -> int:
         """Evict so that a job gets its minimum by placing these tasks of it, in order; return how many get nodes.
 
         For a job that has its minimum each task stands for itself.
         """
-        missing = self._ssn.victims.missing_once_free(self._claim.job)
+        missing = self._ssn.victims.missing_once_free(self._job)
         if missing:
             return self._make(tasks, missing, cause)
         placed = 0
         # A Python loop over the tasks of a job without a gang, as long as it starves.
         for row in range(len(tasks)):
-            if not self._ssn.victims.starving(self._claim.job):
+            if not self._ssn.victims.starving(self._job):
                 break
             placed += self._make(tasks[row : row + 1], 1, cause)
         return placed
 
     def _make(self, tasks: Rows, missing: int, cause: Cause) -> int:
-        ssn, claim = self._ssn, self._claim
+        ssn, queue, job = self._ssn, self._queue, self._job
+        if not self._may_claim(tasks[:missing]):
+            return 0
+        claim = Claim(self._purpose, job, queue, gains=greatest_gains(ssn, job, tasks, missing))
         need = ssn.requests[:, ssn.tasks.shape[tasks[:missing]]].sum(axis=1)
         standing = self._candidates.standing()  # who has gone for an earlier task of the job goes no second time
         units = list(_units(bundles(ssn, claim, standing, need, self._ranks, allow_whole=self._allow_whole)))
-        plan = Plan(ssn, claim.purpose, claim.queue, claim.job, standing, by_score)
+        plan = Plan(ssn, self._purpose, queue, job, standing, by_score)
         try:
             enough = _fewest(plan, units, _first_enough(ssn, units, need), tasks)
             if enough is not None:
@@ -78,7 +87,21 @@ class GangPlans:
             plan.abandon()
             raise
         plan.abandon()
-        return 0
+        return self._make_node_by_node(tasks, standing, cause)
+
+    def _make_node_by_node(self, tasks: Rows, standing: Evictables, cause: Cause) -> int:
+        """Look for what is safe to lose on one node after the other, whichever tasks of a job stand there.
+
+        Bundles name the tasks that a job can lose before anybody looks where they are.
+        """
+        plan = Plan(self._ssn, self._purpose, self._queue, self._job, standing, by_score, for_gang=True)
+        shapes = self._ssn.tasks.shape
+        try:
+            plan.fill(tasks, lambda shape_id, count: self._may_claim(tasks[shapes[tasks] == shape_id][:count]))
+            return plan.conclude(cause)
+        except PluginFailed:
+            plan.abandon()
+            raise
 
 
 def _units(found: Iterable[Bundle]) -> Iterable[Bundle]:

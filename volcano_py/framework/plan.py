@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from volcano_py.framework import combine
+from volcano_py.framework.bundles import safe_in_groups
 from volcano_py.framework.evictables import Earlier, Evictables
 from volcano_py.framework.extension import Claim, Purpose
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
@@ -60,11 +61,14 @@ class Plan:
         node_order: "NodeOrder",
         blind: bool = False,
         compared: int = 0,
+        *,
+        for_gang: bool = False,
     ) -> None:
         """Take whom the room is for, the candidates grouped by node, and the order in which nodes are tried.
 
         ``blind`` leaves out nodes that refuse the task now although evictions might change that. So many nodes, the
         first in order, are ``compared`` by the harm that is done there (`framework.least_harm`) before they are tried.
+        ``for_gang`` asks plugins as the actions for gangs do, about what is safe to lose (`framework.bundles`).
         """
         self.ssn = ssn
         self._purpose = purpose
@@ -76,6 +80,7 @@ class Plan:
         self._node_order = node_order
         self._blind = blind
         self._compared = compared
+        self._for_gang = for_gang
         self.statement = ssn.statement()
         self._start = self.statement.mark()
         self._given_up: dict[int, int] = {}  # shape -> how many had gone when a task of it found nothing
@@ -83,6 +88,8 @@ class Plan:
         self._needed = max(1, ssn.victims.missing_once_free(job))
         self._minimum = 0 if ssn.victims.missing_once_free(job) == 0 else -1
         self._kind: Hashable | None = None
+        self._held = ssn.jobs.taken[:, job.row].copy()  # what the job holds before the plan
+        self._gains: Floats | None = None  # what the minimum comes to at the most
 
     # Search
 
@@ -94,6 +101,7 @@ class Plan:
         ``may_claim`` says of a shape whether so many more tasks of it may be placed at all.
         """
         ssn, shapes = self.ssn, self.ssn.tasks.shape[tasks]
+        self._gains = greatest_gains(ssn, self._job, tasks, self._needed)
         self._kind = self._kind_of(tasks) if ssn.victims.starving(self._job) else None
         if self._kind is not None and self._needed >= ssn.victims.hopeless.get(self._kind, self._needed + 1):
             return
@@ -126,7 +134,7 @@ class Plan:
             return None
         if job.record.task_min_available or len(tasks) < self._needed:
             return None
-        if not ssn.victims.all_count(self._purpose):
+        if not ssn.victims.all_count(self._purpose, for_gang=self._for_gang):
             return None
         return self._purpose, self._queue.row, int(shapes[0]), int(priorities[0]), job.record.priority
 
@@ -153,10 +161,10 @@ class Plan:
         done = 0
         while done < len(tasks) and self._place_freely(int(tasks[done]), shape_id):
             done += 1
-        apart = ssn.placement.one_changes_one(shape_id) and ssn.victims.all_count(self._purpose) and not self._compared
+        apart = ssn.placement.one_changes_one(shape_id) and not self._compared
+        apart = apart and ssn.victims.all_count(self._purpose, for_gang=self._for_gang)
         if len(tasks) - done > 1 and apart and (priorities == priorities[0]).all():
-            claim = Claim(self._purpose, self._job, self._queue, info, int(priorities[0]))
-            done += place_in_waves(self, claim, info, tasks[done:])
+            done += place_in_waves(self, info, int(priorities[0]), tasks[done:])
         if self._minimum < 0 and done and ssn.victims.missing_once_free(self._job) == 0:
             self._minimum = len(self.statement)
         return done
@@ -176,7 +184,7 @@ class Plan:
 
     def _place_with_evictions(self, task: int, shape_id: int) -> bool:
         info = self.ssn.task_of(shape_id)
-        claim = Claim(self._purpose, self._job, self._queue, info, int(self.ssn.tasks.priority[task]))
+        claim = self.claim(info, int(self.ssn.tasks.priority[task]))
         chances = self._chances(claim, info)
         best = by_harm(self.ssn, self._queue, info, list(islice(chances, self._compared)))
         for node, victims in islice(chain(best, chances), max(_WALKS, len(best))):
@@ -184,6 +192,21 @@ class Plan:
                 self.promise(np.array([task]), shape_id, np.array([node]))
                 return True
         return False
+
+    def claim(self, info: TaskInfo, priority: int) -> Claim:
+        """Return what is asked for a task as the plan stands: the room of the minimum, or of one task beyond it."""
+        gains, given = info.request, None
+        if self._minimum < 0 and self._gains is not None:
+            gains, given = self._gains, self.ssn.jobs.taken[:, self._job.row] - self._held
+        return Claim(self._purpose, self._job, self._queue, info, priority, gains, given)
+
+    def allowed(self, claim: Claim, candidates: Evictables) -> Bools:
+        """Return which candidates may go so that the task of a claim gets their room, shape (n,)."""
+        if not self._for_gang:
+            return self.ssn.victims.allowed(claim, candidates)
+        allowed = safe_in_groups(self.ssn, candidates)
+        allowed[allowed] = self.ssn.victims.allowed_for_gang(claim, candidates.only(allowed))
+        return allowed
 
     def nodes_in_order(self, info: TaskInfo) -> tuple[Rows, Evictables] | None:
         """Return the nodes to try, first to last, and the candidates there; None if no eviction would do.
@@ -223,7 +246,7 @@ class Plan:
         chosen = np.zeros(len(self.ssn.nodes), dtype=bool)
         chosen[nodes] = True
         asked = candidates.only(chosen[candidates.groups])
-        allowed = asked.only(self.ssn.victims.allowed(claim, asked))
+        allowed = asked.only(self.allowed(claim, asked))
         enough = info.fit.fits((self.ssn.nodes.future_idle + self._sums(allowed))[:, nodes])
         bounds = np.searchsorted(allowed.groups, np.stack((nodes, nodes + 1)))
         for node, fits, start, end in zip(nodes.tolist(), enough.tolist(), *bounds.tolist(), strict=True):
@@ -403,6 +426,17 @@ class Plan:
         view = ssn.nodes.after(nodes, earlier, delta)
         fits = info.fit.fits(view.future_idle) & ~_refused(ssn, info, view)
         return min(allowed, len(nodes) if fits.all() else int(fits.argmin()))
+
+
+def greatest_gains(ssn: "Session", job: JobInfo, tasks: Rows, count: int) -> Floats:
+    """Return what a job gets at the most if so many of its tasks find nodes, shape (n_resources,).
+
+    Where roles have minimums it may take more tasks than that, so all of them count.
+    """
+    requests = ssn.requests[:, ssn.tasks.shape[tasks]]
+    if job.record.task_min_available or count >= len(tasks):
+        return np.asarray(requests.sum(axis=1))
+    return np.asarray(np.sort(requests, axis=1)[:, len(tasks) - count :].sum(axis=1))
 
 
 class _Load(NamedTuple):

@@ -25,9 +25,10 @@ from volcano_py.framework.extension import (
 )
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.ordering import OrderedTasks, job_sort_keys, last_tasks_first, plugin_job_keys, queue_before
+from volcano_py.framework.plugin import PluginFailed
 from volcano_py.framework.prospects import Prospects
 from volcano_py.model.objects import TaskTrait
-from volcano_py.model.resources import Bools
+from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import Rows
 
@@ -83,9 +84,14 @@ class Victims:
         """Return which candidates may go so that a whole gang gets their room, shape (n,)."""
         return self._answer(UnifiedEvictable, claim, candidates)
 
-    def all_count(self, purpose: Purpose) -> bool:
-        """Say whether everybody who is asked by `allowed` counts whoever goes before (`Plugin.counts`)."""
-        kind = Preemptable if purpose is Purpose.PREEMPT else Reclaimable
+    def all_count(self, purpose: Purpose, *, for_gang: bool = False) -> bool:
+        """Say whether everybody who is asked by `allowed` counts whoever goes before (`Plugin.counts`).
+
+        ``for_gang`` asks the same of `allowed_for_gang`.
+        """
+        kind: type = Preemptable if purpose is Purpose.PREEMPT else Reclaimable
+        if for_gang:
+            kind = UnifiedEvictable
         asked = [*(point for tier in self._tiers[kind] for point in tier), *self._filters[kind]]
         return all(point.method in point.plugin.counts for point in asked)
 
@@ -203,7 +209,8 @@ class Victims:
     def in_order(self, claimant: QueueInfo, rows: Rows) -> Rows:
         """Return task rows in the order in which they go now, the first one first.
 
-        Of two queues the one goes first that `VictimQueueOrder` says, else the one that is last in queue order. In a
+        Those go first that `VictimQueueOrder.loses_first` names. Of two queues the one goes first that
+        `VictimQueueOrder` says, else the one that is last in queue order. In a
         queue the job that is last in the order of plugins; of jobs that are equal to them the task that is last in task
         order, whichever job it is of. (Volcano: BuildVictimsPriorityQueue.)
         """
@@ -211,19 +218,37 @@ class Victims:
             return rows
         jobs, which = np.unique(self._ssn.tasks.job[rows], return_inverse=True)
         keys = [-key[which] for key in plugin_job_keys(self._ssn, jobs.astype(np.intp))]
-        queue = self.queue_rank(claimant, self._ssn.queue_of_job[jobs])[which]
-        return last_tasks_first(self._ssn, rows, [queue, *keys])
+        return last_tasks_first(self._ssn, rows, [self.ranks(claimant, rows), *keys])
 
-    def queue_rank(self, claimant: QueueInfo, queues: Rows) -> Rows:
+    def ranks(self, claimant: QueueInfo, rows: Rows) -> Rows:
+        """Return the place of the queue of each of these tasks (n,) in the order in which they lose, shape (n,)."""
+        candidates = Evictables(self._ssn, rows, np.zeros(len(rows), dtype=np.intp))
+        ranks = self._queue_rank(claimant, candidates.queues)
+        for point in self._queue_order:
+            try:
+                first = combine.Point(point.plugin, "loses_first")(claimant, candidates)
+            except PluginFailed as failure:
+                self._ssn.ignore(failure)
+                continue
+            if first is not None:
+                ranks = np.where(first, ranks - len(self._ssn.queues), ranks)
+        return ranks
+
+    def _queue_rank(self, claimant: QueueInfo, queues: Rows) -> Rows:
         """Return the place of each of these queues (n,) in the order in which they lose, shape (n,)."""
         distinct, which = np.unique(queues, return_inverse=True)
         if len(distinct) < 2:
             return which
         infos = list(self._ssn.queues.values())
+        keys = self._queue_keys(claimant)
+        by_keys = None if keys is None else [tuple(column) for column in keys[:, distinct].T.tolist()]
 
         def compare(left: int, right: int) -> int:
             one, other = infos[distinct[left]], infos[distinct[right]]
-            opinion = combine.first_difference(self._queue_order, one, other, claimant, ignore=self._ssn.ignore)
+            if by_keys is None:
+                opinion = combine.first_difference(self._queue_order, one, other, claimant, ignore=self._ssn.ignore)
+            else:
+                opinion = (by_keys[left] > by_keys[right]) - (by_keys[left] < by_keys[right])
             if opinion:
                 return -1 if opinion < 0 else 1
             return 1 if queue_before(self._ssn, one, other) else -1
@@ -231,3 +256,17 @@ class Victims:
         rank = np.empty(len(distinct), dtype=np.intp)
         rank[sorted(range(len(distinct)), key=cmp_to_key(compare))] = np.arange(len(distinct))
         return rank[which]
+
+    def _queue_keys(self, claimant: QueueInfo) -> Floats | None:
+        """Return the keys by which plugins say which queue loses first, (n_keys, n_queues); None if one has none."""
+        found: list[Floats] = []
+        for point in self._queue_order:
+            try:
+                keys = combine.Point(point.plugin, "victim_queue_keys")(claimant)
+            except PluginFailed as failure:
+                self._ssn.ignore(failure)
+                return None
+            if keys is None:
+                return None
+            found.append(keys)
+        return np.concatenate(found) if found else np.zeros((0, len(self._ssn.queues)))

@@ -30,11 +30,11 @@ class _Wave(NamedTuple):
     ends: list[int]  # by task: so many victims go for it and those before it
 
 
-def place_in_waves(plan: "Plan", claim: Claim, info: TaskInfo, tasks: Rows) -> int:
-    """Place tasks of one shape with evictions; return how many, in order, got a node."""
+def place_in_waves(plan: "Plan", info: TaskInfo, priority: int, tasks: Rows) -> int:
+    """Place tasks of one shape and priority with evictions; return how many, in order, got a node."""
     done = 0
     while done < len(tasks):
-        count = _place(plan, claim, info, tasks[done:])
+        count = _place(plan, plan.claim(info, priority), info, tasks[done:])
         if not count:
             break
         done += count
@@ -51,10 +51,10 @@ def _place(plan: "Plan", claim: Claim, info: TaskInfo, tasks: Rows) -> int:
     place = np.full(len(ssn.nodes), -1, dtype=np.intp)
     place[nodes] = np.arange(len(nodes))
     asked = candidates.only(place[candidates.groups] >= 0)
-    rows = ssn.victims.in_order(claim.queue, asked.rows[ssn.victims.allowed(claim, asked)])
+    rows = ssn.victims.in_order(claim.queue, asked.rows[plan.allowed(claim, asked)])
     rows = rows[np.argsort(place[ssn.tasks.node[rows]], kind="stable")]
     wave = _choose(ssn, info, rows, len(tasks))
-    count = _agreed(ssn, claim, wave)
+    count = _agreed(plan, claim, wave)
     ssn.report.preemption_attempts += len(set(wave.nodes[:count]))
     mark = statement.mark()
     while count:
@@ -100,12 +100,12 @@ def _choose(ssn: "Session", info: TaskInfo, rows: Rows, wanted: int) -> _Wave:
     return wave
 
 
-def _agreed(ssn: "Session", claim: Claim, wave: _Wave) -> int:
+def _agreed(plan: "Plan", claim: Claim, wave: _Wave) -> int:
     """Return for how many tasks, in order, everybody agrees to all victims, each asked about with those before it."""
     if not wave.victims:
         return 0
     rows = np.array(wave.victims, dtype=np.intp)
     claimed = np.searchsorted(np.array(wave.ends), np.arange(len(rows)), side="right")
-    allowed = ssn.victims.allowed(claim, Evictables(ssn, rows, np.zeros(len(rows), dtype=np.intp), claimed))
+    allowed = plan.allowed(claim, Evictables(plan.ssn, rows, np.zeros(len(rows), dtype=np.intp), claimed))
     first = len(rows) if allowed.all() else int(allowed.argmin())
     return int(np.searchsorted(np.array(wave.ends), first, side="right"))

@@ -27,7 +27,7 @@ class Conformance(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTask
     """Protection of the cluster's own pods."""
 
     name = "conformance"
-    counts = frozenset({"preemptable", "reclaimable", "spared"})
+    counts = frozenset({"preemptable", "reclaimable", "spared", "unified_evictable"})
 
     def preemptable(self, claim: Claim, candidates: Evictables) -> Bools:
         """Let go what is not critical."""

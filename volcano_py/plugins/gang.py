@@ -50,7 +50,7 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
     """Minimum sizes of jobs and of their roles."""
 
     name = "gang"
-    counts = frozenset({"preemptable", "reclaimable"})
+    counts = frozenset({"preemptable", "reclaimable", "unified_evictable"})
 
     def job_order(self, jobs: JobColumns) -> Floats:
         """Return 0 for jobs below their minimum and 1 for the others, shape (n_jobs,)."""

@@ -38,7 +38,7 @@ class Pdb(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, Victi
     """Budgets for disruptions."""
 
     name = "pdb"
-    counts = frozenset({"preemptable", "reclaimable", "spared"})
+    counts = frozenset({"preemptable", "reclaimable", "spared", "unified_evictable"})
 
     def on_session_open(self, ssn: Session) -> None:
         """Note whose budgets they are, and which votes are this plugin's alone."""

@@ -30,7 +30,7 @@ class Priority(Plugin, JobOrder, TaskOrder, JobStarving, Preemptable, UnifiedEvi
     """Order by priority, and take from what has less of it."""
 
     name = "priority"
-    counts = frozenset({"preemptable"})
+    counts = frozenset({"preemptable", "unified_evictable"})
 
     def on_session_open(self, ssn: Session) -> None:
         """Note whose jobs they are."""

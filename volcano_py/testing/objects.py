@@ -187,6 +187,7 @@ def a_queue(
     deserved: Mapping[str, WireQuantity] | None = None,
     parent: str = "",
     fifo: bool = False,
+    reclaimable: bool = True,
     hierarchy: str = "",
     hierarchy_weights: str = "",
 ) -> Queue:
@@ -208,6 +209,7 @@ def a_queue(
                 "deserved": _resources(deserved or {}),
                 "parent": parent,
                 "dequeueStrategy": keys.DEQUEUE_FIFO if fifo else "",
+                **({} if reclaimable else {"reclaimable": False}),
             },
             "status": {"state": state},
         },

@@ -41,6 +41,7 @@ class Entitlements:
     deserved: Floats
     deserved_named: Bools  # whether a list says how much is deserved; cpu and memory only if it is any
     guarantee: Floats
+    measure: Floats  # deserved, and where a queue above others says nothing, what those below it deserve together
     problems: dict[int, str]  # what is wrong with a queue's amounts, by row
 
 
@@ -51,7 +52,8 @@ def side_by_side(records: Sequence[QueueRecord], resources: ResourceRegistry, to
     # A scalar that the ceiling does not name, because others' guarantees take all of it, cuts nothing (Volcano).
     limiting = (total > lists.guarantee.sum(axis=1))[:, None] | lists.guarantee_named
     deserved = np.where(limiting, np.minimum(lists.deserved, ceiling), lists.deserved)
-    return lists.entitlements(lists.capability, ceiling, np.maximum(deserved, lists.guarantee))
+    deserved = np.maximum(deserved, lists.guarantee)
+    return lists.entitlements(lists.capability, ceiling, deserved, deserved)
 
 
 def in_a_tree(
@@ -80,7 +82,18 @@ def in_a_tree(
     aside = np.array(sorted(tree.problems), dtype=np.intp)
     for amounts in (limits, ceiling, deserved, lists.guarantee):
         amounts[:, aside] = 0.0
-    return lists.entitlements(limits, ceiling, deserved)
+    return lists.entitlements(limits, ceiling, deserved, _measure(deserved, tree))
+
+
+def _measure(deserved: Floats, tree: QueueTree) -> Floats:
+    measure, n = deserved.copy(), deserved.shape[1]
+    # A Python loop over the levels of the tree, from the bottom up.
+    for rows in tree.levels[:0:-1]:
+        parents = tree.parents[rows]
+        below = np.array([np.bincount(parents, weights=row, minlength=n) for row in measure[:, rows]])
+        above = np.unique(parents)
+        measure[:, above] = np.where(deserved[:, above] >= EPSILON, deserved[:, above], below[:, above])
+    return measure
 
 
 class _Lists:
@@ -98,11 +111,11 @@ class _Lists:
         self.deserved_named = named | self.guarantee_named
         self._names = resources.names
 
-    def entitlements(self, limits: Floats, ceiling: Floats, deserved: Floats) -> Entitlements:
+    def entitlements(self, limits: Floats, ceiling: Floats, deserved: Floats, measure: Floats) -> Entitlements:
         named = self.deserved_named.copy()
         plain = [CPU_ROW, MEMORY_ROW]
         named[plain] = deserved[plain] >= EPSILON
-        return Entitlements(limits, ceiling, deserved, named, self.guarantee, self._problems())
+        return Entitlements(limits, ceiling, deserved, named, self.guarantee, measure, self._problems())
 
     def _problems(self) -> dict[int, str]:
         problems = {}

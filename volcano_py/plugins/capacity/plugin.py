@@ -46,6 +46,7 @@ from volcano_py.framework.extension import (
     Vote,
 )
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.levelling import compared, given_and_gains, share_lists, who_may_go
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.queue_limits import divisors, room_for, shares
 from volcano_py.framework.queue_tree import QueueTree
@@ -55,8 +56,9 @@ from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import EPSILON, PODS_ROW, Bools, Floats
 from volcano_py.model.shape import Field
 from volcano_py.plugins.capacity.entitlements import in_a_tree, share, side_by_side
+from volcano_py.plugins.capacity.keeping import Keeping, Standing, Taker
 from volcano_py.plugins.capacity.report import Amounts
-from volcano_py.plugins.capacity.votes import Rules, takeable
+from volcano_py.plugins.capacity.votes import Lent, Rules, takeable
 
 _LEVEL: Final = "ancestorReclaimLevel"
 _CLAIMS: Final = ("capacity.DynamicResourceAllocationEnable", "capacity.DRAConsumableCapacityEnable")
@@ -84,10 +86,10 @@ class Capacity(
     """Guaranteed, deserved and greatest parts of queues."""
 
     name = "capacity"
-    counts = frozenset({"reclaimable", "spared"})
+    counts = frozenset({"reclaimable", "spared", "unified_evictable"})
     reads = frozenset({Field.REQUEST})
     arguments = frozenset({_LEVEL, *_CLAIMS})
-    hierarchical = frozenset({VictimQueueOrder})
+    hierarchical = frozenset()  # it answers all questions without a hierarchy too
 
     def __init__(self, arguments: CapacityArgs | None = None) -> None:
         self._args = arguments or CapacityArgs()
@@ -111,6 +113,7 @@ class Capacity(
         find = in_a_tree(records, ssn.resources, ssn.total, tree) if self.hierarchy else None
         self._due = find or side_by_side(records, ssn.resources, ssn.total)
         self._held = self._track(ssn)
+        self._standing = Standing(tree, self._due, ssn.total, self._near)
         self._request = tree.rolled_up(queues.sums(ssn.jobs.allocated + ssn.jobs.pending))
         self._elastic = tree.rolled_up(queues.sums(reservations.elastic(ssn.jobs)))
         self._reserved = tree.rolled_up(queues.sums(reservations.reserved(ssn, whole=False)))
@@ -251,14 +254,29 @@ class Capacity(
         if queue.row in self._aside or not queue.record.open:
             return False
         asked = np.asarray(sum(task.request * count for task, count in tasks))
-        after = self._held[:, queue.row] + asked
-        if reservations.over_asked(after, self._due.ceiling[:, queue.row], asked).any():
+        held = self._held_or_promised()
+        if reservations.over_asked(held[:, queue.row] + asked, self._due.ceiling[:, queue.row], asked).any():
             return False
-        return any(self._deserves(row, asked) for row in (queue.row, *self._near(queue.row)))
+        return bool(self._entitled(held, queue.row, asked))
 
-    def _deserves(self, row: int, asked: Floats) -> bool:
-        """Say whether a queue deserves what is asked for in some resource, pods left aside."""
-        after, deserved = self._held[:, row] + asked, self._due.deserved[:, row]
+    def _entitled(self, held: Floats, row: int, asked: Floats) -> dict[int, int]:
+        """Return by whose deserved part a queue may take from others: its own, or that of one near above it.
+
+        Keys are the queue and those above it; the value is the nearest such queue that is not above the key.
+        """
+        near = (row, *self._near(row))
+        found: dict[int, int] = {}
+        nearest: int | None = None
+        for above in self._tree.chains[row]:
+            if nearest is None and above in near and self._deserves(held[:, above], above, asked):
+                nearest = above
+            if nearest is not None:
+                found[above] = nearest
+        return found
+
+    def _deserves(self, held: Floats, row: int, asked: Floats) -> bool:
+        """Say whether a queue that holds this (n_resources,) deserves what is asked for in some resource but pods."""
+        after, deserved = held + asked, self._due.deserved[:, row]
         within = (asked > 0) & (after < deserved + EPSILON) & ((after >= EPSILON) | (deserved >= EPSILON))
         within[PODS_ROW] = False
         return bool(within.any())
@@ -272,8 +290,7 @@ class Capacity(
 
     def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
         """Let go candidates of queues that hold more than they deserve (`votes`)."""
-        request = None if claim.task is None else claim.task.request
-        return self._takeable(claim, candidates, request)
+        return self._takeable(claim, candidates, None if claim.task is None else claim.task.request)
 
     def unified_evictable(self, claim: Claim, candidates: Evictables) -> Bools:
         """Let go all for a gang of the same queue, for one of another queue those that `reclaimable` would.
@@ -287,16 +304,21 @@ class Capacity(
     def _takeable(self, claim: Claim, candidates: Evictables, request: Floats | None) -> Bools:
         if claim.queue.row in self._aside:
             return np.zeros(len(candidates), dtype=bool)
-        alike: Bools | None = None
-        above, sheltered = dict[int, tuple[int, ...]](), frozenset[int]()
-        if request is not None:
-            alike = request >= EPSILON
-            alike[PODS_ROW] = False
-            above, sheltered = self._above(claim.queue.row, request, set(candidates.queues.tolist()) - {-1})
-        rules = Rules(self._held, self._due, above, sheltered, alike)
-        allowed = takeable(rules, candidates, self._ssn.tasks.shape[candidates.rows])
-        # What queues without a place in the tree deserve nobody knows, so nothing is taken from them.
-        return np.asarray(allowed & ~np.isin(candidates.queues, [-1, *self._tree.problems]))
+        rules = self._rules(claim, candidates, request)
+        return takeable(rules, candidates, self._ssn.tasks.shape[candidates.rows]) & self._has_place(candidates)
+
+    def _has_place(self, candidates: Evictables) -> Bools:
+        """Return whose queue has a place in the tree: nobody knows what others deserve, so they lose nothing."""
+        return ~np.isin(candidates.queues, [-1, *self._tree.problems])
+
+    def _rules(self, claim: Claim, candidates: Evictables, request: Floats | None) -> Rules:
+        """Return the rules for somebody who asks for this; None: neither that nor queues above count."""
+        if request is None:
+            return Rules(self._held, self._due, {}, frozenset(), None)
+        asked = request >= EPSILON
+        asked[PODS_ROW] = False
+        above, sheltered = self._above(claim.queue.row, request, set(candidates.queues.tolist()) - {-1})
+        return Rules(self._held, self._due, above, sheltered, asked)
 
     def _above(
         self, claimant: int, request: Floats, queues: set[int]
@@ -316,15 +338,50 @@ class Capacity(
         return above, sheltered
 
     def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
-        """Return whose queue would lose what it deserves or what is guaranteed to it to another queue."""
-        if claim is None or claim.purpose is not Purpose.RECLAIM:
+        """Return whose queue would lose to another one what it may keep (`keeping`)."""
+        if claim is None or claim.purpose is not Purpose.RECLAIM or not len(candidates):
             return np.zeros(len(candidates), dtype=bool)
-        return ~self._takeable(claim, candidates, None if claim.task is None else claim.task.request)
+        if claim.queue.row in self._aside:
+            return np.ones(len(candidates), dtype=bool)
+        given, gains = given_and_gains(claim, len(self._ssn.resources))
+        held = self._held_or_promised()
+        held[:, list(self._tree.chains[claim.queue.row])] -= given[:, None]
+        taker = Taker(claim.queue.row, held, gains, self._entitled(held, claim.queue.row, gains))
+        lent = Lent(self._rules(claim, candidates, gains), candidates)
+        keeping = Keeping(self._standing, self._held, candidates, taker, lent)
+        apart = np.zeros(len(candidates), dtype=np.intp) if self.hierarchy else candidates.queues
+        goes = who_may_go(candidates, self._ssn.tasks.shape[candidates.rows], apart, keeping.may_go)
+        return ~(goes & self._has_place(candidates))
+
+    def _held_or_promised(self) -> Floats:
+        """Return what queues and all below them hold or will get by evictions under way, (n_resources, n_queues)."""
+        promised = self._ssn.held_room.promised()
+        return self._held.copy() if promised is None else self._held + self._tree.rolled_up(promised)
 
     def victim_queue_order(self, left: QueueInfo, right: QueueInfo, claimant: QueueInfo) -> float:
-        """Take first from the queue that has more of its way from the root in common with the claimant's."""
-        common = self._tree.common
-        return float(common(right.row, claimant.row) - common(left.row, claimant.row))
+        """Compare two queues as `victim_queue_keys` does."""
+        return compared(self.victim_queue_keys(claimant), left.row, right.row)
+
+    def victim_queue_keys(self, claimant: QueueInfo) -> Floats:
+        """Order queues: those above what they deserve, then the claimant's nearest relatives, then the greatest share.
+
+        In a tree the shares are those of the branches in which a queue's and the claimant's ways part, then its own.
+        """
+        above = (self._held > self._due.deserved) & self._due.deserved_named
+        above[PODS_ROW] = False
+        found = share_lists(self._held, self._due.measure)
+        keys = [1.0 - above.any(axis=0, keepdims=True)]
+        if self.hierarchy:
+            queues = range(len(self._queues))
+            near = np.array([[self._tree.common(row, claimant.row) for row in queues]], dtype=float)
+            branches = [self._tree.branches(row, claimant.row)[0] for row in queues]
+            keys += [-near, -found[:, branches]]
+        return np.concatenate([*keys, -found])
+
+    def loses_first(self, claimant: QueueInfo, candidates: Evictables) -> Bools:
+        """Return who asks for nothing that its queue deserves (n,)."""
+        deserved = self._due.deserved[:, candidates.queues] >= EPSILON
+        return np.asarray(~((candidates.requests >= EPSILON) & deserved).any(axis=0))
 
     def on_session_close(self, ssn: Session) -> None:
         """Report what queues deserve and hold, idle ones too: their series go to 0 and stay."""

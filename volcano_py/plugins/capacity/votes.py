@@ -1,6 +1,6 @@
-"""Who may be taken from: candidates are asked in the order in which they would go, and what went before counts.
+"""Who may be taken from: candidates are asked in the order in which they would go, and who goes counts for the rest.
 
-A candidate of queue Q may go if, with held = what Q holds without those that may go before it in its group:
+A candidate of queue Q may go if, with held = what Q holds without those that go before it in its group:
 
     1  it asks for some resource that the claimant asks for, pods left aside
     2  guarantee <= held - request in every resource, within 0.1
@@ -10,24 +10,20 @@ A candidate of queue Q may go if, with held = what Q holds without those that ma
 With ``ancestorReclaimLevel`` L > 0 in a tree, 3 does not hold between queues that share one of their L nearest queues
 above (the root does not count) while the claimant's queue deserves nothing of what the claimant asks for; and every one
 of the L nearest queues above Q, except the root and one that stands at the same distance above the claimant's queue,
-must pass 3 or 4 with its own amounts. (Volcano: capacity's ReclaimableFn.)
-
-Volcano walks from task to task. Here like tasks of one job stand together, and how many of such a run may go is
-arithmetic; runs that stand first in their groups are settled together, then those that stand second, and so on.
+must pass 3 or 4 with its own amounts. (Volcano: capacity's ReclaimableFn, which walks from task to task.)
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from volcano_py.framework.evictables import Evictables
+from volcano_py.framework.evictables import Earlier, Evictables
+from volcano_py.framework.levelling import who_may_go
 from volcano_py.model.resources import EPSILON, PODS_ROW, Bools, Floats
 from volcano_py.plugins.capacity.entitlements import Entitlements
 from volcano_py.snapshot.columns import Codes, Rows
-
-_Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,131 +39,77 @@ class Rules:
 
 def takeable(rules: Rules, candidates: Evictables, shapes: Codes) -> Bools:
     """Return for each candidate whether it may go, shape (n,); ``shapes`` are those of the candidates (n,)."""
-    allowed = np.zeros(len(candidates), dtype=bool)
     if not len(candidates):
-        return allowed
-    apart = not any(rules.above.values())
-    order: Rows = np.arange(len(candidates))
-    if apart:  # each queue is walked through by itself; in a question about many nodes or jobs queues take turns
-        order = np.lexsort((candidates.queues, candidates.groups))
-        candidates, shapes = candidates.at(order), shapes[order]
-    walk = _Walk(rules, candidates, _Runs(candidates, shapes, apart=apart))
-    counts = walk.counts()
-    runs = walk.runs
-    place = np.arange(len(candidates)) - np.repeat(runs.start, runs.length)
-    allowed[order] = place < np.repeat(counts, runs.length)
-    return allowed
+        return np.zeros(0, dtype=bool)
+    # Where queues above count, what goes from one queue may matter to another.
+    apart = np.zeros(len(candidates), dtype=np.intp) if any(rules.above.values()) else candidates.queues
+    return who_may_go(candidates, shapes, apart, Lent(rules, candidates).released)
 
 
-class _Walk:
-    """What may go, run by run. An account is what a queue holds as seen from one segment."""
+class Lent:
+    """The rules for some candidates, with all that does not depend on who goes worked out once."""
 
-    def __init__(self, rules: Rules, candidates: Evictables, runs: "_Runs") -> None:
+    def __init__(self, rules: Rules, candidates: Evictables) -> None:
         self._rules = rules
-        self.runs = runs
-        self._requests = candidates.requests[:, runs.start]  # (n_resources, n_runs)
-        queues = sorted(set(runs.queue.tolist()))
-        levels = max((len(rules.above.get(queue, ())) for queue in queues), default=0)
-        above = np.full((levels, len(rules.held[0])), -1, dtype=np.intp)
-        for queue in queues:
-            rows = rules.above.get(queue, ())
-            above[: len(rows), queue] = rows
-        self._above = above
-        # In a segment of one queue one account is enough; otherwise each queue that is met has its own.
-        met = np.union1d(queues, above[above >= 0]).astype(np.intp) if levels else np.zeros(0, dtype=np.intp)
-        self._account = np.zeros(len(rules.held[0]), dtype=np.intp)
-        self._account[met] = np.arange(len(met))
-        self._gone = np.zeros((len(rules.held), runs.n_segments, max(len(met), 1)))
-
-    def counts(self) -> Rows:
-        """Return how many of each run may go, shape (n_runs,)."""
-        counts = np.zeros(len(self.runs.start), dtype=np.intp)
-        # A Python loop over the runs of the longest segment; each step settles one run of every segment.
-        for place in range(self.runs.longest):
-            chosen = self.runs.at(place)
-            counts[chosen] = self._settle(chosen)
-        return counts
-
-    def _settle(self, chosen: Rows) -> Rows:
-        """Decide runs of different segments, and count what may go in the accounts it goes from."""
-        rules, segments, queues = self._rules, self.runs.segment[chosen], self.runs.queue[chosen]
-        requests = self._requests[:, chosen]
-        held = rules.held[:, queues] - self._gone[:, segments, self._account[queues]]
-        counts = np.minimum(_keeping(held, rules.due.guarantee[:, queues], requests), self.runs.length[chosen])
-        counts = np.minimum(counts, self._over(held, queues, requests, shelter=True))
+        self._candidates = candidates
+        requests, queues = candidates.requests, candidates.queues
+        self._held = rules.held[:, queues]
+        self._floor = rules.due.guarantee[:, queues] - EPSILON + requests
+        self._exceeds = _Exceeds(rules.due, requests, queues)
+        sheltered = np.isin(queues, list(rules.sheltered)) if rules.sheltered else np.zeros(len(queues), dtype=bool)
+        self._easy = self.guests & ~sheltered
+        self._open: Bools = np.ones(len(queues), dtype=bool)
         if rules.alike is not None:
-            counts[~((requests >= EPSILON) & rules.alike[:, None]).any(axis=0)] = 0
-        for level in self._above:
-            above = level[queues]
-            there = np.flatnonzero(above >= 0)
-            rows, parts = above[there], segments[there]
-            over = rules.held[:, rows] - self._gone[:, parts, self._account[rows]]
-            passing = self._over(over, rows, requests[:, there], shelter=False)
-            counts[there] = np.minimum(counts[there], passing)
-        gone = requests * counts
-        self._gone[:, segments, self._account[queues]] += gone
-        for level in self._above:
-            above = level[queues]
-            there = np.flatnonzero(above >= 0)
-            self._gone[:, segments[there], self._account[above[there]]] += gone[:, there]
-        return counts.astype(np.intp)
+            self._open = np.asarray(((requests >= EPSILON) & rules.alike[:, None]).any(axis=0))
 
-    def _over(self, held: Floats, queues: Rows, requests: Floats, *, shelter: bool) -> Floats:
-        """Return how many may go by rules 3 and 4, one after the other, shape (n_runs,)."""
-        due = self._rules.due
-        deserved = due.deserved[:, queues]
-        counts = _exceeding(held, deserved, requests, due.deserved_named[:, queues])
-        free = ~((requests >= EPSILON) & (deserved >= EPSILON)).any(axis=0)
-        counts[free] = np.inf
-        if shelter:
-            counts[free & np.isin(queues, list(self._rules.sheltered))] = 0.0
-        return counts
+    @property
+    def guests(self) -> Bools:
+        """Those that ask for nothing of which their queue deserves any, shape (n,)."""
+        return self._exceeds.nothing_due
+
+    def released(self, going: Bools) -> Bools:
+        """Return who may go if of those before them these (n,) go, shape (n,)."""
+        gone = self._candidates.requests * going
+        held = self._held - self._candidates.by_queue.total(gone)
+        allowed = self._open & (held > self._floor).all(axis=0) & (self._easy | self._exceeds.by(held))
+        for account in self._above:
+            allowed[account.places] &= account.allows(gone)
+        return np.asarray(allowed)
+
+    @cached_property
+    def _above(self) -> "list[_Above]":
+        """One entry per queue above that any candidate's queue must pass."""
+        rows = sorted({row for above in self._rules.above.values() for row in above})
+        below = {row: [queue for queue, above in self._rules.above.items() if row in above] for row in rows}
+        queues = self._candidates.queues
+        return [_Above(self._rules, self._candidates, row, np.flatnonzero(np.isin(queues, below[row]))) for row in rows]
 
 
-def _keeping(held: Floats, floor: Floats, requests: Floats) -> Floats:
-    """Return how many requests can be taken away with at least the floor left, within EPSILON; all (n_resources, n)."""
-    room = held - floor + EPSILON
-    with np.errstate(divide="ignore", invalid="ignore"):
-        counts = np.where(requests > 0, np.ceil(room / requests) - 1, np.where(room > 0, np.inf, 0.0))
-    return np.asarray(np.maximum(counts.min(axis=0), 0.0))
+class _Above:
+    """A queue above those of some candidates, which must let them go too."""
+
+    def __init__(self, rules: Rules, candidates: Evictables, row: int, places: Rows) -> None:
+        self.places = places
+        requests = candidates.requests[:, places]
+        self._held = rules.held[:, [row]]
+        self._exceeds = _Exceeds(rules.due, requests, np.full(len(places), row))
+        self._earlier = Earlier(candidates.groups[places], np.zeros(len(places), dtype=np.intp))
+
+    def allows(self, gone: Floats) -> Bools:
+        held = self._held - self._earlier.total(gone[:, self.places])
+        return np.asarray(self._exceeds.nothing_due | self._exceeds.by(held))
 
 
-def _exceeding(held: Floats, deserved: Floats, requests: Floats, named: Bools) -> Floats:
-    """Return how many may go, each while more than is deserved is left of something it asks for, shape (n,)."""
-    counted = (requests > 0) & named
-    counted[PODS_ROW] = False
-    with np.errstate(divide="ignore", invalid="ignore"):
-        counts = np.where(counted, np.ceil((held - deserved) / requests), 0.0)
-    return np.asarray(np.maximum(counts.max(axis=0), 0.0))
+class _Exceeds:
+    """Whether queues hold more than they deserve of what tasks ask for."""
 
+    def __init__(self, due: Entitlements, requests: Floats, queues: Rows) -> None:
+        self._deserved = due.deserved[:, queues]
+        self._counted = (requests > 0) & due.deserved_named[:, queues]
+        self._counted[PODS_ROW] = False
+        asked = (requests >= EPSILON) & (self._deserved >= EPSILON)
+        self.nothing_due: Bools = ~np.asarray(asked.any(axis=0))
 
-class _Runs:
-    """Candidates that stand together and are alike, and where such a run stands in its segment.
-
-    A segment is what is walked through from its first run to its last: a group, or of a group what is of one queue if
-    queues do not matter to each other.
-    """
-
-    def __init__(self, candidates: Evictables, shapes: Codes, *, apart: bool) -> None:
-        queues, groups = candidates.queues, candidates.groups
-        new_segment = _changes(groups, queues) if apart else _changes(groups)
-        begins = _changes(groups, queues, shapes) | new_segment
-        self.start = np.flatnonzero(begins)
-        self.length = np.diff(np.append(self.start, len(groups)))
-        self.queue: Rows = queues[self.start]
-        first = np.flatnonzero(new_segment[self.start])  # the first run of each segment
-        sizes = np.diff(np.append(first, len(self.start)))
-        self.segment = np.repeat(np.arange(len(first)), sizes)
-        self.n_segments = len(first)
-        self._place = np.arange(len(self.start)) - np.repeat(first, sizes)
-        self.longest = int(sizes.max(initial=0))
-
-    def at(self, place: int) -> _Ints:
-        """Return the runs that stand at a place of their segments, at most one of each segment."""
-        return np.flatnonzero(self._place == place)
-
-
-def _changes(*columns: Rows | Codes) -> Bools:
-    changes = np.ones(len(columns[0]), dtype=bool)
-    changes[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
-    return changes
+    def by(self, held: Floats) -> Bools:
+        """Return whether that is so for amounts held (n_resources, n), shape (n,)."""
+        return np.asarray(((held > self._deserved) & self._counted).any(axis=0))

@@ -38,15 +38,17 @@ from volcano_py.framework.extension import (
     Reclaimable,
     UnifiedEvictable,
     VictimFilter,
+    VictimQueueOrder,
     Vote,
 )
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.levelling import compared, given_and_gains, may_level, share_lists, who_may_go
 from volcano_py.framework.memory import QueueReport
 from volcano_py.framework.plugin import Plugin
 from volcano_py.framework.queue_limits import capability, columns, divisors, real_capability, room_for, share, shares
 from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import EPSILON, Bools, Floats
+from volcano_py.model.resources import EPSILON, PODS_ROW, Bools, Floats
 from volcano_py.model.shape import Field
 from volcano_py.plugins.proportion.division import deserved
 
@@ -62,11 +64,12 @@ class Proportion(
     Reclaimable,
     UnifiedEvictable,
     VictimFilter,
+    VictimQueueOrder,
 ):
     """Weighted shares of queues."""
 
     name = "proportion"
-    counts = frozenset({"reclaimable", "spared"})
+    counts = frozenset({"reclaimable", "spared", "unified_evictable"})
     reads = frozenset({Field.REQUEST})
 
     def on_session_open(self, ssn: Session) -> None:
@@ -82,6 +85,7 @@ class Proportion(
         self._deserved = deserved(
             ssn.total, weights, self._request, self._capability, guarantee, wanting=queues.with_jobs()
         )
+        self._due = np.where(ssn.total > 0, ssn.total, 0.0)[:, None] * weights
         self._divisor = divisors(self._deserved)
         self._ranks = -np.array([record.priority for record in queues.records], dtype=float)
         self._limits: list[list[float]] = self._deserved.T.tolist()  # by queue; a few plain numbers beat small arrays
@@ -119,9 +123,8 @@ class Proportion(
         if not queue.record.open:
             return False
         asked = np.asarray(sum(task.request * count for task, count in tasks))
-        return not reservations.over_asked(
-            self._queues.taken[:, queue.row] + asked, self._deserved[:, queue.row], asked
-        ).any()
+        after = self._held_or_promised(queue.row) + asked
+        return not reservations.over_asked(after, self._deserved[:, queue.row], asked).any()
 
     def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
         """Let go candidates of queues that hold more than they deserve, as many as it takes to end that."""
@@ -132,17 +135,53 @@ class Proportion(
         """Have no opinion; the plugin answers here so that its filter counts."""
 
     def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
-        """Return whose queue would lose to another one what it deserves or what is guaranteed to it.
+        """Return whose queue would lose to another one what it may keep.
 
-        A job that goes as a whole may leave its queue with less than it deserves, if the queue has more before.
+        It may keep what is guaranteed to it, and whatever the other queue may not take by `framework.levelling`, unless
+        it holds more than it deserves of something that goes. A job that goes as a whole counts as one.
         """
-        if claim is None or claim.purpose is not Purpose.RECLAIM:
+        if claim is None or claim.purpose is not Purpose.RECLAIM or not len(candidates):
             return np.zeros(len(candidates), dtype=bool)
-        requests, queues = candidates.requests, candidates.queues
-        held = self._queues.taken[:, queues] - candidates.by_queue.total(requests)
-        short = ((held - requests <= self._guarantee[:, queues] - EPSILON) & (requests > 0)).any(axis=0)
-        before = held[:, candidates.first_of_unit]
-        return np.asarray(short | ~(before >= self._deserved[:, queues] + EPSILON).any(axis=0))
+        queues = candidates.queues
+        together, first = candidates.of_units(candidates.requests), candidates.first_of_unit
+        due = self._due[:, queues]
+        row = claim.queue.row
+        given, gains = given_and_gains(claim, len(self._ssn.resources))
+        before = self._held_or_promised(row) - given
+        after = before + gains
+        mine = [np.broadcast_to(amounts[:, None], due.shape) for amounts in (before, after, self._due[:, row])]
+        above = (together > 0) & ~self._beyond_in_pods(row, after)
+
+        def agrees(going: Bools) -> Bools:
+            held = self._queues.taken[:, queues] - candidates.by_queue.total(candidates.requests * going)[:, first]
+            left = held - together
+            short = ((left <= self._guarantee[:, queues] - EPSILON) & (together > 0)).any(axis=0)
+            lent = ((held >= self._deserved[:, queues] + EPSILON) & above).any(axis=0)
+            return np.asarray(~short & (lent | may_level(left, due, *mine)))
+
+        return ~who_may_go(candidates, self._ssn.tasks.shape[candidates.rows], queues, agrees)
+
+    def _held_or_promised(self, row: int) -> Floats:
+        """Return what a queue holds or will get by evictions under way, shape (n_resources,)."""
+        promised = self._ssn.held_room.promised()
+        held: Floats = self._queues.taken[:, row]
+        return held if promised is None else held + promised[:, row]
+
+    def _beyond_in_pods(self, row: int, after: Floats) -> Bools:
+        """Return (n_resources, 1): that a queue would hold more places for pods than it deserves."""
+        beyond = np.zeros((len(after), 1), dtype=bool)
+        beyond[PODS_ROW] = after[PODS_ROW] >= self._deserved[PODS_ROW, row] + EPSILON
+        return beyond
+
+    def victim_queue_order(self, left: QueueInfo, right: QueueInfo, claimant: QueueInfo) -> float:
+        """Compare two queues as `victim_queue_keys` does."""
+        return compared(self.victim_queue_keys(claimant), left.row, right.row)
+
+    def victim_queue_keys(self, claimant: QueueInfo) -> Floats:
+        """Order queues: those that hold more than they deserve of something, then the greatest share."""
+        taken = self._queues.taken
+        within = (taken < self._deserved + EPSILON).all(axis=0, keepdims=True)
+        return np.concatenate((within.astype(float), -share_lists(taken, self._due)))
 
     def job_enqueueable(self, job: JobInfo) -> Vote | Reason:
         """Permit a job that fits into what its queue may have, reject any other."""

@@ -1,0 +1,212 @@
+"""Queues that come to a cluster of which a part cannot be used by queues: they are served, and then there is rest."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from volcano_py.framework.commitments import TRUCE_S
+from volcano_py.testing import Result, Scenario, a_job, a_node, a_pod, a_queue
+from volcano_py.testing.objects import Job
+
+RECLAIM = "enqueue, allocate, backfill, reclaim, preempt"
+GANGS = "enqueue, allocate, backfill, gangreclaim, gangpreempt"
+TREE = {"name": "capacity", "enableHierarchy": True}
+
+
+def tiers(sharing: Any, *, beyond_minimum: bool = False) -> list[list[Any]]:
+    gang: dict[str, Any] = {"name": "gang", "enablePreemptable": False}
+    if beyond_minimum:
+        gang["enableJobStarving"] = False
+    drf = {"name": "drf", "enablePreemptable": False}
+    return [
+        ["priority", gang, "conformance", "sla"],
+        ["overcommit", drf, "predicates", sharing, "nodeorder", "binpack"],
+    ]
+
+
+def elastic(queue: str, tasks: int, cpu: int = 1, **more: Any) -> Job:
+    return a_job(f"j-{queue}", queue=queue, tasks=tasks, min_available=1, cpu=cpu, **more)
+
+
+def held(result: Result) -> dict[str, int]:
+    return dict(Counter(name.split("-")[1] for name in result.standing if name.startswith("j-")))
+
+
+def full_cluster(sharing: Any, actions: str, *, taken: str, beyond_minimum: bool = False) -> Scenario:
+    """Four nodes of 4 CPU: of each a pod of another scheduler has one, or the last one is closed."""
+    foreign = [a_pod(f"f{row}", node=f"n{row}", scheduler="default-scheduler", cpu=1) for row in range(4)]
+    deserved = {} if sharing == "proportion" else {"cpu": 6}
+    parts = [a_queue(name, deserved=deserved, parent="all") for name in ("q1", "q2", "q3")]
+    scenario = Scenario(
+        *(a_node(f"n{row}", cpu=4, unschedulable=taken == "closed" and row == 3) for row in range(4)),
+        *(foreign if taken == "foreign" else ()),
+        queues=[a_queue("root"), a_queue("all", deserved=deserved), *parts],
+        actions=actions,
+        plugins=tiers(sharing, beyond_minimum=beyond_minimum),
+    )
+    scenario.add(elastic("q1", 12), elastic("q2", 12))
+    assert held(scenario.run()) == {"q1": 6, "q2": 6}
+    return scenario
+
+
+@pytest.mark.parametrize("taken", ["foreign", "closed"])
+@pytest.mark.parametrize("actions", [RECLAIM, GANGS], ids=["reclaim", "gangreclaim"])
+@pytest.mark.parametrize("sharing", ["proportion", "capacity", TREE], ids=["proportion", "capacity", "tree"])
+def test_a_newcomer_is_served_where_a_part_of_the_cluster_cannot_be_used(
+    sharing: Any, actions: str, taken: str
+) -> None:
+    scenario = full_cluster(sharing, actions, taken=taken)
+
+    scenario.add(elastic("q3", 1, created=10))
+    result = scenario.run()
+
+    assert held(result)["q3"] == 1
+    assert len(result.evicted) == 1
+    for _ in range(6):
+        scenario.wait(TRUCE_S + 1)
+        assert len(scenario.run().evicted) == 1
+
+
+@pytest.mark.parametrize("sharing", ["proportion", "capacity", TREE], ids=["proportion", "capacity", "tree"])
+def test_shares_are_levelled_pod_by_pod_and_no_further(sharing: Any) -> None:
+    scenario = full_cluster(sharing, RECLAIM, taken="foreign", beyond_minimum=True)
+
+    scenario.add(elastic("q3", 12, created=10))
+    result = scenario.run()
+
+    assert held(result) == {"q1": 4, "q2": 4, "q3": 4}
+    assert len(result.evicted) == 4
+    scenario.wait(TRUCE_S + 1)
+    assert len(scenario.run().evicted) == 4
+
+
+def test_a_newcomer_whose_pod_is_larger_than_an_equal_part_is_served_and_takes_nobodys_last_pod() -> None:
+    queues = [a_queue("old"), a_queue("new")]
+    scenario = Scenario(
+        a_node("n1", cpu=8),
+        a_pod("f", node="n1", scheduler="default-scheduler", cpu=3),
+        elastic("old", 5),
+        queues=queues,
+        actions=RECLAIM,
+        plugins=tiers("proportion"),
+    )
+    scenario.run()
+
+    scenario.add(elastic("new", 1, cpu=4, created=10))  # what it deserves; five can be used
+    assert held(scenario.run()) == {"old": 1, "new": 1}
+
+    scenario.wait(TRUCE_S + 1)
+    assert held(scenario.run()) == {"old": 1, "new": 1}
+
+
+def test_a_guarantee_and_a_queue_that_is_not_reclaimable_are_left_alone() -> None:
+    queues = [a_queue("kept", reclaimable=False), a_queue("sure", guarantee={"cpu": 3}), a_queue("new")]
+    scenario = Scenario(
+        a_node("n1", cpu=12),
+        a_pod("f", node="n1", scheduler="default-scheduler", cpu=6),
+        elastic("kept", 3),
+        elastic("sure", 3),
+        queues=queues,
+        actions=RECLAIM,
+        plugins=tiers("proportion"),
+    )
+    scenario.run()
+
+    scenario.add(elastic("new", 1, created=10))
+
+    assert held(scenario.run()) == {"kept": 3, "sure": 3}
+
+
+def test_of_two_queues_within_what_they_deserve_the_one_with_the_greater_share_loses_whatever_its_priority() -> None:
+    queues = [a_queue("much", priority=5), a_queue("less"), a_queue("new")]
+    scenario = Scenario(
+        a_node("n1", cpu=16),
+        a_pod("f", node="n1", scheduler="default-scheduler", cpu=8),
+        elastic("much", 5),
+        elastic("less", 3),
+        queues=queues,
+        actions=RECLAIM,
+        plugins=tiers("proportion"),
+    )
+    assert held(scenario.run()) == {"much": 5, "less": 3}
+
+    scenario.add(elastic("new", 1, created=10))
+
+    assert held(scenario.run()) == {"much": 4, "less": 3, "new": 1}
+
+
+def test_in_capacity_pods_that_ask_for_nothing_that_their_queue_deserves_go_first_and_take_nothing() -> None:
+    queues = [
+        a_queue("due", deserved={"cpu": 4}),
+        a_queue("guest", deserved={"memory": "1Gi"}),
+        a_queue("new", deserved={"cpu": 4}),
+    ]
+    scenario = Scenario(
+        a_node("n1", cpu=8),
+        a_pod("f", node="n1", scheduler="default-scheduler", cpu=2),
+        elastic("due", 4),
+        a_job("j-guest", queue="guest", tasks=2, min_available=0, cpu=1),
+        queues=queues,
+        actions=RECLAIM,
+        plugins=tiers("capacity", beyond_minimum=True),
+    )
+    assert held(scenario.run()) == {"due": 4, "guest": 2}
+
+    scenario.add(elastic("new", 3, created=10))
+    result = scenario.run()
+
+    assert held(result) == {"due": 3, "new": 3}
+    assert [evict.task.name.split("-")[1] for evict in result.evicted] == ["guest", "guest", "due"]
+
+
+@pytest.mark.parametrize("actions", ["enqueue, allocate, reclaim", "enqueue, reclaim, allocate"])
+def test_what_was_promised_by_evictions_under_way_counts_before_more_is_taken(actions: str) -> None:
+    due = {"old": 4, "new": 2, "idle": 4}
+    queues = [a_queue(name, deserved={"cpu": cpu}) for name, cpu in due.items()]
+    jobs = [a_job(f"j-new-{row}", queue="new", cpu=1, created=10) for row in range(6)]
+    scenario = Scenario(
+        a_node("n1", cpu=10),
+        elastic("old", 10),
+        queues=queues,
+        actions=actions,
+        plugins=tiers("capacity"),
+        grace=5,
+    )
+    scenario.run()
+
+    scenario.add(*jobs)
+    result = scenario.run()
+
+    assert len(result.evicted) == 2, "it deserves two, however long the victims take to go"
+    assert held(result) == {"old": 8, "new": 2}
+
+
+# Each of them holds more than it deserves of something that it cannot lose. They once took the other pods from each
+# other as soon as their truces were over.
+@pytest.mark.parametrize("sharing", ["proportion", "capacity"])
+def test_queues_that_hold_too_much_of_different_resources_do_not_exchange_pods_of_a_third(sharing: str) -> None:
+    deserved = {} if sharing == "proportion" else {"cpu": 2, "memory": "4Gi", "gpu": 4}
+    stays: dict[str, Any] = {"labels": {"volcano.sh/preemptable": "false"}}
+    scenario = Scenario(
+        a_node("n1", cpu=4, memory="8Gi", gpu=8),
+        a_pod("f", node="n1", scheduler="default-scheduler", cpu=1),
+        a_job("gpus", queue="one", tasks=6, gpu=1, **stays),
+        a_job("memories", queue="two", tasks=6, memory="1Gi", **stays),
+        queues=[a_queue("one", deserved=deserved), a_queue("two", deserved=deserved)],
+        actions=RECLAIM,
+        plugins=tiers(sharing, beyond_minimum=True),
+    )
+    scenario.run()
+    scenario.add(
+        a_job("more-gpus", queue="two", tasks=4, gpu=1, created=1),
+        a_job("more-memories", queue="one", tasks=4, memory="1Gi", created=1),
+        a_job("j-one", queue="one", tasks=4, min_available=0, cpu=1, created=2),
+    )
+    scenario.run()
+    scenario.add(a_job("j-two", queue="two", tasks=4, min_available=0, cpu=1, created=3))
+
+    assert held(scenario.run()) == {"one": 2, "two": 1}
+    for _ in range(4):
+        scenario.wait(TRUCE_S + 1)
+        assert len(scenario.run().evicted) == 1
