@@ -16,13 +16,13 @@ def put_node(server: ApiServer, name: str) -> None:
     )
 
 
-def put_pod(server: ApiServer, name: str) -> TaskRef:
+def put_pod(server: ApiServer, name: str, **spec: Any) -> TaskRef:
     pod = server.create(
         {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": name, "namespace": "default"},
-            "spec": {"schedulerName": "volcano", "containers": [{"name": "main", "image": "busybox"}]},
+            "spec": {"schedulerName": "volcano", "containers": [{"name": "main", "image": "busybox"}], **spec},
         }
     )
     return TaskRef("default", name, pod["metadata"]["uid"])

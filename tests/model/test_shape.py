@@ -4,7 +4,16 @@ import pytest
 
 from tests.reference.world import a_shape
 from volcano_py.model.pod_terms import PodSelector, PodTerm, PodTerms, Spread
-from volcano_py.model.shape import Field, HostPort, NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
+from volcano_py.model.shape import (
+    Admission,
+    Field,
+    HostPort,
+    NodeTerm,
+    PreferredTerm,
+    Requirement,
+    Shape,
+    Tolerance,
+)
 
 WEB = PodSelector(("default",), None, (Requirement("app", "In", ("web",)),))
 FIELD_OF = {  # attribute of Shape: the Field that plugins declare for it
@@ -21,6 +30,7 @@ FIELD_OF = {  # attribute of Shape: the Field that plugins declare for it
     "spread": Field.SPREAD,
     "selected_by": Field.SELECTED_BY,
     "gates": Field.GATES,
+    "admission": Field.GATES,
     "limits": Field.LIMITS,
     "strategy": Field.STRATEGY,
     "unsupported": Field.UNSUPPORTED,
@@ -39,6 +49,7 @@ OTHER = {
     "spread": (Spread(WEB, "zone", 1, hard=True),),
     "selected_by": frozenset({WEB}),
     "gates": ("g",),
+    "admission": Admission.AT_GATE,
     "limits": (4000.0, 2.0**30),
     "strategy": ("MostAllocated", ""),
     "unsupported": ("spec.x",),

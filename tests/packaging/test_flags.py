@@ -6,7 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.packaging.pages import DOCS, rows
+from volcano_py.api.keys import QUEUE_ADMISSION
 from volcano_py.cli import vc_controller_manager
+from volcano_py.cli.feature_gates import CONTROLLER_FEATURES, SCHEDULER_FEATURES, Feature, read_feature_gates
 from volcano_py.cli.vc_controller_manager import controllers_parser
 from volcano_py.cli.vc_scheduler import _options, main, scheduler_parser
 from volcano_py.cli.volcano_flags import (
@@ -21,6 +23,7 @@ from volcano_py.kube.lease import LeaseOptions
 from volcano_py.runtime.options import OptionError
 
 PAGE = DOCS / "flags.md"
+OFF = {QUEUE_ADMISSION: False}
 
 # Volcano's own list, by area. klog's flags are written with dashes.
 VOLCANOS = """
@@ -119,6 +122,79 @@ def test_the_page_says_of_each_flag_what_the_program_says(section: str, flags: t
         )
         for flag in flags
     }
+
+
+# Volcano's own, and those of Kubernetes 1.36 by which the answers of its scheduler libraries differ.
+VOLCANOS_FEATURES = """
+    WorkLoadSupport VolcanoJobSupport PodDisruptionBudgetsSupport QueueCommandSync PriorityClass CSIStorage
+    ResourceTopology CronVolcanoJobSupport SchedulingGatesQueueAdmission
+    NodeInclusionPolicyInPodTopologySpread MatchLabelKeysInPodTopologySpread
+    MatchLabelKeysInPodTopologySpreadSelectorMerge PodLevelResources InPlacePodVerticalScaling SidecarContainers
+    DynamicResourceAllocation DRAExtendedResource DRAPrioritizedList DRAConsumableCapacity DRADeviceTaints
+    DRAPartitionableDevices DRAAdminAccess DRASchedulerFilterTimeout VolumeAttributesClass NodeDeclaredFeatures
+    TaintTolerationComparisonOperators StorageCapacityScoring VolumeLimitScaling DRANodeAllocatableResources
+    GangScheduling GenericWorkload
+"""
+
+
+def test_every_feature_of_volcano_is_known():
+    known = {feature.name for feature in (*SCHEDULER_FEATURES, *CONTROLLER_FEATURES)}
+
+    assert set(VOLCANOS_FEATURES.split()) - known == set()
+
+
+@pytest.mark.parametrize(
+    ("section", "features"),
+    [
+        pytest.param("Features of vc-scheduler", SCHEDULER_FEATURES, id="scheduler"),
+        pytest.param("Features of vc-controller-manager", CONTROLLER_FEATURES, id="controllers"),
+    ],
+)
+def test_the_page_says_of_each_feature_what_the_program_says(section: str, features: tuple[Feature, ...]):
+    assert [(cells[0].strip("`"), cells[1], cells[2]) for cells in rows(PAGE, section)] == [
+        (one.name, "on" if one.as_here else "off", one.otherwise or "it can be switched") for one in features
+    ]
+
+
+@pytest.mark.parametrize("feature", SCHEDULER_FEATURES, ids=lambda feature: feature.name)
+def test_a_feature_is_switched_or_its_other_value_is_warned_about(feature: Feature):
+    for value in (True, False):
+        enabled, warnings = read_feature_gates([f"{feature.name}={str(value).lower()}"], SCHEDULER_FEATURES)
+        if value == feature.as_here or not feature.otherwise:
+            assert (enabled[feature.name], warnings) == (value, [])
+        else:
+            shown = f"--feature-gates={feature.name}={str(value).lower()}: {feature.otherwise}"
+            assert (enabled[feature.name], warnings) == (feature.as_here, [shown])
+
+
+def test_the_last_value_of_a_feature_counts_and_those_of_other_programs_are_left_alone():
+    texts = ["SchedulingGatesQueueAdmission=true, VolcanoJobSupport=true", "SchedulingGatesQueueAdmission=False,"]
+    enabled, warnings = read_feature_gates(texts, SCHEDULER_FEATURES)
+
+    assert not enabled[QUEUE_ADMISSION]
+    assert warnings == []
+
+
+def test_a_feature_that_nobody_knows_is_warned_about():
+    _, warnings = read_feature_gates(["SchedulingGateQueueAdmission=true"], SCHEDULER_FEATURES)
+
+    (warning,) = warnings
+    assert warning.startswith("--feature-gates=SchedulingGateQueueAdmission=true: nobody knows this feature here")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("PriorityClass", "'PriorityClass' says neither true nor false: write PriorityClass=true"),
+        ("PriorityClass=yes", "PriorityClass: 'yes' is neither true nor false"),
+    ],
+)
+def test_a_feature_that_is_neither_on_nor_off_is_refused(text: str, problem: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        main([f"--feature-gates={text}"])
+
+    assert ended.value.code == 2
+    assert problem in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -228,8 +304,8 @@ def test_the_election_is_volcanos_by_default():
     flags = scheduler_parser().parse_args([])
 
     assert flags.leader_elect
-    assert _options(flags).lease == LeaseOptions("volcano", "volcano-system", 15.0, 10.0, 2.0)
-    assert _options(scheduler_parser().parse_args(["--leader-elect=false"])).lease is None
+    assert _options(flags, OFF).lease == LeaseOptions("volcano", "volcano-system", 15.0, 10.0, 2.0)
+    assert _options(scheduler_parser().parse_args(["--leader-elect=false"]), OFF).lease is None
 
 
 def test_a_division_of_pods_by_environment_is_refused():

@@ -5,6 +5,9 @@ while a queue has a job: take the queue's first job; place its tasks in order un
     not ready, but would be once promised resources are free -> keep, uncommitted, for this session
     otherwise -> take everything back
 
+Tasks that wait at the gate of their queue (`framework.queue_admission`) go through it at the beginning of their job's
+first turn, as far as the queue may hold them; they are placed once the gate is gone.
+
 If the configuration has no ``enqueue`` action, every pending job is let in first, also one that has no tasks yet: some
 controllers make pods only for PodGroups in phase Inqueue.
 
@@ -25,25 +28,30 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.turns import QueueTurns
 from volcano_py.model.rejections import Reason, Rejection
+from volcano_py.model.shape import Admission
 from volcano_py.model.statuses import PodGroupPhase
 from volcano_py.snapshot.columns import Rows
 
 _NOT_LET_IN: Final = PodGroupPhase.PENDING.value
+_NOTHING: Final = np.zeros(0, dtype=np.intp)
 
 
 def allocate(ssn: Session) -> None:
     """Run the action."""
     if "enqueue" not in ssn.actions:  # wherever it stands in the conf, it alone lets jobs in
         _let_all_in(ssn)
-    worksheet = _worksheet(ssn)
+    usable = _usable(ssn)
+    worksheet, at_gate = _worksheet(ssn, usable), _at_gate(ssn, usable)
     # Who has lost to a job does not go before it while room is held for it: what the queue may hold is not held.
     losers = ssn.commitments.losers_to(ssn.held_room.jobs() & worksheet.keys()) if ssn.held_room else frozenset()
-    turns = QueueTurns(ssn, np.array(sorted(worksheet), dtype=np.intp), skip_overused=True, behind=losers)
+    rows = np.array(sorted(worksheet.keys() | at_gate.keys()), dtype=np.intp)
+    turns = QueueTurns(ssn, rows, skip_overused=True, behind=losers)
     turn = _turn_with_held_room if ssn.held_room else _turn
     for queue, row in turns:
         job = ssn.job(row)
         try:
-            left, moved = turn(ssn, queue, job, worksheet[row])
+            through = _let_through(ssn, queue, job, at_gate.pop(row, None))
+            left, moved = turn(ssn, queue, job, worksheet[row]) if row in worksheet else (_NOTHING, through)
         except PluginFailed as failure:
             ssn.lose_turn(job, failure)
             _stop_behind(ssn, turns, queue, job)
@@ -69,8 +77,8 @@ def _let_all_in(ssn: Session) -> None:
             ssn.enqueue(row)
 
 
-def _worksheet(ssn: Session) -> dict[int, Rows]:
-    """Return the tasks to place, in task order, by row of the jobs that may be scheduled now."""
+def _usable(ssn: Session) -> Rows:
+    """Return the rows of the jobs that have pending tasks and may be scheduled now."""
     usable: list[int] = []
     phases = ssn.jobs.phase.tolist()
     # A Python loop over the jobs that have pending tasks: each has its own rule.
@@ -82,8 +90,34 @@ def _worksheet(ssn: Session) -> dict[int, Rows]:
             usable.append(row)
         else:
             ssn.blocked[row] = refusal
+    return np.array(usable, dtype=np.intp)
+
+
+def _worksheet(ssn: Session, usable: Rows) -> dict[int, Rows]:
+    """Return the tasks to place, in task order, by row of the job."""
     placeable = ssn.pending.shapes(lambda shape: not shape.best_effort and not_placeable(shape) is None)
-    return ssn.pending.only(placeable, np.array(usable, dtype=np.intp))
+    return ssn.pending.only(placeable, usable)
+
+
+def _at_gate(ssn: Session, usable: Rows) -> dict[int, Rows]:
+    """Return the tasks that wait at the gate of their queue and for nothing else, by row of the job."""
+    if ssn.admission is None:
+        return {}
+    waits = ssn.pending.shapes(
+        lambda shape: shape.admission is Admission.AT_GATE and not shape.gates and not shape.unsupported
+    )
+    found = {row: ssn.admission.waiting(tasks) for row, tasks in ssn.pending.only(waits, usable).items()}
+    return {row: tasks for row, tasks in found.items() if len(tasks)}
+
+
+def _let_through(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows | None) -> bool:
+    """Let tasks at the gate of their queue through, and note why the others wait; say whether any went."""
+    if ssn.admission is None or tasks is None:
+        return False
+    refused = ssn.admission.admit(queue, job, tasks)
+    for shape_id in refused:
+        ssn.rejections.setdefault(job.row, {})[shape_id] = _over_limit(ssn, queue)
+    return sum(refused.values()) < len(tasks)
 
 
 def _turn_with_held_room(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> tuple[Rows, bool]:

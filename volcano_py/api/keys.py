@@ -22,6 +22,7 @@ STRATEGY_WEIGHT: Final = "volcano.sh/resource-strategy-weight"  # annotation: JS
 SYSTEM_NAMESPACE: Final = "kube-system"
 CRITICAL_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
 PREEMPT_NEVER: Final = "Never"  # spec.preemptionPolicy
+QUEUE_ADMISSION: Final = "SchedulingGatesQueueAdmission"  # the feature that takes this gate away
 QUEUE_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"  # scheduling gate lifted once its queue has room
 
 # Nodes

@@ -40,6 +40,7 @@ class ClusterCache:
         *,
         scheduler_names: Collection[str] = (keys.SCHEDULER_NAME,),
         default_queue: str = keys.DEFAULT_QUEUE,
+        queue_admission: bool = False,
         clock: Clock | None = None,
         patience: Patience | None = None,
     ) -> None:
@@ -61,7 +62,14 @@ class ClusterCache:
         self.shards = shard_intake(self._state, self._book)
         self.series = SeriesIntakes(self._state, self._book)
         self.pods = PodIntake(
-            self._state, self._book, self.ledger, self.evictions, self.nodes, self.groups, scheduler_names
+            self._state,
+            self._book,
+            self.ledger,
+            self.evictions,
+            self.nodes,
+            self.groups,
+            scheduler_names,
+            queue_admission=queue_admission,
         )
         self._binds = Binds(self._state, self.ledger, self.pods, self._clock)
         self._evictions = Evictions(self._state, self.evictions, self.pods, self._clock)

@@ -84,6 +84,17 @@ def why_pending(decision: SetPodCondition) -> Condition:
     )
 
 
+def without_queue_gate(pod: Pod) -> Pod:
+    """Return a pod as it is once the scheduling gate of its queue has been taken away."""
+    gates = [gate for gate in pod.spec.scheduling_gates if gate.name != keys.QUEUE_GATE]
+    annotations = {**pod.metadata.annotations, keys.QUEUE_GATE: "true"}
+    return msgspec.structs.replace(
+        pod,
+        metadata=msgspec.structs.replace(pod.metadata, annotations=annotations),
+        spec=msgspec.structs.replace(pod.spec, scheduling_gates=gates),
+    )
+
+
 def _tell(cache: ClusterCache, type_: EventType, objects: tuple[Known, ...]) -> None:
     handlers: dict[type, EventHandler[Any]] = {
         Node: cache.nodes,

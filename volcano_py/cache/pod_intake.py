@@ -54,6 +54,8 @@ class PodIntake:
         nodes: NodeIntake,
         groups: GroupIntake,
         scheduler_names: Collection[str],
+        *,
+        queue_admission: bool,
     ) -> None:
         self._state = state
         self._store = state.store
@@ -63,7 +65,7 @@ class PodIntake:
         self._nodes = nodes
         self._groups = groups
         self._scheduler_names = frozenset(scheduler_names)
-        self._shapes = ShapeReader()
+        self._shapes = ShapeReader(queue_admission=queue_admission)
         self._waiting: dict[str, Shape] = {}  # uid -> shape of every task that is not on a node yet
         self._staying: dict[str, TaskStatus] = {}  # uid of a task whose eviction is assumed -> its status without that
         self._nominations = AssumedNominations()

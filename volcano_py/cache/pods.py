@@ -14,7 +14,16 @@ from volcano_py.cache.fields import int32, integer_or_none, seconds
 from volcano_py.cache.requests import SIDECAR, in_force, pod_limits, pod_request
 from volcano_py.cache.series import owner
 from volcano_py.model.objects import TaskRecord
-from volcano_py.model.shape import ALL_ADDRESSES, HostPort, NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
+from volcano_py.model.shape import (
+    ALL_ADDRESSES,
+    Admission,
+    HostPort,
+    NodeTerm,
+    PreferredTerm,
+    Requirement,
+    Shape,
+    Tolerance,
+)
 from volcano_py.model.statuses import TaskStatus
 
 _CONDITION_FALSE: Final = "False"
@@ -94,7 +103,9 @@ class ShapeReader:
     encoded again (1 us) and looked up; only a new text is worked through (25 us).
     """
 
-    def __init__(self, capacity: int = 4096) -> None:
+    def __init__(self, *, queue_admission: bool = False, capacity: int = 4096) -> None:
+        """``queue_admission`` says whether gates of queues are this scheduler's affair."""
+        self._queue_admission = queue_admission
         self._capacity = capacity
         self._shapes: dict[bytes, Shape] = {}
         self._encode = msgspec.msgpack.Encoder().encode
@@ -104,18 +115,21 @@ class ShapeReader:
         spec = in_force(pod)
         try:
             strategy = _strategy(pod)
-            content = self._content(spec, strategy, pod_terms.identity(pod))
+            admission = _admission(pod) if self._queue_admission else Admission.NONE
+            content = self._content(spec, strategy, pod_terms.identity(pod), admission)
         except OverflowError as error:
             raise ValueError(f"spec: a number in it is too large ({error}): write a smaller one") from error
         shape = self._shapes.get(content)
         if shape is None:
-            shape = shape_of(pod)
+            shape = shape_of(pod, admission)
             if len(self._shapes) >= self._capacity:
                 del self._shapes[next(iter(self._shapes))]  # the oldest
             self._shapes[content] = shape
         return shape
 
-    def _content(self, spec: PodSpec, strategy: tuple[str, str], identity: tuple[str, ...]) -> bytes:
+    def _content(
+        self, spec: PodSpec, strategy: tuple[str, str], identity: tuple[str, ...], admission: Admission
+    ) -> bytes:
         return self._encode(
             (
                 spec.containers,
@@ -131,8 +145,18 @@ class ShapeReader:
                 spec.scheduling_gates,
                 strategy,
                 identity,
+                admission.value,
             )
         )
+
+
+def _admission(pod: Pod) -> Admission:
+    """Return how a pod stands to the gate of its queue; one that has been taken away left its annotation."""
+    gates = pod.spec.scheduling_gates
+    if gates and any(gate.name == keys.QUEUE_GATE for gate in gates):
+        return Admission.AT_GATE
+    through = not gates and pod.metadata.annotations.get(keys.QUEUE_GATE) == "true"
+    return Admission.THROUGH if through else Admission.NONE
 
 
 def _strategy(pod: Pod) -> tuple[str, str]:
@@ -142,9 +166,13 @@ def _strategy(pod: Pod) -> tuple[str, str]:
     return (kind, annotations.get(keys.STRATEGY_WEIGHT, "")) if kind else ("", "")
 
 
-def shape_of(pod: Pod) -> Shape:
-    """Return the shape of a pod; raise QuantityError naming the field that cannot be read."""
+def shape_of(pod: Pod, admission: Admission = Admission.NONE) -> Shape:
+    """Return the shape of a pod; raise QuantityError naming the field that cannot be read.
+
+    ``admission`` is how it stands to the gate of its queue, if that counts at all.
+    """
     spec = in_force(pod)
+    gates = (gate.name for gate in spec.scheduling_gates)
     request = pod_request(spec)
     node_affinity = spec.affinity.node_affinity if spec.affinity is not None else None
     required = node_affinity.required if node_affinity is not None else None
@@ -160,7 +188,8 @@ def shape_of(pod: Pod) -> Shape:
         tolerations=tuple(Tolerance(t.key, t.operator, t.value, t.effect) for t in spec.tolerations),
         pod_terms=pod_terms.pod_terms(pod),
         spread=pod_terms.spreads(pod),
-        gates=tuple(gate.name for gate in spec.scheduling_gates),
+        gates=tuple(gate for gate in gates if admission is not Admission.AT_GATE or gate != keys.QUEUE_GATE),
+        admission=admission,
         limits=pod_limits(spec),
         strategy=_strategy(pod),
         unsupported=tuple(unsupported(spec)),

@@ -1,10 +1,11 @@
 """Flags that every process of the system has, and how the text of a flag becomes a value."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
 import volcano_py
+from volcano_py.cli.feature_gates import Feature
 from volcano_py.cli.volcano_flags import parse_boolean
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.runtime.logs import FORMATS, LEVELS
@@ -61,6 +62,18 @@ def add_connection(add: Any) -> None:
         help="how to reach the API server (default: as kubectl, or as a pod)",
     )
     add("--master", default="", metavar="URL", help="address of the API server; replaces the one of the kubeconfig")
+
+
+def add_feature_gates(add: Any, features: Iterable[Feature]) -> None:
+    """Add the flag that switches features."""
+    switched = ", ".join(feature.name for feature in features if not feature.otherwise)
+    add(
+        "--feature-gates",
+        action="append",
+        default=[],
+        metavar="NAME=true|false,...",
+        help=f"switch features on or off{f': {switched}' if switched else ''}; docs/flags.md lists all that are known",
+    )
 
 
 def add_port(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from volcano_py.api import keys
-from volcano_py.cli.flags import SWITCH, add_connection, add_election, add_operation, flag, lease_of, parse_name
+from volcano_py.cli.feature_gates import CONTROLLER_FEATURES, read_feature_gates
+from volcano_py.cli.flags import (
+    SWITCH,
+    add_connection,
+    add_election,
+    add_feature_gates,
+    add_operation,
+    flag,
+    lease_of,
+    parse_name,
+)
 from volcano_py.cli.process import begin, process_registry, run
 from volcano_py.cli.volcano_flags import CONTROLLER_FLAGS, add_volcano_flags, left_aside, with_dashes
 from volcano_py.controllers.manager import ControllerManager
@@ -28,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = controllers_parser()
     flags = parser.parse_args(with_dashes(sys.argv[1:] if arguments is None else arguments))
     try:
-        warnings = left_aside(flags, {}, CONTROLLER_FLAGS)
+        _, unusual = read_feature_gates(flags.feature_gates, CONTROLLER_FEATURES)
+        warnings = [*left_aside(flags, {}, CONTROLLER_FLAGS), *unusual]
         options = _options(flags)
     except OptionError as error:
         parser.error(str(error))
@@ -74,6 +85,7 @@ def controllers_parser() -> argparse.ArgumentParser:
     add_connection(add)
     _add_pace(add)
     _add_behaviour(add)
+    add_feature_gates(add, CONTROLLER_FEATURES)
     add_election(add, LEASE, "work")
     add_operation(add, DEFAULT_METRICS_ADDRESS, DEFAULT_HEALTH_ADDRESS)
     return parser

@@ -3,14 +3,24 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import structlog
 
 from volcano_py.api import keys
-from volcano_py.cli.flags import SWITCH, add_connection, add_election, add_operation, flag, lease_of, parse_name
+from volcano_py.cli.feature_gates import SCHEDULER_FEATURES, read_feature_gates
+from volcano_py.cli.flags import (
+    SWITCH,
+    add_connection,
+    add_election,
+    add_feature_gates,
+    add_operation,
+    flag,
+    lease_of,
+    parse_name,
+)
 from volcano_py.cli.process import MISUSED, begin, process_registry, run
 from volcano_py.cli.volcano_flags import add_volcano_flags, left_aside, with_dashes
 from volcano_py.conf.reload import ConfFile, built_in
@@ -33,8 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = scheduler_parser()
     flags = parser.parse_args(with_dashes(sys.argv[1:] if arguments is None else arguments))
     try:
-        warnings = left_aside(flags, os.environ)
-        options = _options(flags)
+        features, unusual = read_feature_gates(flags.feature_gates, SCHEDULER_FEATURES)
+        warnings = [*left_aside(flags, os.environ), *unusual]
+        options = _options(flags, features)
     except OptionError as error:
         parser.error(str(error))
     begin(flags, warnings)
@@ -58,7 +69,7 @@ def _configuration(path: str, plugins: str) -> Configuration:
     return Configuration.of_file(ConfFile(Path(path)), folder) if path else Configuration(built_in())
 
 
-def _options(flags: argparse.Namespace) -> DaemonOptions:
+def _options(flags: argparse.Namespace, features: Mapping[str, bool]) -> DaemonOptions:
     """Return the daemon's settings; raise OptionError for flags that do not go together."""
     names = [name for text in flags.scheduler_name or () for name in text.split(",")]
     if len(set(names)) > 1:
@@ -75,6 +86,7 @@ def _options(flags: argparse.Namespace) -> DaemonOptions:
     return DaemonOptions(
         scheduler_name=names[0] if names else keys.SCHEDULER_NAME,
         default_queue=flags.default_queue,
+        queue_admission=features[keys.QUEUE_ADMISSION],
         seed=flags.seed,
         period_s=flags.schedule_period,
         metrics_address=flags.listen_address if flags.enable_metrics else None,
@@ -145,6 +157,7 @@ def scheduler_parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="NodeShard that names our nodes (default: %(default)s)",
     )
+    add_feature_gates(add, SCHEDULER_FEATURES)
     add_election(add, LeaseOptions(), "schedule")
     add_operation(add, DEFAULT_METRICS_ADDRESS, DEFAULT_HEALTH_ADDRESS)
     return parser

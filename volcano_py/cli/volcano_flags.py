@@ -93,12 +93,11 @@ VOLCANO_FLAGS: Final = (
     VolcanoFlag("cache-dumper", _NO_DUMP, boolean=True, as_here="false"),
     VolcanoFlag("cache-dump-dir", _NO_DUMP),
     VolcanoFlag("node-worker-threads", "watch events are counted by one loop, without workers: leave it out"),
-    VolcanoFlag("gate-removal-worker-num", "scheduling gates are never lifted by this scheduler: leave it out"),
+    VolcanoFlag("gate-removal-worker-num", "gates are taken away by workers of a fixed number: leave it out"),
     VolcanoFlag(
         "resource-sync-timeout", "the start waits for its first lists as long as they take, and /readyz says so"
     ),
     _LOCK_NAMESPACE,
-    VolcanoFlag("feature-gates", "there are no feature gates; the configuration says what runs", as_here=""),
     *_LOGS,
 )
 """Of vc-scheduler, in the order of Volcano's own list."""
@@ -111,7 +110,6 @@ CONTROLLER_FLAGS: Final = (
     VolcanoFlag("sharding-configmap", _NO_SHARDS),
     VolcanoFlag("sharding-configmap-namespace", _NO_SHARDS),
     _LOCK_NAMESPACE,
-    VolcanoFlag("feature-gates", "there are no feature gates; --controllers says what runs", as_here=""),
     *_LOGS,
 )
 """Of vc-controller-manager."""

@@ -42,6 +42,7 @@ from volcano_py.effects.gate import BindGate
 from volcano_py.effects.leadership import Leadership
 from volcano_py.effects.nominations import NominationWriter
 from volcano_py.effects.podgroups import PodGroupStatusWriter
+from volcano_py.effects.queue_gates import GateLifter
 from volcano_py.effects.queues import QueueStatusWriter
 from volcano_py.effects.shards import ShardStatusWriter
 from volcano_py.kube.backoff import Backoff
@@ -117,7 +118,10 @@ class SchedulerDaemon:
             obstacle=self._leadership.obstacle,
         )
         self.cache = ClusterCache(
-            scheduler_names=(options.scheduler_name,), default_queue=options.default_queue, clock=self._clock
+            scheduler_names=(options.scheduler_name,),
+            default_queue=options.default_queue,
+            queue_admission=options.queue_admission,
+            clock=self._clock,
         )
         if options.shard is not None:
             self.cache.use_shard(options.shard.name, strict=options.shard.strict)
@@ -221,6 +225,9 @@ class SchedulerDaemon:
             on_refused=self.cache.nomination_failed,
             options=options.nominations,
         )
+        self._gates = GateLifter(
+            client, lanes, clock=clock, rng=rng, waits=self._intake.waits, options=options.queue_gates
+        )
         self._queue_statuses = QueueStatusWriter(
             client, lanes, clock=clock, rng=rng, shown=self.cache.queues.held.get, options=options.queue_statuses
         )
@@ -231,6 +238,7 @@ class SchedulerDaemon:
             self.binder,
             self.evictor,
             self._nominations,
+            self._gates,
             self._groups,
             self._conditions,
             self.events,
@@ -357,7 +365,7 @@ class SchedulerDaemon:
             absent_retry_s=options.reflectors.absent_retry_s,
         )
         supervisor.start("queues", queues)
-        writers = (self.events, self._conditions, self._groups, self._queue_statuses, self._nominations)
+        writers = (self.events, self._conditions, self._groups, self._queue_statuses, self._nominations, self._gates)
         for effect in (*writers, self.evictor, self.binder):
             effect.start(supervisor)
         if (shard := self._shard_status) is not None:

@@ -18,6 +18,7 @@ from volcano_py.effects.evictor import Evictor
 from volcano_py.effects.gate import BindGate
 from volcano_py.effects.nominations import NominationWriter
 from volcano_py.effects.podgroups import BINDING_S, SETTLES_S, PodGroupStatusWriter
+from volcano_py.effects.queue_gates import GateLifter
 from volcano_py.metrics.effects import BindMetrics
 from volcano_py.metrics.evictions import EvictionMetrics
 from volcano_py.metrics.jobs import JobMetrics
@@ -25,6 +26,7 @@ from volcano_py.model.decisions import (
     Bind,
     Decision,
     Evict,
+    LiftGate,
     Nominate,
     RecordEvent,
     SetPodCondition,
@@ -47,6 +49,7 @@ class Dispatcher:
         binder: Binder,
         evictor: Evictor,
         nominations: NominationWriter,
+        gates: GateLifter,
         groups: PodGroupStatusWriter,
         conditions: PodConditionWriter,
         events: EventRecorder,
@@ -61,6 +64,7 @@ class Dispatcher:
         self._binder = binder
         self._evictor = evictor
         self._nominations = nominations
+        self._gates = gates
         self._groups = groups
         self._conditions = conditions
         self._events = events
@@ -104,6 +108,8 @@ class Dispatcher:
                     self._conditions.put(condition)
                 case RecordEvent() as event:
                     self._events.record(event)
+                case LiftGate() as gate:
+                    self._gates.put(gate)
 
     # Evictions
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from volcano_py.api import keys
-from volcano_py.effects import conditions, events, nominations, podgroups, queues, shards
+from volcano_py.effects import conditions, events, nominations, podgroups, queue_gates, queues, shards
 from volcano_py.effects.binder import BinderOptions
 from volcano_py.effects.evictor import EvictorOptions
 from volcano_py.effects.gate import DEFAULT_CAPACITY
@@ -33,6 +33,8 @@ class DaemonOptions:
 
     scheduler_name: str = keys.SCHEDULER_NAME
     default_queue: str = keys.DEFAULT_QUEUE
+    queue_admission: bool = False
+    """Whether pods wait at the gate of their queue until we take it away (`framework.queue_admission`)."""
     seed: int = 0
     period_s: float = 1.0
     """Longest time between two cycles while something is pending; without that there are none."""
@@ -63,5 +65,6 @@ class DaemonOptions:
     queue_statuses: LaneOptions = queues.DEFAULT_OPTIONS
     pod_conditions: LaneOptions = conditions.DEFAULT_OPTIONS
     nominations: LaneOptions = nominations.DEFAULT_OPTIONS
+    queue_gates: LaneOptions = queue_gates.DEFAULT_OPTIONS
     shard_status: LaneOptions = shards.DEFAULT_OPTIONS
     events: LaneOptions = events.DEFAULT_OPTIONS

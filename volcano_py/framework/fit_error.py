@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from volcano_py.api import keys
 from volcano_py.framework.info import JobInfo
 from volcano_py.model.rejections import Reason, Rejection
-from volcano_py.model.shape import Shape
+from volcano_py.model.shape import Admission, Shape
 from volcano_py.model.statuses import TaskStatus
 
 if TYPE_CHECKING:
@@ -88,5 +88,10 @@ def not_placeable(shape: Shape) -> Reason | None:
         text = f"{fields}: not supported by this scheduler yet, so the pod waits; remove it to have the pod placed"
         return Reason("scheduler", "unsupported-field", text)
     if shape.gates:
-        return Reason("scheduler", "scheduling-gates", f"waits for scheduling gates: {', '.join(shape.gates)}")
+        text = f"waits for scheduling gates: {', '.join(shape.gates)}"
+        if keys.QUEUE_GATE in shape.gates:
+            text += f" (this scheduler takes that of the queue away with --feature-gates={keys.QUEUE_ADMISSION}=true)"
+        return Reason("scheduler", "scheduling-gates", text)
+    if shape.admission is Admission.AT_GATE:
+        return Reason("scheduler", "queue-gate", f"waits at the gate of its queue: {keys.QUEUE_GATE}")
     return None

@@ -85,19 +85,24 @@ class HeldRoom:
         """Return the rows of the jobs for which room is held, -1 for those of other schedulers."""
         return {hold.job for hold in self._holds if hold.task in self._taken}
 
-    def promised(self) -> Floats | None:
+    def promised(self, besides: Rows) -> Floats | None:
         """Return what tasks wait for whose room is held, by queue, (n_resources, n_queues); None for nothing.
 
-        What is open to a job is not in it.
+        What is open to a job is not in it, nor what is held for some tasks (n,) that are counted elsewhere.
         """
         if not self._taken:
             return None
         ssn = self._ssn
         found = np.zeros((len(ssn.resources), len(ssn.queues)))
+        elsewhere = set(besides.tolist())
         # A Python loop over the nominated tasks.
         for hold in self._holds:
             queue = ssn.queue_of_job[hold.job] if hold.job >= 0 else -1
-            if queue >= 0 and hold.task in self._taken and ssn.tasks.status[hold.task] == TaskStatus.PENDING:
+            if (
+                queue >= 0
+                and hold.task in self._taken.keys() - elsewhere
+                and ssn.tasks.status[hold.task] == TaskStatus.PENDING
+            ):
                 found[:, queue] += ssn.task_of(int(ssn.tasks.shape[hold.task])).request
         return found
 

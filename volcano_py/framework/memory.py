@@ -45,6 +45,7 @@ class Memory:
     nominations: Mapping[str, Nomination] = field(default_factory=dict)  # of our tasks that wait, by uid
     plans: tuple[PlannedEviction, ...] = ()  # evictions under way
     truces: tuple[Truce, ...] = ()
+    gates_lifted: Mapping[str, float] = field(default_factory=dict)  # uid -> when it was decided that its gate goes
 
     @property
     def session_id(self) -> str:
@@ -60,6 +61,7 @@ class Memory:
         nominations: Mapping[str, Nomination] | None = None,
         plans: tuple[PlannedEviction, ...] = (),
         truces: tuple[Truce, ...] = (),
+        gates_lifted: Mapping[str, float] | None = None,
     ) -> "Memory":
         """Return the memory of the next cycle."""
         return Memory(
@@ -72,6 +74,7 @@ class Memory:
             nominations=dict(nominations or {}),
             plans=plans,
             truces=truces,
+            gates_lifted=dict(gates_lifted or {}),
         )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from volcano_py.api import keys
+from volcano_py.framework.info import TaskInfo
 from volcano_py.model.resources import PODS_ROW, Bools, Floats
 from volcano_py.model.statuses import ALLOCATED_STATUSES, PodGroupPhase
 from volcano_py.snapshot.columns import JobColumns
@@ -66,6 +67,22 @@ def gated(ssn: "Session") -> Floats:
         counts = np.bincount(owners, minlength=len(ssn.jobs))
         sums += ssn.task_of(shape_id).request[:, None] * counts
     return sums
+
+
+def coming(ssn: "Session", task: TaskInfo | None) -> Floats | None:
+    """Return what queues will hold besides what they hold now, as far as it counts against somebody who takes room.
+
+    Shape (n_resources, n_queues), None for nothing. It is what evictions under way have promised and, unless the
+    ``task`` is through the gate of its queue, what waiting tasks ask for that are.
+    """
+    ahead = np.zeros(0, dtype=np.intp)
+    if ssn.admission is not None and task is not None:
+        ahead = ssn.admission.ahead_of(task)
+    parts = [ssn.held_room.promised(ahead)]
+    if ssn.admission is not None and task is not None:
+        parts.append(ssn.admission.against(task))
+    found = [part for part in parts if part is not None]
+    return np.asarray(sum(found)) if found else None
 
 
 def over_asked(need: Floats, limit: Floats, asked: Floats) -> Bools:

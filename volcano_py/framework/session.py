@@ -25,6 +25,7 @@ from volcano_py.framework.ordering import OrderedTasks, pending_tasks
 from volcano_py.framework.placement import Placement
 from volcano_py.framework.plugin import DependsOn, Plugin, PluginFailed
 from volcano_py.framework.plugin_calls import PluginCalls
+from volcano_py.framework.queue_admission import QueueAdmission
 from volcano_py.framework.queues import JobAccounts, QueueColumns
 from volcano_py.framework.raw_scores import RawScores
 from volcano_py.framework.refusals import filters
@@ -117,6 +118,7 @@ class Session:
         self._collect_points()
         self._snapshot, self._marks = split(snapshot, self._told_apart())
         self.neighbours = neighbours_of(self._snapshot)
+        self.admission = QueueAdmission(self) if snapshot.queue_gates else None
         for plugin in self.plugins():
             self._calls.tell(plugin, "on_session_open", self)
         if self._calls.failed:
@@ -453,6 +455,22 @@ class Session:
     def missing(self, job: JobInfo) -> int:
         """Return 0 if what a job holds may be committed, else how many more tasks that takes at the least."""
         return combine.largest(self._job_ready, job)
+
+    def missing_with(self, job: JobInfo, tasks: Rows) -> int:
+        """Return what `missing` would be if these tasks of the job, which wait or are promised a node, had one."""
+        if not len(tasks):
+            return self.missing(job)
+        checkpoint = self.journal.checkpoint()
+        kinds = np.stack((self.tasks.shape[tasks], self.tasks.status[tasks]))
+        distinct, counts = np.unique(kinds, axis=1, return_counts=True)
+        for (shape_id, status), count in zip(distinct.T.tolist(), counts.tolist(), strict=True):
+            change = self.job_change(shape_id, TaskStatus(status), TaskStatus.ALLOCATED)
+            self.journal.add(self.jobs.block, job.row, change * count)
+        self.journal.replace(self.tasks.status, tasks, TaskStatus.ALLOCATED)
+        try:
+            return self.missing(job)
+        finally:
+            self.journal.rollback(checkpoint)
 
     def job_pipelined(self, job: JobInfo) -> bool:
         """Say whether a job that is not ready may keep what it was promised for this session."""

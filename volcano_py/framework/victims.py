@@ -117,19 +117,7 @@ class Victims:
         """Return what `Session.missing` will be when the resources that the job's tasks are promised are free."""
         ssn = self._ssn
         rows = ssn.rows_of_job(job.row)
-        promised = rows[ssn.tasks.status[rows] == TaskStatus.PIPELINED]
-        if not len(promised):
-            return ssn.missing(job)
-        checkpoint = ssn.journal.checkpoint()
-        shapes, counts = np.unique(ssn.tasks.shape[promised], return_counts=True)
-        for shape_id, count in zip(shapes.tolist(), counts.tolist(), strict=True):
-            change = ssn.job_change(shape_id, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
-            ssn.journal.add(ssn.jobs.block, job.row, change * count)
-        ssn.journal.replace(ssn.tasks.status, promised, TaskStatus.ALLOCATED)
-        try:
-            return ssn.missing(job)
-        finally:
-            ssn.journal.rollback(checkpoint)
+        return ssn.missing_with(job, rows[ssn.tasks.status[rows] == TaskStatus.PIPELINED])
 
     def prospects(self, shape_id: int) -> Prospects:
         """Return where evictions might make room for tasks of this kind, up to date."""

@@ -40,6 +40,12 @@ class Nominate(msgspec.Struct, frozen=True, gc=False):
     node: str  # "" takes an earlier nomination back
 
 
+class LiftGate(msgspec.Struct, frozen=True, gc=False):
+    """Take the scheduling gate of its queue away from a pod: the queue may hold it."""
+
+    task: TaskRef
+
+
 class SetPodGroupStatus(msgspec.Struct, frozen=True, gc=False):
     """Write the phase, the counts and the changed conditions of a PodGroup."""
 
@@ -72,6 +78,6 @@ class RecordEvent(msgspec.Struct, frozen=True, gc=False):
     message: str
 
 
-Decision = Bind | Evict | Nominate | SetPodGroupStatus | SetPodCondition | RecordEvent
+Decision = Bind | Evict | Nominate | LiftGate | SetPodGroupStatus | SetPodCondition | RecordEvent
 Emit = Callable[[tuple[Decision, ...]], None]
 """Takes one batch of decisions that belong together."""

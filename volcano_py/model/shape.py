@@ -6,7 +6,7 @@ declares which of these fields it reads.
 """
 
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum, IntEnum, auto
 from typing import Final, NamedTuple
 
 from volcano_py.api import keys
@@ -31,6 +31,14 @@ class Field(Enum):
     LIMITS = auto()
     STRATEGY = auto()
     UNSUPPORTED = auto()  # constraints that are recognised but not implemented yet
+
+
+class Admission(IntEnum):
+    """How a pod stands to the gate of its queue (`api.keys.QUEUE_GATE`)."""
+
+    NONE = 0  # it has none, or this scheduler does not care for it
+    AT_GATE = 1  # it waits until its queue may hold it
+    THROUGH = 2  # the gate has been taken away: it counts for its queue
 
 
 class NodeTerm(NamedTuple):
@@ -90,7 +98,8 @@ class Shape:
     spread: tuple[Spread, ...] = ()
     selected_by: frozenset[PodSelector] = frozenset()
     """Those of the selectors in use that mean this pod: filled in by `snapshot.selection`, never by who reads pods."""
-    gates: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()  # without that of its queue, if `admission` says how it stands to it
+    admission: Admission = Admission.NONE
     limits: tuple[float, float] = (0.0, 0.0)  # cpu and memory it may use at most, 0 for no limit
     strategy: tuple[str, str] = (
         "",

@@ -51,7 +51,8 @@ def run_cycle(
 
 def _next(memory: Memory, ssn: Session) -> Memory:
     plans, truces = ssn.commitments.plans, ssn.commitments.truces
-    return memory.next(ssn.refusals, ssn.told, ssn.let_in, ssn.times, ssn.held_room.since, plans, truces)
+    gates = {} if ssn.admission is None else ssn.admission.since
+    return memory.next(ssn.refusals, ssn.told, ssn.let_in, ssn.times, ssn.held_room.since, plans, truces, gates)
 
 
 def _block_jobs_without_queue(ssn: Session) -> None:

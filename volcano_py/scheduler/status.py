@@ -22,6 +22,7 @@ from volcano_py.framework.memory import JobReport
 from volcano_py.framework.session import Session
 from volcano_py.model.decisions import Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord
+from volcano_py.model.shape import Admission, Shape
 from volcano_py.model.statuses import SCHEDULED_STATUSES, PodGroupPhase, TaskStatus, members
 
 _WAITING: Final = (keys.PHASE_UNKNOWN, keys.PHASE_PENDING, keys.PHASE_INQUEUE)
@@ -152,8 +153,8 @@ def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
     # A Python loop over waiting tasks: each compares one text; most have nothing to write.
     for row, shape_id, job_row, had_node in zip(waiting.tolist(), *columns, strict=True):
         record = ssn.tasks.record(row)
-        if record.foreign or ssn.shape_of(shape_id).gates:
-            continue
+        if record.foreign or _gated(ssn.shape_of(shape_id)):
+            continue  # of a gated pod the API server itself says why it waits
         attempt = _attempt_text(ssn, row) if had_node else None
         if attempt is None:
             if (job_row, shape_id) not in texts:
@@ -165,6 +166,10 @@ def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
             changed.append((order, SetPodCondition(record.ref, reason, message)))
     changed.sort(key=lambda entry: entry[0])
     return [condition for _, condition in changed]
+
+
+def _gated(shape: Shape) -> bool:
+    return bool(shape.gates) or shape.admission is Admission.AT_GATE
 
 
 def _attempt_text(ssn: Session, row: int) -> tuple[str, str] | None:

@@ -9,9 +9,9 @@ import msgspec
 from volcano_py.api.types import Pod, PodGroup
 from volcano_py.cache.binds import Assumed
 from volcano_py.cache.cluster import ClusterCache
-from volcano_py.cache.feeding import Known, added, deleted, modified, why_pending, with_status
+from volcano_py.cache.feeding import Known, added, deleted, modified, why_pending, with_status, without_queue_gate
 from volcano_py.cache.state import SnapshotToken
-from volcano_py.model.decisions import Bind, Decision, Nominate, SetPodCondition, SetPodGroupStatus
+from volcano_py.model.decisions import Bind, Decision, LiftGate, Nominate, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import TaskRef
 
 Key = tuple[type, str, str]  # kind, namespace, name
@@ -83,6 +83,10 @@ class SimulatedCluster:
                     self.set_status(decision.task, conditions=[why_pending(decision)])
             case Nominate():
                 self.set_status(decision.task, nominated_node_name=decision.node)
+            case LiftGate():
+                pod = self.pod(decision.task)
+                if pod is not None:
+                    self.put(without_queue_gate(pod))
             case _:
                 pass  # events are only to be read
 

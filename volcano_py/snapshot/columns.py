@@ -339,3 +339,4 @@ class Snapshot:
     nominated: NominatedTasks = NO_NOMINATIONS
     loads: NodeLoads | None = None  # None: nobody measures
     sociable: bool = False  # whether any task has terms about other pods
+    queue_gates: bool = False  # whether any task has, or had, the gate of its queue

@@ -3,7 +3,7 @@
 import numpy as np
 
 from volcano_py.model.resources import Floats, ResourceRegistry
-from volcano_py.model.shape import Shape
+from volcano_py.model.shape import Admission, Shape
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot import layout
 from volcano_py.snapshot.rows import grown
@@ -18,6 +18,8 @@ class ShapeTable:
         self._shapes: list[Shape | None] = []
         self._uses: list[int] = []
         self._free: list[int] = []
+        self.at_queue_gates = 0
+        """How many shapes say that a task has, or had, the gate of its queue."""
         self._deltas: dict[tuple[int, TaskStatus], tuple[Floats, Floats]] = {}
         self._requests = np.zeros((len(resources), 0))  # (n_resources, capacity)
         self._nonzero = np.zeros((layout.N_NONZERO, 0))
@@ -44,6 +46,7 @@ class ShapeTable:
         for name, _ in shape.request:
             self._resources.row(name)
         self._ids[shape] = new
+        self.at_queue_gates += shape.admission is not Admission.NONE
         self.grow()
         self._requests[:, new] = self._resources.vector(dict(shape.request))
         self._nonzero[:, new] = shape.nonzero
@@ -56,6 +59,7 @@ class ShapeTable:
             shape = self._shapes[shape_id]
             if shape is not None:
                 del self._ids[shape]
+                self.at_queue_gates -= shape.admission is not Admission.NONE
             self._shapes[shape_id] = None
             self._free.append(shape_id)
             for status in TaskStatus:

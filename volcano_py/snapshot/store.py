@@ -401,6 +401,7 @@ class ClusterStore:
                 nominated=self._nominations(nodes) if self._nominated else NO_NOMINATIONS,
                 loads=self.loads.columns(nodes.statics),
                 sociable=self._selection.in_use,
+                queue_gates=self.shapes.at_queue_gates > 0,
             )
         )
 

@@ -28,7 +28,7 @@ from volcano_py.api.types import (
 )
 from volcano_py.cache.binds import Refused
 from volcano_py.cache.evictions import Plan
-from volcano_py.cache.feeding import Known, why_pending, with_status
+from volcano_py.cache.feeding import Known, why_pending, with_status, without_queue_gate
 from volcano_py.cache.state import SnapshotToken
 from volcano_py.conf.loader import parse_conf
 from volcano_py.framework.clock import CycleClock
@@ -38,6 +38,7 @@ from volcano_py.model.decisions import (
     Bind,
     Decision,
     Evict,
+    LiftGate,
     Nominate,
     RecordEvent,
     SetPodCondition,
@@ -293,6 +294,10 @@ class Scenario:
                 if pod is not None and not pod.spec.node_name:
                     status = msgspec.structs.replace(pod.status, nominated_node_name=decision.node)
                     self._change_pod(pod, status=status)
+            case LiftGate():
+                pod = self._pods.get((decision.task.namespace, decision.task.name))
+                if pod is not None:
+                    self.add(without_queue_gate(pod))
             case RecordEvent():
                 self._result.events.append(decision)
 

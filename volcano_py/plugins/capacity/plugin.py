@@ -8,7 +8,8 @@ order         the queue of higher priority first; then, of the two branches in w
               part (without a tree the queues themselves), that of lower share, and one that deserves something before
               one that does not
 allocatable   the queue is open and a leaf, and for it and every queue above: taken + request <= ceiling in what the
-              task asks for, pods left aside, exactly
+              task asks for, pods left aside, exactly; for a task that is not through the gate of its queue what those
+              who are will take counts as taken
 enqueue       likewise with min + taken + reserved - elastic <= ceiling in what minResources ask for (see
               `framework.reservations`)
 spared        when room is taken from other queues: whoever may not be taken (`votes`), whatever other tiers say
@@ -210,9 +211,13 @@ class Capacity(
         """Return how many tasks like this one fit below the ceilings of the queue and of all above it."""
         if queue.row in self._aside or not queue.record.open:
             return 0
+        held = self._held
+        admission = self._ssn.admission
+        if admission is not None and (others := admission.against(task)) is not None:
+            held = held + self._tree.rolled_up(others)
         for row in self._tree.chains[queue.row]:
             if wanted:
-                wanted = room_for(self._held[:, row].tolist(), task.asked, self._ceiling[row], wanted)
+                wanted = room_for(held[:, row].tolist(), task.asked, self._ceiling[row], wanted)
         return wanted
 
     def job_enqueueable(self, job: JobInfo) -> Vote | Reason:
@@ -254,7 +259,7 @@ class Capacity(
         if queue.row in self._aside or not queue.record.open:
             return False
         asked = np.asarray(sum(task.request * count for task, count in tasks))
-        held = self._held_or_promised()
+        held = self._held_and_coming(tasks[0][0] if tasks else None)
         if reservations.over_asked(held[:, queue.row] + asked, self._due.ceiling[:, queue.row], asked).any():
             return False
         return bool(self._entitled(held, queue.row, asked))
@@ -344,7 +349,7 @@ class Capacity(
         if claim.queue.row in self._aside:
             return np.ones(len(candidates), dtype=bool)
         given, gains = given_and_gains(claim, len(self._ssn.resources))
-        held = self._held_or_promised()
+        held = self._held_and_coming(claim.task)
         held[:, list(self._tree.chains[claim.queue.row])] -= given[:, None]
         taker = Taker(claim.queue.row, held, gains, self._entitled(held, claim.queue.row, gains))
         lent = Lent(self._rules(claim, candidates, gains), candidates)
@@ -353,10 +358,10 @@ class Capacity(
         goes = who_may_go(candidates, self._ssn.tasks.shape[candidates.rows], apart, keeping.may_go)
         return ~(goes & self._has_place(candidates))
 
-    def _held_or_promised(self) -> Floats:
-        """Return what queues and all below them hold or will get by evictions under way, (n_resources, n_queues)."""
-        promised = self._ssn.held_room.promised()
-        return self._held.copy() if promised is None else self._held + self._tree.rolled_up(promised)
+    def _held_and_coming(self, task: TaskInfo | None) -> Floats:
+        """Return what queues and all below them hold, or will before a task gets anything, (n_resources, n_queues)."""
+        coming = reservations.coming(self._ssn, task)
+        return self._held.copy() if coming is None else self._held + self._tree.rolled_up(coming)
 
     def victim_queue_order(self, left: QueueInfo, right: QueueInfo, claimant: QueueInfo) -> float:
         """Compare two queues as `victim_queue_keys` does."""

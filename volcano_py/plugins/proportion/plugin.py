@@ -5,7 +5,8 @@ deserved     found in rounds from weight, request, capability and guarantee (`di
 share        max over r of taken_r / deserved_r, over resources of which it deserves any; taken = held or promised
 order        the queue of higher priority first, then that of lower share
 overused     deserved <= taken in every resource, within 0.1: the queue gets nothing more in this session
-allocatable  the queue is open, and taken + request <= deserved in what the task asks for, pods left aside, exactly
+allocatable  the queue is open, and taken + request <= deserved in what the task asks for, pods left aside, exactly;
+             for a task that is not through the gate of its queue what those who are will take counts as taken
 preemptive   the same, with all tasks in question
 victims      of other queues: the first candidates of a queue, as long as it holds more than it deserves of anything
 spared       when room is taken from other queues: whoever is no such victim, whatever other tiers say, and whoever's
@@ -115,15 +116,18 @@ class Proportion(
         """Return how many tasks like this one fit into what the queue deserves."""
         if not queue.record.open:
             return 0
-        taken = self._queues.taken[:, queue.row].tolist()
-        return room_for(taken, task.asked, self._limits[queue.row], wanted)
+        taken = self._queues.taken[:, queue.row]
+        admission = self._ssn.admission
+        if admission is not None and (others := admission.against(task)) is not None:
+            taken = taken + others[:, queue.row]
+        return room_for(taken.tolist(), task.asked, self._limits[queue.row], wanted)
 
     def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
         """Say whether the queue deserves these tasks beside what it holds."""
         if not queue.record.open:
             return False
         asked = np.asarray(sum(task.request * count for task, count in tasks))
-        after = self._held_or_promised(queue.row) + asked
+        after = self._held_and_coming(queue.row, tasks[0][0] if tasks else None) + asked
         return not reservations.over_asked(after, self._deserved[:, queue.row], asked).any()
 
     def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
@@ -147,7 +151,7 @@ class Proportion(
         due = self._due[:, queues]
         row = claim.queue.row
         given, gains = given_and_gains(claim, len(self._ssn.resources))
-        before = self._held_or_promised(row) - given
+        before = self._held_and_coming(row, claim.task) - given
         after = before + gains
         mine = [np.broadcast_to(amounts[:, None], due.shape) for amounts in (before, after, self._due[:, row])]
         above = (together > 0) & ~self._beyond_in_pods(row, after)
@@ -161,11 +165,11 @@ class Proportion(
 
         return ~who_may_go(candidates, self._ssn.tasks.shape[candidates.rows], queues, agrees)
 
-    def _held_or_promised(self, row: int) -> Floats:
-        """Return what a queue holds or will get by evictions under way, shape (n_resources,)."""
-        promised = self._ssn.held_room.promised()
+    def _held_and_coming(self, row: int, task: TaskInfo | None) -> Floats:
+        """Return what a queue holds or will hold before a task gets anything, shape (n_resources,)."""
+        coming = reservations.coming(self._ssn, task)
         held: Floats = self._queues.taken[:, row]
-        return held if promised is None else held + promised[:, row]
+        return held if coming is None else held + coming[:, row]
 
     def _beyond_in_pods(self, row: int, after: Floats) -> Bools:
         """Return (n_resources, 1): that a queue would hold more places for pods than it deserves."""

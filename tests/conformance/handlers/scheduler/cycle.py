@@ -13,6 +13,7 @@ from volcano_py.model.decisions import (
     Bind,
     Decision,
     Evict,
+    LiftGate,
     Nominate,
     RecordEvent,
     SetPodCondition,
@@ -42,7 +43,7 @@ class Decided:
                     self.evictions.append(decision)
                 case SetPodGroupStatus():
                     self.phases[decision.job] = decision.phase
-                case SetPodCondition() | RecordEvent() | Nominate():
+                case SetPodCondition() | RecordEvent() | Nominate() | LiftGate():
                     pass  # rows do not compare texts of cycles, nor what is written on pods that wait
                 case _:
                     raise AssertionError(f"the runner does not know what {decision} does to a row")

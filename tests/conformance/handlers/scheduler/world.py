@@ -10,6 +10,7 @@ import msgspec
 from tests.conformance.handlers.scheduler.fake import Fake
 from tests.conformance.operations import NotSupportedError
 from tests.conformance.row_files import NOW, Case
+from volcano_py.api.keys import QUEUE_ADMISSION
 from volcano_py.api.types import (
     Namespace,
     Node,
@@ -66,7 +67,7 @@ _GATES: Final = {  # what is always as Kubernetes 1.36 and Volcano have it; rows
     "InPlacePodVerticalScaling": (True,),
     "PodLevelResources": (True,),
     "PodSchedulingReadiness": (True,),
-    "SchedulingGatesQueueAdmission": (False,),
+    QUEUE_ADMISSION: (True, False),
 }
 _LEFT_OUT: Final = "not exist here yet"  # how plugins warn of a known argument whose policy is still to come
 _HERE: Final = Where("row", 1)
@@ -78,7 +79,9 @@ def load(case: Case) -> Snapshot:
         if key in case.input:
             raise NotSupportedError(f"input {key}: the scheduler does not know {what} yet")
     # Objects name no scheduler and are meant for this one.
-    cache = ClusterCache(scheduler_names=("", "volcano"), clock=FakeClock(NOW))
+    gates = (case.scheduler or {}).get("featureGates", {})
+    admission = gates.get(QUEUE_ADMISSION, False)
+    cache = ClusterCache(scheduler_names=("", "volcano"), queue_admission=admission, clock=FakeClock(NOW))
     for key, kind in OBJECTS.items():
         added(cache, *(msgspec.convert(with_uid(written), kind) for written in case.input.get(key, ())))
     _divide(cache, case.input.get("sharding") or {})

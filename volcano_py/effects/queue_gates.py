@@ -1,0 +1,89 @@
+"""Scheduling gates of queues, taken away from pods that their queue may hold."""
+
+import random
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from volcano_py.api import keys
+from volcano_py.effects.lane import Lane, LaneOptions
+from volcano_py.kube import errors
+from volcano_py.kube.client import ApiClient, PatchType
+from volcano_py.kube.resource import PODS
+from volcano_py.metrics.effects import LaneMetrics
+from volcano_py.model.decisions import LiftGate
+from volcano_py.model.objects import TaskRef
+from volcano_py.runtime.clock import Clock
+from volcano_py.runtime.supervisor import Supervisor
+
+LANE: Final = "queue gate"
+DEFAULT_OPTIONS: Final = LaneOptions(rate_per_s=500, burst=500, workers=8, capacity=20_000)
+_TIMEOUT_S: Final = 10.0
+
+
+class _Pod(msgspec.Struct):
+    """The answer, of which nothing is needed."""
+
+
+class GateLifter:
+    """Carries out :class:`~volcano_py.model.decisions.LiftGate`.
+
+    ``waits`` says whether a pod still has no node when its turn comes. What cannot be carried out is decided again.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        metrics: LaneMetrics,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        waits: Callable[[TaskRef], bool],
+        options: LaneOptions = DEFAULT_OPTIONS,
+    ) -> None:
+        self._client = client
+        self._waits = waits
+        self._lane: Lane[TaskRef, None] = Lane(LANE, self._write, options, metrics, clock=clock, rng=rng)
+
+    @property
+    def backlog(self) -> int:
+        """How many pods wait for a write."""
+        return self._lane.backlog
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Start writing."""
+        self._lane.start(supervisor)
+
+    def put(self, decision: LiftGate) -> None:
+        """Take a decision."""
+        self._lane.put(decision.task, None)
+
+    async def drained(self, timeout_s: float) -> bool:
+        """Write what waits; say whether that was done in time."""
+        return await self._lane.drained(timeout_s)
+
+    async def _write(self, task: TaskRef, _: None) -> str:
+        if not self._waits(task):
+            return "obsolete"
+        try:
+            await self._client.patch(
+                PODS,
+                task.name,
+                _patch(task),
+                _Pod,
+                kind=PatchType.STRATEGIC,
+                namespace=task.namespace,
+                timeout_s=_TIMEOUT_S,
+            )
+        except (errors.NotFound, errors.Conflict, errors.Invalid):
+            return "obsolete"  # gone, or another pod of this name: its uid is not the one in the patch
+        return "written"
+
+
+def _patch(task: TaskRef) -> dict[str, Any]:
+    """Return what takes the gate away; the annotation says later that the pod has been let through."""
+    return {
+        "metadata": {"uid": task.uid, "annotations": {keys.QUEUE_GATE: "true"}},  # the uid is a precondition
+        "spec": {"schedulingGates": [{"$patch": "delete", "name": keys.QUEUE_GATE}]},
+    }

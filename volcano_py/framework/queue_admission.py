@@ -1,0 +1,110 @@
+"""Queue admission by scheduling gates: a pod waits at its gate until its queue may hold it.
+
+    at the gate      no node is looked for; nothing starts nodes for it (an autoscaler sees that the pod is gated)
+    through it       the gate has been taken away, or that is decided: what the pod asks for counts for its queue from
+                     then on, also while no node has room, and for every queue above
+    on a node        it counts as every other task does
+
+What those who are through will take holds against all tasks of the queue that are not through themselves. So whoever is
+through can always be placed as far as the queue is concerned, and no two wait for each other.
+
+All tasks that a gang lacks go through together or not at all, so that no incomplete gang keeps others out; each task
+beyond its minimum goes by itself. (Volcano: allocate with the feature SchedulingGatesQueueAdmission, where tasks go one
+by one, and what is reserved counts for the plugin capacity and not for queues above.)
+"""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.model.decisions import LiftGate
+from volcano_py.model.resources import Floats
+from volcano_py.model.shape import Admission
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot.columns import Rows
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+PATIENCE_S: Final = 60.0
+"""How long a gate that is to be taken away counts as taken away; then that is decided anew."""
+
+
+class QueueAdmission:
+    """Who is at the gate and who is through it in a session."""
+
+    def __init__(self, ssn: "Session") -> None:
+        self._ssn = ssn
+        kinds = np.array([Admission.NONE if shape is None else shape.admission for shape in ssn.shapes], dtype=np.int8)
+        pending = np.flatnonzero((ssn.tasks.status == TaskStatus.PENDING) & (ssn.tasks.job >= 0))
+        of_task = kinds[ssn.tasks.shape[pending]]
+        self._through = pending[of_task == Admission.THROUGH]
+        self.since: dict[str, float] = {}
+        """When gates that are still seen were decided to go, by uid of the task, for the memory of the next cycle."""
+        before = ssn.memory.gates_lifted
+        for row in pending[of_task == Admission.AT_GATE].tolist() if before else ():
+            since = before.get(ssn.tasks.record(row).uid)
+            if since is not None and ssn.now - since <= PATIENCE_S:
+                self.since[ssn.tasks.record(row).uid] = since
+                self._through = np.append(self._through, row)
+
+    def ahead_of(self, task: TaskInfo) -> Rows:
+        """Return the tasks that wait and whose requests hold against a task, shape (n,)."""
+        if task.shape.admission is Admission.THROUGH:
+            return np.zeros(0, dtype=np.intp)
+        rows: Rows = self._through[self._ssn.tasks.status[self._through] == TaskStatus.PENDING]
+        return rows
+
+    def against(self, task: TaskInfo) -> Floats | None:
+        """Return what holds against a task, by queue, shape (n_resources, n_queues); None for nothing."""
+        ssn, rows = self._ssn, self.ahead_of(task)
+        if not len(rows):
+            return None
+        queues = ssn.queue_of_job[ssn.tasks.job[rows]]
+        rows, queues = rows[queues >= 0], queues[queues >= 0]
+        amounts = ssn.requests[:, ssn.tasks.shape[rows]]
+        sums = [np.bincount(queues, weights=row, minlength=len(ssn.queues)) for row in amounts]
+        return np.array(sums, dtype=float).reshape(len(amounts), len(ssn.queues))
+
+    def waiting(self, tasks: Rows) -> Rows:
+        """Return those of these tasks for which it has not been decided yet that the gate goes."""
+        return np.array([row for row in tasks.tolist() if self._uid(row) not in self.since], dtype=np.intp)
+
+    def admit(self, queue: QueueInfo, job: JobInfo, tasks: Rows) -> dict[int, int]:
+        """Let a job's tasks that are at the gate through, in order, as far as the queue may hold them.
+
+        Return how many of each shape may not go through.
+        """
+        ssn, before = self._ssn, self._through
+        refused: dict[int, int] = {}
+        let_in: list[int] = []
+        shapes = ssn.tasks.shape[tasks]
+        # A Python loop over the runs of equal tasks.
+        for run in np.split(tasks, np.flatnonzero(shapes[1:] != shapes[:-1]) + 1):
+            shape_id = int(ssn.tasks.shape[run[0]])
+            allowed = 0 if shape_id in refused else ssn.allocatable(queue, ssn.task_of(shape_id), len(run))
+            let_in += run[:allowed].tolist()
+            self._through = np.concatenate((self._through, run[:allowed]))
+            if allowed < len(run):
+                refused[shape_id] = refused.get(shape_id, 0) + len(run) - allowed
+        if let_in and not self._makes_whole(job):
+            self._through = before
+            return {int(shape): int(count) for shape, count in zip(*np.unique(shapes, return_counts=True), strict=True)}
+        if let_in:
+            self.since.update({self._uid(row): ssn.now for row in let_in})
+            ssn.emit(tuple(LiftGate(ssn.tasks.record(row).ref) for row in let_in))
+        return refused
+
+    def _makes_whole(self, job: JobInfo) -> bool:
+        """Say whether a job would have its minimum if all of its tasks that are at no gate were on nodes."""
+        ssn = self._ssn
+        rows = ssn.rows_of_job(job.row)
+        waiting = rows[ssn.tasks.status[rows] == TaskStatus.PENDING]
+        free = [ssn.task_of(int(shape)).shape for shape in ssn.tasks.shape[waiting]]
+        at_gate = np.array([bool(shape.gates) or shape.admission is Admission.AT_GATE for shape in free], dtype=bool)
+        at_gate &= ~np.isin(waiting, self._through)
+        return ssn.missing_with(job, waiting[~at_gate]) == 0
+
+    def _uid(self, row: int) -> str:
+        return self._ssn.tasks.record(row).uid
