@@ -182,27 +182,27 @@ def test_what_was_promised_by_evictions_under_way_counts_before_more_is_taken(ac
     assert held(result) == {"old": 8, "new": 2}
 
 
-# Each of them holds more than it deserves of something that it cannot lose. They once took the other pods from each
-# other as soon as their truces were over.
+# Each of them holds so much of something that it cannot lose: more than it deserves, or what makes both equal in their
+# largest share. They once took the other pods from each other as soon as their truces were over.
+@pytest.mark.parametrize("kept", [6, 4], ids=["too-much", "equal"])
 @pytest.mark.parametrize("sharing", ["proportion", "capacity"])
-def test_queues_that_hold_too_much_of_different_resources_do_not_exchange_pods_of_a_third(sharing: str) -> None:
+def test_queues_that_hold_much_of_different_resources_do_not_exchange_pods_of_a_third(sharing: str, kept: int) -> None:
     deserved = {} if sharing == "proportion" else {"cpu": 2, "memory": "4Gi", "gpu": 4}
     stays: dict[str, Any] = {"labels": {"volcano.sh/preemptable": "false"}}
     scenario = Scenario(
         a_node("n1", cpu=4, memory="8Gi", gpu=8),
         a_pod("f", node="n1", scheduler="default-scheduler", cpu=1),
-        a_job("gpus", queue="one", tasks=6, gpu=1, **stays),
-        a_job("memories", queue="two", tasks=6, memory="1Gi", **stays),
+        a_job("gpus", queue="one", tasks=kept, gpu=1, **stays),
+        a_job("memories", queue="two", tasks=kept, memory="1Gi", **stays),
         queues=[a_queue("one", deserved=deserved), a_queue("two", deserved=deserved)],
         actions=RECLAIM,
         plugins=tiers(sharing, beyond_minimum=True),
     )
     scenario.run()
-    scenario.add(
-        a_job("more-gpus", queue="two", tasks=4, gpu=1, created=1),
-        a_job("more-memories", queue="one", tasks=4, memory="1Gi", created=1),
-        a_job("j-one", queue="one", tasks=4, min_available=0, cpu=1, created=2),
-    )
+    scenario.add(a_job("j-one", queue="one", tasks=4, min_available=0, cpu=1, created=2))
+    if kept > 4:  # who wants the rest makes that too much
+        scenario.add(a_job("more-gpus", queue="two", tasks=4, gpu=1, created=1))
+        scenario.add(a_job("more-memories", queue="one", tasks=4, memory="1Gi", created=1))
     scenario.run()
     scenario.add(a_job("j-two", queue="two", tasks=4, min_available=0, cpu=1, created=3))
 
