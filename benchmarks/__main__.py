@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 import yaml
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from benchmarks import binding, decision, evictions, idle, limits, neighbours, plot, restart, session
+from benchmarks.console import a_console
+from volcano_py.cli.tables import Cell, explained, numbers
 
 HERE = Path(__file__).parent
-WIDE = 14  # columns that fit beside each other
 Rows = list[dict[str, Any]]
 RUNNERS: dict[str, Callable[[dict[str, Any]], Rows]] = {
     "decision": decision.run,
@@ -41,13 +42,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("workloads", nargs="*", choices=[*RUNNERS, []], help="default: all")
     names = parser.parse_args().workloads or list(RUNNERS)
-    console = Console(width=180)
+    console = a_console()
     record: dict[str, Any] = {"when": datetime.now(UTC).isoformat(timespec="seconds"), "machine": _machine()}
     found: list[limits.Line] = []
     for name in names:
         workload = yaml.safe_load((HERE / "workloads" / f"{name}.yaml").read_text())
         record[name] = RUNNERS[name](workload)
-        console.print(_table(name, record[name]))
+        rows = [{column: str(value) for column, value in _flatten(row).items()} for row in record[name]]
+        console.print(*numbers(name, rows, console.width), sep="\n")
         found += limits.lines(workload.get("limits", []), record[name])
     record["limits"] = [line.as_json() for line in found]
     record["load_average_after"] = [round(one, 2) for one in os.getloadavg()]
@@ -70,31 +72,13 @@ def _machine() -> dict[str, Any]:
     }
 
 
-def _table(name: str, rows: Rows) -> Table:
-    """Return a table with a line per row; one with many columns lies on its side."""
-    table = Table(title=name, title_justify="left", box=None)
-    flat = [_flatten(row) for row in rows]
-    columns = list(dict.fromkeys(column for row in flat for column in row))
-    if len(columns) > WIDE:
-        table.show_header = False
-        for column in columns:
-            table.add_row(column.replace("\n", " "), *(str(row.get(column, "")) for row in flat))
-        return table
-    for column in columns:
-        table.add_column(column, justify="right")
-    for row in flat:
-        table.add_row(*(str(row.get(column, "")) for column in columns))
-    return table
-
-
 def _limits(found: list[limits.Line]) -> Table:
-    table = Table(title="limits", title_justify="left", box=None)
-    for column in ("", "measured", "limit", ""):
-        table.add_column(column, justify="right" if column else "left")
+    rows: list[list[Cell]] = []
     for line in found:
         bound = f"{'>=' if line.at_least else '<='} {line.limit:g}"
-        table.add_row(line.what, f"{line.value:g}", bound, "met" if line.met else "[red]missed[/red]")
-    return table
+        met = Text("met") if line.met else Text("missed", style="red")
+        rows.append([f"{line.value:g}", bound, met, line.what])
+    return explained(("measured", "limit", "", "of what"), rows, "limits")
 
 
 def _flatten(row: dict[str, Any]) -> dict[str, Any]:

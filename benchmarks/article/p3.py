@@ -1,9 +1,9 @@
 """P3, what is never taken: a newcomer asks for more than its part of 40 cores that two tenants fill.
 
 ``steady`` runs 16 pods, all of them reserved (guarantee). ``large`` runs 24, of which a PodDisruptionBudget protects 6,
-and deserves a third. All that the newcomer gets comes from ``large``, the tenant furthest above what it deserves, down
-to that and no further, none of it from protected pods, and every victim has its grace period before the newcomer starts
-in its place.
+and deserves a third. All that the newcomer gets comes from ``large``, the tenant furthest above what it deserves, none
+of it from protected pods, and every victim has its grace period before the newcomer starts in its place. A third of 40
+for each is more than 16 reserved cores leave, so both end with the same: 12.
 """
 
 from benchmarks.article.report import Panel, Report

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import matplotlib as mpl
-from rich.console import Console
-from rich.table import Table
+
+from benchmarks.console import a_console
+from volcano_py.cli.tables import numbers
 
 OUT = Path(__file__).parents[1] / "out" / "article"
 
@@ -36,13 +37,12 @@ class Report:
 
     def show(self) -> None:
         """Print the table, and draw the plot to a file that is named."""
-        console = Console(width=160)
-        table = Table(title=f"{self.name}  {self.title}", title_justify="left", box=None)
-        for column in self.rows[0]:
-            table.add_column(column, justify="right")
-        for row in self.rows:
-            table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()))
-        console.print(table)
+        console = a_console()
+        rows = [
+            {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in row.items()}
+            for row in self.rows
+        ]
+        console.print(*numbers(f"{self.name}  {self.title}", rows, console.width), sep="\n")
         if self.panels:
             console.print(f"plot: {self.draw(OUT / f'{self.name.lower()}.png')}")
 

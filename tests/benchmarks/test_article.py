@@ -103,7 +103,7 @@ def test_what_is_reserved_or_protected_is_not_taken_and_victims_have_their_grace
     assert (steady["runs after"], steady["evicted"]) == (p3.RESERVED, 0)
     assert large["evicted"] > 0
     assert large["protected evicted"] == 0
-    assert large["runs after"] >= p3.ROOM / 3
+    assert large["runs after"] == newcomer["runs after"] == (p3.ROOM - p3.RESERVED) / 2
     assert newcomer["runs after"] == large["evicted"]
     assert min(entry.time for entry in timeline.of("started", "newcomer")) >= p3.ARRIVES_S + p3.GRACE_S
 

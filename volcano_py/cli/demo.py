@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from volcano_py.apiserver import PortInUse
+from volcano_py.cli.tables import NARROW, Cell, bar, compact, explained
 from volcano_py.local.demo import DemoOptions, DemoResult, Frame, run_demo
 from volcano_py.local.workload import GPU_GANG, GPU_PODS, TRAINING_JOBS, JobView
 from volcano_py.runtime.logs import configure_logging
@@ -33,7 +33,7 @@ def demo(options: DemoOptions) -> int:
     try:
         if console.is_terminal:
             with Live(console=console, refresh_per_second=8, transient=False) as live:
-                result = asyncio.run(_run(options, lambda frame: live.update(_screen(frame))))
+                result = asyncio.run(_run(options, lambda frame: live.update(screen(frame, console.width))))
         else:
             result = asyncio.run(_run(options, _Lines(console)))
     except PortInUse as error:
@@ -88,32 +88,37 @@ def _short(job: JobView) -> str:
     return "ended" if job.ended == job.pods else f"{job.placed}/{job.minimum}"
 
 
-def _screen(frame: Frame) -> Group:
-    jobs = Table(box=None, padding=(0, 2), title=f"{frame.seconds:5.1f} s   {frame.note}", title_justify="left")
-    for header in ("job", "phase", "placed/min", "", "why it waits"):
-        jobs.add_column(header, no_wrap=True, overflow="ellipsis")
+def screen(frame: Frame, width: int) -> Group:
+    """Return what a terminal of so many columns shows at one moment."""
+    size = _BAR if width >= NARROW else _BAR // 2
+    rows: list[list[Cell]] = []
     for job in frame.jobs:
         colour = "green" if job.placed >= job.minimum else ("yellow" if job.placed else "dim")
-        why = "" if job.placed >= job.minimum else job.why.rpartition("Origin reason is ")[2]
+        why = "" if job.placed >= job.minimum else _gist(job.why)
         state = "ended" if job.ended == job.pods else job.phase
-        jobs.add_row(job.name, state, f"{job.placed}/{job.minimum}", _bar(job.placed / job.pods, colour), Text(why))
-    nodes = Table(box=None, padding=(0, 2))
-    for header in ("node", "used", "", "node", "used", ""):
-        nodes.add_column(header, no_wrap=True)
-    cells = [
-        (name, f"{used:g}/{has:g} {'GPU' if 'gpu' in resource else 'CPU'}", _bar(used / has, "cyan"))
+        rows.append(
+            [job.name, state, f"{job.placed}/{job.minimum}", bar(job.placed / job.pods, colour, size), Text(why)]
+        )
+    title = f"{frame.seconds:5.1f} s   {frame.note}"
+    jobs = explained(("job", "phase", "placed/min", "", "why it waits"), rows, title)
+    cells: list[list[Cell]] = [
+        [name, f"{used:g}/{has:g} {'GPU' if 'gpu' in resource else 'CPU'}", bar(used / has, "cyan", size)]
         for name, resource, used, has in frame.nodes
     ]
     half = (len(cells) + 1) // 2
-    for i in range(half):
-        right = cells[i + half] if i + half < len(cells) else ("", "", Text())
-        nodes.add_row(*cells[i], *right)
-    return Group(jobs, Text(), nodes)
+    empty: list[Cell] = ["", "", ""]
+    pairs = [[*cells[i], *(cells[i + half] if i + half < len(cells) else empty)] for i in range(half)]
+    return Group(jobs, Text(), compact(("node", "used", "", "node", "used", ""), pairs))
 
 
-def _bar(share: float, colour: str) -> Text:
-    full = round(min(max(share, 0.0), 1.0) * _BAR)
-    return Text("█" * full, style=colour) + Text("·" * (_BAR - full), style="dim")
+def _gist(why: str) -> str:
+    """Return the part of a PodGroup's message that says most, what is lacking first."""
+    reason = why.rpartition("Origin reason is ")[2]
+    nodes, unavailable, parts = reason.partition(" nodes are unavailable: ")
+    if not unavailable:
+        return reason
+    listed = sorted(parts.rstrip(".").split(", "), key=lambda part: "Insufficient" not in part)
+    return f"{', '.join(listed)} (of {nodes.rpartition('/')[2]} nodes)"
 
 
 def _account(options: DemoOptions, result: DemoResult) -> list[str]:

@@ -392,9 +392,13 @@ class VictimFilter(ExtensionPoint):
     """Which tasks must stay, whatever other plugins say and in whatever tier? Rule: any says so. It has no switch.
 
     A plugin's filter counts for those of the questions above that the plugin answers and that are switched on for it.
+    Whoever must stay is not counted as gone for anybody else: plugins are asked again without them.
     """
 
     switch = ""
+    about_queues: ClassVar[bool] = False
+    """Whether the answers depend on the job and request of a candidate and on who goes before it, so that no task is
+    let go behind one of its job that is alike and must stay. Such filters are asked last."""
 
     @abstractmethod
     def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from volcano_py.framework.session import Session
     from volcano_py.framework.statement import Statement
 
+_ROUNDS: Final = 16  # in which plugins are asked again; two or three are usual
 _METHODS: Final[dict[type, str]] = {
     Preemptable: "preemptable",
     Reclaimable: "reclaimable",
@@ -59,12 +60,14 @@ class Victims:
         self.hopeless: dict[Hashable, int] = {}
         """Kinds of plans (`Plan`) that fail as things are now -> the smallest number of tasks that was too many."""
         self.free_rooms: list[Statement] = []  # plans of the action that runs, for which nobody has to go
-        self._filters: dict[type, list[Point]] = {kind: self._filters_of(kind) for kind in _METHODS}
+        self._filters: dict[type, tuple[list[Point], list[Point]]] = {kind: self._filters_of(kind) for kind in _METHODS}
 
-    def _filters_of(self, kind: type) -> list[Point]:
-        """Return the filters of the plugins that answer this kind of question."""
+    def _filters_of(self, kind: type) -> tuple[list[Point], list[Point]]:
+        """Return the filters of the plugins that answer this kind of question, those about queues apart."""
         asked = {point.plugin for tier in self._tiers[kind] for point in tier}
-        return [point for point in self._ssn.points(VictimFilter, "spared") if point.plugin in asked]
+        found = [point for point in self._ssn.points(VictimFilter, "spared") if point.plugin in asked]
+        late = [point for point in found if point.plugin.about_queues]
+        return [point for point in found if point not in late], late
 
     # Questions
 
@@ -92,26 +95,54 @@ class Victims:
         kind: type = Preemptable if purpose is Purpose.PREEMPT else Reclaimable
         if for_gang:
             kind = UnifiedEvictable
-        asked = [*(point for tier in self._tiers[kind] for point in tier), *self._filters[kind]]
+        early, late = self._filters[kind]
+        asked = [*(point for tier in self._tiers[kind] for point in tier), *early, *late]
         return all(point.method in point.plugin.counts for point in asked)
 
     def unconditional(self) -> Rows:
         """Return the running tasks that must go whoever gets their room, in order of candidates."""
         candidates = self.all.only(self._ssn.tasks.status[self.all.rows] == TaskStatus.RUNNING).together()
         chosen = candidates.only(combine.united(self._tiers[VictimTasks], candidates))
-        rows: Rows = chosen.rows[~combine.spared(self._filters[VictimTasks], None, chosen)]
+        early, late = self._filters[VictimTasks]
+        rows: Rows = chosen.rows[~combine.spared([*early, *late], None, chosen)]
         return rows
 
     def _answer(self, kind: type, claim: Claim, candidates: Evictables) -> Bools:
-        if not len(candidates):
-            return np.zeros(0, dtype=bool)
-        allowed = combine.intersected(self._tiers[kind], claim, candidates)
-        filters = self._filters[kind]
-        if filters and allowed.any():
-            # Only who would go is shown to the filters: whoever stays costs no budget.
-            kept = np.flatnonzero(allowed)
-            allowed[kept[combine.spared(filters, claim, candidates.only(allowed))]] = False
+        """Return whom plugins let go and no filter keeps, each judged beside those alone that go before it, (n,).
+
+        What one filter keeps another one must not count, and a vote that it had is somebody else's. So everybody is
+        asked again without those that must stay, until nobody has to.
+        """
+        allowed = np.zeros(len(candidates), dtype=bool)
+        early, late = self._filters[kind]
+        stays = np.zeros(len(candidates), dtype=bool)  # by what is known for good
+        left = np.arange(len(candidates))  # places of those who are asked
+        for _ in range(_ROUNDS):
+            asked = candidates.at(left)
+            chosen = left[combine.intersected(self._tiers[kind], claim, asked)] if len(left) else left
+            kept = combine.spared(early, claim, candidates.at(chosen)) if early and len(chosen) else None
+            if kept is not None and kept.any():
+                left = np.setdiff1d(left, chosen[kept])
+                continue
+            kept = combine.spared(late, claim, candidates.at(chosen)) if late and len(chosen) else None
+            if kept is None or not kept.any():
+                allowed[chosen] = True
+                return allowed
+            stays |= self._behind(candidates, chosen[kept])
+            left = np.flatnonzero(~stays)
+        chosen = chosen[~combine.spared(early, claim, candidates.at(chosen))]
+        allowed[chosen[~combine.spared(late, claim, candidates.at(chosen))]] = True
         return allowed
+
+    def _behind(self, candidates: Evictables, places: Rows) -> Bools:
+        """Say who stands at these places, or behind one of them and is alike, or goes only with one of them, (n,)."""
+        shapes = self._ssn.tasks.shape[candidates.rows]
+        _, kinds = np.unique(np.stack((candidates.groups, candidates.jobs, shapes)), axis=1, return_inverse=True)
+        kinds = kinds.reshape(-1)
+        since = np.full(int(kinds.max()) + 1, len(candidates))
+        np.minimum.at(since, kinds[places], places)
+        behind = np.arange(len(candidates)) >= since[kinds]
+        return np.asarray(behind | np.isin(candidates.first_of_unit, candidates.first_of_unit[places]))
 
     def missing_once_free(self, job: JobInfo) -> int:
         """Return what `Session.missing` will be when the resources that the job's tasks are promised are free."""

@@ -88,6 +88,7 @@ class Capacity(
 
     name = "capacity"
     counts = frozenset({"reclaimable", "spared", "unified_evictable"})
+    about_queues = True
     reads = frozenset({Field.REQUEST})
     arguments = frozenset({_LEVEL, *_CLAIMS})
     hierarchical = frozenset()  # it answers all questions without a hierarchy too

@@ -53,6 +53,7 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
 
     name = "drf"
     counts = frozenset({"preemptable", "spared"})
+    about_queues = True
     hierarchical = frozenset({QueueOrder, Reclaimable, VictimFilter})
 
     def on_session_open(self, ssn: Session) -> None:

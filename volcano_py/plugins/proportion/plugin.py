@@ -71,6 +71,7 @@ class Proportion(
 
     name = "proportion"
     counts = frozenset({"reclaimable", "spared", "unified_evictable"})
+    about_queues = True
     reads = frozenset({Field.REQUEST})
 
     def on_session_open(self, ssn: Session) -> None:

@@ -1,0 +1,12 @@
+"""Where benchmarks print: as wide as the terminal is, and wide where nobody looks through a window."""
+
+import sys
+
+from rich.console import Console
+
+_WIDTH_OF_FILES = 160
+
+
+def a_console() -> Console:
+    """Return a console."""
+    return Console(width=None if sys.stdout.isatty() else _WIDTH_OF_FILES)
