@@ -33,7 +33,9 @@ def a_frame() -> Frame:
         JobView("train-0", "Completed", 6, 6, 6, 0, 6, ""),
         JobView("train-1", "Inqueue", 6, 6, 4, 0, 0, WHY),
         JobView("train-2", "Pending", 6, 6, 0, 0, 0, WHY),
-        JobView("train-3", "Inqueue", 6, 6, 0, 0, 0, 'queue "small" may not hold more'),
+        JobView(
+            "train-3", "Inqueue", 6, 6, 0, 0, 0, 'queue "small" may not hold more: 1 cpu asked, 3 held, 3 deserved'
+        ),
     ]
     nodes = [(f"gpu-{i:02d}", "nvidia.com/gpu", 8.0, 8.0) for i in range(13)]
     return Frame(12.3, jobs, [*nodes, *((f"worker-{i}", "cpu", 3.0, 4.0) for i in range(4))], "the gang waits whole")

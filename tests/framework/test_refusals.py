@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from tests.framework.sessions import a_session, info
-from tests.reference.world import World, a_node, a_shape, a_task
-from volcano_py.framework.extension import Predicate, StaticPredicate, Verdicts
-from volcano_py.framework.info import TaskInfo
+from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_of
+from volcano_py.framework.extension import Allocatable, Overused, Predicate, StaticPredicate, Verdicts
+from volcano_py.framework.info import QueueInfo, TaskInfo
 from volcano_py.framework.plugin import DependsOn, Plugin, PluginFailed
 from volcano_py.framework.refusals import explain
-from volcano_py.model.objects import TaintRecord
+from volcano_py.model.objects import QueueRecord, TaintRecord
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import Bools
+from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins.predicates import Predicates
@@ -142,3 +142,43 @@ def test_refusals_of_the_wrong_shape_are_a_failure_of_the_plugin() -> None:
 
     with pytest.raises(PluginFailed, match=r"plugin odd failed in refusals: expected an array of shape \(2, 1\)"):
         message(["first"], Odd())
+
+
+class Miser(Plugin, Allocatable, Overused):
+    """Gives no queue anything, and does not say why."""
+
+    name = "miser"
+
+    def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
+        return 0
+
+    def overused(self, queue: QueueInfo) -> bool:
+        return True
+
+
+class Stammering(Miser):
+    """The same, and its texts fail."""
+
+    name = "miser"
+
+    def why_not_allocatable(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason | None:
+        raise ValueError("no words")
+
+    def why_overused(self, queue: QueueInfo) -> Reason | None:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize("plugin", [Miser(), Stammering()], ids=["silent", "failing"])
+def test_a_queue_that_a_plugin_gives_nothing_without_a_text_names_the_plugin(plugin: Miser) -> None:
+    world = World(
+        nodes=(a_node("n"),), queues=(QueueRecord("q"),), jobs=(a_job("j", queue="q"),), tasks=tasks_of("j", 1, SMALL)
+    )
+    ssn = a_session(world, plugin)
+    nothing = np.zeros(len(ssn.resources.names))
+
+    limit = ssn.over_limit(ssn.queues["q"], info(ssn, SMALL), nothing, nothing)
+    overused = ssn.why_overused(ssn.queues["q"])
+
+    assert limit == Reason("miser", "queue-limit", 'queue "q" may not hold more: plugin miser says so')
+    assert overused.text == 'queue "q" has had enough: its other tasks wait until it may have more'
+    assert len(ssn.report.failures) == (2 if isinstance(plugin, Stammering) else 0)

@@ -57,6 +57,11 @@ def a_small_gang(cpu: int = 1, **group: Any) -> list[Any]:
     return [a_group("small", **group), a_pod("small-0", group="small", cpu=cpu)]
 
 
+def an_elastic_job(queue: str, pods: int) -> list[Any]:
+    return [a_group(queue, queue=queue), *(a_pod(f"{queue}-{i}", group=queue, cpu=1) for i in range(pods))]
+
+
+TWO_QUEUES = [a_queue("default"), a_queue("research")]
 REQUIRED_TERM = {
     "requiredDuringSchedulingIgnoredDuringExecution": [
         {"labelSelector": {"matchLabels": {"a": "b"}}, "topologyKey": "zone"}
@@ -93,6 +98,9 @@ CASES = {
     "no-queue": lambda: run(an_example("study"), a_pod("study-0", group="study", cpu=1)),
     "closed": lambda: run(*a_small_gang(), queues=[a_queue(state="Closed")]),
     "share": lambda: run(*the_gang(), queues=[a_queue(capability={"cpu": 8})]),
+    "deserved": lambda: run(
+        *an_elastic_job("research", 3), *an_elastic_job("default", 4), cpus=(6,), queues=TWO_QUEUES
+    ),
     "overcommit": lambda: run(*a_small_gang(min_resources={"cpu": 15})),
     "quota": lambda: run(*a_small_gang(min_resources={"cpu": 9}), queues=[a_queue(capability={"cpu": 8})]),
     "unsupported": lambda: run(*the_gang(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])),

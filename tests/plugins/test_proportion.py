@@ -282,10 +282,14 @@ def test_two_backlogged_queues_end_within_one_pod_of_their_weights() -> None:
 @pytest.mark.parametrize(
     ("pods", "text"),
     [
-        pytest.param(110, 'queue "a" may not hold more', id="a-task-like-it-would-be-too-much"),
+        pytest.param(
+            110,
+            'queue "a" may not hold more: 1 cpu asked, 6 held, 6 deserved',
+            id="a-task-like-it-would-be-too-much",
+        ),
         pytest.param(
             12,
-            'queue "a" holds all that it deserves now: its other tasks wait until it deserves more',
+            'queue "a" holds all that it deserves now (cpu 6 of 6): its other tasks wait until it deserves more',
             id="nothing-at-all-is-left",
         ),
     ],

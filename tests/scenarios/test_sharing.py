@@ -83,7 +83,9 @@ def test_a_queue_never_holds_more_than_its_capability() -> None:
     result = scenario.run()
 
     assert len(result.placements) == 3
-    assert set(result.conditions.values()) == {'queue "a" may not hold more'}
+    assert set(result.conditions.values()) == {
+        'queue "a" may not hold more: 1 cpu asked, 3 held, 3 allowed (its capability)'
+    }
 
 
 def test_a_job_that_ends_gives_its_share_to_the_next() -> None:

@@ -27,7 +27,7 @@ from volcano_py.framework.plugin import PluginFailed
 from volcano_py.framework.session import Session
 from volcano_py.framework.statement import Statement
 from volcano_py.framework.turns import QueueTurns
-from volcano_py.model.rejections import Reason, Rejection
+from volcano_py.model.rejections import Rejection
 from volcano_py.model.shape import Admission
 from volcano_py.model.statuses import PodGroupPhase
 from volcano_py.snapshot.columns import Rows
@@ -115,8 +115,10 @@ def _let_through(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows | Non
     if ssn.admission is None or tasks is None:
         return False
     refused = ssn.admission.admit(queue, job, tasks)
+    lacking = tasks[: max(1, ssn.missing(job))] if refused else tasks
     for shape_id in refused:
-        ssn.rejections.setdefault(job.row, {})[shape_id] = _over_limit(ssn, queue)
+        rejection = _over_limit(ssn, queue, shape_id, lacking)
+        ssn.rejections.setdefault(job.row, {})[shape_id] = rejection
     return sum(refused.values()) < len(tasks)
 
 
@@ -175,6 +177,7 @@ def _place_until_ready(
     failed_roles: set[str] = set()
     failed_shapes = ssn.rejections.setdefault(job.row, {})
     missing = ssn.missing(job)
+    lacking = tasks[: max(1, missing)]
     start = 0
     while start < len(tasks):
         shape_id = int(ssn.tasks.shape[tasks[start]])
@@ -193,7 +196,7 @@ def _place_until_ready(
             if not job.worth_continuing(frozenset(failed_roles)):
                 return tasks[start:], missing == 0
         elif allowed < wanted:  # the queue may hold no more of these; others may still be worth trying
-            failed_shapes[shape_id] = _over_limit(ssn, queue)
+            failed_shapes[shape_id] = _over_limit(ssn, queue, shape_id, lacking, statement)
             start += _run_length(ssn, tasks[start:])
         else:
             start += done
@@ -211,7 +214,15 @@ def _run_length(ssn: Session, tasks: Rows) -> int:
     return int(other[0]) if len(other) else len(tasks)
 
 
-def _over_limit(ssn: Session, queue: QueueInfo) -> Rejection:
+def _over_limit(
+    ssn: Session, queue: QueueInfo, shape_id: int, lacking: Rows, statement: Statement | None = None
+) -> Rejection:
+    """Return why a queue may not hold a task more of what a job lacks, of which a statement has placed some."""
     why = ssn.queue_limits.get(queue.name)
-    text = f'queue "{queue.name}" may not hold more'
-    return Rejection(len(ssn.nodes), blocked=why or Reason("allocate", "queue-limit", text))
+    if why is None:
+        placed = [] if statement is None else [task for task, _ in statement.placed]
+        given = ssn.requests[:, ssn.tasks.shape[placed]].sum(axis=1)
+        asked = ssn.requests[:, ssn.tasks.shape[lacking]].sum(axis=1)
+        task = ssn.task_of(shape_id)
+        why = ssn.over_limit(queue, task, np.maximum(asked, given + task.request), given)
+    return Rejection(len(ssn.nodes), blocked=why)

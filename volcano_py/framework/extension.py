@@ -153,6 +153,10 @@ class Overused(ExtensionPoint):
     def overused(self, queue: QueueInfo) -> bool:
         """Say whether the queue gets nothing more in this session."""
 
+    def why_overused(self, queue: QueueInfo) -> Reason | None:
+        """Return what users are told of a queue that has had enough; None for a text without numbers."""
+        return None
+
 
 class Allocatable(ExtensionPoint):
     """How many more tasks may a queue hold? Rule: all must allow, so the smallest number counts."""
@@ -162,6 +166,13 @@ class Allocatable(ExtensionPoint):
     @abstractmethod
     def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
         """Return how many tasks like this one, at most ``wanted``, the queue may take now."""
+
+    def why_not_allocatable(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason | None:
+        """Return what users are told when the queue may not take one more task like this; None for a general text.
+
+        ``asked`` is what its job lacks altogether, ``given`` the part of it that counts as held by now, (n_resources,).
+        """
+        return None
 
 
 class StaticPredicate(ExtensionPoint):

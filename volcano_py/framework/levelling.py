@@ -85,19 +85,28 @@ def who_may_go(candidates: Evictables, shapes: Codes, apart: Rows, agrees: Agree
     gone before it nobody is let go who was not let go with less. Those that go together are asked as one.
     """
     going = np.ones(len(candidates), dtype=bool)
-    _, segments = np.unique(np.stack((candidates.groups, apart)), axis=1, return_inverse=True)
-    segments = segments.reshape(-1)
-    _, kinds = np.unique(np.stack((segments, candidates.queues, shapes)), axis=1, return_inverse=True)
-    kinds = kinds.reshape(-1)
+    failing = np.flatnonzero(~agrees(going))
+    if not len(failing):
+        return going
+    segments = numbered(candidates.groups, apart)
+    kinds = numbered(segments, candidates.queues, shapes)
     alone = np.bincount(candidates.first_of_unit, minlength=len(candidates))[candidates.first_of_unit] == 1
     # Each step settles, in every segment, the first who may not go and all behind it that are alike.
-    while True:
-        failing = np.flatnonzero(going & ~agrees(going))
-        if not len(failing):
-            return going
+    while len(failing):
         _, first = np.unique(segments[failing], return_index=True)
         settled = failing[first]
-        since = np.full(int(kinds.max()) + 1, len(candidates))
+        since = np.full(len(candidates), len(candidates))
         since[kinds[settled[alone[settled]]]] = settled[alone[settled]]
         going[alone & (np.arange(len(candidates)) >= since[kinds])] = False
         going[np.isin(candidates.first_of_unit, candidates.first_of_unit[settled])] = False
+        failing = np.flatnonzero(going & ~agrees(going))
+    return going
+
+
+def numbered(*columns: Rows | Codes) -> Rows:
+    """Return the same number below n for those that are equal in every column (n,), shape (n,)."""
+    numbers = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        low = int(column.min())
+        numbers = np.unique(numbers * (int(column.max()) - low + 1) + (column - low), return_inverse=True)[1]
+    return numbers.reshape(-1)

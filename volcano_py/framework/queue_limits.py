@@ -3,13 +3,14 @@
 Amounts are arrays in row order of the session's resources, queues are columns; see `framework.queues`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 
 import numpy as np
 
 from volcano_py.model.objects import QueueRecord
-from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, Floats, ResourceRegistry
+from volcano_py.model.rejections import Reason
+from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, Floats, ResourceRegistry, format_amount
 
 
 def capability(record: QueueRecord, resources: ResourceRegistry) -> Floats:
@@ -38,6 +39,34 @@ def shares(taken: Floats, divisor: Floats) -> Floats:
     """Return the `share` of every queue, shape (n_queues,), of columns (n_resources, n_queues)."""
     found: Floats = np.maximum.reduce(taken / divisor, axis=0, initial=0.0)
     return found
+
+
+def not_open(plugin: str, record: QueueRecord) -> Reason:
+    """Return why a queue takes nothing that is not open."""
+    text = f'queue "{record.name}" is {record.state}, not Open: it takes no new pods'
+    return Reason(plugin, "queue-not-open", text)
+
+
+def over_limit(
+    plugin: str,
+    queue: str,
+    resources: ResourceRegistry,
+    asked: Floats,
+    held: Floats,
+    limits: Mapping[int, tuple[float, str]],
+) -> Reason:
+    """Return why a queue may not hold more: of each resource row whose limit is passed, how much of what.
+
+    ``limits`` gives the limit and what it comes from; ``asked`` and ``held`` are (n_resources,).
+
+    ``queue "small" may not hold more: 3 cpu asked, 1 held, 2 allowed (its capability)``
+    """
+    parts = []
+    for row, (limit, source) in limits.items():
+        name = resources.names[row]
+        amounts = [format_amount(name, float(amount)) for amount in (asked[row], held[row], limit)]
+        parts.append(f"{amounts[0]} {name} asked, {amounts[1]} held, {amounts[2]} {source}")
+    return Reason(plugin, "queue-limit", f'queue "{queue}" may not hold more: {"; ".join(parts)}')
 
 
 def room_for(taken: Sequence[float], asked: Iterable[tuple[int, float]], limit: Sequence[float], wanted: int) -> int:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from volcano_py.framework.combine import Point
-from volcano_py.framework.info import TaskInfo
+from volcano_py.framework import combine
+from volcano_py.framework.combine import Ignore, Point, Points
+from volcano_py.framework.info import QueueInfo, TaskInfo
 from volcano_py.framework.plugin import Plugin, PluginFailed
 from volcano_py.framework.sharding import NOT_OURS
 from volcano_py.model.rejections import Reason, Refusal, Rejection
@@ -113,3 +114,40 @@ def _statements(
         raise PluginFailed(plugin.point.plugin.name, plugin.point.method, expected)
     for number, code in enumerate(plugin.dynamic):
         yield code, refused[number] if number < plugin.early else refused[number] & ~static
+
+
+def why_overused(points: Points, queue: QueueInfo, ignore: Ignore) -> Reason:
+    """Return why a queue that is overused gets nothing more: what the first plugin that says so has to say."""
+    found = None
+    for point in points:
+        if combine.any_yes([point], queue):
+            found = _said(Point(point.plugin, "why_overused"), ignore, queue)
+            break
+    text = f'queue "{queue.name}" has had enough: its other tasks wait until it may have more'
+    return found or Reason("allocate", "queue-overused", text)
+
+
+def over_limit(
+    points: Points, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats, ignore: Ignore
+) -> Reason:
+    """Return why a queue may not hold one more task like this: what the first plugin that says so has to say.
+
+    ``asked`` and ``given`` are those of `Allocatable.why_not_allocatable`.
+    """
+    plugin, found = "allocate", None
+    for point in points:
+        if not combine.smallest([point], 1, queue, task):
+            plugin = point.plugin.name
+            found = _said(Point(point.plugin, "why_not_allocatable"), ignore, queue, task, asked, given)
+            break
+    return found or Reason(plugin, "queue-limit", f'queue "{queue.name}" may not hold more: plugin {plugin} says so')
+
+
+def _said(point: Point, ignore: Ignore, *args: object) -> Reason | None:
+    """Return what a plugin says of its refusal; one that fails says nothing, and its refusal stands."""
+    try:
+        found: Reason | None = point(*args)
+    except PluginFailed as failure:
+        ignore(failure)
+        return None
+    return found

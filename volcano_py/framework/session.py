@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api import keys
-from volcano_py.framework import combine, extension
+from volcano_py.framework import combine, extension, refusals
 from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.combine import Point, Watcher
 from volcano_py.framework.commitments import Commitments
@@ -28,7 +28,6 @@ from volcano_py.framework.plugin_calls import PluginCalls
 from volcano_py.framework.queue_admission import QueueAdmission
 from volcano_py.framework.queues import JobAccounts, QueueColumns
 from volcano_py.framework.raw_scores import RawScores
-from volcano_py.framework.refusals import filters
 from volcano_py.framework.roles import Roles
 from volcano_py.framework.sharding import Sharding
 from volcano_py.framework.statement import Statement
@@ -172,7 +171,7 @@ class Session:
         self._reasons: list[Reason] = []
         self.reason_offsets = self._number(point.plugin.reasons for point in self.predicates)
         self._static_offsets = self._number(point.plugin.static_reasons for point in self._static_predicates)
-        self.filters = filters(
+        self.filters = refusals.filters(
             self.plugins(),
             zip(self._static_predicates, self._static_offsets, strict=True),
             zip(self.predicates, self.reason_offsets, strict=True),
@@ -479,6 +478,14 @@ class Session:
     def overused(self, queue: QueueInfo) -> bool:
         """Say whether a queue gets nothing more."""
         return combine.any_yes(self._overused, queue)
+
+    def why_overused(self, queue: QueueInfo) -> Reason:
+        """Return why a queue that is overused gets nothing more."""
+        return refusals.why_overused(self._overused, queue, self.ignore)
+
+    def over_limit(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason:
+        """Return why a queue may not hold one more task like this; see `Allocatable.why_not_allocatable`."""
+        return refusals.over_limit(self._allocatable, queue, task, asked, given, self.ignore)
 
     def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
         """Return how many of ``wanted`` tasks like this one the queue may take now."""

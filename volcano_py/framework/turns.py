@@ -144,8 +144,7 @@ class QueueTurns:
     def _has_enough(self, queue: QueueInfo) -> bool:
         if not self._ssn.overused(queue):
             return False
-        text = f'queue "{queue.name}" holds all that it deserves now: its other tasks wait until it deserves more'
-        self._ssn.queue_limits[queue.name] = Reason("allocate", "queue-overused", text)
+        self._ssn.queue_limits[queue.name] = self._ssn.why_overused(queue)
         return True
 
     def give_back(self, queue: QueueInfo, job_row: int) -> None:

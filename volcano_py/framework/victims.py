@@ -24,6 +24,7 @@ from volcano_py.framework.extension import (
     VictimTasks,
 )
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.levelling import numbered
 from volcano_py.framework.ordering import OrderedTasks, job_sort_keys, last_tasks_first, plugin_job_keys, queue_before
 from volcano_py.framework.plugin import PluginFailed
 from volcano_py.framework.prospects import Prospects
@@ -118,7 +119,7 @@ class Victims:
         stays = np.zeros(len(candidates), dtype=bool)  # by what is known for good
         left = np.arange(len(candidates))  # places of those who are asked
         for _ in range(_ROUNDS):
-            asked = candidates.at(left)
+            asked = candidates if len(left) == len(candidates) else candidates.at(left)
             chosen = left[combine.intersected(self._tiers[kind], claim, asked)] if len(left) else left
             kept = combine.spared(early, claim, candidates.at(chosen)) if early and len(chosen) else None
             if kept is not None and kept.any():
@@ -137,9 +138,8 @@ class Victims:
     def _behind(self, candidates: Evictables, places: Rows) -> Bools:
         """Say who stands at these places, or behind one of them and is alike, or goes only with one of them, (n,)."""
         shapes = self._ssn.tasks.shape[candidates.rows]
-        _, kinds = np.unique(np.stack((candidates.groups, candidates.jobs, shapes)), axis=1, return_inverse=True)
-        kinds = kinds.reshape(-1)
-        since = np.full(int(kinds.max()) + 1, len(candidates))
+        kinds = numbered(candidates.groups, candidates.jobs, shapes)
+        since = np.full(len(candidates), len(candidates))
         np.minimum.at(since, kinds[places], places)
         behind = np.arange(len(candidates)) >= since[kinds]
         return np.asarray(behind | np.isin(candidates.first_of_unit, candidates.first_of_unit[places]))

@@ -49,7 +49,7 @@ from volcano_py.framework.extension import (
 from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.levelling import compared, given_and_gains, share_lists, who_may_go
 from volcano_py.framework.plugin import Plugin
-from volcano_py.framework.queue_limits import divisors, room_for, shares
+from volcano_py.framework.queue_limits import capability, divisors, not_open, over_limit, room_for, shares
 from volcano_py.framework.queue_tree import QueueTree
 from volcano_py.framework.queues import JobStamp, JobSums
 from volcano_py.framework.session import Session
@@ -220,6 +220,41 @@ class Capacity(
             if wanted:
                 wanted = room_for(held[:, row].tolist(), task.asked, self._ceiling[row], wanted)
         return wanted
+
+    def why_not_allocatable(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason | None:
+        """Say of which queue on the way to the root the ceiling is passed, and what sets it."""
+        if queue.row in self._aside:
+            return self._aside[queue.row]
+        if not queue.record.open:
+            return not_open(self.name, queue.record)
+        held = self._held.copy()
+        held[:, list(self._tree.chains[queue.row])] -= given[:, None]
+        admission = self._ssn.admission
+        if admission is not None and (others := admission.against(task)) is not None:
+            held += self._tree.rolled_up(others)
+        passed = {
+            row: np.flatnonzero(
+                reservations.over_asked(held[:, row] + asked, self._due.ceiling[:, row], asked)
+            ).tolist()
+            for row in self._tree.chains[queue.row]
+        }
+        passed = {row: over for row, over in passed.items() if over}
+        if not passed:
+            return None
+        # The queue whose own list says so, else the nearest one.
+        row = next((row for row, over in passed.items() if self._own_limit(row, over[0])), next(iter(passed)))
+        whose = "its" if row == queue.row else f'of queue "{self._queues.records[row].name}" above'
+        limits = {}
+        for resource in passed[row]:
+            what = "capability" if self._own_limit(row, resource) else "part after the guarantees of others"
+            source = f"{whose} {what}" if row == queue.row else f"{what} {whose}"
+            limits[resource] = (float(self._due.ceiling[resource, row]), f"allowed ({source})")
+        return over_limit(self.name, queue.name, self._ssn.resources, asked, held[:, row], limits)
+
+    def _own_limit(self, row: int, resource: int) -> bool:
+        """Say whether what a queue may have at the most is what its own list says."""
+        own = capability(self._queues.records[row], self._ssn.resources)[resource]
+        return bool(own <= self._due.ceiling[resource, row])
 
     def job_enqueueable(self, job: JobInfo) -> Vote | Reason:
         """Permit a job that fits below the ceilings of its queue and of all above it, reject any other."""

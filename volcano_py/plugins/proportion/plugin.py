@@ -46,10 +46,20 @@ from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.levelling import compared, given_and_gains, may_level, share_lists, who_may_go
 from volcano_py.framework.memory import QueueReport
 from volcano_py.framework.plugin import Plugin
-from volcano_py.framework.queue_limits import capability, columns, divisors, real_capability, room_for, share, shares
+from volcano_py.framework.queue_limits import (
+    capability,
+    columns,
+    divisors,
+    not_open,
+    over_limit,
+    real_capability,
+    room_for,
+    share,
+    shares,
+)
 from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import EPSILON, PODS_ROW, Bools, Floats
+from volcano_py.model.resources import EPSILON, PODS_ROW, Bools, Floats, format_amount
 from volcano_py.model.shape import Field
 from volcano_py.plugins.proportion.division import deserved
 
@@ -123,6 +133,41 @@ class Proportion(
             taken = taken + others[:, queue.row]
         return room_for(taken.tolist(), task.asked, self._limits[queue.row], wanted)
 
+    def why_not_allocatable(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason:
+        """Say of which resources the job asks for more than the queue deserves, and what sets that limit."""
+        if not queue.record.open:
+            return not_open(self.name, queue.record)
+        row, due = queue.row, self._deserved[:, queue.row]
+        taken = self._queues.taken[:, row] - given
+        admission = self._ssn.admission
+        if admission is not None and (others := admission.against(task)) is not None:
+            taken = taken + others[:, row]
+        own = capability(queue.record, self._ssn.resources)
+        over = np.flatnonzero(reservations.over_asked(taken + asked, due, asked)).tolist()
+        limits = {
+            resource: (
+                float(due[resource]),
+                "allowed (its capability)" if own[resource] <= due[resource] else "deserved",
+            )
+            for resource in over
+        }
+        return over_limit(self.name, queue.name, self._ssn.resources, asked, taken, limits)
+
+    def why_overused(self, queue: QueueInfo) -> Reason:
+        """Say what the queue deserves, of which it holds all."""
+        names, due = self._ssn.resources.names, self._limits[queue.row]
+        taken = self._queues.taken[:, queue.row].tolist()
+        shown = ", ".join(
+            f"{name} {format_amount(name, held)} of {format_amount(name, most)}"
+            for row, (name, held, most) in enumerate(zip(names, taken, due, strict=True))
+            if most >= EPSILON and row != PODS_ROW
+        )
+        text = (
+            f'queue "{queue.name}" holds all that it deserves now ({shown or "it deserves nothing"}): its other tasks '
+            "wait until it deserves more"
+        )
+        return Reason(self.name, "queue-overused", text)
+
     def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
         """Say whether the queue deserves these tasks beside what it holds."""
         if not queue.record.open:
@@ -162,6 +207,8 @@ class Proportion(
             left = held - together
             short = ((left <= self._guarantee[:, queues] - EPSILON) & (together > 0)).any(axis=0)
             lent = ((held >= self._deserved[:, queues] + EPSILON) & above).any(axis=0)
+            if (lent | short).all():
+                return np.asarray(~short)
             return np.asarray(~short & (lent | may_level(left, due, *mine)))
 
         return ~who_may_go(candidates, self._ssn.tasks.shape[candidates.rows], queues, agrees)
