@@ -196,13 +196,15 @@ def condition(server: ApiServer, pod: str) -> dict[str, Any]:
     return next((one for one in conditions if one["type"] == "PodScheduled"), {})
 
 
+def events(server: ApiServer, kind: str, name: str) -> list[dict[str, Any]]:
+    found = server.list("events", "default")
+    return [
+        event for event in found if (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == (kind, name)
+    ]
+
+
 def event_reasons(server: ApiServer, kind: str, name: str) -> set[str]:
-    events = server.list("events", "default")
-    return {
-        event["reason"]
-        for event in events
-        if (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == (kind, name)
-    }
+    return {event["reason"] for event in events(server, kind, name)}
 
 
 async def stays(condition: Callable[[], object], seconds: float = 0.5) -> None:

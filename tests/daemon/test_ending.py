@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.controlplane.ports import free_port
-from tests.daemon.cluster import a_daemon, group, placed, put_job, put_node, scheduler, start, successes
+from tests.daemon.cluster import a_daemon, event_reasons, group, placed, put_job, put_node, scheduler, start, successes
 from tests.effects.waiting import until
 from volcano_py.apiserver import Fault
 from volcano_py.effects.binder import BinderOptions
@@ -69,9 +69,10 @@ async def test_patience_with_binds_has_an_end(server):
 async def test_statuses_are_flushed_before_the_end(server):
     put_node(server, "n1", cpu=1)
     async with scheduler(server.url) as running:
-        server.faults.add(Fault("delay", verb="patch", resource="podgroups.scheduling.volcano.sh", delay_s=0.2))
+        server.faults.add(Fault("delay", verb="patch", resource="podgroups.scheduling.volcano.sh", delay_s=0.5))
         put_job(server, "gang", 2)
-        await until(lambda: running.daemon.statuses_waiting)
+        await until(lambda: "Unschedulable" in event_reasons(server, "PodGroup", "gang"))
+        assert running.daemon.statuses_waiting
 
         assert await running.stop() == 0
 

@@ -1,5 +1,7 @@
 """Gangs from creation to binding, with a real scheduler on an embedded API server."""
 
+import asyncio
+
 from tests.daemon.cluster import (
     CONF,
     GROUPS,
@@ -7,6 +9,7 @@ from tests.daemon.cluster import (
     comes_to_rest,
     condition,
     event_reasons,
+    events,
     group,
     placed,
     put_group,
@@ -76,6 +79,25 @@ async def test_a_gang_that_does_not_fit_waits_and_says_why(server):
         await until(lambda: "Unschedulable" in event_reasons(server, "PodGroup", "gang"))
         await until(lambda: "FailedScheduling" in event_reasons(server, "Pod", "gang-0"))
         assert placed(server) == {}
+
+
+async def test_a_gang_whose_pods_come_one_by_one_is_told_about_once_and_no_period_is_waited_for(server):
+    put_node(server, "n1", cpu=4)
+    async with scheduler(server.url, period_s=60.0):
+        put_group(server, "gang", 6)
+        for number in range(6):
+            put_pod(server, f"gang-{number}", "gang")
+            await asyncio.sleep(0.15)  # longer than the debounce: each pod has a cycle of its own
+
+        await until(lambda: "Unschedulable" in event_reasons(server, "PodGroup", "gang"), timeout_s=3)
+        await until(lambda: all(condition(server, f"gang-{number}") for number in range(6)), timeout_s=3)
+        await comes_to_rest(server.requests.writes, seconds=0.3)
+
+        said = [event["message"] for event in events(server, "PodGroup", "gang") if event["reason"] == "Unschedulable"]
+        assert len(said) == 1
+        assert said[0].startswith("6/6 tasks in gang unschedulable")
+        assert server.requests.count("create", "events", 201) == 7  # of the group, and one of each pod
+        assert server.requests.count("patch", "pods/status", 200) == 6
 
 
 async def test_a_new_node_is_noticed_at_once(server):

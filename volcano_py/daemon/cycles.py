@@ -71,7 +71,7 @@ class CycleLoop:
         self._failures = Backoff(rng, first_s=_FAILED_FIRST_S, cap_s=_FAILED_CAP_S)
         self._not_before = float("-inf")
         self._why = ""  # what asks for a cycle now, "" for nothing
-        self._due: float | None = None  # when there must be one at the latest
+        self._due: tuple[float, str] | None = None  # when there must be one at the latest, and why
         self._changed = asyncio.Event()
         self._running_since: float | None = None
         self._stopped = False
@@ -92,9 +92,12 @@ class CycleLoop:
 
     def wake_within_period(self) -> None:
         """Ask for a cycle that may take its time."""
-        due = self._clock.monotonic() + self._period_s
-        if self._due is None or due < self._due:
-            self._due = due
+        self._wake_within(self._period_s, "period")
+
+    def _wake_within(self, seconds: float, why: str) -> None:
+        due = self._clock.monotonic() + seconds
+        if self._due is None or due < self._due[0]:
+            self._due = (due, why)
             self._changed.set()
 
     def stop(self) -> None:
@@ -134,11 +137,12 @@ class CycleLoop:
                 break
             elif self._due is None:
                 await self._changed.wait()
-            elif self._due > now:
-                await wait_for(self._changed, self._clock, self._due - now)
+            elif self._due[0] > now:
+                await wait_for(self._changed, self._clock, self._due[0] - now)
             else:
                 break
-        why, self._why, self._due = self._why or "period", "", None
+        why = self._why or (self._due[1] if self._due else "")
+        self._why, self._due = "", None
         return why
 
     def _pause_s(self) -> float:
@@ -162,6 +166,8 @@ class CycleLoop:
             self._reporter.ended(report, Timing(why, taken - started, self._clock.monotonic() - started))
             if report.pending_tasks or report.jobs_refused:
                 self.wake_within_period()
+            if report.tells_in is not None:
+                self._wake_within(report.tells_in, "arrivals")
         finally:
             self._running_since = None
             self.cycles += 1

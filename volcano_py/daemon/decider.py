@@ -26,7 +26,8 @@ class Decider:
         self._seed = seed
         self._clock = clock
         self._cycle = cycle
-        self._memory = Memory(lineage=uuid.uuid4().hex[:8])  # session ids stay unique over restarts
+        # Session ids stay unique over restarts. What is there when the process starts may still be arriving.
+        self._memory = Memory(lineage=uuid.uuid4().hex[:8], seen=0)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="cycle")
 
     @property

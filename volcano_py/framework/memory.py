@@ -24,6 +24,14 @@ class PlannedEviction:
     until: float  # seconds since the epoch
 
 
+class Arrival(NamedTuple):
+    """How a waiting job's tasks arrive."""
+
+    first: int  # number of the first task that users were not told about, see `TaskColumns.arrived`
+    since: float  # when it was first seen, seconds since the epoch
+    last: float  # when the last one was first seen, seconds since the epoch
+
+
 class Truce(NamedTuple):
     """A job has taken from another one, which must not take from it."""
 
@@ -46,6 +54,10 @@ class Memory:
     plans: tuple[PlannedEviction, ...] = ()  # evictions under way
     truces: tuple[Truce, ...] = ()
     gates_lifted: Mapping[str, float] = field(default_factory=dict)  # uid -> when it was decided that its gate goes
+    arrivals: Mapping[JobKey, Arrival] = field(default_factory=dict)  # jobs whose tasks keep coming
+    # How many tasks had come, by the count of one store, which says nothing about the cluster. None: those that are
+    # there have been there.
+    seen: int | None = field(default=None, repr=False)
 
     @property
     def session_id(self) -> str:
@@ -62,6 +74,8 @@ class Memory:
         plans: tuple[PlannedEviction, ...] = (),
         truces: tuple[Truce, ...] = (),
         gates_lifted: Mapping[str, float] | None = None,
+        arrivals: Mapping[JobKey, Arrival] | None = None,
+        seen: int | None = None,
     ) -> "Memory":
         """Return the memory of the next cycle."""
         return Memory(
@@ -75,6 +89,8 @@ class Memory:
             plans=plans,
             truces=truces,
             gates_lifted=dict(gates_lifted or {}),
+            arrivals=dict(arrivals or {}),
+            seen=seen,
         )
 
 
@@ -114,6 +130,7 @@ class CycleReport:
     jobs_enqueued: int = 0
     jobs_refused: int = 0  # not let in by plugins; their tasks may not exist yet, and so not be among the pending ones
     pending_tasks: int = 0
+    tells_in: float | None = None  # seconds until users may be told about a job whose tasks keep coming, None for none
     preemption_attempts: int = 0  # nodes on which an action tried out what evictions would bring
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration: open, each action, close
     plugin_seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> all calls together

@@ -152,6 +152,7 @@ def _view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
         creation=tasks.creation[rows],
         suffix=tasks.suffix[rows],
         traits=tasks.traits[rows],
+        arrived=tasks.arrived[rows],
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from volcano_py.api import keys
 from volcano_py.framework import combine, extension, refusals
+from volcano_py.framework.arrivals import Arrivals
 from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.combine import Point, Watcher
 from volcano_py.framework.commitments import Commitments
@@ -115,6 +116,7 @@ class Session:
         self.sharding = Sharding(self)
         self.placement = Placement(self)
         self._collect_points()
+        self.arrivals = Arrivals(self)
         self._snapshot, self._marks = split(snapshot, self._told_apart())
         self.neighbours = neighbours_of(self._snapshot)
         self.admission = QueueAdmission(self) if snapshot.queue_gates else None
@@ -386,9 +388,11 @@ class Session:
         self.report.jobs_enqueued += key not in self.let_in_before  # else its phase is on its way
 
     def tell_refusal(self, job: JobRecord, type_: str, text: str) -> None:
-        """Emit an event that says why a job is not let in, unless this is what its users were told last."""
+        """Emit an event that says why a job is not let in, unless its users were told so last or its tasks come."""
+        before = self.memory.refusals.get(job.key, "")
+        text = before if self.arrivals.holds(*job.key) else text
         self.refusals[job.key] = text
-        if self.memory.refusals.get(job.key) != text:
+        if text != before:
             self.emit((RecordEvent("PodGroup", *job.key, job.uid, type_, keys.EVENT_UNSCHEDULABLE, text),))
 
     def remember_attempt(self, tasks: Rows, status: TaskStatus, nodes: Rows) -> None:

@@ -1,10 +1,13 @@
 """One cycle: a snapshot and a policy in, decisions out. No clock, no I/O, no randomness of its own."""
 
+from collections.abc import Mapping
+
 from volcano_py.api import keys
 from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import CycleReport, Memory
+from volcano_py.framework.memory import Arrival, CycleReport, Memory
 from volcano_py.framework.session import Session
 from volcano_py.model.decisions import Emit
+from volcano_py.model.objects import JobKey
 from volcano_py.model.rejections import Reason
 from volcano_py.scheduler.policy import Policy
 from volcano_py.scheduler.queues import report_queues
@@ -45,14 +48,26 @@ def run_cycle(
     report_jobs(ssn)
     report_queues(ssn)
     write_statuses(ssn)
+    arrivals, ssn.report.tells_in = ssn.arrivals.at_close()
     ssn.report.seconds["close"] = clock.stopwatch() - closing
-    return _next(memory, ssn), ssn.report
+    return _next(memory, ssn, arrivals), ssn.report
 
 
-def _next(memory: Memory, ssn: Session) -> Memory:
+def _next(memory: Memory, ssn: Session, arrivals: Mapping[JobKey, Arrival]) -> Memory:
     plans, truces = ssn.commitments.plans, ssn.commitments.truces
     gates = {} if ssn.admission is None else ssn.admission.since
-    return memory.next(ssn.refusals, ssn.told, ssn.let_in, ssn.times, ssn.held_room.since, plans, truces, gates)
+    return memory.next(
+        ssn.refusals,
+        ssn.told,
+        ssn.let_in,
+        ssn.times,
+        ssn.held_room.since,
+        plans,
+        truces,
+        gates,
+        arrivals,
+        ssn.arrivals.seen,
+    )
 
 
 def _block_jobs_without_queue(ssn: Session) -> None:

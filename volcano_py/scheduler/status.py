@@ -110,6 +110,10 @@ def _complains(conditions: Iterable[GroupCondition]) -> bool:
 def _group_decisions(ssn: Session, job: JobInfo, stands: tuple[str, int, int, int]) -> tuple[Decision, ...]:
     record = job.record
     conditions = tuple([new for new in ssn.conditions.get(job.row, ()) if not _written(record, new)])
+    if ssn.arrivals.holds(*record.key) and _complains(ssn.conditions.get(job.row, ())):
+        conditions = ()
+        if record.key in ssn.memory.told:
+            ssn.told[record.key] = ssn.memory.told[record.key]
     if stands == (record.phase, record.running, record.succeeded, record.failed) and not conditions:
         return ()
     phase, running, succeeded, failed = stands
@@ -155,6 +159,8 @@ def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
         record = ssn.tasks.record(row)
         if record.foreign or _gated(ssn.shape_of(shape_id)):
             continue  # of a gated pod the API server itself says why it waits
+        if ssn.arrivals.holds(record.namespace, record.job):
+            continue
         attempt = _attempt_text(ssn, row) if had_node else None
         if attempt is None:
             if (job_row, shape_id) not in texts:

@@ -157,7 +157,7 @@ class NodeColumns:
 class TaskColumns:
     """Tasks as columns; rows are in no particular order, and a row without a record is free."""
 
-    __slots__ = ("creation", "job", "node", "priority", "records", "shape", "status", "suffix", "traits")
+    __slots__ = ("arrived", "creation", "job", "node", "priority", "records", "shape", "status", "suffix", "traits")
 
     def __init__(
         self,
@@ -170,6 +170,7 @@ class TaskColumns:
         creation: Floats,
         suffix: Ints,
         traits: NDArray[np.uint8],
+        arrived: Ints,
     ) -> None:
         self.records = records
         self.status = status  # TaskStatus
@@ -180,6 +181,7 @@ class TaskColumns:
         self.creation = creation  # seconds since the epoch
         self.suffix = suffix  # the number that ends the name, -1 if it does not end in one (see store)
         self.traits = traits  # TaskTrait
+        self.arrived = arrived  # the store numbers tasks from 1 on as they come, and again when they join another job
 
     def record(self, row: int) -> TaskRecord:
         """Return the record of a row that is not free."""

@@ -76,6 +76,8 @@ class ClusterStore:
         self._creation = np.zeros(0)
         self._suffix = np.zeros(0, dtype=np.int64)
         self._traits = np.zeros(0, dtype=np.uint8)
+        self._arrived = np.zeros(0, dtype=np.int64)
+        self._arrivals = 0
         self._job_table: RowTable[JobKey] = RowTable()
         self._job_records: list[JobRecord | None] = []
         self._job_tasks: list[set[str]] = []  # uids
@@ -225,8 +227,10 @@ class ClusterStore:
             row = self._task_table.add(record.uid)
             if row == len(self._places):
                 self._add_task_row()
+            self._number(row)
         else:
-            self._withdraw(row)
+            if self._withdraw(row).record.key != record.key:
+                self._number(row)
             self.shapes.release(int(self._shape[row]))
         self._shape[row] = shape_id
         self._set_record(row, record)
@@ -295,6 +299,11 @@ class ClusterStore:
         self._creation = grown(self._creation, height)
         self._suffix = grown(self._suffix, height)
         self._traits = grown(self._traits, height)
+        self._arrived = grown(self._arrived, height)
+
+    def _number(self, row: int) -> None:
+        self._arrivals += 1
+        self._arrived[row] = self._arrivals
 
     def _set_record(self, row: int, record: TaskRecord) -> None:
         self._priority[row] = record.priority
@@ -312,7 +321,8 @@ class ClusterStore:
             or not layout.counts_alike(before.status, place.status)
             or not place.node
         ):
-            self._withdraw(row)
+            if self._withdraw(row).record.key != place.record.key:
+                self._number(row)
             self._enter(row, place)
             return
         shape_id, job_row = int(self._shape[row]), int(self._job[row])
@@ -429,6 +439,7 @@ class ClusterStore:
             creation=self._creation[:n].copy(),
             suffix=self._suffix[:n].copy(),
             traits=self._traits[:n].copy(),
+            arrived=self._arrived[:n].copy(),
         )
 
     def _job_columns(self) -> JobColumns:

@@ -143,6 +143,7 @@ class Scenario:
         self._result = Result()
         self._cycles = 0
         self._waited_s = 0.0
+        self._told_all = True  # whether nobody waits to be told why
         self._made = 0  # pods that came back
         self.cache = a_cluster(queues=queues, **options)
         self.add(*objects)
@@ -181,7 +182,7 @@ class Scenario:
         full = self._overfull_nodes()
         for self._result.rounds in range(1, _ROUNDS + 1):
             decisions = self._cycle()
-            if not decisions and not self._leaving:
+            if not decisions and not self._leaving and self._told_all:
                 break
             more = self._overfull_nodes() - full
             if more:
@@ -231,6 +232,7 @@ class Scenario:
         self._cycles += 1
         clock = CycleClock(EPOCH.timestamp() + self._cycles + self._waited_s)
         self._memory, report = run_cycle(snapshot, self._policy, clock, self._seed, self._memory, batches.append)
+        self._told_all = report.tells_in is None
         if report.failures:
             raise AssertionError(f"plugins failed: {report.failures}")
         self._result.jobs = {_name(*key): job for key, job in report.jobs.items()}
