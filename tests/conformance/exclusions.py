@@ -1,23 +1,25 @@
 """The list of rows that are not met yet, with the reason of each: exclusions.yaml."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
 
-from tests.conformance.row_files import Row
+from tests.conformance.row_files import Case, Row
 
 OWN_LIST: Final = Path(__file__).parent / "exclusions.yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class Exclusions:
-    """Reasons by area (with everything below it) and by id of a row (with its twins)."""
+    """Reasons by area (with everything below it) and by id of a row (with its twins), and keys that nobody compares."""
 
     areas: dict[str, str]
     ids: dict[str, str]
+    keys: dict[str, frozenset[str]] = field(default_factory=dict)  # pattern of ids -> what is not compared
 
     def marks(self, row: Row) -> list[pytest.MarkDecorator]:
         """Return how a row is marked: skipped, expected to fail without being run, expected to fail, or not at all."""
@@ -28,6 +30,11 @@ class Exclusions:
             return [pytest.mark.xfail(run=False, reason=reason)]
         reason = self.ids.get(row.original, "")
         return [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
+
+    def compared(self, row: Row) -> Case:
+        """Return the row without the expectations that are not compared."""
+        left_out = {key for pattern, keys in self.keys.items() if fnmatchcase(row.original, pattern) for key in keys}
+        return replace(row.case, expect={key: row.case.expect[key] for key in row.case.expect if key not in left_out})
 
     def area_reason(self, area: str) -> str:
         """Return why an area has no handlers yet, "" if it should have."""
@@ -42,8 +49,11 @@ def read_exclusions(path: Path = OWN_LIST) -> Exclusions:
     """Read the list; raise ValueError if an entry has no reason, or if something is excluded twice."""
     found = Exclusions({}, {})
     for entry in yaml.safe_load(path.read_text(encoding="utf-8")) or []:
-        if not entry.get("reason") or not entry.keys() <= {"reason", "areas", "ids"}:
-            raise ValueError(f"{path}: an entry has a reason and areas or ids, not {entry}")
+        if not entry.get("reason") or not entry.keys() <= {"reason", "areas", "ids", "keys"}:
+            raise ValueError(f"{path}: an entry has a reason and areas or ids, perhaps with keys, not {entry}")
+        if "keys" in entry:
+            found.keys.update(dict.fromkeys(entry["ids"], frozenset(entry["keys"])))
+            continue
         for names, reasons in ((entry.get("areas", ()), found.areas), (entry.get("ids", ()), found.ids)):
             _enter(path, names, reasons, entry["reason"])
     return found

@@ -122,6 +122,61 @@ def test_rows_are_marked_as_the_list_says(row: Row, marks: list[tuple[str, dict[
 
 
 @pytest.mark.parametrize(
+    ("id", "compared"),
+    [
+        pytest.param("usage/Test_plugin_predicateFn/0", {"code"}, id="as-the-pattern-says"),
+        pytest.param("usage/Test_plugin_predicateFn/0/twin", {"code"}, id="twin"),
+        pytest.param("usage/Test_plugin_nodeOrderFn/0", {"code", "message"}, id="others"),
+    ],
+)
+def test_some_keys_of_some_rows_are_not_compared(id: str, compared: set[str]) -> None:
+    row = Row(id, "area", Case("op", {}, {"code": 1, "message": "text"}))
+
+    assert read_exclusions().compared(row).expect.keys() == compared
+
+
+CLAIM = {
+    "podGroups": [
+        {
+            "metadata": {"name": name, "namespace": "ns"},
+            "spec": {"queue": "q", "minMember": 1},
+            "status": {"phase": "Running"},
+        }
+        for name in ("low", "high")
+    ],
+    "queues": [{"metadata": {"name": "q"}, "spec": {"weight": 1}, "status": {"state": "Open"}}],
+    "nodes": [{"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "4Gi", "pods": "9"}}}],
+}
+TIERS = {
+    "tiers": [{"plugins": [{"name": "conformance", "enablePreemptable": True}]}],
+    "effectivePlugins": ["conformance"],
+}
+
+
+def a_pod(name: str, priority: int, group: str, node: str = "") -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "ns",
+            "uid": name,
+            "annotations": {"scheduling.k8s.io/group-name": group},
+        },
+        "spec": {"priority": priority, "containers": [{}], **({"nodeName": node} if node else {})},
+        "status": {"phase": "Running" if node else "Pending"},
+    }
+
+
+@pytest.mark.parametrize("candidates", ["named", "whole", "whole and listed"])
+def test_candidates_are_names_or_whole_pods(candidates: str) -> None:
+    running, preemptor = a_pod("victim", 1, "low", "n"), a_pod("preemptor", 9, "high")
+    listed = [preemptor] if candidates == "whole" else [preemptor, running]
+    given = {"candidates": ["ns/victim"] if candidates == "named" else [running], "preemptor": "ns/preemptor"}
+    case = Case("preemptable", {**CLAIM, "pods": listed, **given}, {"victims": ["ns/victim"]}, TIERS)
+
+    operation_of("scheduler/victims", "preemptable").check(case)
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         pytest.param("- ids: [a]", "an entry has a reason", id="no-reason"),

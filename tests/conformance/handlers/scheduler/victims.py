@@ -1,4 +1,7 @@
-"""Operations evictable and preemptable: which of the candidates do plugins let go?"""
+"""Operations evictable and preemptable: which of the candidates do plugins let go?
+
+A candidate, or a preemptor, is the ``namespace/name`` of a pod of the row, or a whole pod.
+"""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -18,7 +21,7 @@ _CLAIMANT: Final = "claimant-of-the-row"  # its namespace and priority class
 
 def _evictable(case: Case) -> Outcome:
     """Ask for a claimant that is a job as a whole, once for each action for gangs."""
-    claimant = case.input["claimant"]
+    case, claimant = _with_pods(case), case.input["claimant"]
     ssn = open_session(_with_claimant(case, claimant["name"], claimant["priority"]))
     job = _job(ssn, JobKey(_CLAIMANT, claimant["name"]))
     candidates = _candidates(ssn, case)
@@ -31,6 +34,7 @@ def _evictable(case: Case) -> Outcome:
 
 def _preemptable(case: Case) -> Outcome:
     """Ask for one task of a job: the preemptor, else the first that is no candidate; without one for a stranger's."""
+    case = _with_pods(case)
     groups = {_name(group) for group in case.input.get("podGroups", ())}
     others = [_name(pod) for pod in _pods(case) if _group_of(pod) in groups and not _is_candidate(case, _name(pod))]
     wanted = case.input.get("preemptor", others[0] if others else "")
@@ -43,6 +47,18 @@ def _preemptable(case: Case) -> Outcome:
     task = ssn.task_of(int(ssn.tasks.shape[row]))
     claim = Claim(Purpose.PREEMPT, job, _queue(ssn, job), task, int(ssn.tasks.priority[row]))
     return {"victims": _names(ssn, candidates, ssn.victims.allowed(claim, candidates))}
+
+
+def _with_pods(case: Case) -> Case:
+    """Return the row with its candidates and its preemptor by name, and with all of them among its pods."""
+    pods = {_name(pod): pod for pod in case.input.get("pods", ())}
+    named = dict(case.input)
+    for key in named.keys() & {"candidates", "preemptor"}:
+        written = named[key] if isinstance(named[key], list) else [named[key]]
+        pods = {_name(pod): pod for pod in written if isinstance(pod, dict)} | pods
+        names = [_name(pod) if isinstance(pod, dict) else pod for pod in written]
+        named[key] = names if isinstance(named[key], list) else names[0]
+    return replace(case, input={**named, "pods": list(pods.values())})
 
 
 def _with_claimant(case: Case, name: str, priority: int) -> Case:
