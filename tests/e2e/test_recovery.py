@@ -44,6 +44,7 @@ IN_TROUBLE_ONLY = {
     ("get", "podgroups"),  # somebody else wrote a PodGroup at the same time
     ("patch", "pods/status"),  # a pod waits
     ("delete", "pods"),  # a pod is evicted: see test_evictions.py
+    ("patch", "pods"),  # the queue of a pod admits it: see test_groups_before_pods.py
     ("patch", "events"),  # an event happens again
     ("create", "queues"),  # there is no default queue yet
     ("get", "leases"),

@@ -160,7 +160,8 @@ def test_what_a_queue_does_not_ask_for_or_may_not_hold_goes_to_the_others(
         conditions = (each for pod in gangs.pods() for each in pod["status"].get("conditions", ()))
         return [each["message"] for each in conditions if each["status"] == "False"]
 
-    wait_until("a pod says why it waits", lambda: f'queue "{capped}" may not hold more' in said(), 10.0)
+    limit = f'queue "{capped}" may not hold more: 1 cpu asked, 4 held, 4 allowed (its capability)'
+    wait_until("a pod says why it waits", lambda: limit in said(), 10.0)
 
 
 def test_a_queue_alone_may_use_the_whole_cluster_and_passes_on_what_its_jobs_leave(
