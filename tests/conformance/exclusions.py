@@ -52,11 +52,20 @@ def read_exclusions(path: Path = OWN_LIST) -> Exclusions:
         if not entry.get("reason") or not entry.keys() <= {"reason", "areas", "ids", "keys"}:
             raise ValueError(f"{path}: an entry has a reason and areas or ids, perhaps with keys, not {entry}")
         if "keys" in entry:
-            found.keys.update(dict.fromkeys(entry["ids"], frozenset(entry["keys"])))
+            _enter_keys(path, entry, found.keys)
             continue
         for names, reasons in ((entry.get("areas", ()), found.areas), (entry.get("ids", ()), found.ids)):
             _enter(path, names, reasons, entry["reason"])
     return found
+
+
+def _enter_keys(path: Path, entry: dict[str, Any], keys: dict[str, frozenset[str]]) -> None:
+    if not entry.get("ids") or "areas" in entry:
+        raise ValueError(f"{path}: an entry with keys has ids and no areas, not {entry}")
+    for pattern in entry["ids"]:
+        if pattern in keys:
+            raise ValueError(f"{path}: {pattern} is excluded twice")
+        keys[pattern] = frozenset(entry["keys"])
 
 
 def _enter(path: Path, names: Any, reasons: dict[str, str], reason: str) -> None:

@@ -182,6 +182,12 @@ def test_candidates_are_names_or_whole_pods(candidates: str) -> None:
         pytest.param("- ids: [a]", "an entry has a reason", id="no-reason"),
         pytest.param("- {reason: r, id: [a]}", "an entry has a reason", id="unknown-key"),
         pytest.param("- {reason: r, ids: [a]}\n- {reason: s, ids: [a]}", "a is excluded twice", id="twice"),
+        pytest.param(
+            "- {reason: r, keys: [x], ids: [a]}\n- {reason: s, keys: [y], ids: [a]}",
+            "a is excluded twice",
+            id="keys-twice",
+        ),
+        pytest.param("- {reason: r, keys: [x], areas: [a]}", "with keys has ids", id="keys-of-areas"),
     ],
 )
 def test_a_list_of_exclusions_that_says_too_little_or_too_much_is_refused(

@@ -52,6 +52,17 @@ async def test_another_pod_of_the_name_is_not_meant(server, a_writer):
     assert keys.QUEUE_GATE in gates(server, "p0")
 
 
+async def test_a_conflict_is_tried_again(server, a_writer):
+    server.faults.add(Fault("reply", verb="patch", resource="pods", code=409, times=1))
+    task = put_pod(server, "p0", schedulingGates=[{"name": keys.QUEUE_GATE}])
+
+    writer = a_writer()
+    writer.put(LiftGate(task))
+    assert await writer.drained(10)
+
+    assert server.get("pods", "p0", "default")["spec"].get("schedulingGates", []) == []
+
+
 async def test_a_pod_that_waits_no_more_costs_no_write(server, a_writer):
     task = put_pod(server, "p0", schedulingGates=GATES)
 

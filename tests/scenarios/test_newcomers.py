@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from volcano_py.framework.commitments import TRUCE_S
-from volcano_py.testing import Result, Scenario, a_job, a_node, a_pod, a_queue
+from volcano_py.testing import Result, Scenario, a_group, a_job, a_node, a_pod, a_queue
 from volcano_py.testing.objects import Job
 
 RECLAIM = "enqueue, allocate, backfill, reclaim, preempt"
@@ -210,3 +210,39 @@ def test_queues_that_hold_much_of_different_resources_do_not_exchange_pods_of_a_
     for _ in range(4):
         scenario.wait(TRUCE_S + 1)
         assert len(scenario.run().evicted) == 1
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+def test_gang_reclaim_breaks_no_gang_of_which_victims_stand_on_several_nodes(plugin: str) -> None:
+    """The victims of two gangs alternate from node to node; each gang has one task more than its minimum."""
+    nodes = [a_node("n1", cpu=2), a_node("n2", cpu=2), a_node("n3", cpu=2, labels={"zone": "b"})]
+    gangs = [
+        a_pod(f"{name}-{number}", group=name, cpu=1, node=node, phase="Running")
+        for name in "ab"
+        for number, node in enumerate(("n3", "n1", "n2"))
+    ]
+    scenario = Scenario(
+        *nodes,
+        *(a_group(name, min_available=2, queue="l") for name in "ab"),
+        *gangs,
+        queues=[a_queue("l", deserved={"cpu": 1}), a_queue("t", weight=4, deserved={"cpu": 4})],
+        plugins=(("priority", "gang", "conformance"), ("predicates", plugin, "nodeorder")),
+        actions="enqueue, allocate, gangreclaim",
+        recreated=False,
+    )
+    scenario.step()
+    apart = {
+        "affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "DoesNotExist"}]}]
+                }
+            }
+        }
+    }
+    scenario.add(a_job("big", tasks=2, cpu=2, queue="t", created=1, spec=apart))
+
+    result = scenario.step(6)
+
+    left = Counter(name[0] for name in result.standing)
+    assert all(left[name] in (0, 2, 3) for name in "ab")

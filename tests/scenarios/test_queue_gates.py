@@ -97,7 +97,36 @@ def test_a_gang_goes_through_as_a_whole_or_not_at_all_and_keeps_nobody_out() -> 
 
     assert running(result) == {"one": 1}
     assert at_gate(scenario) == ["gang-0", "gang-1", "gang-2"]
-    assert 'queue "default" may not hold more' in result.why_not("gang").message
+    assert 'queue "default" may not hold more: 3 cpu asked, 1 held, 2 allowed' in result.why_not("gang").message
+
+
+@pytest.mark.parametrize("plugins", [CAPACITY, PROPORTION], ids=["capacity", "proportion"])
+def test_a_gang_that_is_refused_as_a_whole_says_how_much_is_too_much(plugins: Any) -> None:
+    scenario = a_scenario(a_node("n1", cpu=8), gated("gang", 3, min_available=3), plugins=plugins)
+
+    said = scenario.run().why_not("gang").message
+
+    assert said.endswith('queue "default" may not hold more: 3 cpu asked, 0 held, 2 allowed (its capability)')
+
+
+def a_mixed_gang(name: str, **more: Any) -> list[Any]:
+    """Return a gang of one pod at the gate and one without."""
+    return [gated(name, 1, min_available=2, **more), a_pod(f"{name}-free", group=name, cpu=1)]
+
+
+def test_a_mixed_gang_that_its_queue_cannot_hold_whole_keeps_nobody_out() -> None:
+    one = a_job("one", tasks=1, cpu=1, created=1)
+    scenario = a_scenario(a_node("n1", cpu=8), *a_mixed_gang("gang"), one, queues=[a_queue(capability={"cpu": 1})])
+
+    assert running(scenario.run()) == {"one": 1}
+    assert at_gate(scenario) == ["gang-0"]
+
+
+def test_of_two_mixed_gangs_that_do_not_fit_together_one_runs() -> None:
+    scenario = a_scenario(a_node("n1", cpu=8), *a_mixed_gang("a"), *a_mixed_gang("b", created=1))
+
+    assert running(scenario.run()) == {"a": 2}
+    assert at_gate(scenario) == ["b-0"]
 
 
 def test_members_without_a_gate_count_towards_a_gang_that_goes_through() -> None:

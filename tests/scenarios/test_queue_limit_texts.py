@@ -79,3 +79,35 @@ def test_a_queue_that_is_closed(plugins: Any) -> None:
     text = message(plugins, [a_queue("q", state="Closed")], elastic(1, phase="Inqueue"))
 
     assert text == 'queue "q" is Closed, not Open: it takes no new pods'
+
+
+def test_pods_that_wait_are_not_written_to_whenever_another_one_starts_or_ends() -> None:
+    queues = [a_queue("q", capability={"cpu": 8})]
+    waiting = [a_job(f"w{number}", queue="q", tasks=1, cpu=5, created=9) for number in range(5)]
+    scenario = Scenario(a_node("n1", cpu=20), elastic(6), queues=queues, plugins=CAPACITY)
+    scenario.run()
+    scenario.add(*waiting)
+    before = scenario.run()
+
+    scenario.finish("j-q-0")
+    after = scenario.run()
+
+    texts = {before.conditions[f"w{number}-0"] for number in range(5)}
+    assert texts == {'queue "q" may not hold more: 5 cpu asked, 6 held, 8 allowed (its capability)'}
+    assert {after.conditions[f"w{number}-0"] for number in range(5)} == texts
+    assert not [event for event in after.events[len(before.events) :] if event.name.startswith("w")]
+    assert "5 cpu asked, 5 held" in after.why_not("w0").message
+
+
+def test_another_limit_is_told_at_once() -> None:
+    scenario = Scenario(
+        a_node("n1", cpu=20),
+        elastic(3, cpu=2),
+        queues=[a_queue("q", capability={"cpu": 3})],
+        plugins=CAPACITY,
+    )
+    scenario.run()
+
+    scenario.add(a_queue("q", capability={"cpu": "3500m"}))
+
+    assert "3.5 allowed" in scenario.run().conditions["j-q-2"]

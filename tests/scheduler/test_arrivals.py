@@ -114,6 +114,17 @@ def test_a_pod_that_went_is_no_arrival() -> None:
     assert cluster.told(0.0) == (["1/1"], ["g-0"])
 
 
+def test_a_group_whose_pods_have_come_and_gone_is_told_about_as_one_without_pods() -> None:
+    cluster = Watched()
+    cluster.add(a_group("g", queue="missing"), pod(0))
+    assert cluster.told(0.0) == ([], [])
+
+    deleted(cluster.cache, pod(0))
+
+    said, _ = cluster.told(0.2)
+    assert said == ['queue "missing" of PodGroup default/g does not exist: create it or change spec.queue']
+
+
 def test_a_clock_that_is_set_back_silences_nobody() -> None:
     cluster = Watched()
     cluster.add(a_group("g", min_available=6), pod(0))

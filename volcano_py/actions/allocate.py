@@ -115,11 +115,12 @@ def _let_through(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows | Non
     if ssn.admission is None or tasks is None:
         return False
     refused = ssn.admission.admit(queue, job, tasks)
-    lacking = tasks[: max(1, ssn.missing(job))] if refused else tasks
+    whole = sum(refused.values()) == len(tasks)
     for shape_id in refused:
-        rejection = _over_limit(ssn, queue, shape_id, lacking)
+        lacking = tasks if whole else tasks[ssn.tasks.shape[tasks] == shape_id]
+        rejection = _over_limit(ssn, queue, shape_id, lacking[: max(1, ssn.missing(job)) if whole else 1])
         ssn.rejections.setdefault(job.row, {})[shape_id] = rejection
-    return sum(refused.values()) < len(tasks)
+    return not whole
 
 
 def _turn_with_held_room(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> tuple[Rows, bool]:

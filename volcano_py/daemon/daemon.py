@@ -443,6 +443,9 @@ class SchedulerDaemon:
             log.warning("binds or evictions left undone; the next scheduler decides them anew", **undone)
         patience_s = self.options.flush_patience_s
         written = await asyncio.gather(
-            *(lane.drained(patience_s) for lane in (self._groups, self.events, self._nominations, self._queue_statuses))
+            *(
+                lane.drained(patience_s)
+                for lane in (self._groups, self.events, self._gates, self._nominations, self._queue_statuses)
+            )
         )
         log.info("scheduler ends", statuses_written=written[0], events_written=written[1])

@@ -76,8 +76,8 @@ class GateLifter:
                 namespace=task.namespace,
                 timeout_s=_TIMEOUT_S,
             )
-        except (errors.NotFound, errors.Conflict, errors.Invalid):
-            return "obsolete"  # gone, or another pod of this name: its uid is not the one in the patch
+        except (errors.NotFound, errors.Invalid):
+            return "obsolete"  # a conflict is tried again: another pod of this name soon waits no longer as this one
         return "written"
 
 

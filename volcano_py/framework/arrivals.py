@@ -4,6 +4,7 @@ What is still arriving is no verdict: "1/1 tasks in gang unschedulable" is wrong
 events wait; placement, phases and counts never do.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -35,7 +36,7 @@ class Arrivals:
         memory = ssn.memory
         self.seen = int(ssn.tasks.arrived.max(initial=memory.seen or 0))
         """How many tasks have come so far, as the store counts them."""
-        found = dict(memory.arrivals)
+        found = self._still_waiting(memory.arrivals)
         came = {} if memory.seen is None else self._waiting_since(memory.seen + 1)
         for key, first in came.items():
             before = found.get(key)
@@ -53,9 +54,15 @@ class Arrivals:
         """
         if not self._coming:
             return {}, None
-        waiting = self._waiting_since(min(arrival.first for arrival in self._coming.values()))
-        known = {key: arrival for key, arrival in sorted(self._coming.items()) if key in waiting}
+        known = self._still_waiting(self._coming)
         return known, min(map(self._tells_in, known.values())) + _MARGIN_S if known else None
+
+    def _still_waiting(self, arrivals: Mapping[JobKey, Arrival]) -> dict[JobKey, Arrival]:
+        """Return those that have waiting tasks, in order; of the others there is nothing to tell."""
+        if not arrivals:
+            return {}
+        waiting = self._waiting_since(min(arrival.first for arrival in arrivals.values()))
+        return {key: arrival for key, arrival in sorted(arrivals.items()) if key in waiting}
 
     def _tells_in(self, arrival: Arrival) -> float:
         """Return how many seconds are left; none if the clock has been set back."""

@@ -21,6 +21,7 @@ import numpy as np
 from volcano_py.framework.evictables import Evictables
 from volcano_py.framework.extension import Claim
 from volcano_py.framework.info import JobInfo
+from volcano_py.framework.levelling import numbered
 from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus
 from volcano_py.snapshot.columns import Rows
@@ -95,11 +96,12 @@ def safe_in_groups(ssn: "Session", candidates: Evictables) -> Bools:
     safe = np.zeros(len(candidates), dtype=bool)
     if not len(candidates):
         return safe
-    jobs, groups = candidates.jobs, candidates.groups
-    changes = np.flatnonzero((jobs[1:] != jobs[:-1]) | (groups[1:] != groups[:-1])) + 1
+    which = numbered(candidates.groups, candidates.jobs)
+    order = np.argsort(which, kind="stable")  # candidates of a job need not stand together
+    changes = np.flatnonzero(np.diff(which[order])) + 1
     # A Python loop over the jobs of each group.
-    for start, end in zip([0, *changes.tolist()], [*changes.tolist(), len(candidates)], strict=True):
-        safe[start:end] = _safe(ssn, ssn.job(int(jobs[start])), candidates.rows[start:end])
+    for places in np.split(order, changes):
+        safe[places] = _safe(ssn, ssn.job(int(candidates.jobs[places[0]])), candidates.rows[places])
     return safe
 
 

@@ -100,7 +100,8 @@ class HeldRoom:
             queue = ssn.queue_of_job[hold.job] if hold.job >= 0 else -1
             if (
                 queue >= 0
-                and hold.task in self._taken.keys() - elsewhere
+                and hold.task in self._taken
+                and hold.task not in elsewhere
                 and ssn.tasks.status[hold.task] == TaskStatus.PENDING
             ):
                 found[:, queue] += ssn.task_of(int(ssn.tasks.shape[hold.task])).request

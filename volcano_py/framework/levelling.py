@@ -89,18 +89,34 @@ def who_may_go(candidates: Evictables, shapes: Codes, apart: Rows, agrees: Agree
     if not len(failing):
         return going
     segments = numbered(candidates.groups, apart)
-    kinds = numbered(segments, candidates.queues, shapes)
-    alone = np.bincount(candidates.first_of_unit, minlength=len(candidates))[candidates.first_of_unit] == 1
-    # Each step settles, in every segment, the first who may not go and all behind it that are alike.
+    heads = candidates.first_of_unit
+    kinds = numbered(segments, candidates.queues, _like_units(heads, shapes))
+    # Each step settles, in every segment, the first who may not go and all behind it that are alike, with their units.
     while len(failing):
         _, first = np.unique(segments[failing], return_index=True)
-        settled = failing[first]
+        settled = heads[failing[first]]
         since = np.full(len(candidates), len(candidates))
-        since[kinds[settled[alone[settled]]]] = settled[alone[settled]]
-        going[alone & (np.arange(len(candidates)) >= since[kinds])] = False
-        going[np.isin(candidates.first_of_unit, candidates.first_of_unit[settled])] = False
+        since[kinds[settled]] = settled
+        going[heads >= since[kinds]] = False
         failing = np.flatnonzero(going & ~agrees(going))
     return going
+
+
+def _like_units(heads: Rows, shapes: Codes) -> Rows:
+    """Return the same number for the members of units that hold as many tasks of each shape; shape (n,).
+
+    ``heads`` are the places of the first of each candidate's unit.
+    """
+    if (np.bincount(heads, minlength=len(heads))[heads] == 1).all():
+        return shapes.astype(np.intp)
+    order = np.lexsort((shapes, heads))
+    bounds = np.flatnonzero(np.diff(heads[order])) + 1
+    numbers: dict[bytes, int] = {}
+    found = np.zeros(len(heads), dtype=np.intp)
+    # A Python loop over the units, each a gang as a whole.
+    for places in np.split(order, bounds):
+        found[places] = numbers.setdefault(shapes[places].tobytes(), len(numbers))
+    return found
 
 
 def numbered(*columns: Rows | Codes) -> Rows:

@@ -130,17 +130,24 @@ def why_overused(points: Points, queue: QueueInfo, ignore: Ignore) -> Reason:
 def over_limit(
     points: Points, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats, ignore: Ignore
 ) -> Reason:
-    """Return why a queue may not hold one more task like this: what the first plugin that says so has to say.
+    """Return why a queue may not hold what a job lacks: what the first plugin has to say that refuses a task like this.
 
-    ``asked`` and ``given`` are those of `Allocatable.why_not_allocatable`.
+    Where each refuses only more than one task, the first counts that has something to say. ``asked`` and ``given`` are
+    those of `Allocatable.why_not_allocatable`.
     """
-    plugin, found = "allocate", None
     for point in points:
         if not combine.smallest([point], 1, queue, task):
-            plugin = point.plugin.name
+            name = point.plugin.name
             found = _said(Point(point.plugin, "why_not_allocatable"), ignore, queue, task, asked, given)
-            break
-    return found or Reason(plugin, "queue-limit", f'queue "{queue.name}" may not hold more: plugin {plugin} says so')
+            return found or Reason(
+                name, "queue-limit", f'queue "{queue.name}" may not hold more: plugin {name} says so'
+            )
+    for point in points:
+        found = _said(Point(point.plugin, "why_not_allocatable"), ignore, queue, task, asked, given)
+        if found is not None:
+            return found
+    text = f'queue "{queue.name}" has room, but not everything that the gang lacks can come in now'
+    return Reason("allocate", "gang-incomplete", text)
 
 
 def _said(point: Point, ignore: Ignore, *args: object) -> Reason | None:

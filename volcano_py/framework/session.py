@@ -107,6 +107,7 @@ class Session:
         self._task_infos: dict[int, TaskInfo] = {}
         self._node_local: dict[int, bool] = {}
         self._marks: Marks = {}
+        self._limits_told: dict[tuple[object, ...], Reason] = {}
         self._roles: dict[int, Roles] = {}
         self._attempt_status = np.full(len(self.tasks.records), -1, dtype=np.int8)
         self._any_attempt = False
@@ -489,7 +490,10 @@ class Session:
 
     def over_limit(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason:
         """Return why a queue may not hold one more task like this; see `Allocatable.why_not_allocatable`."""
-        return refusals.over_limit(self._allocatable, queue, task, asked, given, self.ignore)
+        key = (queue.row, task.shape_id, asked.tobytes(), given.tobytes(), self.journal.n_touched)
+        if self.admission is not None or (found := self._limits_told.get(key)) is None:
+            found = refusals.over_limit(self._allocatable, queue, task, asked, given, self.ignore)
+        return self._limits_told.setdefault(key, found) if self.admission is None else found
 
     def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
         """Return how many of ``wanted`` tasks like this one the queue may take now."""

@@ -9,6 +9,7 @@ The phase follows Volcano's table (R running, S past scheduling, C finished; fir
     otherwise                                Inqueue
 """
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -34,6 +35,7 @@ _PIPELINED: Final = TaskStatus.PIPELINED
 _STILL_WAITING: Final = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]
 """At the end of a session: what was allocated and not committed belongs to a gang that waits for what terminates."""
 _WAITS: Final = members(tuple(_STILL_WAITING))  # (N_STATUSES,)
+_MOVING: Final = re.compile(r"\S+ (held|deserved)\b")
 
 
 def write_statuses(ssn: Session) -> None:
@@ -124,9 +126,17 @@ def _group_decisions(ssn: Session, job: JobInfo, stands: tuple[str, int, int, in
 
 def _written(record: JobRecord, new: GroupCondition) -> bool:
     return bool(record.conditions) and any(
-        (old.type, old.status, old.reason, old.message) == (new.type, new.status, new.reason, new.message)
+        (old.type, old.status, old.reason) == (new.type, new.status, new.reason) and _alike(old.message, new.message)
         for old in record.conditions
     )
+
+
+def _alike(written: str, text: str) -> bool:
+    """Say whether two texts differ in nothing but how much a queue holds and deserves, of which all its pods tell.
+
+    That changes with every pod that starts or ends; it would be written anew on each that waits.
+    """
+    return written == text or (" held" in text and _MOVING.sub(r"\1", written) == _MOVING.sub(r"\1", text))
 
 
 def _event(ssn: Session, job: JobInfo, phase: str, conditions: tuple[GroupCondition, ...]) -> RecordEvent | None:
@@ -167,7 +177,7 @@ def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
                 texts[job_row, shape_id] = _shape_text(ssn, job_row, shape_id, record.namespace, record.job)
             attempt = texts[job_row, shape_id]
         reason, message = attempt
-        if message and message != record.condition:
+        if message and not _alike(record.condition, message):
             order = (record.namespace, record.job or "", record.name, record.uid)
             changed.append((order, SetPodCondition(record.ref, reason, message)))
     changed.sort(key=lambda entry: entry[0])

@@ -133,7 +133,7 @@ class Proportion(
             taken = taken + others[:, queue.row]
         return room_for(taken.tolist(), task.asked, self._limits[queue.row], wanted)
 
-    def why_not_allocatable(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason:
+    def why_not_allocatable(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason | None:
         """Say of which resources the job asks for more than the queue deserves, and what sets that limit."""
         if not queue.record.open:
             return not_open(self.name, queue.record)
@@ -151,6 +151,8 @@ class Proportion(
             )
             for resource in over
         }
+        if not limits:
+            return None
         return over_limit(self.name, queue.name, self._ssn.resources, asked, taken, limits)
 
     def why_overused(self, queue: QueueInfo) -> Reason:
