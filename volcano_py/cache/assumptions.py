@@ -52,7 +52,12 @@ class Assumptions(ABC):
         return self._ledger.expired(now)
 
     def resolve(self, task: TaskRef, pod: Pod | None) -> None:
-        """Take a pod as it was read again (None: there is none of this name) as the truth about its request."""
+        """Take a pod as it was read again (None: there is none of this name) as the truth about its request.
+
+        An assumption that has ended meanwhile is beyond it: the watch has told better, and what is gone stays gone.
+        """
+        if self._ledger.get(task.uid) is None:
+            return
         if pod is None or pod.metadata.uid != task.uid:
             self._pods.remove(task.uid)
         else:

@@ -1,7 +1,13 @@
-"""Binds and evictions that the watch should have confirmed by now: their pods are read, and what they say counts."""
+"""Binds and evictions that the watch should have confirmed by now: their pods are read, and what they say counts.
 
+An answer counts only if nothing has been heard of the pod since it was asked for. A pod that cannot be read is asked for
+again when it is late again, and holds nobody else up. If the API server does not answer at all, those who have not been
+asked for yet come first in the next round.
+"""
+
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from volcano_py.api.types import Pod
@@ -19,9 +25,11 @@ from volcano_py.runtime.clock import Clock
 
 _TIMEOUT_S: Final = 10.0
 _COMPLAIN_EVERY_S: Final = 10.0
+_UNANSWERED: Final = 3  # requests in a row without an answer: the rest is asked for in the next round
+_NO_ANSWER: Final = (errors.Timeout, errors.ConnectionFailed)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Kind:
     """One kind of what is assumed."""
 
@@ -29,6 +37,8 @@ class _Kind:
     expired: Callable[[], list[Entry]]
     holds: Callable[[TaskRef], bool]  # still to be sent or tried again: nothing is lost
     resolve: Callable[[TaskRef, Pod | None], None]
+    unchanged: Callable[[Entry], bool] = lambda _: True  # nothing has been heard of it since
+    left: deque[Entry] = field(default_factory=deque)  # to be asked for
 
 
 async def recheck_overdue(
@@ -43,8 +53,14 @@ async def recheck_overdue(
 ) -> None:
     """Look for what is overdue again and again, until cancelled."""
     kinds = (
-        _Kind("bind", cache.expired, lambda task: binder.holds(task.uid), cache.resolve),
-        _Kind("eviction", cache.expired_evictions, evictor.holds, cache.resolve_eviction),
+        _Kind("bind", cache.expired, lambda task: binder.holds(task.uid), cache.resolve, cache.ledger.unchanged),
+        _Kind(
+            "eviction",
+            cache.expired_evictions,
+            evictor.holds,
+            cache.resolve_eviction,
+            cache.evictions.unchanged,
+        ),
     )
     complaints = Complaints("what is overdue could not be checked", clock, _COMPLAIN_EVERY_S)
     while True:
@@ -55,9 +71,14 @@ async def recheck_overdue(
 
 
 async def _recheck(client: ApiClient, kind: _Kind, metrics: StateMetrics, complaints: Complaints) -> None:
-    for entry in kind.expired():
+    late = kind.expired()
+    uids = {entry.task.uid for entry in late}
+    kind.left = deque([entry for entry in kind.left if entry.task.uid not in uids] + late)
+    unanswered = 0
+    while kind.left and unanswered < _UNANSWERED:
+        entry = kind.left.popleft()
         task = entry.task
-        if kind.holds(task):
+        if kind.holds(task) or not kind.unchanged(entry):
             continue
         metrics.expired()
         try:
@@ -66,5 +87,8 @@ async def _recheck(client: ApiClient, kind: _Kind, metrics: StateMetrics, compla
             pod = None
         except errors.ApiError as error:
             complaints.tell(kind.what, what=kind.what, task=str(task), node=entry.node, problem=str(error))
-            break  # the ledger names the rest again when the server may be back
-        kind.resolve(task, pod)
+            unanswered = unanswered + 1 if isinstance(error, _NO_ANSWER) else 0
+            continue  # the ledger names it again
+        unanswered = 0
+        if kind.unchanged(entry):
+            kind.resolve(task, pod)

@@ -116,6 +116,11 @@ class Ledger:
         self.counts.overdue += len(late)
         return late
 
+    def unchanged(self, entry: Entry) -> bool:
+        """Say whether an entry is still there and has come no further since."""
+        now = self._entries.get(entry.task.uid)
+        return now is not None and (now.assumed_at, now.state) == (entry.assumed_at, entry.state)
+
     def oldest_age(self, now: float) -> float:
         """Return for how long the oldest entry has been waiting, 0 without any."""
         oldest = next(iter(self._entries.values()), None)
