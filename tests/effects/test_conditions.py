@@ -2,14 +2,15 @@ import random
 
 import pytest
 
-from tests.effects.objects import put_pod
+from tests.effects.objects import put_node, put_pod
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
+from volcano_py.effects.binding import binding_body
 from volcano_py.effects.conditions import PodConditionWriter
 from volcano_py.effects.lane import LaneOptions
 from volcano_py.kube.resource import PODS
-from volcano_py.model.decisions import SetPodCondition
-from volcano_py.model.objects import TaskRef
+from volcano_py.model.decisions import Bind, SetPodCondition
+from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.runtime.clock import RealClock
 
 
@@ -24,9 +25,13 @@ def writes(server: ApiServer) -> int:
 
 
 @pytest.fixture
-def a_writer(client, supervisor, lane_metrics):
+def a_writer(server, client, supervisor, lane_metrics):
+    def shown(name: str) -> str:
+        pod = server.get("pods", name.partition("/")[2], "default")
+        return "" if pod is None else pod["metadata"]["resourceVersion"]
+
     def make(**more) -> PodConditionWriter:
-        more = {"version_of": lambda _: "as before", "waits": lambda _: True, **more}
+        more = {"version_of": shown, "waits": lambda _: True, **more}
         writer = PodConditionWriter(client, lane_metrics, clock=RealClock(), rng=random.Random(1), **more)
         writer.start(supervisor)
         return writer
@@ -106,6 +111,37 @@ async def test_what_is_decided_again_during_the_write_is_not_written_again(serve
     await written(writer, condition)
 
     assert (writes(server), told) == (1, [condition])
+
+
+async def test_a_condition_that_is_overtaken_by_the_bind_is_not_written(server, client, a_writer):
+    fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.2))
+    waits = [True]
+    writer = a_writer(waits=lambda _: waits[0], options=LaneOptions(rate_per_s=50, burst=50))
+    put_node(server, "n1")
+    task = put_pod(server, "p0")
+    writer.put(SetPodCondition(task, "Unschedulable", "no"))
+    await until(lambda: fault.hits)
+
+    await client.post_bytes(
+        "/api/v1/namespaces/default/pods/p0/binding", binding_body(Bind(task, "n1", JobKey("default", "g")))
+    )
+    waits[0] = False
+
+    assert await writer.drained(10)
+    assert [condition["status"] for condition in conditions_of(server, "p0")] == ["True"]
+
+
+async def test_a_condition_of_a_pod_that_was_changed_meanwhile_is_written_at_its_new_version(server, client, a_writer):
+    fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.2, times=1))
+    writer = a_writer(options=LaneOptions(rate_per_s=50, burst=50))
+    task = put_pod(server, "p0")
+    writer.put(SetPodCondition(task, "Unschedulable", "no"))
+    await until(lambda: fault.hits)
+
+    await client.patch(PODS, "p0", {"metadata": {"annotations": {"a": "b"}}}, dict, namespace="default")
+
+    assert await writer.drained(10)
+    assert [condition["message"] for condition in conditions_of(server, "p0")] == ["no"]
 
 
 async def test_another_pod_of_the_same_name_is_left_alone(server, a_writer):

@@ -1,3 +1,4 @@
+import asyncio
 import random
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.effects.events import EventRecorder
 from volcano_py.effects.lane import LaneOptions
+from volcano_py.kube import errors
 from volcano_py.model.decisions import RecordEvent
 from volcano_py.runtime.clock import RealClock
 
@@ -67,6 +69,35 @@ async def test_a_repeat_raises_the_count(server, a_recorder):
 
     (event,) = events(server)
     assert event["count"] == 3
+
+
+class Forgetful:
+    """A server that answers patches late, and knows none of the events."""
+
+    def __init__(self):
+        self.created = 0
+
+    async def patch(self, *args, **options):
+        await asyncio.sleep(0.1)
+        raise errors.NotFound("patch", "/api/v1/namespaces/default/events/e", "gone", status=404)
+
+    async def post_bytes(self, *args, **options):
+        self.created += 1
+        return b""
+
+
+async def test_an_event_that_is_crowded_out_while_its_repeat_is_written_is_written_anew(
+    monkeypatch, supervisor, lane_metrics
+):
+    monkeypatch.setattr("volcano_py.effects.events._REMEMBERED", 1)
+    client = Forgetful()
+    recorder = EventRecorder(client, lane_metrics, component="volcano", clock=RealClock(), rng=random.Random(1))
+    recorder.start(supervisor)
+    await recorded(recorder, SCHEDULED)
+
+    await recorded(recorder, SCHEDULED, UNREADY)
+
+    assert client.created == 3
 
 
 async def test_repeats_that_wait_are_one_write(server, a_recorder):

@@ -36,7 +36,8 @@ class PodConditionWriter:
     """Writes :class:`~volcano_py.model.decisions.SetPodCondition`.
 
     A decision waits half a second, so that a pod that is bound in the next cycle costs no write; ``waits`` says whether
-    a pod still has no node when its turn comes.
+    a pod still has no node when its turn comes. A bind that overtakes a write on its way makes it a conflict, as does any
+    other change of the pod; it is then tried again, if the pod still waits.
     """
 
     def __init__(
@@ -90,27 +91,28 @@ class PodConditionWriter:
         content = (condition.reason, condition.message)
         if self._echoes.repeats(task.uid, content, task):
             return "unchanged"  # decided again while the first write was on its way
-        shown = self._echoes.shown(str(task))
+        shown, version = self._echoes.shown(str(task)), self._echoes.version(task.uid, task)
         try:
             written = await self._client.patch(
                 PODS,
                 task.name,
-                self._patch(condition),
+                self._patch(condition, version),
                 _Written,
                 kind=PatchType.STRATEGIC,
                 namespace=task.namespace,
                 subresource="status",
                 timeout_s=_TIMEOUT_S,
             )
-        except (errors.NotFound, errors.Conflict, errors.Invalid):
-            return "obsolete"  # gone, or another pod of this name: its uid is not the one in the patch
+        except (errors.NotFound, errors.Invalid):
+            return "obsolete"
         self._echoes.remember(task.uid, content, None, shown, written.metadata.resource_version)
         self._on_written(condition)
         return "written"
 
-    def _patch(self, condition: SetPodCondition) -> dict[str, Any]:
+    def _patch(self, condition: SetPodCondition, version: str) -> dict[str, Any]:
         return {
-            "metadata": {"uid": condition.task.uid},  # a precondition
+            # Preconditions: a pod of the same name is not meant, nor this one once it is bound.
+            "metadata": {"uid": condition.task.uid, "resourceVersion": version},
             "status": {
                 "conditions": [
                     {

@@ -47,6 +47,11 @@ class Echoes(Generic[K, A]):
         write = self._last(key, name)
         return None if write is None else write.answer
 
+    def version(self, key: K, name: object) -> str:
+        """Return the version of an object as far as is known: that of our last write, or else what the watch shows."""
+        write = self._last(key, name)
+        return self._version_of(str(name)) if write is None else write.version_after
+
     def _last(self, key: K, name: object) -> "_Write[A] | None":
         write = self._written.get(key)
         if write is None:

@@ -91,7 +91,7 @@ class EventRecorder:
         if before is not None and self._clock.monotonic() - before.at <= _REPEATS_WITHIN_S:
             if await self._raise_count(event, before, times):
                 return "written"
-            del self._written[event]
+            self._written.pop(event, None)  # others may have crowded it out meanwhile
         await self._create(event, times)
         return "written"
 
