@@ -1,4 +1,4 @@
-"""What is overdue is read again: one at a time, none for another's sake left out, and never against better knowledge."""
+"""What is overdue is read again: nobody is left out for another one's sake, and better knowledge counts."""
 
 from collections.abc import Callable
 

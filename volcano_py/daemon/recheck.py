@@ -1,8 +1,8 @@
 """Binds and evictions that the watch should have confirmed by now: their pods are read, and what they say counts.
 
-An answer counts only if nothing has been heard of the pod since it was asked for. A pod that cannot be read is asked for
-again when it is late again, and holds nobody else up. If the API server does not answer at all, those who have not been
-asked for yet come first in the next round.
+An answer counts only if nothing has been heard of the pod since it was asked for. A pod that cannot be read is asked
+for again when it is late again, and holds nobody else up. If the API server does not answer at all, those who have not
+been asked for yet come first in the next round.
 """
 
 from collections import deque
