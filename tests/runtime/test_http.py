@@ -1,11 +1,13 @@
 """Health, readiness and metrics over HTTP."""
 
+import socket
+
 import aiohttp
 import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter
 
-from volcano_py.runtime.http import AddressInUse, OperatorServer
+from volcano_py.runtime.http import AddressInUse, OperatorServer, _is_loopback
 from volcano_py.runtime.options import ListenAddress
 
 LOOPBACK = ListenAddress("127.0.0.1", 0)
@@ -54,6 +56,45 @@ async def test_extra_routes_are_served() -> None:
 
     async with OperatorServer(LOOPBACK, routes={"/debug/conf": conf}) as server:
         assert (await fetch(server, "/debug/conf"))[:2] == (200, "tiers")
+
+
+@pytest.mark.parametrize(("remote", "status"), [(False, 403), (True, 200)], ids=["loopback-only", "told-otherwise"])
+async def test_extra_routes_are_for_the_same_machine_unless_told_otherwise(remote: bool, status: int) -> None:
+    async def conf(_: web.Request) -> web.Response:
+        return web.Response(text="tiers")
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # sends nothing; it tells which address of ours leads outside
+        ours = probe.getsockname()[0]
+    if ours.startswith("127."):
+        pytest.skip("this machine has no address but loopback")
+    everywhere = ListenAddress("", 0)
+    async with (
+        OperatorServer(everywhere, routes={"/debug/conf": conf}, remote_routes=remote) as server,
+        aiohttp.ClientSession() as session,
+    ):
+        async with session.get(f"http://{ours}:{server.port}/debug/conf") as response:
+            assert response.status == status
+            assert ("--enable-remote-debug" in await response.text()) == (status == 403)
+        async with session.get(f"http://{ours}:{server.port}/healthz") as response:
+            assert response.status == 200
+        assert (await fetch(server, "/debug/conf"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "at_home"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("10.0.0.1", False),
+        ("::ffff:10.0.0.1", False),
+        ("fe80::1%eth0", False),
+    ],
+)
+def test_loopback_is_known_in_every_form(host: str, at_home: bool) -> None:
+    assert _is_loopback(host) == at_home
 
 
 async def test_a_port_in_use_is_said_with_port_and_flag() -> None:

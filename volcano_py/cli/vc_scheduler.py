@@ -91,6 +91,7 @@ def _options(flags: argparse.Namespace, features: Mapping[str, bool]) -> DaemonO
         period_s=flags.schedule_period,
         metrics_address=flags.listen_address if flags.enable_metrics else None,
         health_address=flags.healthz_address if flags.enable_healthz else None,
+        remote_debug=flags.enable_remote_debug,
         freeze_garbage=True,
         shard=_shard(flags),
         lease=lease_of(flags),
@@ -143,6 +144,12 @@ def scheduler_parser() -> argparse.ArgumentParser:
         type=flag(parse_name),
         default=keys.DEFAULT_QUEUE,
         help="queue of PodGroups that name none (default: %(default)s)",
+    )
+    add(
+        "--enable-remote-debug",
+        **SWITCH,
+        default=False,
+        help="answer /debug/conf and /debug/jobs to other machines, too (default: false)",
     )
     add("--seed", type=int, default=0, help="chooses among nodes of equal score (default: %(default)s)")
     add(

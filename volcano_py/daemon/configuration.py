@@ -5,12 +5,12 @@ stays in force. Nothing of a former configuration is kept: an argument that is r
 """
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import structlog
 
+from volcano_py.conf.redaction import redacted, without_user_info
 from volcano_py.conf.reload import ConfFile, LoadedConf
 from volcano_py.conf.schema import ConfError
 from volcano_py.daemon.plugins import policy_of
@@ -20,8 +20,6 @@ from volcano_py.scheduler import Policy
 from volcano_py.scheduler.third_party import PluginFolder
 
 log = structlog.get_logger()
-
-_SECRET: Final = re.compile(r"""(elasticsearch\.password["']?\s*:\s*)("[^"]*"|'[^']*'|[^\s,}#]+)""")
 
 
 def shown_policy(policy: Policy, warnings: Sequence[str] = ()) -> dict[str, Any]:
@@ -75,9 +73,9 @@ class Configuration:
             "file": conf.file,
             "hash": self._loaded.hash,
             "since": self._since,
-            **shown_policy(self.policy, (*conf.warnings, *self._unused)),
+            **shown_policy(self.policy, [without_user_info(text) for text in (*conf.warnings, *self._unused)]),
             "lastError": self._error,
-            "text": _SECRET.sub(r"\1***", self._loaded.text),
+            "text": redacted(self._loaded.text),
         }
 
     async def _replace(self, file: ConfFile, metrics: ConfMetrics, clock: Clock, *, plugins: bool) -> bool:
@@ -88,7 +86,7 @@ class Configuration:
             policy, unused = await asyncio.to_thread(policy_of, loaded, self._plugins)
         except ConfError as error:
             metrics.refused()
-            self._error = {"time": now, "problem": str(error)}
+            self._error = {"time": now, "problem": without_user_info(str(error))}
             log.error(
                 "the changed configuration cannot be used; the last good one stays in force",
                 problem=str(error),

@@ -327,6 +327,7 @@ class SchedulerDaemon:
                     registry=self.registry if address == metrics else None,
                     exposition=exposition,
                     routes=pages,
+                    remote_routes=self.options.remote_debug,
                 )
 
     def _start(self, supervisor: Supervisor) -> None:

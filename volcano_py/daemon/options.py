@@ -42,6 +42,8 @@ class DaemonOptions:
     """What else changes within this time is seen by the same cycle."""
     metrics_address: ListenAddress | None = DEFAULT_METRICS_ADDRESS
     health_address: ListenAddress | None = DEFAULT_HEALTH_ADDRESS
+    remote_debug: bool = False
+    """Whether `/debug/...` answers also those who ask from another machine."""
     barrier_patience_s: float = 10.0
     """How long the first cycle waits for bound pods that a fresh list names and the cache does not know yet."""
     stop_patience_s: float = 10.0

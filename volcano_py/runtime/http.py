@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from ipaddress import IPv6Address, ip_address
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
@@ -23,7 +24,10 @@ class AddressInUse(Exception):
 
 
 class OperatorServer:
-    """Serves ``/healthz``, ``/readyz``, with a registry ``/metrics``, and extra routes; an async context manager."""
+    """Serves ``/healthz``, ``/readyz``, with a registry ``/metrics``, and extra routes; an async context manager.
+
+    Extra routes answer only those who ask from the same machine (or pod), unless ``remote_routes``.
+    """
 
     def __init__(
         self,
@@ -35,6 +39,7 @@ class OperatorServer:
         registry: CollectorRegistry | None = None,
         exposition: Exposition = generate_latest,
         routes: Mapping[str, Route] | None = None,
+        remote_routes: bool = False,
     ) -> None:
         self._address = address
         self._flag = flag
@@ -42,7 +47,7 @@ class OperatorServer:
         self._not_ready = not_ready
         self._registry = registry
         self._exposition = exposition
-        self._routes = dict(routes or {})
+        self._routes = {path: route if remote_routes else _at_home(route) for path, route in (routes or {}).items()}
         self._runner: web.AppRunner | None = None
 
     @property
@@ -91,6 +96,28 @@ class OperatorServer:
     async def _metrics(self, _: web.Request) -> web.Response:
         assert self._registry is not None
         return web.Response(body=self._exposition(self._registry), headers={"Content-Type": _TEXT_FORMAT})
+
+
+def _at_home(route: Route) -> Route:
+    """Return a route that answers nobody from elsewhere: whoever comes over the loopback interface may ask."""
+
+    async def ask(request: web.Request) -> web.StreamResponse:
+        peer = request.transport.get_extra_info("peername") if request.transport is not None else None
+        if not peer or not _is_loopback(str(peer[0])):
+            text = (
+                f"{request.path} answers on the loopback interface only: use kubectl port-forward or kubectl exec, or "
+                "start the process with --enable-remote-debug\n"
+            )
+            return web.Response(status=403, text=text)
+        return await route(request)
+
+    return ask
+
+
+def _is_loopback(host: str) -> bool:
+    address = ip_address(host.partition("%")[0])
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
 
 
 def _answer(reasons: Iterable[str]) -> web.Response:

@@ -1,0 +1,33 @@
+"""A configuration as it may be shown to anybody: its values as they were read, without those that are secret."""
+
+import re
+from typing import Any, Final
+
+import yaml
+
+HIDDEN: Final = "***"
+_SECRET: Final = re.compile(r"password|passwd|secret|token|credential|api.?key|authorization", re.IGNORECASE)
+_USER_INFO: Final = re.compile(r"://[^\s'\"]*@")
+
+
+def redacted(text: str) -> str:
+    """Return a configuration that can be read, written anew: without comments, and without secrets.
+
+    Secret is what stands under a key that says so, however it is written, and who logs in in an address.
+    """
+    return yaml.safe_dump(_hidden(yaml.safe_load(text)), sort_keys=False, allow_unicode=True, width=120)
+
+
+def without_user_info(text: str) -> str:
+    """Return a text without what stands before the @ of addresses in it."""
+    return _USER_INFO.sub(f"://{HIDDEN}@", text)
+
+
+def _hidden(value: Any, key: str = "") -> Any:
+    if _SECRET.search(key):
+        return value if value in (None, "") else HIDDEN
+    if isinstance(value, dict):
+        return {name: _hidden(entry, str(name)) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_hidden(entry) for entry in value]
+    return without_user_info(value) if isinstance(value, str) else value
