@@ -47,6 +47,21 @@ def test_an_answer_is_the_same_however_it_is_cut(wire: bytes, status: int, body:
     assert (answer.status, answer.body, answer.reusable) == (status, body, True)
 
 
+def test_a_large_chunk_is_looked_at_once_and_not_with_every_piece() -> None:
+    reader, piece = AnswerReader(), b"x" * 2**18
+    reader.feed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"%x\r\n" % (64 * len(piece)))
+    kept = []
+    for _ in range(64):
+        assert reader.feed(piece) is None
+        kept.append(len(reader._buffer))  # what will be looked at again
+
+    answer = reader.feed(b"\r\n0\r\n\r\n")
+
+    assert answer is not None
+    assert len(answer.body) == 64 * len(piece)
+    assert max(kept) < 2**10
+
+
 def test_a_header_is_found_by_name_whatever_its_case() -> None:
     answer = read([NOTHING])
 

@@ -46,7 +46,7 @@ def header_lines(headers: dict[str, str]) -> bytes:
 class AnswerReader:
     """Takes bytes as they arrive and gives one answer at a time; nothing may follow it before the next request."""
 
-    __slots__ = ("_body", "_buffer", "_chunked", "_head", "_needed", "_reusable", "_status")
+    __slots__ = ("_body", "_buffer", "_chunk_ends", "_chunked", "_head", "_needed", "_reusable", "_status")
 
     def __init__(self) -> None:
         self._reset()
@@ -57,7 +57,8 @@ class AnswerReader:
         self._status = 0
         self._reusable = False
         self._chunked = False
-        self._needed = 0  # bytes of the body still to come; -1: until the connection ends
+        self._chunk_ends = False  # whether the line break behind a chunk is still to come
+        self._needed = 0  # bytes of the body, or of the present chunk, still to come; -1: until the connection ends
         self._body: list[bytes] = []
 
     @property
@@ -91,7 +92,7 @@ class AnswerReader:
     def end(self) -> Answer | None:
         """Take the end of the connection; return the answer that ends with it, None if there is none."""
         if self._head is None or self._chunked or self._needed >= 0:
-            return None
+            return None  # it is cut off
         return self._whole()
 
     def _take_head(self, head: bytes) -> None:
@@ -122,8 +123,26 @@ class AnswerReader:
             self._needed, self._reusable = -1, False
 
     def _take_chunks(self, data: bytes) -> Answer | None:
+        """Take bytes of a body in chunks; each byte is looked at once, however large a chunk is."""
         at = 0
         while True:
+            if self._needed:
+                piece = data[at : at + self._needed]
+                if piece:
+                    self._body.append(piece)
+                at += len(piece)
+                self._needed -= len(piece)
+                if self._needed:
+                    return None
+                self._chunk_ends = True
+            if self._chunk_ends:
+                line_break = data[at : at + 2]
+                if not b"\r\n".startswith(line_break):
+                    raise Malformed("a chunk that is longer than its size")
+                if len(line_break) < 2:
+                    break
+                self._chunk_ends = False
+                at += 2
             line_end = data.find(b"\r\n", at)
             if line_end < 0:
                 if len(data) - at > _LONGEST_SIZE_LINE:
@@ -139,14 +158,10 @@ class AnswerReader:
                     break
                 if len(data) > end + 4:
                     raise Malformed("bytes after the end of the answer")
+                self._needed = 0
                 return self._whole()
-            begin, end = line_end + 2, line_end + 2 + size
-            if len(data) < end + 2:
-                break
-            if data[end : end + 2] != b"\r\n":
-                raise Malformed("a chunk that is longer than its size")
-            self._body.append(data[begin:end])
-            at = end + 2
+            self._needed = size
+            at = line_end + 2
         self._buffer = data[at:]
         return None
 
