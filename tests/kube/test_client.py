@@ -1,12 +1,13 @@
 """Typed requests: what goes out, what comes back, who is told."""
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from tests.kube.fake_api import WIDGETS, FakeApi, Meta, Widget, a_widget
+from tests.kube.fake_api import WIDGETS, FakeApi, Meta, Widget, a_widget, until
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient, PatchType
 from volcano_py.kube.credentials import Credentials
@@ -158,9 +159,10 @@ async def test_a_client_that_is_not_open_says_so(api: FakeApi) -> None:
         await ApiClient(Credentials(api.url)).list_bytes(WIDGETS, {})
 
 
-async def test_no_write_is_sent_while_something_stands_in_the_way(api: FakeApi) -> None:
+@pytest.mark.parametrize("compress", [False, True], ids=["own-connections", "of-the-library"])
+async def test_no_write_is_sent_while_something_stands_in_the_way(api: FakeApi, compress: bool) -> None:
     obstacle = ["the lease is lost"]
-    async with ApiClient(Credentials(api.url), obstacle=lambda: obstacle[0]) as client:
+    async with ApiClient(Credentials(api.url), obstacle=lambda: obstacle[0], compress=compress) as client:
         api.answers.append(answering(a_widget("a", 3)))
         await client.get(WIDGETS, "a", dict, namespace="ns")
 
@@ -173,3 +175,29 @@ async def test_no_write_is_sent_while_something_stands_in_the_way(api: FakeApi) 
         api.answers.append(answering(a_widget("a", 3), 201))
         await client.create(WIDGETS, {}, dict, namespace="ns")
         assert len(api.requests) == 2
+
+
+@pytest.mark.parametrize("compress", [False, True], ids=["own-connections", "of-the-library"])
+async def test_what_waits_for_a_connection_is_not_sent_if_something_comes_in_the_way(
+    api: FakeApi, compress: bool
+) -> None:
+    obstacle = ""
+
+    async def slowly(_: web.Request) -> web.Response:
+        await asyncio.sleep(0.2)
+        return web.json_response(a_widget("a", 3), status=201)
+
+    api.answers += [slowly, slowly]
+    async with ApiClient(Credentials(api.url), connections=1, obstacle=lambda: obstacle, compress=compress) as client:
+        creating = [
+            asyncio.create_task(client.create(WIDGETS, {}, dict, namespace="ns"), name=str(number)) for number in "ab"
+        ]
+        await until(lambda: api.requests)
+        obstacle = "the lease is lost"
+        first, second = await asyncio.gather(*creating, return_exceptions=True)
+
+    assert isinstance(first, dict)
+    assert isinstance(second, errors.ConnectionFailed)
+    assert str(second).endswith("not sent: the lease is lost")
+    assert not second.maybe_applied
+    assert len(api.requests) == 1

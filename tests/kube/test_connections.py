@@ -18,6 +18,7 @@ from volcano_py.kube.connections import (
     NoAnswerInTime,
     NoConnection,
     NoConnectionInTime,
+    Withheld,
 )
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
@@ -114,6 +115,68 @@ async def test_a_connection_that_the_server_wants_closed_is_not_used_again() -> 
         assert [await ask(pool) for _ in range(3)] == [b"ok"] * 3
 
     assert server.accepted == 3
+
+
+async def test_a_connection_that_is_not_known_any_more_is_not_used_again() -> None:
+    """A server may know a client by the certificate that the connection began with."""
+    answers = iter([OK, OK, b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"])
+
+    async def say(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.01)
+        writer.write(next(answers, OK))
+
+    server = Server(say)
+    async with server.running() as address, opened(address) as pool:
+        await asyncio.gather(ask(pool), ask(pool))  # two connections, of the same age
+        statuses = [(await pool.ask(REQUEST, 5, repeatable=False)).status for _ in range(3)]
+
+    assert statuses == [401, 200, 200]
+    assert server.accepted == 3  # the other one was not trusted either
+
+
+async def test_after_a_time_out_over_a_used_connection_no_idle_one_is_trusted() -> None:
+    silent = False
+
+    async def say(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(3600 if silent and server.accepted == 3 else 0.01)
+        writer.write(OK)
+
+    server = Server(say)
+    async with server.running() as address, opened(address) as pool:
+        await asyncio.gather(ask(pool), ask(pool), ask(pool))
+        silent = True
+        with pytest.raises(NoAnswerInTime):
+            await ask(pool, 0.1)
+
+        assert await ask(pool, 1) == b"ok"
+
+    assert server.accepted == 4
+
+
+async def test_an_obstacle_is_asked_for_after_the_wait_for_a_connection() -> None:
+    sent: list[str] = []
+    why = ""
+
+    async def slowly(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        sent.append(why)
+        await asyncio.sleep(0.1)
+        writer.write(OK)
+
+    server = Server(slowly)
+    async with server.running() as address, opened(address, limit=1) as pool:
+        asking = [
+            asyncio.create_task(pool.ask(REQUEST, 5, repeatable=False, obstacle=lambda: why), name=str(number))
+            for number in range(3)
+        ]
+        await until(lambda: sent)
+        why = "the lease is lost"
+        found = await asyncio.gather(*asking, return_exceptions=True)
+        why = ""
+        assert await ask(pool) == b"ok"  # and the connection serves others
+
+    assert sent == ["", ""]
+    assert [str(problem) for problem in found[1:]] == ["the lease is lost"] * 2
+    assert all(isinstance(problem, Withheld) for problem in found[1:])
 
 
 class _Leaver:

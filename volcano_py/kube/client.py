@@ -48,9 +48,13 @@ class ApiClient:
     ) -> None:
         """Take how to reach the server; ``obstacle`` says why writes must not be sent at present, "" if they may."""
         self._timeout_s = timeout_s
-        self._obstacle = obstacle
         self._transport = Transport(
-            credentials, connections=connections, user_agent=user_agent, compress=compress, observer=observer
+            credentials,
+            connections=connections,
+            user_agent=user_agent,
+            compress=compress,
+            observer=observer,
+            obstacle=obstacle,
         )
 
     @property
@@ -188,8 +192,6 @@ class ApiClient:
         return self._transport.stream(call, open_s=open_s or self._timeout_s, lasts_s=lasts_s, stall_s=stall_s)
 
     async def _send(self, call: Call, timeout_s: float | None) -> bytes:
-        if self._obstacle is not None and call.method != "GET" and (why := self._obstacle()):
-            raise errors.ConnectionFailed(call.verb, call.path, f"not sent: {why}")
         return await self._transport.send(call, timeout_s or self._timeout_s)
 
     async def _typed(self, call: Call, into: type[T], timeout_s: float | None) -> T:

@@ -12,6 +12,7 @@ import asyncio
 import socket
 import ssl
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +21,10 @@ from volcano_py.kube.http1 import Answer, AnswerReader, Malformed
 KEEP_ALIVE_S: Final = 30.0  # API servers keep idle connections for longer, and so do most balancers
 _ATTEMPT_S: Final = 3.0  # per address, while there are others
 _CLOSE_S: Final = 1.0
+_UNAUTHORIZED: Final = 401
+
+Obstacle = Callable[[], str]
+"""Says why a request must not be sent now, "" if it may."""
 
 
 class RequestFailed(Exception):
@@ -36,6 +41,12 @@ class NoConnection(RequestFailed):
 
 class NoConnectionInTime(RequestFailed):
     """No connection was free or could be made in time."""
+
+    sent = False
+
+
+class Withheld(RequestFailed):
+    """The request was not sent, because it must not be any more; the message says why."""
 
     sent = False
 
@@ -71,7 +82,8 @@ class Connection(asyncio.Protocol):
         self._reader = AnswerReader()
         self._transport: asyncio.Transport | None = None
         self._waiting: asyncio.Future[Answer] | None = None
-        self._used = False
+        self.used = False
+        """Whether it has carried a request that was answered."""
         self.idle_since = 0.0
         self.open = False
         self.lost: asyncio.Future[None] = loop.create_future()
@@ -91,9 +103,9 @@ class Connection(asyncio.Protocol):
         finally:
             timer.cancel()
             self._waiting = None
-        self._used = True
-        if not answer.reusable:
-            self.close()
+        self.used = True
+        if not answer.reusable or answer.status == _UNAUTHORIZED:
+            self.close()  # the server may know us by the certificate of this connection, which was renewed since
         return answer
 
     def close(self) -> None:
@@ -145,7 +157,7 @@ class Connection(asyncio.Protocol):
             return
         begun = self._reader.begun
         message = str(exc) if exc else "the server closed it"
-        self._fail(ConnectionCut(message, within_answer=begun, stale=self._used and not begun))
+        self._fail(ConnectionCut(message, within_answer=begun, stale=self.used and not begun))
 
     def _fail(self, problem: RequestFailed) -> None:
         if self._waiting is not None and not self._waiting.done():
@@ -166,27 +178,46 @@ class Connections:
         self._sweep: asyncio.TimerHandle | None = None
         self._reached: Any = None  # the socket address that worked last
 
-    async def ask(self, request: bytes, timeout_s: float, *, repeatable: bool) -> Answer:
+    async def ask(
+        self, request: bytes, timeout_s: float, *, repeatable: bool, obstacle: Obstacle | None = None
+    ) -> Answer:
         """Send a request and return its answer; raise RequestFailed if there is none.
 
-        A ``repeatable`` one is sent once more if the server had closed the idle connection that was used for it.
+        A ``repeatable`` one is sent once more if the server had closed the idle connection that was used for it. The
+        ``obstacle`` is asked for at the moment of sending, after any wait for a connection.
         """
         deadline = self._loop.time() + timeout_s
         connection = self._take_idle() or await self._connection(deadline)
         try:
-            return await connection.ask(request, deadline)
+            return await self._ask_over(connection, request, deadline, obstacle)
         except ConnectionCut as problem:
             if not (problem.stale and repeatable):
                 raise
-        finally:
-            self._give_back(connection)
-        for other in self._idle:
-            other.close()  # what closed one has most likely closed all
-        connection = await self._connection(deadline)
+        self.distrust_idle()  # what closed one has most likely closed all
+        return await self._ask_over(await self._connection(deadline), request, deadline, obstacle)
+
+    def distrust_idle(self) -> None:
+        """Close all idle connections: what broke or silenced one of their age has most likely done so to all."""
+        for connection in self._idle:
+            connection.abort()
+
+    async def _ask_over(
+        self, connection: Connection, request: bytes, deadline: float, obstacle: Obstacle | None
+    ) -> Answer:
+        reused = connection.used
         try:
-            return await connection.ask(request, deadline)
+            if obstacle is not None and (why := obstacle()):
+                raise Withheld(why)
+            answer = await connection.ask(request, deadline)
+        except NoAnswerInTime:
+            if reused:
+                self.distrust_idle()
+            raise
         finally:
             self._give_back(connection)
+        if answer.status == _UNAUTHORIZED and reused:
+            self.distrust_idle()
+        return answer
 
     async def close(self) -> None:
         """Close every connection; requests under way fail."""

@@ -18,6 +18,7 @@ from volcano_py.kube.connections import (
     NoConnection,
     NoConnectionInTime,
     RequestFailed,
+    Withheld,
 )
 from volcano_py.kube.resource import target_of
 
@@ -184,6 +185,8 @@ def from_transport(verb: str, path: str, error: Exception, timeout_s: float, ser
 def _from_connection(verb: str, path: str, error: RequestFailed, timeout_s: float, server: str) -> ApiError:
     """Turn what went wrong on a connection of our own into its error."""
     cause = error.__cause__
+    if isinstance(error, Withheld):
+        return ConnectionFailed(verb, path, f"not sent: {error}")
     if isinstance(error, NoConnectionInTime):
         return Timeout(verb, path, f"no connection to {server} within {timeout_s:g} s")
     if isinstance(error, NoAnswerInTime):

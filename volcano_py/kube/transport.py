@@ -18,12 +18,13 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from volcano_py.kube import errors
-from volcano_py.kube.connections import Address, Connections, RequestFailed
+from volcano_py.kube.connections import Address, Connections, Obstacle, RequestFailed, Withheld
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.http1 import checked_target, header_lines
 from volcano_py.kube.resource import resource_of
 
 READ_BUFFER = 2**21  # a watch line holds one whole object, and etcd allows 1.5 MiB
+_UNAUTHORIZED = 401
 STREAM_GRACE_S = 30.0  # a watch is ended by the server; this much later we end it
 
 RequestObserver = Callable[[str, str, int, float], None]
@@ -81,7 +82,9 @@ class Transport:
         user_agent: str,
         compress: bool,
         observer: RequestObserver | None,
+        obstacle: Obstacle | None = None,
     ) -> None:
+        self._obstacle = obstacle
         self._credentials = credentials
         self._limit = connections
         self._common = {
@@ -151,10 +154,11 @@ class Transport:
         if self._credentials.due:
             await self._credentials.refresh()
         repeatable = call.method == "GET"
+        obstacle = None if repeatable else self._obstacle
         used = self._credentials.authorization  # others may have got a new one before this answer is here
-        answer = await connections.ask(self._request(call), timeout_s, repeatable=repeatable)
-        if answer.status == 401 and await self._credentials.refresh_after_refusal(used):
-            answer = await connections.ask(self._request(call), timeout_s, repeatable=repeatable)
+        answer = await connections.ask(self._request(call), timeout_s, repeatable=repeatable, obstacle=obstacle)
+        if answer.status == _UNAUTHORIZED and await self._credentials.refresh_after_refusal(used):
+            answer = await connections.ask(self._request(call), timeout_s, repeatable=repeatable, obstacle=obstacle)
         headers = {"Retry-After": answer.header("Retry-After")} if answer.status >= 300 else {}
         return _Answered(answer.status, answer.body, headers)
 
@@ -172,6 +176,9 @@ class Transport:
     async def _ask_aside(self, call: Call, timeout_s: float) -> _Answered:
         """Ask over the session of aiohttp."""
         async with await self._respond(self._session, call, _total(timeout_s), timeout_s) as response:
+            if response.status == _UNAUTHORIZED:
+                response.close()  # the next request needs a connection that begins with what is valid then
+                return _Answered(response.status, b"", response.headers)
             return _Answered(response.status, await response.read(), response.headers)
 
     @asynccontextmanager
@@ -207,15 +214,13 @@ class Transport:
         url = URL(f"{text}?{urlencode(call.query)}" if call.query else text, encoded=True)
         used = self._credentials.authorization  # others may have got a new one before this answer is here
         headers = self._headers_for(call)
-        response = await session.request(
-            call.method, url, data=call.body, headers=headers, timeout=timeout, **self._route
-        )
-        if response.status != 401 or not await self._credentials.refresh_after_refusal(used):
+        options = {**self._route, "timeout": timeout, "data": call.body}
+        options["trace_request_ctx"] = None if call.method == "GET" else self._obstacle
+        response = await session.request(call.method, url, headers=headers, **options)
+        if response.status != _UNAUTHORIZED or not await self._credentials.refresh_after_refusal(used):
             return response
-        response.release()
-        return await session.request(
-            call.method, url, data=call.body, headers=self._headers_for(call), timeout=timeout, **self._route
-        )
+        response.close()
+        return await session.request(call.method, url, headers=self._headers_for(call), **options)
 
     def _address(self) -> Address:
         parts = urlsplit(self._credentials.server)
@@ -272,7 +277,22 @@ class Transport:
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,  # True looks for proxies and netrc at every request: 4.5 times the cost
             read_bufsize=READ_BUFFER,
+            trace_configs=[_asking_before_it_is_sent()],
         )
+
+
+def _asking_before_it_is_sent() -> aiohttp.TraceConfig:
+    """Return hooks that ask for the obstacle of a request, its context, once there is a connection for it."""
+
+    async def ask(session: aiohttp.ClientSession, context: Any, _: Any) -> None:
+        obstacle: Obstacle | None = context.trace_request_ctx
+        if obstacle is not None and (why := obstacle()):
+            raise Withheld(why)
+
+    hooks = aiohttp.TraceConfig()
+    hooks.on_connection_create_end.append(ask)
+    hooks.on_connection_reuseconn.append(ask)
+    return hooks
 
 
 @lru_cache(maxsize=64)
