@@ -26,6 +26,7 @@ from volcano_py.apiserver import ApiServer, ApiServerOptions, Fault
 from volcano_py.effects.binder import BinderOptions
 from volcano_py.effects.lane import LaneOptions
 from volcano_py.framework.memory import CycleReport
+from volcano_py.kube.resource import NODES, PODS
 
 QUICK = BinderOptions(retry_first_s=0.02, retry_cap_s=0.1)
 
@@ -76,6 +77,50 @@ async def test_a_bind_that_is_refused_for_ever_is_not_hammered_and_the_pod_says_
         await until(lambda: fault.hits >= before + 3)
 
         assert asyncio.get_running_loop().time() - started > 0.3
+
+
+async def test_a_gang_whose_binds_are_denied_is_tried_less_and_less_often_whatever_else_arrives(server):
+    put_node(server, "n1", cpu=64)
+    denied = server.faults.add(Fault("reply", verb="create", resource="pods/binding", name="bad-*", code=403))
+    async with scheduler(server.url, period_s=0.2):
+        put_job(server, "bad", 20)
+        await until(lambda: denied.hits == 20)
+        for number in range(40):
+            put_job(server, f"x{number}", 1, cpu="10m")
+            await asyncio.sleep(0.05)
+        await until(lambda: len(placed(server)) == 40)
+
+        assert denied.hits <= 80  # at 0, 1, 3 and 7 seconds, each half as long either way; it was 20 per arrival
+        assert condition(server, "bad-0")["reason"] == "SchedulerError"
+
+
+async def test_a_bind_that_waits_is_not_sent_to_a_node_that_is_gone(server):
+    put_node(server, "n1")
+    server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, retry_after_s=1, times=2))
+    async with scheduler(server.url) as running:
+        put_job(server, "gang", 2)
+        await until(lambda: len(running.daemon.cache.ledger) == 2)
+        await running.daemon.client.delete(NODES, "n1")
+        await until(lambda: not running.daemon.cache.store.nodes.names())
+        put_node(server, "n2")
+
+        await until(lambda: set(placed(server).values()) == {"n2"} and len(placed(server)) == 2)
+
+        assert server.requests.count(*BINDINGS) == 4  # two that had to wait, and those to the other node
+
+
+async def test_a_bind_that_waits_is_not_sent_for_a_pod_that_is_gone(server):
+    put_node(server, "n1")
+    server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, retry_after_s=1, times=2))
+    async with scheduler(server.url) as running:
+        put_job(server, "pair", 2)
+        await until(lambda: len(running.daemon.cache.ledger) == 2)
+        await running.daemon.client.delete(PODS, "pair-1", namespace="default", grace_period_s=0)
+
+        await until(lambda: placed(server) == {"pair-0": "n1"})
+        await until(lambda: not running.daemon.binder.busy)
+
+        assert server.requests.count(*BINDINGS, 404) == 0
 
 
 async def test_binds_go_on_while_the_server_pushes_back(server):

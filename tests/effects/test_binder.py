@@ -26,6 +26,7 @@ class Outcomes:
         self.there: list[Bind] = []
         self.failed: list[tuple[Bind, str]] = []
         self.unknown: list[Bind] = []
+        self.withdrawn: list[tuple[Bind, str]] = []
         self.gangs: list[GangOutcome] = []
 
     def sending(self, bind):
@@ -36,6 +37,9 @@ class Outcomes:
 
     def bind_failed(self, bind, why):
         self.failed.append((bind, why))
+
+    def bind_withdrawn(self, bind, why):
+        self.withdrawn.append((bind, why))
 
     def bind_unknown(self, bind):
         self.unknown.append(bind)
@@ -51,8 +55,8 @@ def outcomes() -> Outcomes:
 
 @pytest.fixture
 def a_binder(client, supervisor, outcomes, bind_metrics, rng):
-    def make(options: BinderOptions = QUICK) -> Binder:
-        binder = Binder(client, outcomes, bind_metrics, clock=RealClock(), rng=rng, options=options)
+    def make(options: BinderOptions = QUICK, **more) -> Binder:
+        binder = Binder(client, outcomes, bind_metrics, clock=RealClock(), rng=rng, options=options, **more)
         binder.start(supervisor)
         return binder
 
@@ -85,6 +89,39 @@ async def test_binds_are_sent_in_the_order_they_were_decided(server: ApiServer, 
     await carried_out(a_binder(BinderOptions(start=1, highest=1)), gang)
 
     assert outcomes.sent == gang
+
+
+async def test_a_bind_that_became_pointless_while_it_waited_is_not_sent(server: ApiServer, a_binder, outcomes):
+    gone = []
+    server.faults.add(Fault("reply", verb="create", resource="pods/binding", name="p0", code=429, times=1))
+    binder = a_binder(objection=lambda bind: f"node {bind.node} is gone" if bind.task.name in gone else "")
+    gang = binds(server, 2)
+    binder.submit(gang)
+    await until(lambda: server.requests.count("create", "pods/binding", 429))
+
+    gone.append("p0")
+
+    assert await binder.drained(20)
+    assert outcomes.there == [gang[1]]
+    assert outcomes.withdrawn == [(gang[0], "node n1 is gone")]
+    assert outcomes.failed == []
+    assert successes(server) == 1
+    assert not binder.holds(gang[0].task.uid)
+
+
+async def test_an_unclear_bind_is_looked_up_before_it_is_withdrawn(server: ApiServer, a_binder, outcomes):
+    server.faults.add(Fault("drop_after", verb="create", resource="pods/binding", times=1))
+    asked = []
+
+    def objection(bind: Bind) -> str:
+        asked.append(bind)
+        return "node n1 is gone" if len(asked) > 1 else ""
+
+    gang = binds(server, 1)
+
+    await carried_out(a_binder(objection=objection), gang)
+
+    assert (outcomes.there, outcomes.withdrawn) == (gang, [])
 
 
 async def test_a_lost_answer_makes_no_second_binding(server: ApiServer, a_binder, outcomes):

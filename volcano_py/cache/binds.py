@@ -57,6 +57,27 @@ class Binds(Assumptions):
             self._state.notify()
         return [Refused(bind, reasons[bind.task.uid]) if bind.task.uid in reasons else Assumed(bind) for bind in batch]
 
+    def objection_to_sending(self, bind: Bind) -> str:
+        """Return why an assumed bind must not be sent any more, "" if it may.
+
+        A node that may refuse now what it would have taken is chosen anew: binds wait for minutes at the worst.
+        """
+        task = bind.task
+        entry = self._ledger.get(task.uid)
+        if entry is None or entry.node != bind.node:
+            place = self._store.task(task.uid)
+            if place is None:
+                return f"pod {task} is gone"
+            return f"pod {task} waits no longer: it is {place.status.label} on node {place.node or 'none'}"
+        node = self._store.nodes.record(bind.node)
+        if node is None:
+            return f"node {bind.node} is gone"
+        if node.closed:
+            return f"node {bind.node} is closed: {node.closed}"
+        if entry.revision is not None and self._state.node_revision(bind.node) > entry.revision:
+            return f"node {bind.node} was changed after the decision"
+        return ""
+
     def _take_back(self, uid: str) -> None:
         self._pods.wait_again(uid)
 
@@ -131,7 +152,7 @@ class Binds(Assumptions):
             return False
         generation, now = self._state.generation(binds[0].job), self._clock.monotonic()
         for bind in binds:
-            self._ledger.assume(bind, generation, now)
+            self._ledger.assume(bind, generation, now, self._state.revision)
         return True
 
     def _take(self, bind: Bind) -> str:
@@ -150,7 +171,8 @@ class Binds(Assumptions):
             self._give_back(bind)
             names = ", ".join(self._store.resources.names[resource] for resource in lacking)
             return f"node {bind.node} has no room any more: Insufficient {names}"
-        self._ledger.assume(bind, self._state.generation(bind.job), self._clock.monotonic())
+        generation, now = self._state.generation(bind.job), self._clock.monotonic()
+        self._ledger.assume(bind, generation, now, self._state.revision)
         return ""
 
     def _idle(self, rows: list[int]) -> Floats:

@@ -3,7 +3,10 @@
 One thread, the event loop's, owns it. Snapshots are private copies and may go anywhere.
 """
 
+import random
 from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
 
 from volcano_py.api import keys
 from volcano_py.api.types import Pod
@@ -16,12 +19,13 @@ from volcano_py.cache.groups import PriorityTable
 from volcano_py.cache.node_intake import NodeIntake
 from volcano_py.cache.pod_intake import PodIntake
 from volcano_py.cache.series_intake import SeriesIntakes
+from volcano_py.cache.setbacks import Setbacks
 from volcano_py.cache.state import ClusterState, SnapshotToken
 from volcano_py.cache.unreadable import Unreadable, UnreadableBook, UnreadableCallback
 from volcano_py.ledger.ledger import Entry, Ledger, Patience
 from volcano_py.model.decisions import Bind, Decision, Evict, Nominate
 from volcano_py.model.loads import NodeLoad
-from volcano_py.model.objects import JobKey, TaskRef
+from volcano_py.model.objects import JobKey, TaskRef, TaskTrait
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.runtime.clock import Clock, RealClock
 from volcano_py.snapshot.columns import Snapshot
@@ -42,6 +46,7 @@ class ClusterCache:
         default_queue: str = keys.DEFAULT_QUEUE,
         queue_admission: bool = False,
         clock: Clock | None = None,
+        rng: random.Random | None = None,
         patience: Patience | None = None,
     ) -> None:
         self.ledger = Ledger(patience)
@@ -50,6 +55,7 @@ class ClusterCache:
         """Assumed evictions."""
         self._clock: Clock = clock or RealClock()
         self._state = ClusterState()
+        self._setbacks = Setbacks(self._state, rng or random.Random())
         self._book = UnreadableBook()
         priorities = PriorityTable()
         self.nodes = NodeIntake(self._state, self._book)
@@ -69,6 +75,7 @@ class ClusterCache:
             self.nodes,
             self.groups,
             scheduler_names,
+            self._setbacks.over,
             queue_admission=queue_admission,
         )
         self._binds = Binds(self._state, self.ledger, self.pods, self._clock)
@@ -87,8 +94,12 @@ class ClusterCache:
         return SnapshotToken(self._state.revision)
 
     def snapshot(self) -> Snapshot:
-        """Return a private copy of everything."""
-        return self._state.store.snapshot()
+        """Return a private copy of everything; pods whose binds failed a moment ago are marked."""
+        found = self._state.store.snapshot()
+        if self._setbacks:
+            held = self._setbacks.held(self._clock.monotonic())
+            found.tasks.traits[self._state.store.rows_of(held)] |= np.uint8(TaskTrait.HELD_BACK)
+        return found
 
     def generation(self, key: JobKey) -> int:
         """Return a number that grows with every change of a PodGroup's demand or of its pods, our binds excepted."""
@@ -146,8 +157,19 @@ class ClusterCache:
         """Note that the API server has bound a pod; the task stays BINDING until the watch shows it."""
         self._binds.acknowledged(task)
 
+    def objection_to_sending(self, bind: Bind) -> str:
+        """Return why a bind that was assumed must not be sent any more, "" if it may."""
+        return self._binds.objection_to_sending(bind)
+
     def bind_failed(self, task: TaskRef, why: str) -> None:
-        """Let a task wait again because its bind failed; nothing if the watch has meanwhile told better."""
+        """Let a task wait again, for a while, because its bind failed; nothing if the watch has told better."""
+        entry = self.ledger.get(task.uid)
+        if entry is not None and entry.job is not None:
+            self._setbacks.failed(entry.job, task.uid, self._clock.monotonic())
+        self._binds.failed(task, why)
+
+    def bind_withdrawn(self, task: TaskRef, why: str) -> None:
+        """Let a task wait again because its bind was not sent; nothing if the watch has told better."""
         self._binds.failed(task, why)
 
     def expired(self, now: float | None = None) -> list[Entry]:

@@ -15,7 +15,7 @@ A pod never loses its node and never comes back to life, so a state that says ot
 was overtaken by a pod that was read again) and is left aside.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import msgspec
@@ -54,9 +54,11 @@ class PodIntake:
         nodes: NodeIntake,
         groups: GroupIntake,
         scheduler_names: Collection[str],
+        on_changed: Callable[[JobKey | None, str], None] = lambda job, uid: None,
         *,
         queue_admission: bool,
     ) -> None:
+        """Take what else is known; ``on_changed`` is told of pods that are bound, gone or ask for something else."""
         self._state = state
         self._store = state.store
         self._book = book
@@ -65,6 +67,7 @@ class PodIntake:
         self._nodes = nodes
         self._groups = groups
         self._scheduler_names = frozenset(scheduler_names)
+        self._on_changed = on_changed
         self._shapes = ShapeReader(queue_admission=queue_admission)
         self._waiting: dict[str, Shape] = {}  # uid -> shape of every task that is not on a node yet
         self._staying: dict[str, TaskStatus] = {}  # uid of a task whose eviction is assumed -> its status without that
@@ -224,6 +227,7 @@ class PodIntake:
             self._waiting[uid] = shape
         else:
             self._waiting.pop(uid, None)
+            self._on_changed(record.key, uid)
             self._note_standing(before, status, node)
             if not confirmed:
                 self._state.touch_job(record.key)
@@ -251,6 +255,7 @@ class PodIntake:
             if same == record:
                 self._state.note(Change.POD)
                 return
+        self._on_changed(record.key, record.uid)
         self._state.touch_job(record.key)
         ours_waits = status is TaskStatus.PENDING and not record.foreign
         self._state.note(Change.POD_PENDING if ours_waits else Change.POD)
@@ -268,6 +273,7 @@ class PodIntake:
         self._staying.pop(uid, None)
         self._evictions.confirm(uid)
         self._nominations.end(uid)
+        self._on_changed(place.record.key, uid)
         self._state.drop_task(place)
         self._groups.leave(uid)
         self._groups.recount(place.record.key)

@@ -18,7 +18,7 @@ _EVERY_S: Final = 10.0  # lines of one cause, however many binds it costs
 
 
 class BindAnswers:
-    """Who the binder reports to; every bind ends in exactly one of bound, failed and unknown."""
+    """Who the binder reports to; every bind ends in exactly one of bound, failed, withdrawn and unknown."""
 
     def __init__(
         self,
@@ -58,6 +58,12 @@ class BindAnswers:
         self._cache.bind_failed(bind.task, why)
         text = f"failed to bind to node {bind.node}: {why}"
         self._conditions.put(SetPodCondition(bind.task, keys.REASON_SCHEDULER_ERROR, text))
+
+    def bind_withdrawn(self, bind: Bind, why: str) -> None:
+        """Let the pod wait for another node; the next cycle says what comes of it."""
+        self._gate.leave()
+        self._cache.bind_withdrawn(bind.task, why)
+        self._metrics.refused()
 
     def bind_unknown(self, bind: Bind) -> None:
         """Leave the bind in the ledger, whose deadline makes the pod be read again."""

@@ -122,6 +122,7 @@ class SchedulerDaemon:
             default_queue=options.default_queue,
             queue_admission=options.queue_admission,
             clock=self._clock,
+            rng=self._rng,
         )
         if options.shard is not None:
             self.cache.use_shard(options.shard.name, strict=options.shard.strict)
@@ -206,7 +207,15 @@ class SchedulerDaemon:
             options=options.group_statuses,
         )
         answers = BindAnswers(self.cache, self._gate, self._conditions, self.events, binds, clock=clock)
-        self.binder = Binder(client, answers, binds, clock=clock, rng=rng, options=options.binder)
+        self.binder = Binder(
+            client,
+            answers,
+            binds,
+            clock=clock,
+            rng=rng,
+            options=options.binder,
+            objection=self.cache.objection_to_sending,
+        )
         self.evictor = Evictor(
             client,
             EvictionAnswers(self.cache, self.events, clock=clock),

@@ -1,7 +1,8 @@
 """Binds: one POST per pod, as many at once as the API server takes well, never two that succeed for one pod.
 
     queued ──▶ sent ──▶ bound
-      ▲          ├────▶ failed     404, a refusal for good, or attempts used up
+      ▲  └───────┼────▶ withdrawn  not sent: what it rests on is gone (its pod, its node)
+      │          ├────▶ failed     404, a refusal for good, or attempts used up
       │          ├────▶ unknown    attempts used up and the pod cannot be read; the ledger asks again later
       └─ later ◀─┘                 429, 5xx, no answer; after an unclear one the pod is read before the next POST
 
@@ -14,7 +15,7 @@ import heapq
 import itertools
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -87,8 +88,11 @@ class Binder:
         clock: Clock,
         rng: random.Random,
         options: BinderOptions | None = None,
+        objection: Callable[[Bind], str] = lambda _: "",
     ) -> None:
+        """Take the way to the API server; ``objection`` says why a bind must not be sent now, "" if it may."""
         self._client = client
+        self._objection = objection
         self._outcomes = outcomes
         self._metrics = metrics
         self._clock = clock
@@ -210,6 +214,10 @@ class Binder:
         if order.unclear and not await self._may_send_again(order):
             return
         bind = order.bind
+        if why := self._objection(bind):  # it has waited: for its turn, for a retry, for the pod to be read
+            self._ended(order, why)
+            self._outcomes.bind_withdrawn(bind, why)
+            return
         path = PODS.item(bind.task.name, bind.task.namespace, "binding")
         self._outcomes.sending(bind)
         sent_at = self._clock.monotonic()

@@ -31,6 +31,10 @@ class BindOutcomes(Protocol):
         """The bind did not happen and will not."""
         ...
 
+    def bind_withdrawn(self, bind: Bind, why: str) -> None:
+        """The bind was not sent, or not again, because what it rests on is gone."""
+        ...
+
     def bind_unknown(self, bind: Bind) -> None:
         """Nobody knows yet whether it happened: its room must stay taken until the pod can be read."""
         ...

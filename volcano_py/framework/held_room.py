@@ -33,6 +33,7 @@ import numpy as np
 from volcano_py.framework.info import JobInfo, QueueInfo
 from volcano_py.framework.memory import Nomination
 from volcano_py.model.decisions import Nominate
+from volcano_py.model.objects import TaskTrait
 from volcano_py.model.resources import Floats
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot import layout
@@ -68,6 +69,7 @@ class HeldRoom:
         self._holds = [
             _Hold(task, node, int(tasks.job[task]), int(tasks.priority[task]))
             for task, node in zip(nominated.tasks.tolist(), nominated.nodes.tolist(), strict=True)
+            if not tasks.traits[task] & TaskTrait.HELD_BACK.value  # others may have the room meanwhile
         ]
         if self._holds:
             self._holds = [hold for hold in self._holds if self._lasts(hold)]

@@ -9,7 +9,7 @@ import numpy as np
 from volcano_py.framework import combine
 from volcano_py.framework.info import QueueInfo
 from volcano_py.framework.plugin import PluginFailed
-from volcano_py.model.objects import JobKey
+from volcano_py.model.objects import JobKey, TaskTrait
 from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
@@ -24,8 +24,10 @@ _Entry = tuple[list[float], int, float, int]  # keys, number in the name, creati
 
 
 def pending_tasks(ssn: "Session") -> "OrderedTasks":
-    """Return the tasks of jobs that wait now."""
-    return OrderedTasks(ssn, np.flatnonzero((ssn.tasks.status == TaskStatus.PENDING) & (ssn.tasks.job >= 0)))
+    """Return the tasks of jobs that wait now, except those that are held back for a while."""
+    tasks = ssn.tasks
+    waits = (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0) & (tasks.traits & TaskTrait.HELD_BACK.value == 0)
+    return OrderedTasks(ssn, np.flatnonzero(waits))
 
 
 class OrderedTasks:

@@ -8,7 +8,7 @@ from volcano_py.framework.fit_error import not_placeable
 from volcano_py.framework.ordering import job_sort_keys
 from volcano_py.framework.plugin import PluginFailed
 from volcano_py.model.objects import TaskTrait
-from volcano_py.model.statuses import PodGroupPhase
+from volcano_py.model.statuses import PodGroupPhase, TaskStatus
 from volcano_py.snapshot.columns import Rows
 
 if TYPE_CHECKING:
@@ -20,18 +20,27 @@ def starving_jobs(ssn: "Session") -> dict[int, Rows]:
 
     A job for which evictions are under way is not among them, so that nobody is evicted twice for one plan. Tasks that
     ask for nothing are; those that can be given no node here, or say that nobody shall be evicted
-    for them (preemptionPolicy Never), are not.
+    for them (preemptionPolicy Never), are not. Nor is a job whose binds the API server refused a moment ago: the room
+    would be made in vain, and the victims would come back.
     """
     placeable = ssn.pending.shapes(lambda shape: not_placeable(shape) is None)
     present = ssn.jobs.present()
     waiting = ssn.pending.only(placeable, present[ssn.jobs.phase[present] != PodGroupPhase.PENDING])
     found: dict[int, Rows] = {}
+    refused = set(held_back(ssn).tolist())
     # A Python loop over the jobs that wait: each is asked for by itself.
     for row, tasks in waiting.items():
         willing = tasks[ssn.tasks.traits[tasks] & TaskTrait.NEVER_PREEMPTS.value == 0]
-        if len(willing) and _starves(ssn, row):
+        if len(willing) and row not in refused and _starves(ssn, row):
             found[row] = willing
     return _heads_only(ssn, waiting, found)
+
+
+def held_back(ssn: "Session") -> Rows:
+    """Return the rows of jobs of which binds failed a moment ago, so that some of their tasks are not tried now."""
+    tasks = ssn.tasks
+    held = (tasks.traits & TaskTrait.HELD_BACK.value > 0) & (tasks.job >= 0) & (tasks.status == TaskStatus.PENDING)
+    return np.unique(tasks.job[held]).astype(np.intp)
 
 
 def _heads_only(ssn: "Session", waiting: dict[int, Rows], found: dict[int, Rows]) -> dict[int, Rows]:

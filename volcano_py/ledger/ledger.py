@@ -23,6 +23,7 @@ class Entry:
     assumed_at: float
     state: AssumedState
     deadline: float
+    revision: int | None = None  # of the cluster, when it was assumed; None if that does not matter
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Ledger:
         """Return the live entry of a pod."""
         return self._entries.get(uid)
 
-    def assume(self, decision: Bind | Evict, generation: int, now: float) -> Entry:
+    def assume(self, decision: Bind | Evict, generation: int, now: float, revision: int | None = None) -> Entry:
         """Enter a decision; a second one for a pod is a bug of the caller."""
         task = decision.task
         live = self._entries.get(task.uid)
@@ -77,7 +78,8 @@ class Ledger:
             what = self._what
             raise ValueError(f"pod {task} has a live {what} on node {live.node}: end that {what} before another")
         state = AssumedState.ASSUMED
-        entry = Entry(task, decision.node, decision.job, generation, now, state, self._patience.until(state, now))
+        deadline = self._patience.until(state, now)
+        entry = Entry(task, decision.node, decision.job, generation, now, state, deadline, revision)
         self._entries[task.uid] = entry
         self.counts.assumed += 1
         return entry
@@ -143,7 +145,9 @@ class Ledger:
         self._check(entry, state)
         deadline = self._patience.until(state, now)
         # Spelled out, as dataclasses.replace takes three times as long and this happens twice per bind.
-        later = Entry(entry.task, entry.node, entry.job, entry.generation, entry.assumed_at, state, deadline)
+        later = Entry(
+            entry.task, entry.node, entry.job, entry.generation, entry.assumed_at, state, deadline, entry.revision
+        )
         self._entries[entry.task.uid] = later
         return later
 

@@ -6,6 +6,7 @@ from volcano_py.api import keys
 from volcano_py.framework.clock import CycleClock
 from volcano_py.framework.memory import Arrival, CycleReport, Memory
 from volcano_py.framework.session import Session
+from volcano_py.framework.starving import held_back
 from volcano_py.model.decisions import Emit
 from volcano_py.model.objects import JobKey
 from volcano_py.model.rejections import Reason
@@ -35,6 +36,7 @@ def run_cycle(
         statics=policy.statics,
     )
     _block_jobs_without_queue(ssn)
+    _block_refused_gangs(ssn)
     ssn.report.seconds["open"] = clock.stopwatch() - opened
 
     for name, action in policy.actions:
@@ -79,3 +81,15 @@ def _block_jobs_without_queue(ssn: Session) -> None:
             ssn.blocked[row] = Reason("scheduler", "queue-missing", text)
             if not ssn.job(row).n_tasks:  # else its tasks and its status say it
                 ssn.tell_refusal(record, keys.EVENT_WARNING, text)
+
+
+def _block_refused_gangs(ssn: Session) -> None:
+    """Leave a job alone as a whole if without those of its tasks that are held back it could not become ready."""
+    # A Python loop over the jobs whose binds failed a moment ago.
+    for row in held_back(ssn).tolist():
+        if ssn.jobs.records[row] is None:
+            continue
+        job = ssn.job(row)
+        if ssn.missing(job) > len(ssn.pending.of(row)):
+            text = "the API server refused to bind pods of it: they are tried again after a while"
+            ssn.blocked[row] = Reason("scheduler", "bind-refused", text)

@@ -22,7 +22,7 @@ from volcano_py.framework.info import JobInfo
 from volcano_py.framework.memory import JobReport
 from volcano_py.framework.session import Session
 from volcano_py.model.decisions import Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
-from volcano_py.model.objects import GroupCondition, JobKey, JobRecord
+from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, TaskTrait
 from volcano_py.model.shape import Admission, Shape
 from volcano_py.model.statuses import SCHEDULED_STATUSES, PodGroupPhase, TaskStatus, members
 
@@ -161,14 +161,17 @@ def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
     """Return PodScheduled=False for every task that waits and does not say so yet, by job and in task order."""
     changed: list[tuple[tuple[str, ...], SetPodCondition]] = []
     waiting = np.flatnonzero(_WAITS[ssn.tasks.status])
+    held = ssn.tasks.traits[waiting] & TaskTrait.HELD_BACK.value > 0
     placed = ssn.attempted(waiting) | (ssn.tasks.status[waiting] != _PENDING)
-    columns = (column.tolist() for column in (ssn.tasks.shape[waiting], ssn.tasks.job[waiting], placed))
+    columns = (column.tolist() for column in (ssn.tasks.shape[waiting], ssn.tasks.job[waiting], placed, held))
     texts: dict[tuple[int, int], tuple[str, str]] = {}
     # A Python loop over waiting tasks: each compares one text; most have nothing to write.
-    for row, shape_id, job_row, had_node in zip(waiting.tolist(), *columns, strict=True):
+    for row, shape_id, job_row, had_node, tried_again_later in zip(waiting.tolist(), *columns, strict=True):
         record = ssn.tasks.record(row)
         if record.foreign or _gated(ssn.shape_of(shape_id)):
             continue  # of a gated pod the API server itself says why it waits
+        if tried_again_later:
+            continue  # it says that its bind failed
         if ssn.arrivals.holds(record.namespace, record.job):
             continue
         attempt = _attempt_text(ssn, row) if had_node else None

@@ -276,6 +276,11 @@ class ClusterStore:
             self._shape[row] = self.shapes.acquire(shape)
             self.shapes.release(old)
 
+    def rows_of(self, uids: Iterable[str]) -> list[int]:
+        """Return the rows of those tasks that are known."""
+        rows = (self._task_table.get(uid) for uid in uids)
+        return [row for row in rows if row is not None]
+
     def task(self, uid: str) -> TaskPlace | None:
         """Return a task and where it stands."""
         row = self._task_table.get(uid)
