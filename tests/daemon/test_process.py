@@ -109,3 +109,35 @@ async def test_no_cluster_is_said_with_the_way_out(tmp_path: Path):
 
     assert code == 2
     assert "check --kubeconfig" in log
+
+
+HUNG = """
+import argparse, sys, time
+from tests.daemon.cluster import a_daemon
+from volcano_py.cli.process import run
+
+def hung(*_):
+    print("hung", flush=True)
+    time.sleep(3600)
+
+url = sys.argv[1]
+sys.exit(run(argparse.Namespace(master=url, kubeconfig=""), lambda _: a_daemon(url, cycle=hung)))
+"""
+
+
+async def test_a_cycle_that_hangs_does_not_keep_a_process_that_is_asked_to_end(server):
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", HUNG, server.url, stdout=pipe, stderr=pipe)
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(20):
+            while b"hung" not in await process.stdout.readline():
+                pass
+            process.send_signal(signal.SIGTERM)
+            await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+
+    assert process.returncode == 0

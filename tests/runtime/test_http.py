@@ -68,7 +68,7 @@ async def test_extra_routes_are_for_the_same_machine_unless_told_otherwise(remot
         ours = probe.getsockname()[0]
     if ours.startswith("127."):
         pytest.skip("this machine has no address but loopback")
-    everywhere = ListenAddress("", 0)
+    everywhere = ListenAddress("0.0.0.0", 0)
     async with (
         OperatorServer(everywhere, routes={"/debug/conf": conf}, remote_routes=remote) as server,
         aiohttp.ClientSession() as session,

@@ -43,6 +43,33 @@ async def test_a_failing_task_interrupts_the_body_stops_the_others_and_is_named(
     assert task.cancelling() == 0  # the interruption of the body leaves nothing behind
 
 
+async def test_a_task_that_is_cancelled_by_somebody_else_has_failed() -> None:
+    async def body() -> None:
+        async with Supervisor() as supervisor:
+            task = supervisor.start("watch pods", forever())
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait_for(forever(), 5)
+
+    with pytest.raises(TaskFailed, match=r"task 'watch pods' failed: .*cancelled, and not by its supervisor"):
+        await body()
+
+
+async def test_a_task_that_awaits_something_cancelled_has_failed() -> None:
+    async def wait_in_vain() -> None:
+        awaited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        awaited.cancel()
+        await awaited
+
+    async def body() -> None:
+        async with Supervisor() as supervisor:
+            supervisor.start("watch pods", wait_in_vain())
+            await asyncio.wait_for(forever(), 5)
+
+    with pytest.raises(TaskFailed, match="task 'watch pods' failed"):
+        await body()
+
+
 async def test_failures_after_the_first_are_noted_on_it() -> None:
     async def body() -> None:
         async with Supervisor() as supervisor:

@@ -4,7 +4,10 @@ import argparse
 import asyncio
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
 
 import prometheus_client
@@ -20,6 +23,7 @@ from volcano_py.runtime.supervisor import TaskFailed
 
 log = structlog.get_logger()
 
+_THREADS_END_S: Final = 1.0
 MISUSED: Final = 2
 """Exit code of a process that cannot start as it was asked to; argparse has the same."""
 
@@ -43,14 +47,26 @@ def begin(flags: argparse.Namespace, warnings: Iterable[str]) -> None:
 def run(flags: argparse.Namespace, make: Callable[[Credentials], Work]) -> int:
     """Reach the API server, do the work that ``make`` returns until it ends, and return the exit code.
 
-    Does not return when the work did not end in order: a thread that is busy would keep the process.
+    Does not return when the work did not end in order, or when a thread is still busy that would keep the process.
     """
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         code, at_once = runner.run(_work(flags, make))
-    if at_once:
-        sys.stderr.flush()
-        os._exit(code)
+        if not at_once and (busy := _still_busy()):
+            log.warning("threads are still busy: the process ends without them", threads=busy)
+            at_once = True
+        if at_once:
+            sys.stderr.flush()
+            os._exit(code)
     return code
+
+
+def _still_busy() -> list[str]:
+    """Return the names of threads that do not end within a moment, although nothing more is asked of them."""
+    deadline = time.monotonic() + _THREADS_END_S
+    left = [thread for thread in threading.enumerate() if thread is not threading.main_thread() and not thread.daemon]
+    for thread in left:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return [thread.name for thread in left if thread.is_alive()]
 
 
 def process_registry() -> CollectorRegistry:
@@ -64,6 +80,8 @@ def process_registry() -> CollectorRegistry:
 async def _work(flags: argparse.Namespace, make: Callable[[Credentials], Work]) -> tuple[int, bool]:
     """Return the exit code, and whether to end at once: forced to, or because the lease is lost."""
     shutdown = Shutdown()
+    aside = ThreadPoolExecutor(thread_name_prefix="aside")  # of asyncio.to_thread
+    asyncio.get_running_loop().set_default_executor(aside)
     with shutdown_on_signals(shutdown):
         try:
             credentials = await load_credentials(server=flags.master or None, kubeconfig=flags.kubeconfig or None)
@@ -74,4 +92,6 @@ async def _work(flags: argparse.Namespace, make: Callable[[Credentials], Work]) 
         except TaskFailed as error:
             log.error("the process ends because a part of it failed", problem=str(error))
             return 1, False
+        finally:
+            aside.shutdown(wait=False, cancel_futures=True)
     return code, code != 0

@@ -29,12 +29,17 @@ class TasksDidNotStop(Exception):
         self.names = names
 
 
+class _CancelledElsewhere(Exception):
+    def __init__(self) -> None:
+        super().__init__("it was cancelled, and not by its supervisor")
+
+
 class Supervisor:
     """Owns tasks as an asynchronous context manager.
 
     When a task fails, the body of ``async with`` is cancelled, the other tasks are stopped, and :class:`TaskFailed`
     comes out. When the body ends, tasks are stopped in the reverse order of their start. A task that simply ends is
-    forgotten.
+    forgotten. One that is cancelled by anybody else has failed: its work is not done any more.
     """
 
     def __init__(self, *, stop_timeout_s: float = DEFAULT_STOP_TIMEOUT_S) -> None:
@@ -121,10 +126,8 @@ class Supervisor:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         name = task.get_name()
         self._tasks.pop(name, None)
-        if task.cancelled():
-            return
-        error = task.exception()
-        if error is None:
+        error = _CancelledElsewhere() if task.cancelled() else task.exception()
+        if error is None or (task.cancelled() and self._stopping):
             return
         log.error("task failed", task=name, exc_info=error)
         if self._failure is not None:
