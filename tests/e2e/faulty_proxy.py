@@ -41,6 +41,10 @@ class Faults:
     """Bindings that are carried out, and whose connection then breaks."""
     watch_s: tuple[float, float] | None = None
     """A watch is broken off, within a chunk, after a random time between these."""
+    code: int = 0
+    """Every request is answered so, and not carried out; 0 for none."""
+    garbage: bool = False
+    """Every request is answered with a page of HTML or with what is no HTTP at all, and not carried out."""
 
 
 class Held:
@@ -130,7 +134,16 @@ class FaultyProxy:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         if self._befalls(self.faults.too_many):
             self.done["too_many"] += 1
-            return _too_many()
+            return _refusal(429, "TooManyRequests")
+        if self.faults.code:
+            self.done[str(self.faults.code)] += 1
+            return _refusal(self.faults.code, "Refused")
+        if self.faults.garbage:
+            self.done["garbage"] += 1
+            if self._befalls(0.5) and request.transport is not None:
+                request.transport.write(b"\x16\x03\x01 no HTTP\r\n\r\n")
+                _break(request)
+            return web.Response(text="<html>please log in</html>", content_type="text/html")
         body = await request.read()
         binding = request.method == "POST" and request.path.endswith(BINDING)
         uid = ""
@@ -182,13 +195,13 @@ def _break(request: web.Request) -> None:
         request.transport.abort()
 
 
-def _too_many() -> web.Response:
+def _refusal(code: int, reason: str) -> web.Response:
     status = {
         "kind": "Status",
         "apiVersion": "v1",
         "status": "Failure",
-        "code": 429,
-        "reason": "TooManyRequests",
-        "message": "too many requests, please try again later",
+        "code": code,
+        "reason": reason,
+        "message": "the proxy refuses; please try again later",
     }
-    return web.json_response(status, status=429, headers={"Retry-After": "1"})
+    return web.json_response(status, status=code, headers={"Retry-After": "1"} if code == 429 else {})

@@ -84,6 +84,44 @@ def test_2000_pods_in_500_gangs_are_bound_whole_and_once_while_the_server_refuse
     assert set(proxy.bindings[201]) == {pod["metadata"]["uid"] for pod in gangs.pods()}
 
 
+@pytest.mark.parametrize(
+    "faults",
+    [Faults(garbage=True), Faults(code=404), Faults(code=403), Faults(code=401)],
+    ids=["garbage", "404", "403", "401"],
+)
+def test_ten_seconds_of_nonsense_under_load_are_made_up_for_and_nothing_is_forgotten(
+    plane: ControlPlane, proxy: FaultyProxy, start_daemon: StartDaemon, gangs: Gangs, faults: Faults
+) -> None:
+    add_nodes(plane, gangs, 10, cpu=96)
+    proxy.faults = Faults(watch_s=(0.5, 1.5))  # so that no watch is spared
+    daemon = start_daemon()
+    made: dict[str, int] = {}
+
+    def load(seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            name = f"gang-{len(made)}"
+            made[name] = SIZE
+            gangs.create(name, SIZE, WORKER)
+            time.sleep(0.2)
+
+    load(3.0)
+    proxy.faults = faults
+    load(10.0)
+    assert daemon.alive()
+    proxy.faults = Faults()
+    over = time.monotonic()
+    load(2.0)
+    wait_until("all gangs are bound", lambda: len(gangs.bound()) == SIZE * len(made), 60.0)
+
+    print(f"{len(made)} gangs bound {time.monotonic() - over:.1f} s after the end of it; {dict(proxy.done)}")
+    assert overfull(plane.cluster) == []
+    assert max(proxy.bindings[201].values()) == 1
+    log = daemon.log()
+    assert "going on without it" not in log  # nothing that was there counted as gone
+    assert "Traceback" not in log
+
+
 def test_a_pod_made_anew_under_its_name_while_its_bind_is_under_way_is_bound_by_a_decision_of_its_own(
     plane: ControlPlane, proxy: FaultyProxy, start_daemon: StartDaemon, gangs: Gangs
 ) -> None:

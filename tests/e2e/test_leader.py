@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.controlplane.install import Installed
 from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.daemon import Daemon
+from tests.e2e.freezing_proxy import FreezingProxy
 from tests.e2e.gangs import Gangs, Role, overfull
 
 POOL = "e2e.volcano-py/pool"
@@ -33,9 +35,10 @@ class Candidates:
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{installed.namespace}/leases/{self.lease}"
         self._started: list[Daemon] = []
 
-    def start(self, duration_s: float = DURATION_S) -> Daemon:
+    def start(self, duration_s: float = DURATION_S, flags: Sequence[str] = ()) -> Daemon:
         """Start one; it is ready, whether it leads or not."""
         flags = (
+            *flags,
             f"--leader-elect-resource-name={self.lease}",
             f"--leader-elect-resource-namespace={self._installed.namespace}",
             f"--leader-elect-lease-duration={duration_s:g}s",
@@ -116,6 +119,42 @@ def test_a_leader_that_is_killed_is_followed_within_the_lease_time_and_no_pod_is
     assert 'resource="pods/binding",result="409"' not in standby.metrics()  # nobody even tried to bind a pod again
     assert overfull(control_plane.cluster) == []
     assert candidates.spec()["leaseTransitions"] == 1
+
+
+def test_a_leader_that_dies_with_its_network_is_followed_and_no_node_gets_too_much(
+    control_plane: ControlPlane, candidates: Candidates, gangs: Gangs, make_nodes: MakeNodes, pool: str
+) -> None:
+    """What kills the leader silences the watches of the standby: they stay open, and nothing comes over them."""
+    nodes = make_nodes(4, cpu=4, labels={POOL: pool})
+    endpoint = urlsplit(control_plane.server_url)
+    with FreezingProxy(str(endpoint.hostname), int(endpoint.port or 443)) as proxy:
+        by_proxy = f"--master=https://127.0.0.1:{proxy.port}"
+        leader = candidates.start(flags=(by_proxy,))
+        wait_until("the first leads", leader.leads, 10.0)
+        standby = candidates.start(flags=(by_proxy,))
+        gangs.create("before", 4, Role("worker", 4, {"cpu": "1"}))
+        wait_until("the first gang is bound", lambda: len(gangs.bound()) == 4, 10.0)
+
+        assert proxy.freeze() > 10
+        leader.kill()
+        killed = time.monotonic()
+        full = gangs.make_pods("foreign", Role("worker", 8, {"cpu": "1"}))
+        for number, pod in enumerate(full):  # two nodes are full now, and the standby does not hear of it
+            pod["spec"] |= {"schedulerName": "default-scheduler", "nodeName": nodes[number % 2]}
+            pod["metadata"].pop("annotations")
+        gangs.create_pods(full)
+        gangs.create("after", 4, Role("worker", 4, {"cpu": "1"}))
+
+        wait_until("the standby leads", standby.leads, 90.0)
+        print(f"the standby leads {time.monotonic() - killed:.1f} s later")
+
+        def bound_after() -> int:
+            return sum(pod["metadata"]["name"].startswith("after-") for pod in gangs.bound())
+
+        wait_until("the second gang is bound", lambda: bound_after() == 4, 60.0)
+
+    assert time.monotonic() - killed < 90
+    assert overfull(control_plane.cluster) == []
 
 
 def test_a_leader_that_is_stopped_gives_the_lease_up_and_the_next_begins_at_once(

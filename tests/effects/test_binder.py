@@ -124,6 +124,24 @@ async def test_an_unclear_bind_is_looked_up_before_it_is_withdrawn(server: ApiSe
     assert (outcomes.there, outcomes.withdrawn) == (gang, [])
 
 
+async def test_an_answer_that_is_none_of_the_api_server_binds_nothing(
+    server: ApiServer, client: ApiClient, a_binder, outcomes, monkeypatch
+):
+    post = client.post_bytes
+    answers = [b"<html>please log in</html>"]
+
+    async def in_the_way(path: str, body: bytes, **options) -> bytes:
+        return answers.pop() if answers else await post(path, body, **options)
+
+    monkeypatch.setattr(client, "post_bytes", in_the_way)
+    gang = binds(server, 1)
+
+    await carried_out(a_binder(), gang)
+
+    assert node_of(server, "p0") == "n1"
+    assert outcomes.there == gang
+
+
 async def test_a_lost_answer_makes_no_second_binding(server: ApiServer, a_binder, outcomes):
     fault = server.faults.add(Fault("drop_after", verb="create", resource="pods/binding", probability=0.5))
     gang = binds(server, 40)

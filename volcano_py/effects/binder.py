@@ -38,7 +38,13 @@ from volcano_py.runtime.supervisor import Supervisor
 log = structlog.get_logger()
 
 _RETRY_TICK_S: Final = 0.05  # how precisely a retry keeps its time
-_PUSH_BACK = (errors.TooManyRequests, errors.ServerError, errors.Timeout, errors.ConnectionFailed)
+_PUSH_BACK = (
+    errors.TooManyRequests,
+    errors.ServerError,
+    errors.Timeout,
+    errors.ConnectionFailed,
+    errors.UnexpectedAnswer,
+)
 """What may be otherwise in a moment; every other error is a refusal for good."""
 
 
@@ -222,7 +228,9 @@ class Binder:
         self._outcomes.sending(bind)
         sent_at = self._clock.monotonic()
         try:
-            await self._client.post_bytes(path, binding_body(bind), timeout_s=self._options.timeout_s)
+            answer = await self._client.post_bytes(path, binding_body(bind), timeout_s=self._options.timeout_s)
+            if not answer.startswith(b"{"):  # somebody between us and the API server has answered
+                raise errors.UnexpectedAnswer("create", path, "the answer is not JSON", maybe_applied=True)
         except _PUSH_BACK as error:
             self._limit.pushed_back(sent_at, self._clock.monotonic())
             order.unclear = error.maybe_applied

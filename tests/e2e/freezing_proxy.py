@@ -1,0 +1,83 @@
+"""A TCP proxy whose connections can be silenced: they stay open, and what is sent over them is swallowed.
+
+with FreezingProxy(host, port) as proxy:
+    proxy.freeze()  # as a balancer does that has forgotten its connections; new ones work
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from types import TracebackType
+
+START_S = 10.0
+
+
+class FreezingProxy:
+    """One proxy, on a thread and an event loop of its own."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.port = 0
+        self._upstream = (host, port)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="freezing proxy", daemon=True)
+        self._open: set[object] = set()
+        self._frozen: set[object] = set()
+
+    def __enter__(self) -> FreezingProxy:
+        """Listen."""
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(START_S)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Break every connection and end."""
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(START_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(START_S)
+        self._loop.close()
+
+    def freeze(self) -> int:
+        """Silence the connections that are open now, and return how many they are."""
+
+        async def now() -> int:
+            self._frozen |= self._open
+            return len(self._open)
+
+        return asyncio.run_coroutine_threadsafe(now(), self._loop).result(START_S)
+
+    async def _start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _stop(self) -> None:
+        self._server.close()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = object()
+        to_reader, to_writer = await asyncio.open_connection(*self._upstream)
+        self._open.add(connection)
+
+        async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+            try:
+                while data := await source.read(2**16):
+                    if connection not in self._frozen:
+                        sink.write(data)
+                        await sink.drain()
+            except ConnectionError:
+                pass  # one side has gone; the other one is told below, unless it is frozen
+            if connection not in self._frozen:
+                sink.close()
+
+        try:
+            await asyncio.gather(pump(reader, to_writer), pump(to_reader, writer))
+        finally:
+            self._open.discard(connection)
+            writer.close()
+            to_writer.close()
