@@ -2,6 +2,12 @@
 
 import random
 from dataclasses import dataclass, field
+from typing import Final
+
+FIRST_S: Final = 0.2
+CAP_S: Final = 10.0
+"""What a change of an object that failed waits for at most, spread by half, unless the server asks for more."""
+_CAPS: Final = 6  # the longest delay that a server can ask for
 
 
 @dataclass(slots=True)
@@ -9,16 +15,21 @@ class Backoff:
     """Delays that double from ``first_s`` to ``cap_s``, each spread by half its length either way."""
 
     rng: random.Random
-    first_s: float = 0.2
-    cap_s: float = 10.0
+    first_s: float = FIRST_S
+    cap_s: float = CAP_S
     failures: int = field(default=0, init=False)
+
+    @property
+    def longest_s(self) -> float:
+        """The longest delay there is, for a server that asks for it."""
+        return _CAPS * self.cap_s
 
     def next(self, at_least_s: float | None = None) -> float:
         """Count a failure and return the delay after it; a server's Retry-After raises it, up to six caps."""
         # The exponent is bounded, or a server that is away for days overflows the float.
         delay = min(self.first_s * 2.0 ** min(self.failures, 30), self.cap_s) * self.rng.uniform(0.5, 1.5)
         self.failures += 1
-        return min(max(delay, at_least_s or 0.0), 6 * self.cap_s)
+        return min(max(delay, at_least_s or 0.0), self.longest_s)
 
     def reset(self) -> None:
         """Start again from the first delay: something worked."""

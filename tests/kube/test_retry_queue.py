@@ -1,0 +1,366 @@
+"""Whose turn it is: each key once, none before its back-off has passed."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from volcano_py.kube import retry_queue
+from volcano_py.kube.retry_queue import RetryQueue
+from volcano_py.runtime.clock import FakeClock
+from volcano_py.runtime.supervisor import Supervisor
+
+FIRST_S, CAP_S, LONGEST_S = 0.2, 10.0, 60.0
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def queue(clock: FakeClock) -> RetryQueue[str]:
+    return a_queue(clock)
+
+
+def a_queue(clock: FakeClock, attempts: int = 5) -> RetryQueue[str]:
+    return RetryQueue(attempts=attempts, clock=clock, rng=random.Random(1))
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def advance(clock: FakeClock, seconds: float) -> None:
+    """Let time pass in steps that are finer than any pause that counts here."""
+    end = clock.monotonic() + seconds
+    await settle()
+    while (left := end - clock.monotonic()) > 1e-9:
+        clock.advance(min(left, 0.05 if left <= 3 else 1.0))
+        await settle()
+
+
+async def taken(queue: RetryQueue[str]) -> list[str]:
+    """Begin a turn of every key that is due, and return them in their order."""
+    keys: list[str] = []
+
+    async def take() -> None:
+        while True:
+            keys.append(await queue.next())
+
+    task = asyncio.create_task(take())
+    await settle()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return keys
+
+
+async def fail(queue: RetryQueue[str], key: str, retry_after_s: float | None = None, *, again: bool = True) -> None:
+    assert await taken(queue) == [key]
+    queue.failed(key, retry_after_s, again=again)
+    queue.release(key)
+
+
+async def test_turns_come_in_the_order_in_which_they_are_due(queue, clock) -> None:
+    for key, delay_s in {"c": 0.3, "a": 0.0, "b": 0.0, "late": 9.0, "overdue": -1.0}.items():
+        queue.plan(key, delay_s)
+
+    await advance(clock, 1.0)
+
+    assert await taken(queue) == ["overdue", "a", "b", "c"]
+
+
+async def test_a_key_has_one_turn_for_all_its_plans_at_the_earliest_of_their_times(queue, clock) -> None:
+    for delay_s in (3.0, 1.0, 2.0):
+        queue.plan("a", delay_s)
+
+    await advance(clock, 0.9)
+    assert await taken(queue) == []
+    await advance(clock, 0.2)
+    assert await taken(queue) == ["a"]
+    queue.release("a")
+    await advance(clock, 5.0)
+    assert await taken(queue) == []
+
+
+async def test_a_key_that_has_its_turn_has_the_next_one_after_it(queue) -> None:
+    queue.plan("a")
+    assert await taken(queue) == ["a"]
+
+    queue.plan("a")
+    assert await taken(queue) == []
+    assert queue.backlog == 1
+    queue.succeeded("a")
+    queue.release("a")
+
+    assert await taken(queue) == ["a"]
+
+
+async def test_who_waits_for_a_turn_hears_of_an_earlier_one(queue, clock) -> None:
+    queue.plan("late", 60.0)
+    turn = asyncio.create_task(queue.next())
+    await settle()
+
+    queue.plan("now")
+    await settle()
+
+    assert turn.done()
+    assert await turn == "now"
+
+
+async def test_a_turn_may_be_put_off_and_others_that_become_due_first_go_first(queue, clock) -> None:
+    late: list[float] = []
+
+    def pause_s(late_s: float) -> float:
+        late.append(late_s)
+        return 1.0 if len(late) < 3 else 0.0
+
+    queue.plan("a")
+    turn = asyncio.create_task(queue.next(pause_s))
+    await settle()
+    queue.plan("urgent", -5.0)
+    await advance(clock, 3.0)
+
+    assert await turn == "urgent"
+    assert late == [0, pytest.approx(6), pytest.approx(7)]
+
+
+async def test_a_failure_means_another_turn_after_the_back_off_that_the_server_asks_for(queue, clock) -> None:
+    queue.plan("a")
+    await fail(queue, "a", 20.0)
+
+    await advance(clock, 19.9)
+    assert await taken(queue) == []
+    await advance(clock, 0.2)
+    assert await taken(queue) == ["a"]
+
+
+async def test_a_server_cannot_ask_for_more_than_the_longest_back_off(queue, clock) -> None:
+    queue.plan("a")
+    await fail(queue, "a", 86400.0)
+
+    await advance(clock, LONGEST_S + 0.1)
+
+    assert await taken(queue) == ["a"]
+
+
+SHORTENING: dict[str, Callable[[RetryQueue[str]], object]] = {
+    "a plan": lambda queue: queue.plan("a"),
+    "an overdue plan": lambda queue: queue.plan("a", -100.0),
+    "a discard and a plan": lambda queue: (queue.discard("a"), queue.plan("a")),
+    "hurry": lambda queue: queue.hurry(),
+    "a plan in a hurry": lambda queue: (queue.hurry(), queue.plan("a", 5.0)),
+}
+
+
+@pytest.mark.parametrize("again", [True, False])
+@pytest.mark.parametrize("shorten", SHORTENING.values(), ids=SHORTENING)
+async def test_nothing_shortens_a_back_off(queue, clock, shorten, again) -> None:
+    queue.plan("a")
+    await fail(queue, "a", 20.0, again=again)
+
+    for _ in range(19):
+        shorten(queue)
+        await advance(clock, 1.0)
+        assert await taken(queue) == []
+    queue.plan("a")
+    await advance(clock, 1.1)
+
+    assert await taken(queue) == ["a"]
+
+
+async def test_giving_up_ends_the_attempts_but_neither_the_back_off_nor_the_count_of_failures(clock) -> None:
+    queue = a_queue(clock, attempts=3)
+    pauses: list[float | None] = []
+
+    for _ in range(2):
+        queue.plan("a")
+        for _ in range(3):
+            await advance(clock, 15.0)
+            assert await taken(queue) == ["a"]
+            pauses.append(queue.failed("a"))
+            queue.release("a")
+        assert len(queue) == 0
+
+    assert [pause is None for pause in pauses] == [False, False, True] * 2
+    assert pauses[3] >= 0.5 * FIRST_S * 2**3
+
+
+async def test_a_success_starts_anew(queue, clock) -> None:
+    queue.plan("a")
+    for _ in range(4):
+        await fail(queue, "a")
+        await advance(clock, 15.0)
+    assert await taken(queue) == ["a"]
+    queue.succeeded("a")
+    queue.release("a")
+    assert queue.remembered == 0
+
+    queue.plan("a")
+    assert await taken(queue) == ["a"]
+
+    assert queue.failed("a") <= 1.5 * FIRST_S
+
+
+async def test_failures_of_keys_that_nobody_plans_any_more_are_forgotten(queue, clock) -> None:
+    for number in range(100):
+        queue.plan(f"k{number}")
+        await fail(queue, f"k{number}", again=False)
+    queue.plan("waits", 1000.0)
+    assert queue.remembered == 100
+
+    await advance(clock, 200.0)
+    queue.plan("a")
+    await fail(queue, "a")
+
+    assert queue.remembered == 1
+
+
+async def test_failures_of_a_key_that_waits_are_remembered(clock) -> None:
+    queue = a_queue(clock, attempts=9)
+    queue.plan("a")
+    for _ in range(4):
+        await fail(queue, "a")
+        await advance(clock, 15.0)
+    await advance(clock, 500.0)  # nobody had time for it
+    assert await taken(queue) == ["a"]
+
+    assert queue.failed("a") >= 0.5 * FIRST_S * 2**4
+
+
+async def test_draining_waits_for_what_may_still_come_in_time(queue, clock) -> None:
+    queue.plan("a", 2.0)
+
+    drained = asyncio.create_task(queue.drained(5.0))
+    await advance(clock, 1.0)
+    assert not drained.done()
+    await advance(clock, 1.5)
+    await taken(queue)
+    queue.release("a")
+    await advance(clock, 0.1)
+
+    assert await drained
+
+
+async def test_draining_does_not_wait_for_what_cannot_come_in_time(queue, clock) -> None:
+    queue.plan("a")
+    await fail(queue, "a", 20.0)
+
+    drained = asyncio.create_task(queue.drained(5.0))
+    await settle()
+
+    assert drained.done()
+    assert not await drained
+
+
+async def test_a_worker_that_is_cancelled_while_it_waits_leaves_the_others_their_turns(queue, clock) -> None:
+    first, second = asyncio.create_task(queue.next()), asyncio.create_task(queue.next())
+    queue.plan("a", 1.0)
+    await settle()
+    first.cancel()
+    await advance(clock, 1.1)
+
+    assert await second == "a"
+
+
+# Whatever comes
+
+
+@dataclass
+class World:
+    """Workers of a queue, what they may not do, and what they did."""
+
+    queue: RetryQueue[str]
+    clock: FakeClock
+    outcomes: list[tuple[str, float, float]]
+    """How the next turns end: what came of it, how long it took, what the server asked for (0: nothing)."""
+    working: set[str] = field(default_factory=set)
+    failures: dict[str, int] = field(default_factory=dict)
+    not_before: dict[str, float] = field(default_factory=dict)
+
+    async def work(self) -> None:
+        while True:
+            key = await self.queue.next(lambda _: 0.0)
+            now = self.clock.monotonic()
+            assert key not in self.working
+            assert now >= self.not_before.get(key, 0.0), f"{key} has its turn during its back-off"
+            self.working.add(key)
+            outcome, seconds, retry_after_s = self.outcomes.pop() if self.outcomes else ("succeeded", 0.0, 0.0)
+            await self.clock.sleep(seconds)
+            self.working.discard(key)
+            if outcome == "succeeded":
+                self.failures.pop(key, None)
+                self.not_before.pop(key, None)
+                self.queue.succeeded(key)
+            else:
+                self._failed(key, retry_after_s)
+                self.queue.failed(key, retry_after_s or None, again=outcome == "failed")
+            self.queue.release(key)
+
+    def _failed(self, key: str, retry_after_s: float) -> None:
+        """Note the shortest back-off that the rule allows."""
+        now = self.clock.monotonic()
+        if now >= self.not_before.get(key, 0.0) + LONGEST_S:
+            self.failures.pop(key, None)  # it may have been forgotten
+        before = self.failures.get(key, 0)
+        self.failures[key] = before + 1
+        shortest_s = 0.5 * min(FIRST_S * 2**before, CAP_S)
+        self.not_before[key] = now + max(shortest_s, min(retry_after_s, LONGEST_S))
+
+    def check(self) -> None:
+        assert len(self.queue.due) <= 2 * len(self.queue)
+
+
+KEYS = st.sampled_from("abc")
+STEPS = st.one_of(
+    st.tuples(st.just("plan"), KEYS, st.sampled_from([0.0, 0.0, -2.0, 0.25, 1.0, 30.0])),
+    st.tuples(st.just("discard"), KEYS, st.just(0.0)),
+    st.tuples(st.just("wait"), KEYS, st.sampled_from([0.0, 0.1, 1.0, 1.0, 7.0, 70.0])),
+    st.tuples(st.just("hurry"), KEYS, st.just(0.0)),
+)
+OUTCOMES = st.tuples(
+    st.sampled_from(["failed", "failed", "failed", "failed for good", "succeeded"]),
+    st.sampled_from([0.0, 0.0, 0.3, 3.0]),
+    st.sampled_from([0.0, 0.0, 1.0, 30.0, 3600.0]),
+)
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(STEPS, min_size=20, max_size=60),
+    st.lists(OUTCOMES, min_size=10, max_size=30),
+    st.integers(1, 4),
+    st.integers(0, 100),
+)
+def test_whatever_comes_no_key_has_a_turn_before_its_back_off_has_passed_and_none_is_lost(
+    steps: list[tuple[str, str, float]], outcomes: list[tuple[str, float, float]], attempts: int, seed: int
+) -> None:
+    async def run() -> None:
+        clock = FakeClock()
+        queue: RetryQueue[str] = RetryQueue(attempts=attempts, clock=clock, rng=random.Random(seed))
+        world = World(queue, clock, outcomes[::-1])
+        async with Supervisor() as supervisor:
+            for number in range(2):
+                supervisor.start(f"worker {number}", world.work())
+            for step, key, number in steps:
+                if step == "plan":
+                    queue.plan(key, number)
+                elif step == "discard":
+                    queue.discard(key)
+                elif step == "hurry":
+                    queue.hurry()
+                else:
+                    await advance(clock, number)
+                world.check()
+            world.outcomes.clear()
+            await advance(clock, 2 * LONGEST_S)
+            assert queue.backlog == 0
+
+    with mock.patch.object(retry_queue, "_VOID_ITEMS", 0):
+        asyncio.run(run())

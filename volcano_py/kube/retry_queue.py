@@ -1,0 +1,264 @@
+"""The retry queue of the project: keys that need a turn, each once, none before its back-off has passed.
+
+    plan ──▶ waiting ──▶ turn ──▶ succeeded      its failures are forgotten
+               ▲          │  └──▶ failed         planned again after its back-off, or given up after so many attempts
+               └──────────┴──▶ planned meanwhile: another turn after this one, or after its back-off
+
+One rule of back-off holds for all that is built on it. After a failure a key has no turn before its back-off has
+passed. A back-off doubles with every failure in a row, is at least what the server asks for (Retry-After), and has a
+cap (:class:`~volcano_py.kube.backoff.Backoff`). It belongs to the key, not to what is to be done about it, so that
+nothing shortens it: no change, no other delay, no discarding, no giving up, no draining.
+
+Who plans a key during its back-off gets a turn when that ends. Changes that come meanwhile cost no turn of their own.
+
+A success ends the count of failures. It also ends when nobody has planned the key for as long as the longest back-off,
+which keeps what is remembered within bounds.
+"""
+
+import asyncio
+import heapq
+import itertools
+import math
+import random
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final, Generic, TypeVar
+
+from volcano_py.kube.backoff import CAP_S, FIRST_S, Backoff
+from volcano_py.runtime.clock import Clock
+
+K = TypeVar("K", bound=Hashable)
+
+_TICK_S: Final = 0.05
+_VOID_ITEMS: Final = 64  # of the heap, beside as many as there are keys that wait
+
+
+class _Failures:
+    """What is remembered of a key that failed."""
+
+    __slots__ = ("attempts", "backoff", "until")
+
+    def __init__(self, backoff: Backoff) -> None:
+        self.backoff = backoff
+        self.until = 0.0  # no turn before
+        self.attempts = 0  # failures since the last success or giving up
+
+
+def _at_once(late_s: float) -> float:
+    return 0.0
+
+
+class RetryQueue(Generic[K]):
+    """Says which key has its turn next; one turn per key at a time.
+
+    A worker calls `next`, does the work, calls `succeeded` or `failed`, and calls `release` in any case.
+    """
+
+    def __init__(
+        self,
+        *,
+        attempts: int,
+        clock: Clock,
+        rng: random.Random,
+        first_retry_s: float = FIRST_S,
+        retry_cap_s: float = CAP_S,
+    ) -> None:
+        self._attempts = attempts
+        self._clock = clock
+        self._rng = rng
+        self._first_retry_s = first_retry_s
+        self._retry_cap_s = retry_cap_s
+        self._planned: dict[K, tuple[float, int, K]] = {}  # by key, its item: when, and who comes first of two
+        self._due: list[tuple[float, int, K]] = []  # heap; an item that is not its key's is void
+        self._sequence = itertools.count()
+        self._working: set[K] = set()  # none of these is in the heap
+        self._failures: dict[K, _Failures] = {}
+        self._remember_s = self._new_backoff().longest_s  # beyond the back-off
+        self._forget_at = clock.monotonic() + self._remember_s
+        self._turn = asyncio.Lock()  # one worker at a time looks for work
+        self._changed = asyncio.Event()  # another item may be first
+        self._hurry = False
+
+    def __len__(self) -> int:
+        """Return how many keys wait."""
+        return len(self._planned)
+
+    def __contains__(self, key: K) -> bool:
+        """Say whether a key waits."""
+        return key in self._planned
+
+    @property
+    def backlog(self) -> int:
+        """How many keys wait or have their turn."""
+        return len(self._planned) + sum(key not in self._planned for key in self._working)
+
+    @property
+    def due(self) -> Sequence[tuple[float, int, K]]:
+        """The heap of turns, void items included."""
+        return self._due
+
+    @property
+    def remembered(self) -> int:
+        """How many keys have failures that are remembered."""
+        return len(self._failures)
+
+    def is_working(self, key: K) -> bool:
+        """Say whether a key has its turn."""
+        return key in self._working
+
+    # Plans
+
+    def plan(self, key: K, delay_s: float = 0.0) -> None:
+        """Ask for a turn after a delay; the earlier of two counts, but no turn comes before the end of a back-off.
+
+        With a negative delay it comes before others that are due.
+        """
+        if self._hurry:
+            delay_s = min(delay_s, 0.0)
+        due = self._clock.monotonic() + delay_s
+        if self._failures:
+            due = max(due, self._rests_until(key))
+        item = self._planned.get(key)
+        if item is None or due < item[0]:
+            self._planned[key] = item = (due, next(self._sequence), key)
+            if key not in self._working:
+                self._push(item)
+
+    def discard(self, key: K) -> bool:
+        """Take a request back; say whether there was one."""
+        if self._planned.pop(key, None) is None:
+            return False
+        self._compact()
+        return True
+
+    def hurry(self) -> None:
+        """Skip delays from now on, but no back-off."""
+        self._hurry = True
+        now = self._clock.monotonic()
+        for key, (due, sequence, _) in self._planned.items():
+            self._planned[key] = (max(min(due, now), self._rests_until(key)), sequence, key)
+        self._rebuild()
+        self._changed.set()
+
+    async def drained(self, timeout_s: float) -> bool:
+        """Wait until nothing is left to do, or as long as that may still come in time; say whether it came."""
+        deadline = self._clock.monotonic() + timeout_s
+        while self._planned or self._working:
+            first = self._first()
+            too_late = first is not None and first > deadline and not self._working
+            if too_late or self._clock.monotonic() >= deadline:
+                return False
+            await self._clock.sleep(_TICK_S)
+        return True
+
+    # Turns
+
+    async def next(self, pause_s: Callable[[float], float] = _at_once) -> K:
+        """Return the first key that is due, whose turn begins.
+
+        ``pause_s`` is told by how much it is late and returns how long nothing is to begin yet, 0 to let it begin.
+        """
+        async with self._turn:
+            while True:
+                self._changed.clear()
+                due = self._first()
+                now = self._clock.monotonic()
+                if due is None:
+                    await self._changed.wait()
+                elif due > now:
+                    await self._wait(due - now)
+                elif pause := pause_s(now - due):
+                    await self._clock.sleep(pause)
+                else:
+                    _, _, key = heapq.heappop(self._due)
+                    del self._planned[key]
+                    self._working.add(key)
+                    self._compact()
+                    return key
+
+    def succeeded(self, key: K) -> None:
+        """Forget the failures of a key that has its turn."""
+        self._failures.pop(key, None)
+
+    def failed(self, key: K, retry_after_s: float | None = None, *, again: bool = True) -> float | None:
+        """Count a failure of a key that has its turn and plan its next attempt; return the back-off before it.
+
+        None if the key is given up: without ``again``, or because all attempts are used up. Who plans it anew gets as
+        many attempts again, after the back-off.
+        """
+        now = self._clock.monotonic()
+        failures = self._failures.get(key)
+        if failures is None:
+            failures = self._failures[key] = _Failures(self._new_backoff())
+        backoff_s = failures.backoff.next(retry_after_s)
+        failures.until = now + backoff_s
+        failures.attempts += 1
+        if not again or failures.attempts >= self._attempts:
+            failures.attempts = 0
+            return None
+        self.plan(key)
+        return backoff_s
+
+    def release(self, key: K) -> None:
+        """End the turn of a key, however it went."""
+        self._working.discard(key)
+        item = self._planned.get(key)
+        if item is not None:
+            due, sequence, _ = item
+            self._planned[key] = item = (max(due, self._rests_until(key)), sequence, key)
+            self._push(item)
+        self._forget()
+
+    # Inside
+
+    def _new_backoff(self) -> Backoff:
+        return Backoff(self._rng, first_s=self._first_retry_s, cap_s=self._retry_cap_s)
+
+    def _rests_until(self, key: K) -> float:
+        """Return the end of the back-off of a key."""
+        failures = self._failures.get(key)
+        return -math.inf if failures is None else failures.until
+
+    def _push(self, item: tuple[float, int, K]) -> None:
+        heapq.heappush(self._due, item)
+        if self._due[0] is item:
+            self._changed.set()
+        self._compact()
+
+    def _first(self) -> float | None:
+        """Return when the first turn is due."""
+        while self._due:
+            item = self._due[0]
+            if self._planned.get(item[2]) is item:
+                return item[0]
+            heapq.heappop(self._due)
+        return None
+
+    def _compact(self) -> None:
+        """Take void items out of the heap when there are too many."""
+        if len(self._due) > 2 * len(self._planned) + _VOID_ITEMS:
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        self._due = [item for key, item in self._planned.items() if key not in self._working]
+        heapq.heapify(self._due)
+
+    def _forget(self) -> None:
+        """Forget failures of keys that nobody has planned for long since their back-off, now and then."""
+        now = self._clock.monotonic()
+        if now < self._forget_at:
+            return
+        self._forget_at = now + self._remember_s
+        self._failures = {
+            key: failures
+            for key, failures in self._failures.items()
+            if key in self._planned or key in self._working or now < failures.until + self._remember_s
+        }
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait so long, or until another item may be first."""
+        alarm = asyncio.create_task(self._clock.sleep(seconds), name="alarm of a retry queue")
+        alarm.add_done_callback(lambda task: None if task.cancelled() else self._changed.set())
+        try:
+            await self._changed.wait()
+        finally:
+            alarm.cancel()
