@@ -18,8 +18,10 @@ class Sink:
         self.open = asyncio.Event()
         self.open.set()
         self.under_way: list[str] = []
+        self.attempts = 0
 
     async def write(self, key, value):
+        self.attempts += 1
         self.under_way.append(key)
         await self.open.wait()
         self.under_way.remove(key)
@@ -262,6 +264,116 @@ async def test_a_retry_far_off_does_not_hold_back_what_is_due(a_lane, sink, cloc
     assert sink.written == [("b", 2)]
 
 
+BUSY = errors.TooManyRequests("patch", "/api/v1/pods", "slow down", status=429, retry_after_s=30)
+
+
+async def test_what_is_put_during_a_back_off_waits_for_its_end_and_the_newest_is_written(a_lane, sink, clock):
+    lane = a_lane()
+    sink.problems = [BUSY]
+
+    lane.put("a", 1)
+    for number in range(2, 30):
+        await advance(clock, 1.0, step=0.1)
+        lane.put("a", number, 0.0)
+    assert (sink.attempts, sink.written) == (1, [])
+
+    await advance(clock, 3.0, step=0.1)
+    assert (sink.attempts, sink.written) == (2, [("a", 29)])
+
+
+async def test_what_is_put_during_a_write_that_fails_waits_for_the_end_of_the_back_off(a_lane, sink, clock):
+    lane = a_lane()
+    sink.problems = [BUSY]
+    sink.open.clear()
+
+    lane.put("a", 1)
+    await settle()
+    lane.put("a", 2)
+    sink.open.set()
+    await advance(clock, 29.0, step=0.1)
+    assert (sink.attempts, sink.written) == (1, [])
+
+    await advance(clock, 2.0, step=0.1)
+    assert (sink.attempts, sink.written) == (2, [("a", 2)])
+
+
+async def test_what_fails_is_merged_with_what_came_during_its_write(a_lane, sink, clock):
+    lane = a_lane(merge=int.__add__)
+    sink.problems = [errors.ServerError("patch", "/api/v1/pods", "down", status=503)]
+    sink.open.clear()
+
+    lane.put("a", 3)
+    await settle()
+    lane.put("a", 1)
+    sink.open.set()
+    await advance(clock, 1.0)
+
+    assert sink.written == [("a", 4)]
+
+
+@pytest.mark.parametrize("problem", [BUSY, errors.Forbidden("patch", "/", "no", status=403, retry_after_s=30)])
+async def test_a_value_given_up_leaves_its_back_off_to_the_next(a_lane, sink, clock, problem):
+    lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, attempts=1))
+    sink.problems = [problem]
+
+    lane.put("a", 1)
+    await advance(clock, 1.0)
+    assert lane.backlog == 0
+    lane.put("a", 2)
+    await advance(clock, 28.0, step=0.1)
+    assert (sink.attempts, sink.written) == (1, [])
+
+    await advance(clock, 2.0, step=0.1)
+    assert sink.written == [("a", 2)]
+
+
+async def test_a_discarded_value_leaves_its_back_off_to_the_next(a_lane, sink, clock):
+    lane = a_lane()
+    sink.problems = [BUSY]
+
+    lane.put("a", 1)
+    await advance(clock, 1.0)
+    lane.discard("a")
+    lane.put("a", 2)
+    await advance(clock, 28.0, step=0.1)
+
+    assert sink.attempts == 1
+
+
+async def test_a_success_ends_the_back_off(a_lane, sink, clock):
+    lane = a_lane()
+    sink.problems = [errors.ServerError("patch", "/api/v1/pods", "down", status=503)] * 3
+
+    lane.put("a", 1)
+    await advance(clock, 5.0)
+    lane.put("a", 2)
+    await settle()
+
+    assert sink.written == [("a", 1), ("a", 2)]
+
+
+async def test_puts_of_what_waits_do_not_make_the_heap_grow(a_lane, sink, clock):
+    lane = a_lane(hold=lambda: True)
+
+    for number in range(3000):
+        for key in range(10):
+            lane.put(key, number, 0.25)
+            lane.put(key, number, -number)  # each earlier than the one before
+
+    assert len(lane._waiting) == 10
+    assert len(lane._due) <= 2 * 10 + 64
+
+
+async def test_discards_do_not_make_the_heap_grow(a_lane, sink, clock):
+    lane = a_lane(hold=lambda: True)
+
+    for number in range(3000):
+        lane.put(number, 1, 60.0)
+        lane.discard(number)
+
+    assert len(lane._due) <= 64
+
+
 async def test_draining_does_not_wait_for_delays(a_lane, sink, clock):
     lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, delay_s=60))
     lane.put("a", 1)
@@ -271,6 +383,33 @@ async def test_draining_does_not_wait_for_delays(a_lane, sink, clock):
 
     assert await drained
     assert sink.written == [("a", 1)]
+
+
+async def test_draining_does_not_shorten_a_back_off(a_lane, sink, clock):
+    lane = a_lane()
+    sink.problems = [BUSY]
+    lane.put("a", 1)
+    lane.put("late", 1, 60.0)
+    await advance(clock, 1.0)
+
+    drained = asyncio.create_task(lane.drained(5.0))
+    await advance(clock, 6.0, step=0.05)
+
+    assert not await drained
+    assert (sink.attempts, sink.written) == (2, [("late", 1)])
+
+
+async def test_what_is_put_while_draining_is_written_without_its_delay(a_lane, sink, clock):
+    lane = a_lane(LaneOptions(rate_per_s=1000, burst=1000, delay_s=60))
+    lane.put("a", 1)
+
+    drained = asyncio.create_task(lane.drained(1.0))
+    await settle()
+    lane.put("b", 1)
+    await advance(clock, 0.2)
+
+    assert await drained
+    assert sink.written == [("a", 1), ("b", 1)]
 
 
 async def test_draining_ends_when_its_time_is_over(a_lane, sink, clock):

@@ -1,3 +1,4 @@
+import asyncio
 import random
 
 import pytest
@@ -161,6 +162,20 @@ async def test_conflicts_that_go_on_are_tried_again_later(server, a_writer):
 
     assert fault.hits == 6
     assert found(server)["status"]["phase"] == "Inqueue"
+
+
+async def test_a_server_that_asks_to_wait_is_not_asked_again_by_the_next_cycles(server, a_writer):
+    uid = put_group(server, "g1")
+    server.faults.add(Fault("reply", verb="patch", resource=PODGROUPS, code=429, retry_after_s=30))
+    writer = a_writer()
+
+    for running in range(5):
+        writer.put(a_status(uid, "Running", running=running), 0.0)
+        await asyncio.sleep(0.05)
+
+    assert server.requests.count("patch", PODGROUPS) == 1
+    assert not await writer.drained(5)
+    assert server.requests.count("patch", PODGROUPS) == 1
 
 
 async def test_a_group_that_is_gone_or_replaced_is_left_alone(server, a_writer):

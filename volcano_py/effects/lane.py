@@ -2,20 +2,20 @@
 
 Binds have their own way (:mod:`volcano_py.effects.binder`). A lane never holds anybody back: what comes while it is
 full is dropped and counted, and whoever decided it decides it again, or it was an event.
+
+A write that fails is tried again under the rule of :mod:`volcano_py.kube.retry_queue`: the back-off belongs to the
+object, so that a newer content waits for its end too, even if the older one was given up.
 """
 
-import asyncio
-import heapq
-import itertools
 import random
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Sized
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from volcano_py.effects.complaints import Complaints
 from volcano_py.effects.rate import TokenBucket
 from volcano_py.kube import errors
-from volcano_py.kube.backoff import Backoff
+from volcano_py.kube.retry_queue import RetryQueue
 from volcano_py.metrics.effects import LaneMetrics
 from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
@@ -41,15 +41,6 @@ class LaneOptions:
     attempts: int = 5
 
 
-class _Entry(Generic[V]):
-    __slots__ = ("backoff", "sequence", "value")
-
-    def __init__(self, value: V, sequence: int) -> None:
-        self.value = value
-        self.sequence = sequence
-        self.backoff: Backoff | None = None
-
-
 class Lane(Generic[K, V]):
     """Writes values by key with ``write``, which says in a word what it came to ("written", "unchanged", ...)."""
 
@@ -70,24 +61,25 @@ class Lane(Generic[K, V]):
         self._options = options
         self._metrics = metrics
         self._clock = clock
-        self._rng = rng
         self._merge = merge
         self._hold = hold
         self._bucket = TokenBucket(options.rate_per_s, options.burst, clock.monotonic())
-        self._waiting: dict[K, _Entry[V]] = {}
-        self._due: list[tuple[float, int, K]] = []  # heap; an item whose sequence is not its entry's is void
-        self._sequence = itertools.count()
-        self._writing: set[K] = set()
-        self._turn = asyncio.Lock()  # one worker at a time looks for work
-        self._changed = asyncio.Event()
+        self._queue: RetryQueue[K] = RetryQueue(attempts=options.attempts, clock=clock, rng=rng)
+        self._waiting: dict[K, V] = {}  # exactly what waits in the queue
+        self._held_s = 0.0  # for how long the next one has been held back
         self._hurry = False
         self._complaints = Complaints("write given up", clock)
         metrics.watch(name, lambda: self.backlog)
 
     @property
     def backlog(self) -> int:
-        """How many entries wait or are being written."""
-        return len(self._waiting) + len(self._writing)
+        """How many keys wait or are being written."""
+        return self._queue.backlog
+
+    @property
+    def _due(self) -> Sized:
+        """The heap of what waits."""
+        return self._queue.due
 
     def start(self, supervisor: Supervisor) -> None:
         """Start the workers."""
@@ -97,118 +89,70 @@ class Lane(Generic[K, V]):
     def put(self, key: K, value: V, delay_s: float | None = None) -> bool:
         """Take a value; False if it was dropped because the lane is full.
 
-        It is written after ``delay_s`` (None: the lane's), or as early as one that it takes the place of.
+        It is written after ``delay_s`` (None: the lane's), or as early as one that it takes the place of, but not
+        before the back-off of its key has passed.
         """
-        entry = self._waiting.get(key)
-        if entry is not None:
-            entry.value = value if self._merge is None else self._merge(entry.value, value)
-            if delay_s is not None:
-                self._schedule(key, entry, delay_s)  # the earlier of its two places counts
+        waiting = self._waiting
+        if key in waiting:
+            waiting[key] = value if self._merge is None else self._merge(waiting[key], value)
             self._metrics.count(self.name, "merged")
-            return True
-        if len(self._waiting) >= self._options.capacity:
+        elif len(waiting) >= self._options.capacity:
             self._metrics.count(self.name, "dropped")
             return False
-        self._enter(key, _Entry(value, next(self._sequence)), self._options.delay_s if delay_s is None else delay_s)
+        else:
+            waiting[key] = value
+        self._queue.plan(key, self._options.delay_s if delay_s is None else delay_s)
         return True
 
     def discard(self, key: K) -> None:
         """Forget what waits under a key."""
-        if self._waiting.pop(key, None) is not None:
+        if self._queue.discard(key):
+            del self._waiting[key]
             self._metrics.count(self.name, "obsolete")
-            self._changed.set()
 
     async def drained(self, timeout_s: float) -> bool:
-        """Write what waits without further delay; say whether all of it was written in time."""
+        """Write what waits without further delay, except for back-offs; say whether all was written in time."""
         self._hurry = True
-        self._changed.set()
-        deadline = self._clock.monotonic() + timeout_s
-        while self._waiting or self._writing:
-            if self._clock.monotonic() >= deadline:
-                return False
-            await self._clock.sleep(_TICK_S)
-        return True
-
-    def _enter(self, key: K, entry: _Entry[V], delay_s: float) -> None:
-        self._waiting[key] = entry
-        self._schedule(key, entry, delay_s)
-
-    def _schedule(self, key: K, entry: _Entry[V], delay_s: float) -> None:
-        heapq.heappush(self._due, (self._clock.monotonic() + delay_s, entry.sequence, key))
-        self._changed.set()
+        self._queue.hurry()
+        return await self._queue.drained(timeout_s)
 
     async def _work(self) -> None:
         while True:
-            async with self._turn:
-                key, entry = await self._next()
-                self._writing.add(key)
+            key = await self._queue.next(self._pause_s)
+            value = self._waiting.pop(key)
             try:
-                self._metrics.count(self.name, await self._write(key, entry.value))
+                self._metrics.count(self.name, await self._write(key, value))
             except errors.ApiError as error:
-                self._failed(key, entry, error)
+                self._failed(key, value, error)
+            else:
+                self._queue.succeeded(key)
             finally:
-                self._writing.discard(key)
-                self._changed.set()
+                self._queue.release(key)
 
-    async def _next(self) -> tuple[K, _Entry[V]]:
-        """Return the first entry that is due, once nothing more important goes on and the rate allows it."""
-        held_s = 0.0
-        while True:
-            found = self._first()
-            if found is None:
-                self._changed.clear()
-                await self._changed.wait()
-                continue
-            due, key = found
-            now = self._clock.monotonic()
-            if due > now and not self._hurry:
-                await self._clock.sleep(min(due - now, _TICK_S))  # one that is due earlier may come meanwhile
-            elif self._hold is not None and not self._hurry and self._may_wait(held_s, now - due) and self._hold():
-                held_s += _TICK_S
-                await self._clock.sleep(_TICK_S)
-            elif wait_s := self._bucket.take(now):
-                await self._clock.sleep(wait_s)
-            else:
-                return key, self._waiting.pop(key)
+    def _pause_s(self, late_s: float) -> float:
+        """Return how long the next write waits for more important work, or for the rate."""
+        if self._hold is not None and not self._hurry and self._may_wait(late_s) and self._hold():
+            self._held_s += _TICK_S
+            return _TICK_S
+        wait_s = self._bucket.take(self._clock.monotonic())
+        if not wait_s:
+            self._held_s = 0.0
+        return wait_s
 
-    def _may_wait(self, held_s: float, late_s: float) -> bool:
+    def _may_wait(self, late_s: float) -> bool:
         each_s = self._options.each_s
-        return held_s < self._options.patience_s if each_s is None else late_s < each_s
+        return self._held_s < self._options.patience_s if each_s is None else late_s < each_s
 
-    def _first(self) -> tuple[float, K] | None:
-        """Return the time and key of the entry that is due first and whose key is not being written."""
-        passed_over: list[tuple[float, int, K]] = []
-        found = None
-        while self._due:
-            due, sequence, key = self._due[0]
-            entry = self._waiting.get(key)
-            if entry is None or entry.sequence != sequence:
-                heapq.heappop(self._due)
-            elif key in self._writing:
-                passed_over.append(heapq.heappop(self._due))
-            else:
-                found = (due, key)
-                break
-        for item in passed_over:
-            heapq.heappush(self._due, item)
-        return found
-
-    def _failed(self, key: K, entry: _Entry[V], error: errors.ApiError) -> None:
-        if isinstance(error, errors.NamespaceTerminating):
+    def _failed(self, key: K, value: V, error: errors.ApiError) -> None:
+        backoff_s = self._queue.failed(key, error.retry_after_s, again=isinstance(error, _AGAIN))
+        if backoff_s is not None:
+            if key not in self._waiting:
+                self._waiting[key] = value
+            elif self._merge is not None:
+                self._waiting[key] = self._merge(value, self._waiting[key])
+            self._metrics.count(self.name, "retried")
+        elif isinstance(error, errors.NamespaceTerminating):
             self._metrics.count(self.name, "obsolete")
-            return
-        if not isinstance(error, _AGAIN):
+        else:
             self._metrics.count(self.name, "failed")
             self._complaints.tell(lane=self.name, object=str(key), error=str(error))
-            return
-        if key in self._waiting:
-            return  # something newer waits anyway
-        if entry.backoff is None:
-            entry.backoff = Backoff(self._rng)
-        if entry.backoff.failures + 1 >= self._options.attempts:
-            self._metrics.count(self.name, "failed")
-            self._complaints.tell(lane=self.name, object=str(key), error=str(error))
-            return
-        self._metrics.count(self.name, "retried")
-        entry.sequence = next(self._sequence)
-        self._enter(key, entry, entry.backoff.next(error.retry_after_s))
