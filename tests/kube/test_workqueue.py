@@ -15,6 +15,7 @@ from volcano_py.runtime.clock import FakeClock
 from volcano_py.runtime.supervisor import Supervisor, TaskFailed
 
 Reconcile = Callable[[str], Awaitable[None]]
+BUSY = errors.TooManyRequests("create", "/api/v1/pods", "slow down", status=429, retry_after_s=30)
 REFUSED = errors.ServerError("create", "/api/v1/pods", "no", status=500)
 
 
@@ -113,23 +114,89 @@ async def test_an_error_means_another_turn_after_a_pause_that_grows() -> None:
         assert 0.5 * base <= pause <= 1.5 * base + 0.2
 
 
-async def test_a_change_ends_the_pause() -> None:
-    turns = 0
+async def test_a_change_does_not_shorten_the_pause_and_costs_no_turn_of_its_own() -> None:
+    clock, turns = FakeClock(), []
 
     async def reconcile(key: str) -> None:
-        nonlocal turns
-        turns += 1
-        if turns == 1:
-            raise REFUSED
+        turns.append(clock.monotonic())
+        if len(turns) == 1:
+            raise BUSY
 
-    async with a_queue(reconcile) as queue:
+    async with a_queue(reconcile, clock) as queue:
         queue.add("a")
-        await settle()
-        queue.add("a")
-        await settle()
+        for _ in range(320):
+            await settle()
+            clock.advance(0.1)
+            if clock.monotonic() < 30:
+                queue.add("a")
+                queue.add_later("a", 0.5)
         backlog = queue.backlog
 
-    assert (turns, backlog) == (2, 0)
+    assert turns[0] == 0
+    assert len(turns) == 2
+    assert 30 <= turns[1] < 30.2
+    assert backlog == 0
+
+
+async def test_a_change_during_a_turn_that_fails_waits_for_the_end_of_the_pause() -> None:
+    clock, begun, go_on = FakeClock(), [], asyncio.Event()
+
+    async def reconcile(key: str) -> None:
+        begun.append(clock.monotonic())
+        await go_on.wait()
+        if len(begun) == 1:
+            raise BUSY
+
+    async with a_queue(reconcile, clock) as queue:
+        queue.add("a")
+        await settle()
+        queue.add("a")
+        go_on.set()
+        for _ in range(320):
+            await settle()
+            clock.advance(0.1)
+
+    assert len(begun) == 2
+    assert begun[1] >= 30
+
+
+async def test_a_change_waits_no_longer_than_the_common_cap_however_often_the_name_failed() -> None:
+    clock, turns = FakeClock(), []
+
+    async def reconcile(key: str) -> None:
+        turns.append(clock.monotonic())
+        raise REFUSED
+
+    async with a_queue(reconcile, clock, attempts=1000) as queue:
+        queue.add("a")
+        for _ in range(3000):
+            await settle()
+            clock.advance(0.1)
+
+    assert max(after - before for before, after in itertools.pairwise(turns)) <= 1.5 * 10 + 0.2
+
+
+async def test_a_name_that_was_given_up_and_is_added_waits_for_the_end_of_its_pause_and_has_all_attempts_again() -> (
+    None
+):
+    clock, turns, told = FakeClock(), [], []
+
+    async def reconcile(key: str) -> None:
+        turns.append(clock.monotonic())
+        raise BUSY
+
+    more = {"on_given_up": lambda key, error: told.append(clock.monotonic())}
+    async with a_queue(reconcile, clock, more=more, attempts=2) as queue:
+        queue.add("a")
+        for _ in range(1300):
+            await settle()
+            clock.advance(0.1)
+            if told:
+                queue.add("a")
+
+    assert len(turns) == 5
+    assert all(after - before >= 30 for before, after in itertools.pairwise(turns))
+    assert told == turns[1::2]
 
 
 async def test_after_so_many_errors_a_name_is_given_up_and_said_so() -> None:
@@ -252,6 +319,34 @@ async def test_who_asks_for_a_turn_at_once_need_not_wait_for_the_later_one() -> 
         await settle()
 
     assert (at_once, turns) == (["a"], ["a"])
+
+
+async def test_what_is_added_while_another_name_pauses_has_its_turn_at_once() -> None:
+    turns: list[str] = []
+
+    async def reconcile(key: str) -> None:
+        turns.append(key)
+        if key == "busy":
+            raise BUSY
+
+    async with a_queue(reconcile, workers=1) as queue:
+        queue.add("busy")
+        await settle()
+        queue.add("a")
+        await settle()
+
+    assert turns == ["busy", "a"]
+
+
+async def test_adding_what_waits_does_not_make_the_heap_grow() -> None:
+    queue = WorkQueue("test", lambda _: asyncio.sleep(0), clock=FakeClock(), rng=random.Random(1))
+
+    for number in range(10_000):
+        queue.add_later("a", 10_000 - number)
+        queue.add("b")
+
+    assert queue.backlog == 2
+    assert len(queue._queue.due) <= 2 * 2 + 64
 
 
 async def test_a_turn_that_takes_too_long_is_ended_and_tried_again() -> None:

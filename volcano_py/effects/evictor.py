@@ -22,6 +22,7 @@ from volcano_py.api import keys
 from volcano_py.effects.complaints import Complaints
 from volcano_py.effects.podgroups import wire_time
 from volcano_py.kube import errors
+from volcano_py.kube.backoff import CAP_S, FIRST_S
 from volcano_py.kube.client import ApiClient, PatchType
 from volcano_py.kube.resource import PODS
 from volcano_py.kube.workqueue import WorkQueue, WorkQueueOptions
@@ -43,8 +44,8 @@ class EvictorOptions:
     capacity: int = 10_000
     timeout_s: float = 10.0
     attempts: int = 8  # with the delays below about half a minute
-    retry_first_s: float = 0.2
-    retry_cap_s: float = 10.0
+    retry_first_s: float = FIRST_S
+    retry_cap_s: float = CAP_S
 
 
 class EvictionOutcomes(Protocol):
