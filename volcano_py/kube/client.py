@@ -20,6 +20,26 @@ DEFAULT_CONNECTIONS = 64  # the best throughput is at 16 to 64 in flight; more o
 DEFAULT_PAGE_SIZE = 500
 
 
+class _Named(msgspec.Struct):
+    name: str
+
+
+class _ResourceList(msgspec.Struct):
+    resources: list[_Named]
+
+
+class _GroupVersion(msgspec.Struct, rename="camel"):
+    group_version: str
+
+
+class _Group(msgspec.Struct):
+    versions: list[_GroupVersion]
+
+
+class _GroupList(msgspec.Struct):
+    groups: list[_Group]
+
+
 class PatchType(Enum):
     """How a patch is read by the server."""
 
@@ -173,6 +193,26 @@ class ApiClient:
         """Return what is served at a path that is not a resource's: an aggregated API of its own kind."""
         return await self._send(Call("GET", "get", path), timeout_s)
 
+    async def serves(self, resource: Resource, *, timeout_s: float | None = None) -> bool:
+        """Say whether discovery names a resource; raise ApiError where discovery gives no clear answer.
+
+        A version that is not found counts as not served only if the list of groups does not name it either: who
+        answers 404 to everything, such as a proxy without its server, says nothing about the resource.
+        """
+        try:
+            listed = await self._typed(Call("GET", "get", resource.root), _ResourceList, timeout_s)
+        except errors.NotFound:
+            if not resource.group:
+                raise
+            found = await self._typed(Call("GET", "get", "/apis"), _GroupList, timeout_s)
+            versions = (version.group_version for group in found.groups for version in group.versions)
+            return resource.api_version in versions
+        return any(entry.name == resource.plural for entry in listed.resources)
+
+    def distrust_idle(self) -> None:
+        """Close idle connections, so that the next requests are made over new ones."""
+        self._transport.distrust_idle()
+
     def watch(
         self,
         resource: Resource,
@@ -185,6 +225,7 @@ class ApiClient:
     ) -> AbstractAsyncContextManager[Stream]:
         """Open a watch of about ``lasts_s`` (the server is told); silence longer than ``stall_s`` ends it.
 
+        So does a server that has not ended it some seconds after its time: nobody is there any more.
         The stream is the server's bytes; :class:`~volcano_py.kube.reflector.Reflector` makes events of them.
         """
         query = {**query, "watch": "1", "timeoutSeconds": str(int(lasts_s))}

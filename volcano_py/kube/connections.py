@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from volcano_py.kube.http1 import Answer, AnswerReader, Malformed
+from volcano_py.kube.sockets import notice_dead_peers
 
 KEEP_ALIVE_S: Final = 30.0  # API servers keep idle connections for longer, and so do most balancers
 _ATTEMPT_S: Final = 3.0  # per address, while there are others
@@ -352,7 +353,8 @@ class Connections:
     async def _open_at(self, host: str, port: int) -> Connection:
         tls = self._address.tls
         name = (self._address.server_name or self._address.host) if tls is not None else None
-        _, connection = await self._loop.create_connection(
+        transport, connection = await self._loop.create_connection(
             lambda: Connection(self._loop), host, port, ssl=tls, server_hostname=name
         )
+        notice_dead_peers(transport.get_extra_info("socket"))
         return connection

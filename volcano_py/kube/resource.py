@@ -28,9 +28,14 @@ class Resource:
         """Its name in messages and metrics: the plural, with the group where there is one."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
+    @property
+    def root(self) -> str:
+        """The path of its group and version, at which discovery lists the resources."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
     def collection(self, namespace: str = "") -> str:
         """Return the path of all its objects, in one namespace or (empty) everywhere."""
-        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        root = self.root
         if namespace and self.namespaced:
             return f"{root}/namespaces/{_quoted(namespace)}/{self.plural}"
         return f"{root}/{self.plural}"

@@ -5,6 +5,7 @@ Requests go over connections of our own (:mod:`volcano_py.kube.connections`), th
 session of aiohttp. Watches use connections apart, so that they never wait behind writes.
 """
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -22,10 +23,12 @@ from volcano_py.kube.connections import Address, Connections, Obstacle, RequestF
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.http1 import checked_target, header_lines
 from volcano_py.kube.resource import resource_of
+from volcano_py.kube.sockets import attentive_socket
 
 READ_BUFFER = 2**21  # a watch line holds one whole object, and etcd allows 1.5 MiB
 _UNAUTHORIZED = 401
-STREAM_GRACE_S = 30.0  # a watch is ended by the server; this much later we end it
+STREAM_GRACE_S = 5.0  # a watch is ended by the server; this much later we end it
+_STREAMS_KEPT_S = 1.0  # a watch that has ended is resumed at once, over the same connection; later it is not trusted
 
 RequestObserver = Callable[[str, str, int, float], None]
 """Told of every request: verb, resource, HTTP status (0: no answer), seconds (of a watch: until it is open)."""
@@ -54,12 +57,16 @@ class Stream:
     async def read(self) -> bytes:
         """Return what has arrived, waiting for something to; empty at the end.
 
-        Raises Timeout when nothing arrives for the stall time, ConnectionFailed when the connection breaks.
+        Raises Timeout when nothing arrives for the stall time or the server does not end the watch when it should,
+        ConnectionFailed when the connection breaks.
         """
         try:
             return await self._response.content.readany()
-        except TimeoutError as error:
+        except aiohttp.SocketTimeoutError as error:
             message = f"nothing received from {self._server} for {self._stall_s:g} s"
+            raise errors.Timeout("watch", self._call.path, message) from error
+        except TimeoutError as error:
+            message = f"{self._server} has not ended the watch when its time was up: the connection may be dead"
             raise errors.Timeout("watch", self._call.path, message) from error
         except aiohttp.ClientError as error:
             raise errors.from_transport("watch", self._call.path, error, self._stall_s, self._server) from error
@@ -119,7 +126,8 @@ class Transport:
             self._session = self._new_session(self._limit)
         else:
             self._connections = Connections(self._address(), self._limit)
-        self._streams = self._new_session(0)  # unlimited: as many as there are reflectors
+        # Unlimited: as many as there are reflectors.
+        self._streams = self._new_session(0, keepalive_timeout=_STREAMS_KEPT_S)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -130,6 +138,11 @@ class Transport:
             if session is not None:
                 await session.close()
         self._session = self._streams = self._connections = None
+
+    def distrust_idle(self) -> None:
+        """Close idle connections: one that was silent without a word makes the others suspect."""
+        if self._connections is not None:
+            self._connections.distrust_idle()
 
     async def send(self, call: Call, timeout_s: float) -> bytes:
         """Send a request and return the body of its successful answer."""
@@ -183,15 +196,19 @@ class Transport:
 
     @asynccontextmanager
     async def stream(self, call: Call, *, open_s: float, lasts_s: float, stall_s: float) -> AsyncIterator[Stream]:
-        """Open a watch that the server ends after ``lasts_s`` and that must not be silent longer than ``stall_s``."""
+        """Open a watch that the server ends after ``lasts_s`` and that must not be silent longer than ``stall_s``.
+
+        One that has not ended a little later counts as dead, whatever it brought before.
+        """
         timeout = aiohttp.ClientTimeout(total=lasts_s + STREAM_GRACE_S, sock_connect=open_s, sock_read=stall_s)
         started = perf_counter()
         status = 0
         try:
-            response = await self._respond(self._streams, call, timeout, stall_s)
+            async with asyncio.timeout(open_s):
+                response = await self._respond(self._streams, call, timeout, stall_s)
             status = response.status
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise errors.from_transport(call.verb, call.path, error, stall_s, self.server) from error
+            raise errors.from_transport(call.verb, call.path, error, min(open_s, stall_s), self.server) from error
         finally:
             self._observe(call, status, started)
         stream = Stream(response, call, stall_s, self.server)
@@ -270,10 +287,10 @@ class Transport:
         if self._observer is not None:
             self._observer(call.verb, resource_of(call.path), status, perf_counter() - started)
 
-    def _new_session(self, limit: int) -> aiohttp.ClientSession:
+    def _new_session(self, limit: int, **options: Any) -> aiohttp.ClientSession:
         tls: Any = self._credentials.tls if self._credentials.tls is not None else True
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=limit, ssl=tls),
+            connector=aiohttp.TCPConnector(limit=limit, ssl=tls, socket_factory=attentive_socket, **options),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,  # True looks for proxies and netrc at every request: 4.5 times the cost
             read_bufsize=READ_BUFFER,
