@@ -46,6 +46,11 @@ def a_status(code: int, reason: str, message: str = "", **fields: Any) -> dict[s
     return {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message, **fields}
 
 
+async def serving(body: dict[str, Any]) -> web.Response:
+    """Answer with a document."""
+    return web.json_response(body)
+
+
 async def refuse(code: int, reason: str, message: str = "", headers: dict[str, str] | None = None) -> web.Response:
     """Answer with a Status."""
     return web.json_response(a_status(code, reason, message), status=code, headers=headers)
@@ -96,7 +101,10 @@ class Watch:
 
 
 class FakeApi:
-    """Serves lists from ``objects`` and hands every watch to the test; ``answers`` overrule both, first come first."""
+    """Serves lists from ``objects`` and hands every watch to the test; ``answers`` overrule both, first come first.
+
+    Discovery is apart: it names widgets unless ``discovery`` overrules it.
+    """
 
     def __init__(self) -> None:
         self.objects: list[dict[str, Any]] = []
@@ -106,6 +114,8 @@ class FakeApi:
         self.answers: list[Answer] = []
         self.watches: list[Watch] = []
         self.url = ""
+        self.discovered: list[str] = []
+        self.discovery: list[Answer] = []
 
     @property
     def lists(self) -> list[dict[str, str]]:
@@ -118,6 +128,8 @@ class FakeApi:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
+        if request.path in (WIDGETS.root, "/apis"):
+            return await self._discover(request)
         self.requests.append(request)
         self.bodies.append(await request.read())
         if self.answers:
@@ -129,6 +141,13 @@ class FakeApi:
             self.watches.append(watch)
             return await watch.serve(request)
         return self._list(request.query.get("limit", ""), request.query.get("continue", ""))
+
+    async def _discover(self, request: web.Request) -> web.StreamResponse:
+        """Say what is served: widgets always, unless ``discovery`` has another answer."""
+        self.discovered.append(request.path)
+        if self.discovery:
+            return await self.discovery.pop(0)(request)
+        return web.json_response({"kind": "APIResourceList", "resources": [{"name": "widgets"}]})
 
     def _list(self, limit: str, token: str) -> web.Response:
         start = int(token or 0)

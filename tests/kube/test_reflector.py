@@ -39,7 +39,7 @@ async def test_a_watch_starts_where_the_list_ended_and_brings_changes(
     assert recorder.mirror == {"ns/a": 5}
     assert watch.query["resourceVersion"] == "7"
     assert watch.query["allowWatchBookmarks"] == "true"
-    assert 300 <= int(watch.query["timeoutSeconds"]) <= 600
+    assert 25 <= int(watch.query["timeoutSeconds"]) <= 35
 
 
 async def test_events_that_arrive_together_are_handed_over_together(
@@ -193,10 +193,11 @@ async def test_an_initial_list_by_watch_ends_with_its_bookmark(
         assert not reflector.status().synced
         watch.bookmark(12, **{"k8s.io/initial-events-end": "true"})
         await asyncio.wait_for(reflector.synced(), 5)
-        watch.end()
         await until(lambda: len(api.watches) == 2)
 
     assert watch.query["sendInitialEvents"] == "true"
+    assert int(watch.query["timeoutSeconds"]) == 60  # a long list takes its time; what follows is a watch like others
+    assert 25 <= int(api.watches[1].query["timeoutSeconds"]) <= 35
     assert watch.query["resourceVersionMatch"] == "NotOlderThan"
     assert api.watches[1].query["resourceVersion"] == "12"
     assert api.lists == []

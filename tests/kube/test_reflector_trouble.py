@@ -1,16 +1,48 @@
 """The reflector against servers that fail, fall silent, lie, or lack the resource."""
 
 import asyncio
+import random
 
 import pytest
 from aiohttp import web
+from structlog.testing import capture_logs
 
-from tests.kube.fake_api import WIDGETS, FakeApi, Widget, a_status, a_widget, until
+from tests.kube.fake_api import WIDGETS, Answer, FakeApi, Widget, a_server, a_status, a_widget, refuse, serving, until
 from tests.kube.reflecting import Recorder, reflecting, woken
+from volcano_py.kube import transport
 from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.delivery import Event
-from volcano_py.kube.reflector import Reflector
+from volcano_py.kube.reflector import Reflector, ReflectorOptions
 from volcano_py.runtime.clock import FakeClock
+
+NOT_LISTED = {"kind": "APIResourceList", "resources": [{"name": "gadgets"}, {"name": "widgets/status"}]}
+NO_GROUPS = {"kind": "APIGroupList", "groups": [{"name": "other.example", "versions": [{"groupVersion": "other/v1"}]}]}
+OUR_GROUP = {"groups": [{"name": "test.example", "versions": [{"groupVersion": "test.example/v1"}]}]}
+
+
+async def not_listed(_: web.Request) -> web.Response:
+    return await serving(NOT_LISTED)
+
+
+async def no_groups(_: web.Request) -> web.Response:
+    return await serving(NO_GROUPS)
+
+
+async def our_group(_: web.Request) -> web.Response:
+    return await serving(OUR_GROUP)
+
+
+async def not_found(_: web.Request) -> web.Response:
+    return web.Response(status=404, text="404 page not found")
+
+
+async def away(_: web.Request) -> web.Response:
+    return await refuse(503, "ServiceUnavailable", "not now")
+
+
+async def a_page(_: web.Request) -> web.Response:
+    return web.Response(text="<html>nothing of that kind</html>")
 
 
 async def test_failures_in_a_row_wait_longer_and_success_starts_anew(
@@ -139,11 +171,18 @@ async def test_a_quarantined_object_is_released_by_a_good_version_or_its_deletio
         assert reflector.status().quarantined == 0
 
 
+@pytest.mark.parametrize("discovery", [[not_listed], [not_found, no_groups]], ids=["listed", "version"])
 @pytest.mark.parametrize("watch_list", [False, True])
 async def test_an_optional_resource_that_is_not_served_counts_as_empty_until_it_is(
-    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock, watch_list: bool
+    api: FakeApi,
+    client: ApiClient,
+    recorder: Recorder,
+    clock: FakeClock,
+    watch_list: bool,
+    discovery: list[Answer],
 ) -> None:
     api.objects = [a_widget("a", 1)]
+    api.discovery = list(discovery)
     api.fail_next(404, "NotFound", "the server could not find the requested resource")
     async with reflecting(client, recorder, clock, optional=True, watch_list=watch_list) as reflector:
         await asyncio.wait_for(reflector.synced(), 5)
@@ -167,6 +206,7 @@ async def test_an_optional_resource_that_disappears_takes_its_objects_with_it(
         api.watches[0].bookmark(2)
         for _ in range(2):
             api.fail_next(404, "NotFound", "the server could not find the requested resource")
+        api.discovery = [not_listed]
         api.watches[0].end()
         await woken(clock)
         await until(lambda: recorder.told == ["ADDED a", "DELETED a"])
@@ -174,11 +214,48 @@ async def test_an_optional_resource_that_disappears_takes_its_objects_with_it(
         assert reflector.status().absent
 
 
+UNCLEAR: list[list[Answer]] = [[], [away], [not_found, our_group], [not_found, not_found], [a_page]]
+
+
+@pytest.mark.parametrize("discovery", UNCLEAR, ids=["listed", "away", "group listed", "404 to everything", "a page"])
+async def test_a_stray_404_that_discovery_does_not_confirm_empties_nothing(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock, discovery: list[Answer]
+) -> None:
+    api.objects = [a_widget("a", 1)]
+    async with reflecting(client, recorder, clock, optional=True) as reflector:
+        await until(lambda: api.watches)
+        api.watches[0].bookmark(2)
+        for _ in range(2):
+            api.fail_next(404, "NotFound", "the server could not find the requested resource")
+        api.discovery = list(discovery)
+        api.watches[0].end()
+        await woken(clock)
+        await until(lambda: api.discovered and not api.discovery)
+        await woken(clock, 1.0)  # the second failure in a row waits for 0.6 s at most
+        await until(lambda: len(api.watches) == 2)
+
+        assert recorder.told == ["ADDED a"]
+        assert not reflector.status().absent
+
+
+async def test_a_stray_404_to_the_first_list_is_tried_again_in_seconds(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
+) -> None:
+    api.objects = [a_widget("a", 1)]
+    api.fail_next(404, "NotFound", "the server could not find the requested resource")
+    async with reflecting(client, recorder, clock, optional=True) as reflector:
+        await until(lambda: clock.sleepers)
+        assert not reflector.status().synced
+        await woken(clock, 0.5)
+        await until(lambda: recorder.told == ["ADDED a"])
+
+
 @pytest.mark.parametrize(("code", "reason"), [(404, "NotFound"), (403, "Forbidden")])
 async def test_a_dispensable_resource_that_cannot_be_read_counts_as_empty_until_it_can(
     api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock, code: int, reason: str
 ) -> None:
     api.objects = [a_widget("a", 1)]
+    api.discovery = [not_listed, not_listed]
     for _ in range(2):
         api.fail_next(code, reason, "not for you")
     async with reflecting(client, recorder, clock, dispensable=True) as reflector:
@@ -250,3 +327,171 @@ async def test_an_exception_of_the_handler_ends_the_reflector(
     reflector = Reflector(client, WIDGETS, Widget, Broken(), clock=clock)
     with pytest.raises(RuntimeError, match="a bug"):
         await asyncio.wait_for(reflector.run(), 5)
+
+
+# Connections that die without a word
+
+
+def test_a_dead_watch_goes_unnoticed_for_less_than_45_seconds() -> None:
+    options = ReflectorOptions()
+
+    assert options.watch_max_s + transport.STREAM_GRACE_S <= 45
+    assert options.stall_s <= 45
+    assert options.stall_s >= options.watch_max_s  # or a watch to which nothing happens would count as dead
+
+
+async def test_a_watch_that_the_server_does_not_end_counts_as_dead_although_it_spoke(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "STREAM_GRACE_S", 0.1)
+    async with reflecting(client, recorder, clock, watch_min_s=0.2, watch_max_s=0.2, stall_s=30) as reflector:
+        await until(lambda: api.watches)
+        api.watches[0].send("ADDED", a_widget("a", 5))
+        await woken(clock)
+        await until(lambda: len(api.watches) == 2)
+
+        assert reflector.status().stalls == 1
+        assert "has not ended the watch" in reflector.status().last_error
+    assert [watch.query["resourceVersion"] for watch in api.watches] == ["1", "5"]
+    assert len(api.lists) == 1
+
+
+async def test_a_silent_watch_makes_idle_connections_suspect(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distrusted: list[bool] = []
+    monkeypatch.setattr(client, "distrust_idle", lambda: distrusted.append(True))
+    async with reflecting(client, recorder, clock, stall_s=0.05):
+        await until(lambda: clock.sleepers)
+
+    assert distrusted == [True]
+
+
+async def test_distrusted_connections_are_not_used_again() -> None:
+    peers: list[object] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        peers.append(request.transport.get_extra_info("peername"))
+        return web.json_response({})
+
+    async with a_server(answer) as url, ApiClient(Credentials(url)) as client:
+        for distrust in (False, False, True):
+            if distrust:
+                client.distrust_idle()
+            await client.get_bytes("/healthz", timeout_s=5)
+
+    assert peers[0] == peers[1] != peers[2]
+
+
+# Listing anew on demand
+
+
+async def test_a_list_that_is_asked_for_is_made_at_once_and_ends_the_watch(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
+) -> None:
+    api.objects = [a_widget("a", 2)]
+    async with reflecting(client, recorder, clock) as reflector:
+        await until(lambda: api.watches)
+        api.objects, api.version = [a_widget("b", 8)], 9
+        reflector.relist()
+        reflector.relist()
+        await until(lambda: len(api.watches) == 2)
+        await until(api.watches[0].closed.is_set)
+
+        assert recorder.told == ["ADDED a", "ADDED b", "DELETED a"]
+        assert api.watches[1].query["resourceVersion"] == "9"
+        assert (len(api.lists), clock.sleepers) == (2, 0)
+
+
+async def test_a_list_that_is_asked_for_cuts_a_pause_short(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
+) -> None:
+    api.fail_next(500, "InternalError")
+    async with reflecting(client, recorder, clock) as reflector:
+        await until(lambda: clock.sleepers)
+        reflector.relist()
+        await until(lambda: api.watches)
+
+
+async def test_a_list_that_was_asked_for_is_not_cut_short_by_asking_again(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
+) -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: web.Request) -> web.Response:
+        begun.set()
+        await go.wait()
+        return web.json_response({"metadata": {"resourceVersion": "9"}, "items": []})
+
+    async with reflecting(client, recorder, clock) as reflector:
+        await until(lambda: api.watches)
+        api.answers.append(slow)
+        reflector.relist()
+        await asyncio.wait_for(begun.wait(), 5)
+        reflector.relist()
+        go.set()
+        await until(lambda: len(api.watches) == 2)
+
+    assert len(api.lists) == 2
+
+
+async def test_a_list_that_hangs_is_given_up_for_one_that_is_asked_for(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
+) -> None:
+    begun = asyncio.Event()
+
+    async def hang(_: web.Request) -> web.Response:
+        begun.set()
+        await asyncio.sleep(60)
+        raise AssertionError("never answered")
+
+    api.answers.append(hang)
+    async with reflecting(client, recorder, clock) as reflector:
+        await asyncio.wait_for(begun.wait(), 5)
+        reflector.relist()
+        await until(lambda: api.watches)
+
+
+async def test_a_reconnected_watch_goes_on_where_it_was(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
+) -> None:
+    async with reflecting(client, recorder, clock) as reflector:
+        await until(lambda: api.watches)
+        api.watches[0].send("ADDED", a_widget("a", 5))
+        await until(lambda: recorder.told)
+        reflector.reconnect()
+        await until(lambda: len(api.watches) == 2)
+
+    assert [watch.query["resourceVersion"] for watch in api.watches] == ["1", "5"]
+    assert len(api.lists) == 1
+
+
+async def test_a_time_out_of_the_handler_is_a_bug_like_others(
+    api: FakeApi, client: ApiClient, clock: FakeClock
+) -> None:
+    class Broken(Recorder):
+        def on_events(self, events: list[Event[Widget]]) -> None:
+            raise TimeoutError("a bug")
+
+    api.objects = [a_widget("a", 1)]
+    reflector = Reflector(client, WIDGETS, Widget, Broken(), clock=clock, rng=random.Random(1))
+    with pytest.raises(TimeoutError, match="a bug"):
+        await asyncio.wait_for(reflector.run(), 5)
+
+
+# What the log says
+
+
+async def test_other_failures_are_told_each_by_itself(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
+) -> None:
+    for _ in range(3):
+        api.fail_next(403, "Forbidden", "not for you")
+    with capture_logs() as lines:
+        async with reflecting(client, recorder, clock):
+            for _ in range(3):
+                await woken(clock)
+            await until(lambda: api.watches)
+
+    assert [line["event"] for line in lines if line["log_level"] == "warning"] == ["list failed"] * 3

@@ -6,9 +6,10 @@ from typing import Any
 
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import EventHandler, Quarantined, T
+from volcano_py.kube.outage import Outage
 from volcano_py.kube.reflector import Reflector, ReflectorOptions, ReflectorStatus
 from volcano_py.kube.resource import Resource
-from volcano_py.runtime.clock import Clock
+from volcano_py.runtime.clock import Clock, RealClock
 from volcano_py.runtime.supervisor import Supervisor
 
 
@@ -31,6 +32,8 @@ class Informers:
         self._options = options
         self._clock = clock
         self._rng = rng
+        self.outage = Outage(client.server, clock or RealClock())
+        """What all of them tell together while the API server does not answer."""
         self._reflectors: dict[str, Reflector[Any]] = {}
 
     def add(
@@ -63,6 +66,7 @@ class Informers:
             options=self._options,
             clock=self._clock,
             rng=self._rng,
+            outage=self.outage,
         )
         self._reflectors[name] = reflector
         return reflector
@@ -71,6 +75,17 @@ class Informers:
         """Run every reflector as a task of its own."""
         for name, reflector in self._reflectors.items():
             supervisor.start(f"informer {name}", reflector.run())
+
+    def relist(self, name: str) -> None:
+        """List one resource anew at once, and open all other watches again from where they are.
+
+        What has silenced one watch has most likely silenced all.
+        """
+        for other, reflector in self._reflectors.items():
+            if other == name:
+                reflector.relist()
+            else:
+                reflector.reconnect()
 
     async def synced(self, timeout_s: float) -> None:
         """Wait until every first list was delivered to its handler; raise SyncTimeout with the reasons if not."""

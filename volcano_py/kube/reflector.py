@@ -6,6 +6,9 @@
 
 Failures in a row wait longer and longer (:class:`~volcano_py.kube.backoff.Backoff`); a watch that brought something or
 stayed open for a while starts the waiting anew.
+
+A connection may die without a word, and a watch over it is as silent as one to which nothing happens. Therefore watches
+are short: the server is asked to end each after about half a minute, and one that it does not end counts as dead.
 """
 
 import asyncio
@@ -23,6 +26,7 @@ from volcano_py.kube.client import DEFAULT_PAGE_SIZE, ApiClient, selectors
 from volcano_py.kube.decoding import Bookmark, LineDecoder, MalformedLine, Page, PageDecoder, Undecodable, WatchChange
 from volcano_py.kube.delivery import Delivery, EventHandler, T
 from volcano_py.kube.lines import LineSplitter
+from volcano_py.kube.outage import Outage
 from volcano_py.kube.resource import Resource
 from volcano_py.runtime.clock import Clock, RealClock
 
@@ -33,6 +37,7 @@ _LIVELY_S = 5.0  # a watch that stayed open this long worked, even if nothing ha
 _LIST_RESTARTS = 2  # lists in pages that expired half-way before the list is asked for in one piece
 _MAX_SILENCES = 2  # watches in a row without even a bookmark: our version may lie in this server's future
 _LOST_POSITION = frozenset({400, 404, 405, 410, 422})  # answers to a watch that only a new list can cure
+_DISCOVERY_S = 10.0
 _NO_WATCH_LIST = frozenset({400, 405, 422})  # answers of a server that does not know sendInitialEvents
 
 
@@ -43,15 +48,19 @@ class ReflectorOptions:
     page_size: int = DEFAULT_PAGE_SIZE
     list_timeout_s: float = 60.0
     """Per page."""
-    watch_min_s: float = 300.0
-    watch_max_s: float = 600.0
-    """The server ends each watch after a random time between these, so that reflectors do not reconnect together."""
-    stall_s: float = 150.0
-    """Silence after which a watch counts as broken; servers send a bookmark about every minute."""
+    watch_min_s: float = 25.0
+    watch_max_s: float = 35.0
+    """The server ends each watch after a random time between these, so that reflectors do not reconnect together.
+
+    Shortly before it sends a bookmark. A watch that it has not ended 5 s later counts as dead, so that this is how long
+    a silent connection goes unnoticed; to resume a watch that has ended costs one small request.
+    """
+    stall_s: float = 40.0
+    """Silence after which a watch counts as dead, whenever it began."""
     watch_list: bool = False
     """Ask for the initial state as watch events (sendInitialEvents); a server that cannot is listed instead."""
     absent_retry_s: float = 30.0
-    """How often an optional resource that the server does not serve is looked for."""
+    """How often an optional resource is looked for that, as discovery confirms, the server does not serve."""
 
 
 @dataclass(slots=True)
@@ -95,11 +104,13 @@ class Reflector(Generic[T]):
         options: ReflectorOptions | None = None,
         clock: Clock | None = None,
         rng: random.Random | None = None,
+        outage: Outage | None = None,
     ) -> None:
         """Take what to follow, and what it is for the process.
 
         Without an ``optional`` resource it goes on where the server does not serve it, without a ``dispensable`` one
-        also where it may not read it. What has been read once is kept while reading is forbidden.
+        also where it may not read it. What has been read once is kept while reading is forbidden, and until discovery
+        confirms that the resource is gone. Reflectors that share an ``outage`` tell of it once.
         """
         self._client = client
         self._resource = resource
@@ -121,6 +132,10 @@ class Reflector(Generic[T]):
         self._watched = False  # whether a watch was ever open
         self._gone_before = False  # since the last progress
         self._silences = 0  # watches in a row that stalled without bringing anything
+        self._outage = outage or Outage(client.server, self._clock)
+        self._attempt: asyncio.Timeout | None = None  # what relist and reconnect end
+        self._relist_asked = False
+        self._relisting = False  # whether what relist asked for is under way
 
     @property
     def delivery(self) -> Delivery[T]:
@@ -138,30 +153,68 @@ class Reflector(Generic[T]):
         """Wait until the handler has taken the whole first list; bound it by a timeout."""
         await self._synced.wait()
 
+    def relist(self) -> None:
+        """List anew at once, over new connections: what the watch has shown cannot be trusted.
+
+        A pause is cut short. A list that was asked for in this way and is under way goes on.
+        """
+        if not self._relisting:
+            self._relist_asked = True
+            self._backoff.reset()
+            self._client.distrust_idle()
+            self._interrupt()
+
+    def reconnect(self) -> None:
+        """Close the watch, if one is open, and go on at once from where it was."""
+        if self._status.watching:
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        attempt, self._attempt = self._attempt, None
+        if attempt is not None:
+            attempt.reschedule(0.0)  # long past
+
     async def run(self) -> None:
         """List and watch until cancelled."""
         while True:
-            self._progress = False
-            pause_s: float | None = None
+            attempt = asyncio.timeout(None)
             try:
-                await self._list_and_watch()
-                if not self._progress:
-                    pause_s = self._backoff.next()
-            except MalformedLine as error:
-                self._version = ""
-                pause_s = self._failed("watch line malformed, listing again", error)
-            except errors.Gone as error:
-                self._version = ""
-                # The usual end of a long silence; it is waited for only if it happens again at once.
-                pause_s = self._backoff.next() if self._gone_before else None
-                self._gone_before = True
-                log.info("watch position expired, listing again", resource=self._resource.label, error=str(error))
-            except errors.ApiError as error:
-                pause_s = self._after(error)
+                async with attempt:
+                    self._attempt = attempt
+                    pause_s = await self._try()
+                    if pause_s is not None:
+                        await self._clock.sleep(pause_s)
+            except TimeoutError:
+                if not attempt.expired():
+                    raise
             finally:
-                self._status.watching = False
-            if pause_s is not None:
-                await self._clock.sleep(pause_s)
+                self._attempt = None
+
+    async def _try(self) -> float | None:
+        """List if need be, watch until that ends, and return how long to wait (None: not at all)."""
+        self._progress = False
+        if self._relist_asked:
+            self._relist_asked, self._relisting = False, True
+            self._version = ""
+        try:
+            await self._list_and_watch()
+            return None if self._progress else self._backoff.next()
+        except MalformedLine as error:
+            self._version = ""
+            return self._failed("watch line malformed, listing again", error)
+        except errors.Gone as error:
+            self._version = ""
+            # The usual end of a long silence; it is waited for only if it happens again at once.
+            pause_s = self._backoff.next() if self._gone_before else None
+            self._gone_before = True
+            self._outage.answered(self._resource.label)
+            log.info("watch position expired, listing again", resource=self._resource.label, error=str(error))
+            return pause_s
+        except errors.ApiError as error:
+            return await self._after(error)
+        finally:
+            self._status.watching = False
+            self._relisting = False
 
     async def _list_and_watch(self) -> None:
         if not self._version and not self._watch_list:
@@ -224,16 +277,19 @@ class Reflector(Generic[T]):
         self._status.absent = False
         self._status.synced = True
         self._synced.set()
+        self._relisting = False
 
     async def _watch(self) -> None:
         """Deliver changes until the server ends the watch; raises when it fails."""
         query = {**self._selectors, "allowWatchBookmarks": "true"}
-        if self._version:
-            query["resourceVersion"] = self._version
-        else:
-            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-            self._delivery.begin_list()
         lasts_s = self._rng.uniform(self._options.watch_min_s, self._options.watch_max_s)
+        listing = not self._version
+        if listing:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+            lasts_s = max(lasts_s, self._options.list_timeout_s)
+            self._delivery.begin_list()
+        else:
+            query["resourceVersion"] = self._version
         watch = self._client.watch(
             self._resource, query, namespace=self._namespace, lasts_s=lasts_s, stall_s=self._options.stall_s
         )
@@ -242,10 +298,13 @@ class Reflector(Generic[T]):
             self._status.watching = True
             self._status.reconnects += self._watched
             self._watched = True
+            self._outage.answered(self._resource.label)
             lines = LineSplitter()
             try:
                 while data := await stream.read():
                     await self._take(lines.feed(data))
+                    if listing and self._version:
+                        return  # what follows is left to a watch that does not last as long
             finally:
                 if self._clock.monotonic() - opened_at >= _LIVELY_S:
                     self._note_progress()
@@ -294,9 +353,10 @@ class Reflector(Generic[T]):
             self._version = ""  # the server has given this watch up; what it missed only a list can tell
         return errors.from_status("watch", self._path, said)
 
-    def _after(self, error: errors.ApiError) -> float | None:
+    async def _after(self, error: errors.ApiError) -> float | None:
         """Draw the consequences of a failed request and return how long to wait (None: not at all)."""
-        if not self._version and error.status in self._done_without and self._takes_as_absent(error):
+        if not self._version and error.status in self._done_without and await self._takes_as_absent(error):
+            self._outage.answered(self._resource.label)
             return self._absent(error)
         if not self._version and error.verb == "watch" and error.status in _NO_WATCH_LIST:
             log.info("server cannot send initial events, listing instead", resource=self._resource.label)
@@ -305,6 +365,7 @@ class Reflector(Generic[T]):
         if self._status.watching and isinstance(error, errors.Timeout) and not error.status:
             self._status.stalls += 1
             self._silences += 1
+            self._client.distrust_idle()  # what has silenced this connection has most likely silenced others
         if error.status in _LOST_POSITION or _version_is_of_the_future(error) or self._silences >= _MAX_SILENCES:
             self._version = ""
             self._silences = 0
@@ -313,12 +374,25 @@ class Reflector(Generic[T]):
     def _failed(self, event: str, error: Exception, at_least_s: float | None = None) -> float:
         self._status.last_error = str(error)
         pause_s = self._backoff.next(at_least_s)
-        log.warning(event, resource=self._resource.label, error=str(error), retry_in_s=round(pause_s, 2))
+        told = False
+        if isinstance(error, errors.ApiError) and not _version_is_of_the_future(error):
+            told = self._outage.failed(self._resource.label, error)
+        tell = log.debug if told else log.warning
+        tell(event, resource=self._resource.label, error=str(error), retry_in_s=round(pause_s, 2))
         return pause_s
 
-    def _takes_as_absent(self, error: errors.ApiError) -> bool:
-        """Say whether an answer means that there is nothing; a right that was there may be back in a moment."""
-        return error.status == 404 or not self._status.synced or self._status.absent
+    async def _takes_as_absent(self, error: errors.ApiError) -> bool:
+        """Say whether an answer means that there is nothing; a right that was there may be back in a moment.
+
+        A single 404 proves nothing, and an error would empty what others rely on: discovery has to confirm it.
+        """
+        if error.status != 404:
+            return not self._status.synced or self._status.absent
+        try:
+            return not await self._client.serves(self._resource, timeout_s=_DISCOVERY_S)
+        except errors.ApiError as problem:
+            log.debug("discovery does not say what is served", resource=self._resource.label, error=str(problem))
+            return False
 
     def _absent(self, error: errors.ApiError) -> float:
         """Take a resource that cannot be read as one without objects, and look again from time to time."""
