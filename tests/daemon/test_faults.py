@@ -3,10 +3,13 @@
 import asyncio
 from collections import Counter
 
+from structlog.testing import capture_logs
+
 from tests.controlplane.ports import free_port
 from tests.daemon.cluster import (
     BINDINGS,
     GROUPS,
+    QUEUES,
     a_daemon,
     condition,
     event_reasons,
@@ -27,6 +30,7 @@ from volcano_py.effects.binder import BinderOptions
 from volcano_py.effects.lane import LaneOptions
 from volcano_py.framework.memory import CycleReport
 from volcano_py.kube.resource import NODES, PODS
+from volcano_py.model.objects import JobKey
 
 QUICK = BinderOptions(retry_first_s=0.02, retry_cap_s=0.1)
 
@@ -198,6 +202,54 @@ async def test_the_api_server_may_go_away_and_come_back():
 
         await until(lambda: len(placed(server)) == 4, timeout_s=15)
     await server.stop()
+
+
+async def test_an_api_server_that_is_away_is_one_warning_of_all_watches():
+    server = ApiServer(ApiServerOptions(port=free_port()))
+    await server.start()
+    serve_definitions(server)
+    put_node(server, "n1", cpu=8)
+    try:
+        async with scheduler(server.url) as running:
+            with capture_logs() as lines:
+                await server.stop()
+                await asyncio.sleep(1.5)
+                await server.start()
+                outage = running.daemon._intake.informers.outage
+                await until(lambda: not outage.lasts and any("again" in line["event"] for line in lines), timeout_s=15)
+    finally:
+        await server.stop()
+
+    informers = [line for line in lines if line["log_level"] in ("warning", "error") and "lease" not in line["event"]]
+    assert [line["event"] for line in informers] == ["the API server does not answer"]
+    back = next(line for line in lines if line["event"] == "the API server answers again")
+    assert back["failed_attempts"] >= 12  # each of the watches, at least once
+    assert 1 <= back["away_s"] <= 10
+
+
+async def test_one_stray_404_does_not_take_groups_and_queues_away(server):
+    put_node(server, "n1", cpu=4)
+    async with scheduler(server.url) as running:
+        put_job(server, "run", 2)
+        await until(lambda: len(placed(server)) == 2)
+        faults = [
+            server.faults.add(Fault("reply", verb=verb, resource=resource, code=404, times=1))
+            for resource in (GROUPS, QUEUES)
+            for verb in ("list", "watch")
+        ]
+        for resource in (GROUPS, QUEUES):
+            server.faults.disconnect_watches(resource, "abrupt")
+        store = running.daemon.cache.store
+        deadline = asyncio.get_running_loop().time() + 10
+        while not all(fault.hits for fault in faults) or not store.queues:
+            assert asyncio.get_running_loop().time() < deadline
+            assert store.job(JobKey("default", "run")) is not None
+            assert "default" in store.queues
+            await asyncio.sleep(0.005)
+        put_job(server, "new", 2)
+
+        await until(lambda: len(placed(server)) == 4)
+        assert "default" in store.queues
 
 
 async def test_without_definitions_it_is_ready_and_goes_on_when_they_come():

@@ -11,21 +11,26 @@ import pytest
 from tests.daemon.cluster import (
     BINDINGS,
     Running,
+    a_daemon,
     condition,
     placed,
     put_job,
     put_node,
+    put_pod,
     scheduler,
     serve_definitions,
+    start,
     stays,
     successes,
 )
+from tests.daemon.freezing import a_freezing_proxy
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.effects.binder import BinderOptions
 from volcano_py.kube.errors import ConnectionFailed
 from volcano_py.kube.lease import LEASES, LeaseOptions
 from volcano_py.kube.resource import EVENTS
+from volcano_py.model.objects import JobKey
 
 SHORT = LeaseOptions(duration_s=1, renew_deadline_s=0.6, retry_period_s=0.1)
 LONG = LeaseOptions(duration_s=60, renew_deadline_s=40, retry_period_s=0.1)
@@ -116,6 +121,52 @@ async def test_a_takeover_passes_the_barrier_anew(server):
             await leads(other)
 
             assert server.requests.count("list", "pods") == before + 1
+
+
+async def test_a_takeover_on_watches_that_are_dead_without_a_word_overcommits_nothing(server):
+    put_node(server, "n1", cpu=2)
+    async with a_freezing_proxy(server.url) as proxy:
+        leader = start(a_daemon(server.url, lease=SHORT))
+        await leads(leader)
+        standby = start(a_daemon(proxy.url, lease=SHORT, barrier_patience_s=0.3))
+        await until(lambda: standby.daemon.ready.is_set())
+        refusal = server.faults.add(Fault("reply", *BINDINGS, code=429, retry_after_s=60, times=2))
+        put_job(server, "new", 2)
+        await until(lambda: standby.daemon.cache.store.job(JobKey("default", "new")) is not None)
+        await until(lambda: refusal.hits == 2)
+
+        assert proxy.freeze() > 10
+        await leader.kill()
+        for number in range(2):
+            put_pod(server, f"other-{number}", node="n1", schedulerName="default-scheduler")
+        await until(lambda: standby.daemon.leading.is_set(), timeout_s=20)
+
+        assert standby.daemon.cache.bound_pods() == 2
+        await stays(lambda: sorted(placed(server)) == ["other-0", "other-1"], 0.5)
+        put_node(server, "n2", cpu=2)  # other watches are open again as well
+        await until(lambda: len(placed(server, "new")) == 2)
+        await standby.kill()
+
+
+async def test_a_leader_that_is_held_says_what_it_waits_for(server):
+    put_node(server, "n1", cpu=2)
+    leader = start(a_daemon(server.url, lease=SHORT))
+    await leads(leader)
+    standby = start(a_daemon(server.url, lease=SHORT, barrier_patience_s=0.1))
+    await until(lambda: standby.daemon.ready.is_set())
+    server.faults.add(Fault("reply", verb="watch", resource="pods", code=500))
+    server.faults.add(Fault("reply", verb="list", resource="pods", code=500, skip=1))
+    server.faults.disconnect_watches("pods", "abrupt")
+    put_pod(server, "other", node="n1", schedulerName="default-scheduler")
+    await leader.kill()
+
+    await until(lambda: any("start barrier" in reason for reason in standby.daemon.not_ready()))
+    assert standby.metric("volcano_py_ready") == 0
+    await stays(lambda: not standby.daemon.leading.is_set(), 1)
+    server.faults.clear()
+    await until(lambda: standby.daemon.leading.is_set(), timeout_s=20)
+    assert standby.daemon.not_ready() == []
+    await standby.kill()
 
 
 async def test_one_that_ends_in_order_lets_the_next_begin_at_once(server):

@@ -2,10 +2,13 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import pytest
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from tests.daemon.cluster import (
     QUEUES,
@@ -23,6 +26,7 @@ from volcano_py.api.types import Node, Pod, PodGroup
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.cache.binds import Assumed
 from volcano_py.cache.cluster import ClusterCache
+from volcano_py.daemon import barrier as barrier_module
 from volcano_py.daemon.barrier import StartBarrier
 from volcano_py.daemon.queues import ensure_queues
 from volcano_py.daemon.recheck import recheck_overdue
@@ -32,13 +36,14 @@ from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.delivery import Delivery
+from volcano_py.kube.outage import Outage
 from volcano_py.kube.resource import NODES, PODS
 from volcano_py.ledger.ledger import Patience
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.decisions import Bind
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.statuses import TaskStatus
-from volcano_py.runtime.clock import RealClock
+from volcano_py.runtime.clock import Clock, FakeClock, RealClock
 
 
 @pytest.fixture
@@ -117,8 +122,33 @@ async def test_queues_are_created_when_their_definition_arrives():
 # Barrier
 
 
-def barrier(client: ApiClient, cache: ClusterCache, patience_s: float = 5.0) -> StartBarrier:
-    return StartBarrier(client, cache, clock=RealClock(), patience_s=patience_s)
+def barrier(
+    client: ApiClient,
+    cache: ClusterCache,
+    patience_s: float = 5.0,
+    relist: Callable[[], None] = lambda: None,
+    clock: Clock | None = None,
+) -> StartBarrier:
+    clock = clock or RealClock()
+    return StartBarrier(
+        client,
+        cache,
+        relist=relist,
+        outage=Outage(client.server, clock),
+        clock=clock,
+        rng=random.Random(1),
+        patience_s=patience_s,
+    )
+
+
+@asynccontextmanager
+async def passing(one: StartBarrier) -> AsyncIterator["asyncio.Task[None]"]:
+    task = asyncio.create_task(one.passed())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_the_barrier_opens_when_every_bound_pod_is_counted(server, client):
@@ -126,43 +156,83 @@ async def test_the_barrier_opens_when_every_bound_pod_is_counted(server, client)
     put_pod(server, "bound", node="n1")
     put_pod(server, "free")
     cache = ClusterCache()
-    passing = asyncio.create_task(barrier(client, cache).passed())
-    await asyncio.sleep(0.1)
-    assert not passing.done()
+    one = barrier(client, cache)
+    async with passing(one) as task:
+        await until(lambda: "1 bound pods are not counted yet, among them default/bound" in one.waits_for)
+        assert not one.held
 
-    await show(cache, client)
+        await show(cache, client)
 
-    async with asyncio.timeout(2):
-        await passing
+        async with asyncio.timeout(2):
+            await task
+    assert one.waits_for == ""
 
 
 async def test_a_bound_pod_that_vanishes_does_not_hold_the_barrier_for_ever(server, client):
     put_node(server, "n1")
     put_pod(server, "bound", node="n1")
-    passing = asyncio.create_task(barrier(client, ClusterCache(), patience_s=0.3).passed())
-    await asyncio.sleep(0.05)
+    async with passing(barrier(client, ClusterCache(), patience_s=0.3)) as task:
+        await until(lambda: server.requests.count("list", "pods"))
 
-    await client.delete(PODS, "bound", namespace="default", grace_period_s=0)
+        await client.delete(PODS, "bound", namespace="default", grace_period_s=0)
 
-    async with asyncio.timeout(2):
-        await passing
+        async with asyncio.timeout(5):
+            await task
 
 
-async def test_patience_with_the_watch_has_an_end(server, client):
+async def test_pods_that_do_not_come_are_listed_anew_and_the_barrier_never_goes_on_without_them(server, client):
     put_node(server, "n1")
     put_pod(server, "bound", node="n1")
+    relists: list[float] = []
+    clock = FakeClock()
+    cache = ClusterCache()
+    one = barrier(client, cache, patience_s=10, relist=lambda: relists.append(clock.monotonic()), clock=clock)
+    with capture_logs() as lines:
+        async with passing(one) as task:
+            for _ in range(600):
+                await until(lambda: clock.sleepers)
+                clock.advance(0.5)
+            assert not task.done()
+            assert one.held
+            assert "default/bound" in one.waits_for
+            warnings = [line for line in lines if line["log_level"] == "warning"]
 
-    async with asyncio.timeout(2):
-        await barrier(client, ClusterCache(), patience_s=0.15).passed()
+            await show(cache, client)
+            while not task.done():
+                clock.advance(1)
+                await asyncio.sleep(0.001)
+            await task
 
-    assert server.requests.count("list", "pods") == 3
+    assert relists[0] == pytest.approx(10, abs=1)
+    pauses = [later - earlier for earlier, later in pairwise(relists)]
+    assert pauses[0] < 13
+    assert 24 < max(pauses) < 57  # patience and a pause that grows to a cap
+    assert len(warnings) == len(relists)
+    assert {line["event"] for line in warnings} == {
+        "bound pods that the watch does not show: pods are listed anew, nothing is scheduled before"
+    }
+    assert warnings[0]["pods"] == ["default/bound"]
+    assert (one.held, one.waits_for) == (False, "")
+
+
+async def test_a_list_of_the_barrier_that_hangs_is_made_again_over_another_connection(server, client, monkeypatch):
+    monkeypatch.setattr(barrier_module, "_TIMEOUT_S", 0.1)
+    put_node(server, "n1")
+    hanging = server.faults.add(Fault("delay", verb="list", resource="pods", delay_s=60, times=1))
+    one = barrier(client, ClusterCache())
+    async with asyncio.timeout(5):
+        await one.passed()
+
+    assert hanging.hits == 1
 
 
 async def test_a_list_that_fails_is_made_again(server, client):
     server.faults.add(Fault("reply", verb="list", resource="pods", code=500, times=1))
 
-    async with asyncio.timeout(5):
-        await barrier(client, ClusterCache()).passed()
+    one = barrier(client, ClusterCache())
+    async with passing(one) as task, asyncio.timeout(5):
+        await until(lambda: "cannot be listed" in one.waits_for)
+        await task
 
 
 # Overdue binds

@@ -137,7 +137,15 @@ class SchedulerDaemon:
             options=options.reflectors,
             shards=options.shard is not None,
         )
-        self._barrier = StartBarrier(self.client, self.cache, clock=self._clock, patience_s=options.barrier_patience_s)
+        self._barrier = StartBarrier(
+            self.client,
+            self.cache,
+            relist=self._intake.relist_pods,
+            outage=self._intake.informers.outage,
+            clock=self._clock,
+            rng=self._rng,
+            patience_s=options.barrier_patience_s,
+        )
         self._gate = BindGate(options.bind_capacity)
         self._configuration = configuration
         self._conf_metrics = ConfMetrics(self.registry)
@@ -170,7 +178,7 @@ class SchedulerDaemon:
         ledger, monotonic = self.cache.ledger, self._clock.monotonic
         self._state_metrics.watch_ledger(lambda: len(ledger), lambda: ledger.oldest_age(monotonic()))
         self._eviction_metrics.watch_assumed(lambda: len(self.cache.evictions))
-        self._state_metrics.watch_readiness(self.ready.is_set)
+        self._state_metrics.watch_readiness(lambda: not self.not_ready())
 
     def _build_effects(self) -> None:
         options, client, clock, rng = self.options, self.client, self._clock, self._rng
@@ -307,10 +315,10 @@ class SchedulerDaemon:
 
     def not_ready(self) -> list[str]:
         """Return what the start still waits for; empty when cycles have begun, or could if this process led."""
+        held = [f"start barrier: {self._barrier.waits_for}"]
         if self.ready.is_set():
-            return []
-        waiting = self._intake.informers.not_ready()
-        return waiting or [f"start barrier: {len(self._barrier.missing)} bound pods are not counted yet"]
+            return held if self._barrier.held else []
+        return self._intake.informers.not_ready() or held
 
     @property
     def statuses_waiting(self) -> int:
@@ -373,6 +381,7 @@ class SchedulerDaemon:
             clock=clock,
             backoff=Backoff(self._rng),
             absent_retry_s=options.reflectors.absent_retry_s,
+            outage=self._intake.informers.outage,
         )
         supervisor.start("queues", queues)
         writers = (self.events, self._conditions, self._groups, self._queue_statuses, self._nominations, self._gates)

@@ -151,6 +151,10 @@ class Intake:
         status = self.informers.status()
         return [resource.label for resource in (QUEUES, PODGROUPS) if status[resource.label].absent]
 
+    def relist_pods(self) -> None:
+        """List pods anew, and open all other watches again: what the watch of pods has shown is not all there is."""
+        self.informers.relist(PODS.label)
+
     def pod_version(self, name: str) -> str:
         """Return the resourceVersion of a pod that the watch has shown last."""
         return _shown_version(self._pods, name)[1]

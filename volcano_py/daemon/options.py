@@ -45,7 +45,10 @@ class DaemonOptions:
     remote_debug: bool = False
     """Whether `/debug/...` answers also those who ask from another machine."""
     barrier_patience_s: float = 10.0
-    """How long the first cycle waits for bound pods that a fresh list names and the cache does not know yet."""
+    """How long the watch has for bound pods that a fresh list names and the cache does not know yet.
+
+    After that pods are listed anew. The first cycle waits until all are known.
+    """
     stop_patience_s: float = 10.0
     """How long binds that have begun may take to end when the process is asked to."""
     flush_patience_s: float = 2.0
