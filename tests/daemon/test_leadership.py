@@ -28,6 +28,7 @@ from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.effects.binder import BinderOptions
 from volcano_py.kube.errors import ConnectionFailed
+from volcano_py.kube.informer import Informers
 from volcano_py.kube.lease import LEASES, LeaseOptions
 from volcano_py.kube.resource import EVENTS
 from volcano_py.model.objects import JobKey
@@ -123,12 +124,15 @@ async def test_a_takeover_passes_the_barrier_anew(server):
             assert server.requests.count("list", "pods") == before + 1
 
 
-async def test_a_takeover_on_watches_that_are_dead_without_a_word_overcommits_nothing(server):
+@pytest.mark.parametrize("reconnects", [True, False], ids=["reconnecting", "by the barrier alone"])
+async def test_a_takeover_on_watches_that_are_dead_without_a_word_overcommits_nothing(server, monkeypatch, reconnects):
+    if not reconnects:
+        monkeypatch.setattr(Informers, "reconnect", lambda _: None)
     put_node(server, "n1", cpu=2)
     async with a_freezing_proxy(server.url) as proxy:
         leader = start(a_daemon(server.url, lease=SHORT))
         await leads(leader)
-        standby = start(a_daemon(proxy.url, lease=SHORT, barrier_patience_s=0.3))
+        standby = start(a_daemon(proxy.url, lease=SHORT, barrier_patience_s=30 if reconnects else 0.3))
         await until(lambda: standby.daemon.ready.is_set())
         refusal = server.faults.add(Fault("reply", *BINDINGS, code=429, retry_after_s=60, times=2))
         put_job(server, "new", 2)
@@ -139,7 +143,7 @@ async def test_a_takeover_on_watches_that_are_dead_without_a_word_overcommits_no
         await leader.kill()
         for number in range(2):
             put_pod(server, f"other-{number}", node="n1", schedulerName="default-scheduler")
-        await until(lambda: standby.daemon.leading.is_set(), timeout_s=20)
+        await until(lambda: standby.daemon.leading.is_set(), timeout_s=15)
 
         assert standby.daemon.cache.bound_pods() == 2
         await stays(lambda: sorted(placed(server)) == ["other-0", "other-1"], 0.5)

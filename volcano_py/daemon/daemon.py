@@ -2,7 +2,7 @@
 
 start     listen for probes, open watches, wait for the first lists
 stand by  with a cache that is kept up to date, until the lease is ours; without an election not at all
-lead      let the writers begin, wait for the barrier, run cycles
+lead      open the watches anew, let the writers begin, wait for the barrier, run cycles
 end       on request: no further cycle, binds that have begun are completed, statuses flushed, the lease given up;
           on demand, and when the lease is lost: at once, and what was decided is dropped
 """
@@ -419,6 +419,8 @@ class SchedulerDaemon:
         if self._leadership.contested:
             self.ready.set()
         await self._leadership.won(supervisor)
+        if self._leadership.contested:
+            self._intake.informers.reconnect()  # what ended the former leader may have silenced our watches, too
         self._act(supervisor)
         await self._barrier.passed()
         self.ready.set()

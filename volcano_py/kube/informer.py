@@ -87,6 +87,12 @@ class Informers:
             else:
                 reflector.reconnect()
 
+    def reconnect(self) -> None:
+        """Open every watch again from where it is, over new connections: whether the old ones live, nobody knows."""
+        self._client.distrust_idle()
+        for reflector in self._reflectors.values():
+            reflector.reconnect()
+
     async def synced(self, timeout_s: float) -> None:
         """Wait until every first list was delivered to its handler; raise SyncTimeout with the reasons if not."""
         try:
