@@ -1,0 +1,185 @@
+"""Reading who we are from a kubeconfig, once and again.
+
+``kubernetes_asyncio.config`` reads all but the ``exec`` sections: it would run their programs without an end. It reads
+files as it pleases, so it works in a thread, with an event loop of its own. The ``exec`` section is taken out before.
+"""
+
+import asyncio
+import base64
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import yaml
+
+from volcano_py.kube.blocking import Blocking
+from volcano_py.kube.exec_plugin import CLUSTER_EXTENSION, ExecPlugin, plugin_of
+from volcano_py.kube.identity import CredentialsError, Identity, show_files, show_text, tls_context, too_slow
+from volcano_py.kube.proxy import proxy_from_environment
+
+_MALFORMED = (
+    *(OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, yaml.YAMLError, aiohttp.ClientError),
+)
+"""What the library raises, beside its own ConfigException, on a kubeconfig that is not one, or a server that fails."""
+
+
+class Kubeconfig:
+    """One context of a kubeconfig: a server, how to trust it, and who we are there."""
+
+    def __init__(
+        self, path: str, context: str | None, server: str | None, environ: Mapping[str, str], limit_s: float
+    ) -> None:
+        self._path = path
+        self._context = context
+        self._server = server
+        self._environ = environ
+        self._limit_s = limit_s
+        self._blocking = Blocking()
+        self._settings: Any = None
+        self._loader: Any = None
+        self._plugin: ExecPlugin | None = None
+        self._cluster: dict[str, Any] = {}  # for the plugin
+        self._shown = ""  # the client certificate that the TLS context has
+        self.server = ""
+        """The server's address, known once it was read."""
+        self.tls: ssl.SSLContext | None = None
+
+    @property
+    def name(self) -> str:
+        """Where the identity comes from, for messages."""
+        return self._plugin.name if self._plugin is not None else f"kubeconfig {self._path}"
+
+    @property
+    def tls_server_name(self) -> str | None:
+        """The name that the server's certificate must have, if not its host's."""
+        name: str | None = self._settings.tls_server_name
+        return name
+
+    @property
+    def proxy(self) -> str | None:
+        """The proxy on the way to the server."""
+        return self._settings.proxy or proxy_from_environment(self.server, self._environ)
+
+    async def open(self) -> Identity:
+        """Read everything for the first time; raise CredentialsError."""
+        from kubernetes_asyncio.config import ConfigException
+
+        try:
+            async with asyncio.timeout(self._limit_s):
+                await self._blocking.run(self._read_all)
+                return await self._identity()
+        except TimeoutError as error:
+            raise CredentialsError(f"{self.name} {too_slow(self._limit_s)}") from error
+        except (ConfigException, *_MALFORMED) as error:
+            raise CredentialsError(self._problem(error)) from error
+
+    async def read(self, force: bool) -> Identity:
+        """Return who we are now; ``force`` reads the kubeconfig itself again, as it may have been mended."""
+        from kubernetes_asyncio.config import ConfigException
+
+        try:
+            if force:
+                await self._blocking.run(self._read_all)
+            elif self._plugin is None:
+                await self._blocking.run(self._read_user)
+            return await self._identity()
+        except (ConfigException, *_MALFORMED) as error:
+            raise CredentialsError(
+                f"kubeconfig {self._path}: the credentials cannot be refreshed: {error or type(error).__name__}"
+            ) from error
+
+    def _read_all(self) -> None:
+        """Read the file, and what it refers to (called in a thread); what was read before stays if this fails."""
+        from kubernetes_asyncio.client import Configuration
+        from kubernetes_asyncio.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
+
+        files: Any = KubeConfigMerger(self._path)
+        loader: Any = KubeConfigLoader(
+            config_dict=files.config,
+            config_base_path=None,
+            active_context=self._context,
+            config_persister=files.save_changes,
+        )
+        plugin, user = None, loader._user
+        if user is not None and "exec" in user and loader.provider not in ("gcp", "oidc"):
+            folder = Path(user.path or "").absolute().parent
+            plugin = plugin_of(user.value["exec"], f"kubeconfig {self._path}", str(folder))
+            # Who has a plugin is who the plugin says, but may have a certificate beside it. The file stays as it is.
+            kept = {key: value for key, value in user.value.items() if key.startswith("client-")}
+            loader._user = ConfigNode(user.name, kept, user.path)
+        settings: Any = Configuration()
+        asyncio.run(self._load(loader, settings))
+        server = self._server or getattr(loader, "host", "")
+        if not server:
+            raise CredentialsError(f"kubeconfig {self._path}: the cluster of its context names no server")
+        if not self.server:  # a server that is another one later does not count: connections are made to this one
+            self.server = server
+            self.tls = tls_context(server, settings, f"kubeconfig {self._path}")
+        self._loader, self._settings, self._plugin = loader, settings, plugin
+        if plugin is not None and plugin.wants_cluster:
+            self._cluster = self._cluster_info(loader._cluster.value)
+        self._show_certificate()
+
+    def _read_user(self) -> None:
+        """Read token and certificate files, or have the library renew a token (called in a thread)."""
+        asyncio.run(self._load(self._loader, self._settings))
+        self._show_certificate()
+
+    async def _load(self, loader: Any, settings: Any) -> None:
+        async with asyncio.timeout(self._limit_s):  # some tokens are asked of a server
+            await loader.load_and_set(settings)
+
+    def _show_certificate(self) -> None:
+        """Show the server the certificate of the file from now on: it may have been renewed."""
+        if self.tls is None or not self._settings.cert_file:
+            return
+        try:
+            certificate = Path(self._settings.cert_file).read_text()
+            if certificate != self._shown:
+                show_files(self.tls, self._settings.cert_file, self._settings.key_file)
+        except OSError as error:
+            raise CredentialsError(f"the certificates of kubeconfig {self._path} cannot be used: {error}") from error
+        self._shown = certificate
+
+    async def _identity(self) -> Identity:
+        if self._plugin is None:
+            header = self._settings.api_key.get("BearerToken")
+            return Identity(header.strip() if header else None, self._shown)
+        answer = await self._plugin.run(self._environ, self._cluster)
+        tls = self.tls
+        if tls is not None and answer.certificate and answer.certificate != self._shown:
+            try:
+                await self._blocking.run(lambda: show_text(tls, answer.certificate, answer.key))
+            except OSError as error:
+                raise CredentialsError(f"{self.name} gave a certificate that cannot be used: {error}") from error
+            self._shown = answer.certificate
+        return Identity(f"Bearer {answer.token}" if answer.token else None, self._shown, answer.until)
+
+    def _cluster_info(self, cluster: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a plugin is told of the server, under the names that client-go gives it."""
+        authority = self._settings.ssl_ca_cert
+        info = {
+            "server": self.server,
+            "tls-server-name": self.tls_server_name,
+            "insecure-skip-tls-verify": not self._settings.verify_ssl,
+            "certificate-authority-data": base64.b64encode(Path(authority).read_bytes()).decode() if authority else "",
+            "proxy-url": self.proxy,
+            "disable-compression": bool(cluster.get("disable-compression")),
+            "config": next(
+                (e.get("extension") for e in cluster.get("extensions") or [] if e.get("name") == CLUSTER_EXTENSION),
+                None,
+            ),
+        }
+        return {name: value for name, value in info.items() if value}
+
+    def _problem(self, error: Exception) -> str:
+        path = self._path
+        if "contexts list" in str(error):
+            wanted = f"context {self._context!r}" if self._context else "its current-context"
+            return f"kubeconfig {path} does not have {wanted}; `kubectl config get-contexts` lists those it has"
+        if "current-context" in str(error):
+            return f"kubeconfig {path} has no current-context; `kubectl config use-context NAME` sets it"
+        what = error or type(error).__name__
+        return f"kubeconfig {path} cannot be used: {what}; check its clusters, users and contexts"
