@@ -1,73 +1,20 @@
 """Finding the API server, proving who we are, and staying known when tokens change."""
 
 import asyncio
-import base64
 import json
-import ssl
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from aiohttp import web
 
 from tests.kube.certificates import Authority
-from tests.kube.fake_api import WIDGETS, FakeApi, a_server, a_status
+from tests.kube.fake_api import WIDGETS, FakeApi, a_server
+from tests.kube.identities import Doorkeeper, encoded, knock, server_context, write_kubeconfig, write_plugin
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials, CredentialsError, load_credentials
 from volcano_py.runtime.clock import FakeClock
-
-
-def write_kubeconfig(
-    folder: Path,
-    *,
-    server: str = "https://cluster.example:6443",
-    cluster: dict[str, Any] | None = None,
-    user: dict[str, Any] | None = None,
-    name: str = "config",
-    current: str | None = "main",
-) -> Path:
-    """Write a kubeconfig with one cluster, one user and the contexts ``main`` and ``other``."""
-    config: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [
-            {"name": "c", "cluster": {"server": server, **(cluster or {})}},
-            {"name": "o", "cluster": {"server": "http://other.example:8080"}},
-        ],
-        "users": [{"name": "u", "user": user or {}}],
-        "contexts": [
-            {"name": "main", "context": {"cluster": "c", "user": "u"}},
-            {"name": "other", "context": {"cluster": "o", "user": "u"}},
-        ],
-    }
-    if current:
-        config["current-context"] = current
-    path = folder / name
-    path.write_text(yaml.safe_dump(config))
-    return path
-
-
-class Doorkeeper:
-    """A server that knows some tokens and counts who comes."""
-
-    def __init__(self, *known: str) -> None:
-        self.known = set(known)
-        self.seen: list[str] = []
-
-    async def handle(self, request: web.Request) -> web.Response:
-        self.seen.append(request.headers.get("Authorization", ""))
-        if self.seen[-1] in self.known:
-            return web.json_response({"metadata": {"resourceVersion": "1"}, "items": []})
-        return web.json_response(a_status(401, "Unauthorized", "who are you"), status=401)
-
-
-async def knock(client: ApiClient) -> None:
-    """Make one request."""
-    await client.list_bytes(WIDGETS, {})
-
 
 # Where the server is
 
@@ -205,9 +152,11 @@ async def test_a_rotated_token_file_is_read_every_minute(service_account: Path) 
             (service_account / "token").write_text("second")
             await knock(client)
             clock.advance(61)
+            await knock(client)  # does not wait for the file
+            await credentials.refresh()
             await knock(client)
 
-    assert door.seen == ["Bearer first", "Bearer first", "Bearer second"]
+    assert door.seen == ["Bearer first", "Bearer first", "Bearer first", "Bearer second"]
 
 
 # Tokens that change
@@ -319,25 +268,6 @@ async def test_a_watch_is_opened_again_with_a_renewed_token(tmp_path: Path) -> N
         assert b"items" in await stream.read()
 
 
-def write_plugin(folder: Path, *, expires: str = "") -> dict[str, Any]:
-    """Write an exec plugin that gives the token in ``folder/token`` and counts its runs; return the user's section."""
-    plugin = folder / "plugin.py"
-    status = f', "expirationTimestamp": "{expires}"' if expires else ""
-    plugin.write_text(
-        f"open({str(folder / 'runs')!r}, 'a').write('x')\n"
-        f"token = open({str(folder / 'token')!r}).read()\n"
-        'print(\'{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", '
-        f'"status": {{"token": "\' + token + \'"{status}}}}}\')\n'
-    )
-    return {
-        "exec": {
-            "apiVersion": "client.authentication.k8s.io/v1",
-            "command": sys.executable,
-            "args": ["-I", "-S", str(plugin)],
-        }
-    }
-
-
 @pytest.mark.parametrize(
     ("expires", "runs_when_due"),
     [
@@ -355,6 +285,7 @@ async def test_an_exec_plugin_is_run_when_it_is_needed(tmp_path: Path, expires: 
         credentials = await load_credentials(kubeconfig=str(path), environ={}, clock=clock)
         async with ApiClient(credentials) as client:
             clock.advance(61)
+            await credentials.refresh()
             await knock(client)
             assert len((tmp_path / "runs").read_text()) == runs_when_due
             (tmp_path / "token").write_text("second")
@@ -366,20 +297,6 @@ async def test_an_exec_plugin_is_run_when_it_is_needed(tmp_path: Path, expires: 
 
 
 # TLS
-
-
-def server_context(authority: Authority, *, address: str = "", dns: str = "") -> ssl.SSLContext:
-    """Return the context of a server that demands a client certificate."""
-    pair = authority.sign("server", address=address, dns=dns)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=authority.file)
-    context.load_cert_chain(pair.certificate, pair.key)
-    context.verify_mode = ssl.CERT_REQUIRED
-    return context
-
-
-def encoded(path: Path) -> str:
-    """Return a file as a kubeconfig embeds it."""
-    return base64.b64encode(path.read_bytes()).decode()
 
 
 async def test_client_certificates_and_authority_of_the_kubeconfig_are_used(tmp_path: Path, api: FakeApi) -> None:

@@ -1,20 +1,33 @@
-"""Who we are and where the API server is: kubeconfig, the pod's ServiceAccount, or a bare address.
+"""Where the API server is and who we are there: a kubeconfig, the pod's ServiceAccount, or a bare address.
 
-Reading kubeconfigs, running exec plugins and refreshing tokens is left to ``kubernetes_asyncio.config``; it is imported
-only when there is something for it to read, as the import alone takes 0.4 s. Its HTTP session is not used.
+Who we are is looked at again in the background, well before it ends. No request waits for that, except after a 401.
+
+                  ┌──────────── read, due again before it ends ◀───────────┐
+    in use ── due, and a request looks ──▶ being read, the old one in use ─┤
+       └───── a 401 to it ──▶ being read, those refused wait for it ───────┤
+                  └──────── failed, the old one stays, due after a while ◀─┘
+
+Reading kubeconfigs and ServiceAccounts is left to ``kubernetes_asyncio.config``; it is imported only when there is
+something for it to read, as the import alone takes 0.4 s. Its HTTP session is not used.
 """
 
 import asyncio
 import os
+import random
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
-import yaml
 
+from volcano_py.kube.backoff import Backoff
+from volcano_py.kube.blocking import Blocking
+from volcano_py.kube.identity import CredentialsError as CredentialsError
+from volcano_py.kube.identity import Identity, tls_context, too_slow
+from volcano_py.kube.kubeconfig import Kubeconfig
 from volcano_py.kube.proxy import proxy_from_environment
 from volcano_py.runtime.clock import Clock, RealClock
 
@@ -23,87 +36,174 @@ log = structlog.get_logger()
 IN_CLUSTER_VARIABLE = "KUBERNETES_SERVICE_HOST"
 SERVICE_ACCOUNT_DIRECTORY = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
-_REFRESH_EVERY_S = 60.0  # how long a token read from a file or a plugin is used before it is looked at again
-_FORCED_REFRESH_APART_S = 5.0  # a server that answers 401 to everything must not make us run a plugin per request
+_REFRESH_EVERY_S = 60.0  # how long what names no end is used before it is looked at again
 _REFRESH_TIMEOUT_S = 30.0  # an exec plugin may ask a cloud for a token
+_LIFE_USED = 0.8  # the part of its life after which a token is renewed
+_AHEAD_S = 60.0  # but at least so long before its end, unless that is more than half of its life
+_APART_S = 5.0  # a server that answers 401 to everything must not make us run a plugin per request
+_BACKOFF_FIRST_S = 2.0
+_BACKOFF_CAP_S = 30.0
+_CLOSE_S = 5.0  # for a plugin to end
 
-_MALFORMED = (OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, yaml.YAMLError)
-"""What the library raises, beside its own ConfigException, on a kubeconfig that is not one."""
+Refresh = Callable[[bool], Awaitable[Identity | str | None]]
+"""Read anew who we are; a mere text is an Authorization header.
 
-
-class CredentialsError(Exception):
-    """There is no usable way to the API server; the message says what to do."""
-
-
-Refresh = Callable[[bool], Awaitable[str | None]]
-"""Read the Authorization header anew; True demands a new token even if the old one looks valid."""
+True forbids it to rely on what was read before: that was refused, or could not be read. It is cancelled when it takes
+too long, and raises CredentialsError when it fails.
+"""
 
 
 class Credentials:
-    """An API server's address, TLS settings and the Authorization header that is valid now."""
+    """An API server's address, TLS settings and who we are there now; clients may share it."""
 
     def __init__(
         self,
         server: str,
         *,
         authorization: str | None = None,
+        identity: Identity | None = None,
         tls: ssl.SSLContext | None = None,
         tls_server_name: str | None = None,
         proxy: str | None = None,
         refresh: Refresh | None = None,
+        origin: str = "the refresh of the token",
         clock: Clock | None = None,
+        rng: random.Random | None = None,
     ) -> None:
         self.server = server.rstrip("/")
         self.tls = tls
         self.tls_server_name = tls_server_name
         self.proxy = proxy
-        self.authorization = authorization
+        self.identity = identity or Identity(authorization)
         self._refresh = refresh
+        self._origin = origin
         self._clock = clock or RealClock()
-        self._due = self._clock.monotonic() + _REFRESH_EVERY_S if refresh else float("inf")
-        self._forced_at = float("-inf")
-        self._lock = asyncio.Lock()
+        self._backoff = Backoff(rng or random.Random(), _BACKOFF_FIRST_S, _BACKOFF_CAP_S)
+        self._due = self._clock.monotonic() + self._rest(self.identity.until) if refresh else float("inf")
+        self._may_force_at = float("-inf")
+        self._task: asyncio.Task[None] | None = None
+        self._users = 0
+        self._closed = False
 
     def __repr__(self) -> str:
         """Return the address only: credentials do not belong in logs."""
         return f"Credentials({self.server!r})"
 
     @property
-    def due(self) -> bool:
-        """Whether :meth:`refresh` should be awaited before the next request."""
-        return self._clock.monotonic() >= self._due
+    def authorization(self) -> str | None:
+        """The Authorization header that is valid now."""
+        return self.identity.authorization
+
+    def look(self) -> None:
+        """Start to read anew who we are if it is time to; never waits."""
+        if self._clock.monotonic() >= self._due and not self._closed and self._running() is None:
+            self._start(refused=False)
 
     async def refresh(self) -> None:
-        """Look at the token again if it is time to; one caller does the work, the others wait for it."""
-        async with self._lock:
-            if self.due:
-                await self._read(force=False)
+        """Read anew who we are if it is time to, and wait until that has succeeded or failed."""
+        self.look()
+        if (task := self._running()) is not None:
+            await asyncio.wait((task,), timeout=_REFRESH_TIMEOUT_S + _CLOSE_S)
 
-    async def refresh_after_refusal(self, refused: str | None) -> bool:
-        """Get a new header after a 401 to ``refused``; return whether there is another one to try."""
-        async with self._lock:
-            now = self._clock.monotonic()
-            may_ask = self._refresh is not None and now - self._forced_at >= _FORCED_REFRESH_APART_S
-            if self.authorization == refused and may_ask:
-                self._forced_at = now
-                await self._read(force=True)
-            return self.authorization != refused
+    async def refresh_after_refusal(self, refused: Identity, timeout_s: float) -> bool:
+        """Wait for another identity after a 401 to ``refused``; return whether there is one to try.
 
-    async def _read(self, *, force: bool) -> None:
-        """Read the token; if that fails the old one stays, and the server decides whether it still counts."""
+        The caller waits no longer than ``timeout_s``; what was begun goes on for those who come later.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        while self.identity == refused:
+            task = self._running()
+            if task is None:
+                if self._refresh is None or self._closed or self._clock.monotonic() < self._may_force_at:
+                    break
+                task = self._start(refused=True)
+            await asyncio.wait((task,), timeout=max(deadline - loop.time(), 0.0))
+            if not task.done() or task.cancelled():
+                break
+        return self.identity != refused
+
+    def open(self) -> None:
+        """Note a client that uses them; it must :meth:`close` them."""
+        self._users += 1
+        self._closed = False
+
+    async def close(self) -> None:
+        """Note that a client has done with them; the last one ends what is under way, and nothing begins again."""
+        self._users -= 1
+        if self._users > 0:
+            return
+        self._closed = True
+        if (task := self._running()) is not None:
+            task.cancel()
+            await asyncio.wait((task,), timeout=_CLOSE_S)
+
+    def _running(self) -> asyncio.Task[None] | None:
+        return self._task if self._task is not None and not self._task.done() else None
+
+    def _start(self, *, refused: bool) -> asyncio.Task[None]:
+        """Begin to read; only one reads at a time."""
+        self._task = asyncio.create_task(self._read(refused), name="refresh of credentials")
+        self._task.add_done_callback(_tell_of_a_bug)
+        return self._task
+
+    async def _read(self, refused: bool) -> None:
+        """Read who we are; if that fails the old identity stays, and the server decides whether it still counts."""
         assert self._refresh is not None
-        self._due = self._clock.monotonic() + _REFRESH_EVERY_S
+        now = self._clock.monotonic()
+        before, self._due = self._due, now + _REFRESH_EVERY_S
         try:
             async with asyncio.timeout(_REFRESH_TIMEOUT_S):
-                self.authorization = await self._refresh(force)
+                found = await self._refresh(refused or self._backoff.failures > 0)
         except TimeoutError:
-            log.warning(
-                "token refresh timed out; run the kubeconfig's exec plugin by hand to see why",
-                server=self.server,
-                timeout_s=_REFRESH_TIMEOUT_S,
-            )
+            self._failed(f"{self._origin} {too_slow(_REFRESH_TIMEOUT_S)}")
         except CredentialsError as error:
-            log.warning("token refresh failed", server=self.server, error=str(error))
+            self._failed(str(error))
+        except asyncio.CancelledError:
+            self._due = before  # nobody wants to know any more; the next who does starts again
+            raise
+        else:
+            self.identity = found if isinstance(found, Identity) else Identity(found)
+            now = self._clock.monotonic()
+            if refused:
+                self._may_force_at = now + _APART_S
+            self._due = now + self._rest(self.identity.until)
+
+    def _failed(self, problem: str) -> None:
+        delay = self._backoff.next()
+        self._due = self._clock.monotonic() + delay
+        self._may_force_at = max(self._may_force_at, self._due, self._clock.monotonic() + _APART_S)
+        log.warning(
+            "who we are cannot be read anew; the old token stays in use",
+            server=self.server,
+            error=problem,
+            again_in_s=round(delay, 1),
+        )
+
+    def _rest(self, until: datetime | None) -> float:
+        """Return how long an identity that was just read is used before it is read again."""
+        if until is None:
+            self._backoff.reset()
+            return _REFRESH_EVERY_S
+        left = (until - self._clock.now()).total_seconds()
+        if left > 0:
+            self._backoff.reset()
+            return max(min(_LIFE_USED * left, left - _AHEAD_S), left / 2, _APART_S)
+        delay = self._backoff.next()
+        log.warning(
+            "the token has expired already; check the clock of this machine, and what gives the token",
+            server=self.server,
+            origin=self._origin,
+            expired=until.isoformat(),
+            again_in_s=round(delay, 1),
+        )
+        return delay
+
+
+def _tell_of_a_bug(task: asyncio.Task[None]) -> None:
+    """Report what no refresh should end in; the next one is not kept from trying."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("the refresh of credentials failed unexpectedly", exc_info=error)
 
 
 async def load_credentials(
@@ -128,7 +228,7 @@ async def load_credentials(
     if server and server.startswith("http://") and not explicit:
         return Credentials(server, proxy=_checked_proxy(proxy_from_environment(server, environ)), clock=clock)
     if not explicit and environ.get(IN_CLUSTER_VARIABLE):
-        return _from_service_account(server, environ, service_account, clock)
+        return await _from_service_account(server, environ, service_account, clock)
     path = kubeconfig or environ.get("KUBECONFIG") or str(_default_kubeconfig(environ))
     _require_a_file(path, server, is_default=not (kubeconfig or environ.get("KUBECONFIG")))
     return await _from_kubeconfig(path, context, server, environ, clock)
@@ -158,71 +258,32 @@ def _require_a_file(path: str, server: str | None, *, is_default: bool) -> None:
 async def _from_kubeconfig(
     path: str, context: str | None, server: str | None, environ: Mapping[str, str], clock: Clock | None
 ) -> Credentials:
-    from kubernetes_asyncio import config
-    from kubernetes_asyncio.client import Configuration
-
-    settings: Any = Configuration()
-    load: Any = config.load_kube_config
-    try:
-        async with asyncio.timeout(_REFRESH_TIMEOUT_S):
-            loader: Any = await load(path, context=context, client_configuration=settings)
-    except TimeoutError as error:
-        raise CredentialsError(f"kubeconfig {path}: no token within {_REFRESH_TIMEOUT_S:g} s") from error
-    except (config.ConfigException, *_MALFORMED) as error:
-        raise CredentialsError(_kubeconfig_problem(path, context, error)) from error
-    address = server or getattr(loader, "host", "")
-    if not address:
-        raise CredentialsError(f"kubeconfig {path}: the cluster of its context names no server")
-    tls = _tls_context(address, settings, f"kubeconfig {path}")
-
-    async def refresh(force: bool) -> str | None:
-        nonlocal loader
-        # A plugin that names no expiry is asked again only when the server refuses what it gave.
-        runs_plugin = "exec" in (loader._user or {})
-        if runs_plugin and not force and not hasattr(loader, "exec_plugin_expiry"):
-            return _authorization(settings)
-        try:
-            if force:  # the file itself may have been mended
-                loader = await load(path, context=context, client_configuration=settings)
-            else:
-                await loader.load_and_set(settings)
-            if tls is not None:
-                _load_client_certificate(tls, settings)  # it may have been renewed; new connections use it
-        except (config.ConfigException, *_MALFORMED) as error:
-            raise CredentialsError(f"kubeconfig {path}: the credentials cannot be refreshed: {error}") from error
-        return _authorization(settings)
-
+    kubeconfig = Kubeconfig(path, context, server, environ, _REFRESH_TIMEOUT_S)
+    identity = await kubeconfig.open()
     return Credentials(
-        address,
-        authorization=_authorization(settings),
-        tls=tls,
-        tls_server_name=settings.tls_server_name,
-        proxy=_checked_proxy(settings.proxy or proxy_from_environment(address, environ)),
-        refresh=refresh,
+        kubeconfig.server,
+        identity=identity,
+        tls=kubeconfig.tls,
+        tls_server_name=kubeconfig.tls_server_name,
+        proxy=_checked_proxy(kubeconfig.proxy),
+        refresh=kubeconfig.read,
+        origin=kubeconfig.name,
         clock=clock,
     )
 
 
-def _kubeconfig_problem(path: str, context: str | None, error: Exception) -> str:
-    if "contexts list" in str(error):
-        wanted = f"context {context!r}" if context else "its current-context"
-        return f"kubeconfig {path} does not have {wanted}; `kubectl config get-contexts` lists those it has"
-    if "current-context" in str(error):
-        return f"kubeconfig {path} has no current-context; `kubectl config use-context NAME` sets it"
-    if isinstance(error, FileNotFoundError) and not error.filename:  # uvloop does not say which program it looked for
-        return f"kubeconfig {path} cannot be used: the program of its exec plugin does not exist; install it"
-    return f"kubeconfig {path} cannot be used: {error or type(error).__name__}; check its clusters, users and contexts"
-
-
-def _from_service_account(
+async def _from_service_account(
     server: str | None, environ: Mapping[str, str], directory: Path, clock: Clock | None
 ) -> Credentials:
     from kubernetes_asyncio import config
     from kubernetes_asyncio.client import Configuration
 
+    origin = f"the ServiceAccount in {directory}"
+    blocking = Blocking()
     settings: Any = Configuration()
     token_file = directory / "token"
-    try:
+
+    def load() -> ssl.SSLContext | None:
         load_incluster_config: Any = config.load_incluster_config
         load_incluster_config(
             settings,
@@ -231,54 +292,34 @@ def _from_service_account(
             cert_filename=str(directory / "ca.crt"),
             environ=environ,
         )
+        return tls_context(server or settings.host, settings, origin)
+
+    async def refresh(force: bool) -> Identity:
+        del force  # a file is simply read
+        try:
+            return Identity(f"Bearer {(await blocking.run(token_file.read_text)).strip()}")
+        except (OSError, ValueError) as error:
+            raise CredentialsError(f"the ServiceAccount token {token_file} cannot be read: {error}") from error
+
+    try:
+        async with asyncio.timeout(_REFRESH_TIMEOUT_S):
+            tls = await blocking.run(load)
     except (config.ConfigException, OSError) as error:
         raise CredentialsError(
             f"this looks like a pod (${IN_CLUSTER_VARIABLE} is set) but its ServiceAccount in {directory} cannot be "
-            f"used: {error}; mount it (automountServiceAccountToken) or pass --kubeconfig"
+            f"used: {error or type(error).__name__}; mount it (automountServiceAccountToken) or pass --kubeconfig"
         ) from error
-
-    async def refresh(force: bool) -> str | None:
-        del force  # a file is simply read
-        try:
-            return f"Bearer {token_file.read_text().strip()}"
-        except OSError as error:
-            raise CredentialsError(f"the ServiceAccount token {token_file} cannot be read: {error}") from error
-
     address = server or settings.host
+    header = settings.api_key.get("BearerToken")
     return Credentials(
         address,
-        authorization=_authorization(settings),
-        tls=_tls_context(address, settings, f"the ServiceAccount in {directory}"),
+        authorization=header.strip() if header else None,
+        tls=tls,
         proxy=_checked_proxy(proxy_from_environment(address, environ)),
         refresh=refresh,
+        origin=origin,
         clock=clock,
     )
-
-
-def _authorization(settings: Any) -> str | None:
-    header = settings.api_key.get("BearerToken")
-    return header.strip() if header else None
-
-
-def _tls_context(address: str, settings: Any, origin: str) -> ssl.SSLContext | None:
-    if not address.startswith("https://"):
-        return None
-    try:
-        context = ssl.create_default_context(cafile=settings.ssl_ca_cert)
-        # Python 3.13 refuses authorities without a key identifier; clusters have them and Go clients accept them.
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        if not settings.verify_ssl:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        _load_client_certificate(context, settings)
-    except OSError as error:
-        raise CredentialsError(f"the certificates of {origin} cannot be used: {error}") from error
-    return context
-
-
-def _load_client_certificate(context: ssl.SSLContext, settings: Any) -> None:
-    if settings.cert_file:
-        context.load_cert_chain(settings.cert_file, keyfile=settings.key_file)
 
 
 def _checked_proxy(proxy: str | None) -> str | None:

@@ -122,6 +122,7 @@ class Transport:
 
     async def __aenter__(self) -> "Transport":
         """Get ready; connections are made when they are needed."""
+        self._credentials.open()
         if self._aside:
             self._session = self._new_session(self._limit)
         else:
@@ -132,6 +133,7 @@ class Transport:
 
     async def __aexit__(self, *_: object) -> None:
         """Close every connection."""
+        await self._credentials.close()
         if self._connections is not None:
             await self._connections.close()
         for session in (self._session, self._streams):
@@ -164,13 +166,14 @@ class Transport:
 
     async def _ask(self, connections: Connections, call: Call, timeout_s: float) -> _Answered:
         """Ask over connections of our own; after a 401 once more with a fresh token if there is one."""
-        if self._credentials.due:
-            await self._credentials.refresh()
+        self._credentials.look()
         repeatable = call.method == "GET"
         obstacle = None if repeatable else self._obstacle
-        used = self._credentials.authorization  # others may have got a new one before this answer is here
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        used = self._credentials.identity  # others may have got a new one before this answer is here
         answer = await connections.ask(self._request(call), timeout_s, repeatable=repeatable, obstacle=obstacle)
-        if answer.status == _UNAUTHORIZED and await self._credentials.refresh_after_refusal(used):
+        if answer.status == _UNAUTHORIZED and await self._credentials.refresh_after_refusal(used, _left(deadline)):
+            timeout_s = _left(deadline)
             answer = await connections.ask(self._request(call), timeout_s, repeatable=repeatable, obstacle=obstacle)
         headers = {"Retry-After": answer.header("Retry-After")} if answer.status >= 300 else {}
         return _Answered(answer.status, answer.body, headers)
@@ -225,18 +228,22 @@ class Transport:
         """Return the response, its body unread; after a 401 ask once more with a fresh token if there is one."""
         if session is None:
             raise RuntimeError("the API client is not open: use it in `async with`")
-        if self._credentials.due:
-            await self._credentials.refresh()
+        self._credentials.look()
         text = self._credentials.server + call.path
         url = URL(f"{text}?{urlencode(call.query)}" if call.query else text, encoded=True)
-        used = self._credentials.authorization  # others may have got a new one before this answer is here
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        used = self._credentials.identity  # others may have got a new one before this answer is here
         headers = self._headers_for(call)
         options = {**self._route, "timeout": timeout, "data": call.body}
         options["trace_request_ctx"] = None if call.method == "GET" else self._obstacle
         response = await session.request(call.method, url, headers=headers, **options)
-        if response.status != _UNAUTHORIZED or not await self._credentials.refresh_after_refusal(used):
+        if response.status != _UNAUTHORIZED:
+            return response
+        if not await self._credentials.refresh_after_refusal(used, _left(deadline)):
             return response
         response.close()
+        if timeout.sock_read is None:  # no watch: all of it must end in time
+            options["timeout"] = aiohttp.ClientTimeout(total=_left(deadline))
         return await session.request(call.method, url, headers=self._headers_for(call), **options)
 
     def _address(self) -> Address:
@@ -310,6 +317,11 @@ def _asking_before_it_is_sent() -> aiohttp.TraceConfig:
     hooks.on_connection_create_end.append(ask)
     hooks.on_connection_reuseconn.append(ask)
     return hooks
+
+
+def _left(deadline: float) -> float:
+    """Return the time left; never nothing, which the session takes for as long as one likes."""
+    return max(deadline - asyncio.get_running_loop().time(), 0.001)
 
 
 @lru_cache(maxsize=64)
