@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 import uvloop
+from aiohttp import web
 
 from tests.kube.certificates import Authority
-from tests.kube.fake_api import FakeApi, a_server, until
+from tests.kube.fake_api import WIDGETS, FakeApi, a_server, until
 from tests.kube.identities import encoded, knock, server_context, write_kubeconfig
 from volcano_py.kube import credentials as module
 from volcano_py.kube.client import ApiClient
@@ -289,3 +290,36 @@ async def test_a_certificate_that_does_not_fit_its_key_is_told(tmp_path: Path) -
 
     with pytest.raises(CredentialsError, match="gave a certificate that cannot be used"):
         await load_credentials(kubeconfig=path, environ={"PATH": os.defpath})
+
+
+async def peers(request: web.Request) -> web.Response:
+    """Answer with the serial number of the certificate that the connection was made with."""
+    assert request.transport is not None
+    number = request.transport.get_extra_info("peercert")["serialNumber"]
+    return web.Response(body=f'{{"items": ["{number}"]}}')
+
+
+@pytest.mark.parametrize("compress", [False, True], ids=["own connections", "aiohttp"])
+async def test_connections_that_showed_an_earlier_certificate_are_used_no_more(tmp_path: Path, compress: bool) -> None:
+    authority, clock = Authority(tmp_path), FakeClock()
+
+    def write(name: str, until: str) -> None:
+        pair = authority.sign(name)
+        status = {"clientCertificateData": pair.certificate.read_text(), "clientKeyData": pair.key.read_text()}
+        writes(tmp_path, said(expirationTimestamp=until, **status))
+
+    write("one", "2024-01-01T01:00:00Z")
+    async with a_server(peers, server_context(authority, address="127.0.0.1")) as url:
+        cluster = {"server": url, "certificate-authority": authority.file.name}
+        path = a_plugin(tmp_path, f"cat {tmp_path}/output", cluster=cluster)
+        credentials = await load_credentials(kubeconfig=path, environ={"PATH": os.defpath}, clock=clock)
+        async with ApiClient(credentials, compress=compress) as client:
+            seen = [await client.list_bytes(WIDGETS, {}) for _ in range(2)]
+            await asyncio.gather(*(knock(client) for _ in range(3)))
+            write("two", "2024-01-01T02:00:00Z")
+            clock.advance(3000)
+            await credentials.refresh()
+            seen += await asyncio.gather(*(client.list_bytes(WIDGETS, {}) for _ in range(3)))
+
+    assert len(set(seen[:2])) == len(set(seen[2:])) == 1
+    assert seen[0] != seen[2]

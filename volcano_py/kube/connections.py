@@ -87,6 +87,7 @@ class Connection(asyncio.Protocol):
         """Whether it has carried a request that was answered."""
         self.idle_since = 0.0
         self.open = False
+        self.last = False  # it closes after the request that is under way
         self.lost: asyncio.Future[None] = loop.create_future()
 
     async def ask(self, request: bytes, deadline: float) -> Answer:
@@ -105,7 +106,7 @@ class Connection(asyncio.Protocol):
             timer.cancel()
             self._waiting = None
         self.used = True
-        if not answer.reusable or answer.status == _UNAUTHORIZED:
+        if self.last or not answer.reusable or answer.status == _UNAUTHORIZED:
             self.close()  # the server may know us by the certificate of this connection, which was renewed since
         return answer
 
@@ -219,6 +220,13 @@ class Connections:
         if answer.status == _UNAUTHORIZED and reused:
             self.distrust_idle()
         return answer
+
+    def renew(self) -> None:
+        """Let every connection go once it is idle: those made from now on show another certificate."""
+        for connection in self._all:
+            connection.last = True
+        for connection in self._idle:
+            connection.close()
 
     async def close(self) -> None:
         """Close every connection; requests under way fail."""

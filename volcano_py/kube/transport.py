@@ -107,7 +107,7 @@ class Transport:
         self._streams: aiohttp.ClientSession | None = None
         self._headers: dict[str, CIMultiDict[str]] = {}
         self._lines: dict[str, bytes] = {}  # the same as they go over the wire
-        self._authorization: str | None = None  # what self._headers and self._lines were built with
+        self._identity = credentials.identity  # what self._headers and self._lines were built with
         self._route: dict[str, Any] = {"allow_redirects": False}  # a redirect could carry the token elsewhere
         self._base = ""  # the path of the server's address
         if credentials.proxy:
@@ -256,37 +256,40 @@ class Transport:
         self._base = parts.path
         return Address(parts.hostname, port, tls, self._credentials.tls_server_name)
 
-    def _check_token(self) -> None:
-        """Forget headers that were built with another token."""
-        if self._authorization != self._credentials.authorization:
-            self._authorization = self._credentials.authorization
+    def _check_identity(self) -> None:
+        """Forget headers that were built with another token, and connections made with another certificate."""
+        before, now = self._identity, self._credentials.identity
+        if now is not before:
+            self._identity = now
             self._headers.clear()
             self._lines.clear()
+            if self._connections is not None and now.certificate != before.certificate:
+                self._connections.renew()
 
     def _lines_for(self, content_type: str) -> bytes:
         """Return the rest of the request line and the headers, built once per content type and token."""
-        self._check_token()
+        self._check_identity()
         lines = self._lines.get(content_type)
         if lines is None:
             headers = {"Host": urlsplit(self._credentials.server).netloc.rpartition("@")[2], **self._common}
             if content_type:
                 headers["Content-Type"] = content_type
-            if self._authorization:
-                headers["Authorization"] = self._authorization
+            if self._identity.authorization:
+                headers["Authorization"] = self._identity.authorization
             lines = self._lines[content_type] = b" HTTP/1.1\r\n" + header_lines(headers)
         return lines
 
     def _headers_for(self, call: Call) -> CIMultiDict[str]:
         """Return the headers of such a request, built once per content type and token."""
-        self._check_token()
+        self._check_identity()
         content_type = call.content_type if call.body is not None else ""
         headers = self._headers.get(content_type)
         if headers is None:
             headers = CIMultiDict(self._common)
             if content_type:
                 headers["Content-Type"] = content_type
-            if self._authorization:
-                headers["Authorization"] = self._authorization
+            if self._identity.authorization:
+                headers["Authorization"] = self._identity.authorization
             self._headers[content_type] = headers
         return headers
 
@@ -296,6 +299,9 @@ class Transport:
 
     def _new_session(self, limit: int, **options: Any) -> aiohttp.ClientSession:
         tls: Any = self._credentials.tls if self._credentials.tls is not None else True
+        identity = self._credentials.identity
+        if identity.certificate and identity.until is not None:
+            options = {"force_close": True}  # a kept connection would outlive the certificate
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=limit, ssl=tls, socket_factory=attentive_socket, **options),
             cookie_jar=aiohttp.DummyCookieJar(),
