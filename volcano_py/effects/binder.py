@@ -1,23 +1,20 @@
 """Binds: one POST per pod, as many at once as the API server takes well, never two that succeed for one pod.
 
     queued ──▶ sent ──▶ bound
-      ▲  └───────┼────▶ withdrawn  not sent: what it rests on is gone (its pod, its node)
-      │          ├────▶ failed     404, a refusal for good, or attempts used up
-      │          ├────▶ unknown    attempts used up and the pod cannot be read; the ledger asks again later
-      └─ later ◀─┘                 429, 5xx, no answer; after an unclear one the pod is read before the next POST
+     │ ▲         ├────▶ failed     404, a refusal for good, or attempts used up
+     │ │         ├────▶ unknown    attempts used up and the pod cannot be read; the ledger asks again later
+     │ └─ later ◀┘                 429, 5xx, no answer; after an unclear one the pod is read before the next POST
+     └────────────────▶ withdrawn  not sent: what it rests on is gone (its pod, its node)
 
 Binds of one gang are sent one after another in the order they were decided. One that fails does not hold back the rest:
 what is bound counts, and the next cycle completes the gang or plans it anew.
 """
 
 import asyncio
-import heapq
-import itertools
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import structlog
 
@@ -26,9 +23,9 @@ from volcano_py.effects.limit import DEFAULT_HIGHEST, DEFAULT_START, AdaptiveLim
 from volcano_py.effects.lookup import read_place, why_not_there
 from volcano_py.effects.outcomes import BindOutcomes, GangOutcome
 from volcano_py.kube import errors
-from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.resource import PODS
+from volcano_py.kube.retry_queue import RetryQueue
 from volcano_py.metrics.effects import BindMetrics
 from volcano_py.model.decisions import Bind
 from volcano_py.model.objects import JobKey
@@ -37,7 +34,6 @@ from volcano_py.runtime.supervisor import Supervisor
 
 log = structlog.get_logger()
 
-_RETRY_TICK_S: Final = 0.05  # how precisely a retry keeps its time
 _PUSH_BACK = (
     errors.TooManyRequests,
     errors.ServerError,
@@ -73,12 +69,12 @@ class _Gang:
 class _Order:
     """One bind on its way."""
 
-    __slots__ = ("backoff", "bind", "gang", "unclear")
+    __slots__ = ("bind", "gang", "postponed", "unclear")
 
     def __init__(self, bind: Bind, gang: _Gang) -> None:
         self.bind = bind
         self.gang = gang
-        self.backoff: Backoff | None = None  # made when it is first needed
+        self.postponed = False  # it has been tried in vain
         self.unclear = False  # a request went out and nobody knows whether it took effect
 
 
@@ -102,16 +98,20 @@ class Binder:
         self._outcomes = outcomes
         self._metrics = metrics
         self._clock = clock
-        self._rng = rng
         self._options = options or BinderOptions()
         self._limit = AdaptiveLimit(self._options.start, 1, self._options.highest)
         self._queue: deque[_Order] = deque()
-        self._later: list[tuple[float, int, _Order]] = []  # heap by time
-        self._sequence = itertools.count()
+        self._later: dict[str, _Order] = {}  # by uid: what waits for its next attempt
+        self._retries: RetryQueue[str] = RetryQueue(
+            attempts=self._options.attempts,
+            clock=clock,
+            rng=rng,
+            first_retry_s=self._options.retry_first_s,
+            retry_cap_s=self._options.retry_cap_s,
+        )
         self._in_flight = 0
         self._held: set[str] = set()  # uids of binds that have not ended
         self._idle: list[asyncio.Future[_Order]] = []  # workers without work
-        self._postponed = asyncio.Event()
         self._quiet = asyncio.Event()
         self._quiet.set()
         metrics.watch(lambda: self.queued, lambda: self._in_flight, lambda: self._limit.current)
@@ -202,16 +202,10 @@ class Binder:
 
     async def _release_retries(self) -> None:
         while True:
-            if not self._later:
-                self._postponed.clear()
-                await self._postponed.wait()
-                continue
-            wait_s = self._later[0][0] - self._clock.monotonic()
-            if wait_s > 0:
-                await self._clock.sleep(min(wait_s, _RETRY_TICK_S))
-                continue
+            uid = await self._retries.next()
+            self._retries.release(uid)
             # In front of the queue: it has waited longest, and its gang waits for it.
-            self._queue.appendleft(heapq.heappop(self._later)[2])
+            self._queue.appendleft(self._later.pop(uid))
             self._hand_out()
 
     # One bind
@@ -270,17 +264,15 @@ class Binder:
         self._failed(order, error.server_message)
 
     def _postpone(self, order: _Order, error: errors.ApiError) -> None:
-        if order.backoff is None:
-            options = self._options
-            order.backoff = Backoff(self._rng, first_s=options.retry_first_s, cap_s=options.retry_cap_s)
-        if order.backoff.failures + 1 >= self._options.attempts:
+        uid = order.bind.task.uid
+        order.postponed = True
+        delay_s = self._retries.failed(uid, error.retry_after_s)
+        if delay_s is None:
             self._given_up(order, error)
             return
-        delay_s = order.backoff.next(error.retry_after_s)
+        self._later[uid] = order
         self._metrics.retried(type(error).__name__)
         log.debug("bind postponed", task=str(order.bind.task), node=order.bind.node, delay_s=delay_s, error=str(error))
-        heapq.heappush(self._later, (self._clock.monotonic() + delay_s, next(self._sequence), order))
-        self._postponed.set()
 
     def _given_up(self, order: _Order, error: errors.ApiError) -> None:
         if not order.unclear:
@@ -301,6 +293,8 @@ class Binder:
 
     def _ended(self, order: _Order, why: str) -> None:
         self._held.discard(order.bind.task.uid)
+        if order.postponed:
+            self._retries.succeeded(order.bind.task.uid)  # another bind of this pod begins anew
         gang = order.gang
         gang.left -= 1
         if why:
