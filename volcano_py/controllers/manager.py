@@ -166,6 +166,8 @@ class ControllerManager:
         if self._leadership.contested:
             self.ready.set()
         await self._leadership.won(supervisor)
+        if self._leadership.contested:
+            self._informers.reconnect()  # what ended the last leader may have silenced our watches
         self._leadership.announce(self._events)
         for controller in self._controllers:
             controller.start(supervisor)
