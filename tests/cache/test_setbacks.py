@@ -77,6 +77,29 @@ def test_failures_of_a_gang_that_come_together_count_once(cache: ClusterCache, c
     assert held(cache) == []
 
 
+def test_refusals_that_take_long_to_come_count_once_and_the_time_runs_from_the_last(
+    cache: ClusterCache, clock: FakeClock
+) -> None:
+    refs = [TaskRef("default", f"j1-{number}", f"uid-default-j1-{number}") for number in range(3)]
+    cache.assume(tuple(Bind(ref, "n1", JOB) for ref in refs), cache.token)
+    for ref in refs:
+        clock.advance(5)
+        cache.bind_failed(ref, "denied by policy")
+
+    assert held(cache) == ["j1-0", "j1-1", "j1-2"]
+    clock.advance(1)
+    assert held(cache) == []
+
+
+def test_a_pod_that_goes_to_another_group_is_tried_at_once_and_forgotten(cache: ClusterCache) -> None:
+    refused(cache, "j1-0")
+
+    modified(cache, a_pod("j1-0", group="j2", cpu=1))
+
+    assert held(cache) == []
+    assert not cache._setbacks
+
+
 def test_jobs_are_held_back_each_by_itself(cache: ClusterCache, clock: FakeClock) -> None:
     refused(cache, "j1-0")
     clock.advance(1)

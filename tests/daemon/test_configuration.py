@@ -271,6 +271,8 @@ async def test_why_a_job_waits_can_be_asked_for(server):
         "elasticsearch.password: hush # of yesterday\n  elasticsearch.password: today-hush",
         "? elasticsearch.password\n  : hush",
         "elasticsearch.token: hush",
+        "elasticsearch.pasword: hush",
+        "elasticsearch.password: !secret hush",
         "address: http://user:hush@prometheus:9090",
         "x: 1  # the password is hush",
     ],
@@ -282,3 +284,10 @@ async def test_a_password_is_not_shown(path, line):
         assert "hush" not in json.dumps(shown)
         assert "***" in shown["text"] or "#" in line
         assert "prometheus_adaptor" in shown["text"]
+
+
+@pytest.mark.parametrize("value", ["2024-99-99", "!kind 5", "{? [a, b] : 1}", "12:30"])
+async def test_whatever_is_in_force_can_be_shown(path, value):
+    text = f"actions: allocate\ntiers:\n- plugins:\n  - name: gang\n    arguments:\n      x: {value}\n"
+    async with watched(path, text) as conf:
+        assert "name: gang" in conf.configuration.shown()["text"]

@@ -141,3 +141,32 @@ async def test_a_cycle_that_hangs_does_not_keep_a_process_that_is_asked_to_end(s
             await process.communicate()
 
     assert process.returncode == 0
+
+
+BROKEN = """
+import argparse, asyncio, sys, time
+from volcano_py.cli.process import run
+
+class Broken:
+    async def run(self, shutdown):
+        asyncio.get_running_loop().run_in_executor(None, time.sleep, 3600)
+        await asyncio.sleep(0.1)
+        raise ValueError("a bug")
+
+sys.exit(run(argparse.Namespace(master="http://127.0.0.1:1", kubeconfig=""), lambda _: Broken()))
+"""
+
+
+async def test_a_process_with_a_bug_and_a_busy_thread_ends_with_code_1():
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", BROKEN, stdout=pipe, stderr=pipe)
+    try:
+        async with asyncio.timeout(10):
+            said = b"".join(await process.communicate())
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+
+    assert process.returncode == 1
+    assert b"a bug" in said

@@ -105,6 +105,7 @@ async def test_a_bind_that_became_pointless_while_it_waited_is_not_sent(server: 
     assert outcomes.there == [gang[1]]
     assert outcomes.withdrawn == [(gang[0], "node n1 is gone")]
     assert outcomes.failed == []
+    assert outcomes.gangs == []  # nothing has failed
     assert successes(server) == 1
     assert not binder.holds(gang[0].task.uid)
 

@@ -363,3 +363,18 @@ async def test_requests_go_through_the_proxy_of_the_environment() -> None:
             await knock(client)
 
     assert seen == ["http://cluster.example:8001/apis/test.example/v1/widgets"]
+
+
+async def test_a_refresh_that_fails_in_an_unexpected_way_is_one_failure_and_no_endless_loop() -> None:
+    begun = []
+
+    async def refresh(refused: bool) -> str:
+        begun.append(refused)
+        raise RuntimeError("can't start new thread")
+
+    credentials = Credentials("https://cluster", authorization="Bearer old", refresh=refresh)
+    async with asyncio.timeout(5):
+        found = await credentials.refresh_after_refusal(credentials.identity, 0.5)
+
+    assert not found
+    assert len(begun) == 1

@@ -25,6 +25,11 @@ async def not_listed(_: web.Request) -> web.Response:
     return await serving(NOT_LISTED)
 
 
+async def forbidden(_: web.Request) -> web.Response:
+    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "reason": "Forbidden"}
+    return web.json_response(status, status=403)
+
+
 async def no_groups(_: web.Request) -> web.Response:
     return await serving(NO_GROUPS)
 
@@ -248,6 +253,20 @@ async def test_a_stray_404_to_the_first_list_is_tried_again_in_seconds(
         assert not reflector.status().synced
         await woken(clock, 0.5)
         await until(lambda: recorder.told == ["ADDED a"])
+
+
+async def test_without_a_right_to_discovery_some_404_in_a_row_are_believed_at_the_start(
+    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
+) -> None:
+    for _ in range(6):
+        api.fail_next(404, "NotFound", "the server could not find the requested resource")
+    api.discovery = [forbidden] * 6
+    async with reflecting(client, recorder, clock, optional=True) as reflector:
+        for _ in range(3):
+            await woken(clock, 3.0)
+        await until(lambda: reflector.status().synced)
+
+        assert reflector.status().absent
 
 
 @pytest.mark.parametrize(("code", "reason"), [(404, "NotFound"), (403, "Forbidden")])

@@ -165,7 +165,7 @@ class ClusterCache:
         """Let a task wait again, for a while, because its bind failed; nothing if the watch has told better."""
         entry = self.ledger.get(task.uid)
         if entry is not None and entry.job is not None:
-            self._setbacks.failed(entry.job, task.uid, self._clock.monotonic())
+            self._setbacks.failed(entry.job, task.uid, entry.assumed_at, self._clock.monotonic())
         self._binds.failed(task, why)
 
     def bind_withdrawn(self, task: TaskRef, why: str) -> None:

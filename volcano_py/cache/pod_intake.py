@@ -54,7 +54,7 @@ class PodIntake:
         nodes: NodeIntake,
         groups: GroupIntake,
         scheduler_names: Collection[str],
-        on_changed: Callable[[JobKey | None, str], None] = lambda job, uid: None,
+        on_changed: Callable[[str], None] = lambda uid: None,
         *,
         queue_admission: bool,
     ) -> None:
@@ -227,7 +227,7 @@ class PodIntake:
             self._waiting[uid] = shape
         else:
             self._waiting.pop(uid, None)
-            self._on_changed(record.key, uid)
+            self._on_changed(uid)
             self._note_standing(before, status, node)
             if not confirmed:
                 self._state.touch_job(record.key)
@@ -255,7 +255,7 @@ class PodIntake:
             if same == record:
                 self._state.note(Change.POD)
                 return
-        self._on_changed(record.key, record.uid)
+        self._on_changed(record.uid)
         self._state.touch_job(record.key)
         ours_waits = status is TaskStatus.PENDING and not record.foreign
         self._state.note(Change.POD_PENDING if ours_waits else Change.POD)
@@ -273,7 +273,7 @@ class PodIntake:
         self._staying.pop(uid, None)
         self._evictions.confirm(uid)
         self._nominations.end(uid)
-        self._on_changed(place.record.key, uid)
+        self._on_changed(uid)
         self._state.drop_task(place)
         self._groups.leave(uid)
         self._groups.recount(place.record.key)

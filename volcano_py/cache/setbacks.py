@@ -1,7 +1,8 @@
 """Pods whose binds failed: they are left alone for a while, the longer the oftener the binds of their job fail.
 
-A refusal for good (a policy, a right) would otherwise be repeated with every cycle. Failures of one job that come
-together count once. A pod is tried again before its time when it, or what its PodGroup asks for, has changed.
+A refusal for good (a policy, a right) would otherwise be repeated with every cycle. Failures of binds that were decided
+together count once, however long the API server takes to refuse them all, and the time runs from the last of them. A
+pod is tried again before its time when it, or what its PodGroup asks for, has changed.
 """
 
 import random
@@ -16,10 +17,12 @@ CAP_S: Final = 60.0
 
 
 class _Setback:
-    __slots__ = ("backoff", "group_revision", "pods", "until")
+    __slots__ = ("backoff", "counted_at", "delay_s", "group_revision", "pods", "until")
 
     def __init__(self, rng: random.Random) -> None:
         self.backoff = Backoff(rng, first_s=FIRST_S, cap_s=CAP_S)
+        self.counted_at = float("-inf")  # when the first failure of the last decision was counted
+        self.delay_s = 0.0
         self.until = float("-inf")
         self.group_revision = 0
         self.pods: set[str] = set()  # uids
@@ -32,24 +35,30 @@ class Setbacks:
         self._state = state
         self._rng = rng
         self._of: dict[JobKey, _Setback] = {}
+        self._job_of: dict[str, JobKey] = {}  # by uid of the pods
 
     def __bool__(self) -> bool:
         return bool(self._of)
 
-    def failed(self, job: JobKey, uid: str, now: float) -> None:
-        """Note that the bind of a pod failed."""
+    def failed(self, job: JobKey, uid: str, assumed_at: float, now: float) -> None:
+        """Note that the bind of a pod failed that was assumed at this time."""
+        self.over(uid, but=job)
         setback = self._of.get(job)
         if setback is None:
             setback = self._of[job] = _Setback(self._rng)
-        if now >= setback.until:
-            setback.until = now + setback.backoff.next()
+        if assumed_at > setback.counted_at:
+            setback.counted_at, setback.delay_s = now, min(setback.backoff.next(), CAP_S)
+        setback.until = now + setback.delay_s
         setback.group_revision = self._state.group_revision(job)
         setback.pods.add(uid)
+        self._job_of[uid] = job
 
-    def over(self, job: JobKey | None, uid: str) -> None:
-        """Note that a pod is bound, gone, or asks for something else than it did."""
-        if job is None or job not in self._of:
+    def over(self, uid: str, but: JobKey | None = None) -> None:
+        """Note that a pod is bound, gone, or asks for something else than it did; not if it is of the job ``but``."""
+        job = self._job_of.get(uid)
+        if job is None or job == but:
             return
+        del self._job_of[uid]
         pods = self._of[job].pods
         pods.discard(uid)
         if not pods:
@@ -59,5 +68,6 @@ class Setbacks:
         """Return the uids of the pods that are left alone now."""
         changed = [job for job, one in self._of.items() if self._state.group_revision(job) != one.group_revision]
         for job in changed:
-            del self._of[job]
+            for uid in self._of.pop(job).pods:
+                del self._job_of[uid]
         return [uid for setback in self._of.values() if now < setback.until for uid in setback.pods]

@@ -50,7 +50,11 @@ def run(flags: argparse.Namespace, make: Callable[[Credentials], Work]) -> int:
     Does not return when the work did not end in order, or when a thread is still busy that would keep the process.
     """
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        code, at_once = runner.run(_work(flags, make))
+        try:
+            code, at_once = runner.run(_work(flags, make))
+        except Exception:
+            log.exception("the process ends because of a bug")
+            code, at_once = 1, True
         if not at_once and (busy := _still_busy()):
             log.warning("threads are still busy: the process ends without them", threads=busy)
             at_once = True

@@ -29,7 +29,9 @@ _SKIP_VERIFY: Final = "tls.insecureSkipVerify"
 _INDEX, _USER, _PASSWORD, _HOST_FIELD = (
     f"elasticsearch.{name}" for name in ("index", "username", "password", "hostnameFieldName")
 )
-_KEYS: Final = {"type", "address", "interval", _SKIP_VERIFY, _INDEX, _USER, _PASSWORD, _HOST_FIELD}
+PUBLIC_KEYS: Final = frozenset({"type", "address", "interval", _SKIP_VERIFY, _INDEX, _USER, _HOST_FIELD})
+"""What of the section may be shown to anybody."""
+_KEYS: Final = PUBLIC_KEYS | {_PASSWORD}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,27 @@ from typing import Any, Final
 
 import yaml
 
+from volcano_py.conf.document import Document
+from volcano_py.conf.node_metrics import PUBLIC_KEYS
+
 HIDDEN: Final = "***"
-_SECRET: Final = re.compile(r"password|passwd|secret|token|credential|api.?key|authorization", re.IGNORECASE)
+_SECRET: Final = re.compile(r"password|passwd|secret|token|credential|api.?key|authorization|bearer", re.IGNORECASE)
 _USER_INFO: Final = re.compile(r"://[^\s'\"]*@")
+_METRICS: Final = "metrics"
 
 
 def redacted(text: str) -> str:
     """Return a configuration that can be read, written anew: without comments, and without secrets.
 
-    Secret is what stands under a key that says so, however it is written, and who logs in in an address.
+    Secret is what stands under a key that says so, however it is written; of the section ``metrics`` everything but
+    what is known to be harmless, as a key may be misspelt; and who logs in in an address.
     """
-    return yaml.safe_dump(_hidden(yaml.safe_load(text)), sort_keys=False, allow_unicode=True, width=120)
+    document = Document(text, "")
+    found = document.value(document.root)
+    if isinstance(found, dict) and isinstance(found.get(_METRICS), dict):
+        metrics = found[_METRICS]
+        found[_METRICS] = {key: value if key in PUBLIC_KEYS else HIDDEN for key, value in metrics.items()}
+    return yaml.safe_dump(_hidden(found), sort_keys=False, allow_unicode=True, width=120)
 
 
 def without_user_info(text: str) -> str:

@@ -202,8 +202,7 @@ class Binder:
 
     async def _release_retries(self) -> None:
         while True:
-            uid = await self._retries.next()
-            self._retries.release(uid)
+            uid = await self._retries.next()  # its turn ends when it is carried out
             # In front of the queue: it has waited longest, and its gang waits for it.
             self._queue.appendleft(self._later.pop(uid))
             self._hand_out()
@@ -215,7 +214,7 @@ class Binder:
             return
         bind = order.bind
         if why := self._objection(bind):  # it has waited: for its turn, for a retry, for the pod to be read
-            self._ended(order, why)
+            self._ended(order, "")  # it has not failed: nobody has asked the API server
             self._outcomes.bind_withdrawn(bind, why)
             return
         path = PODS.item(bind.task.name, bind.task.namespace, "binding")
@@ -267,6 +266,7 @@ class Binder:
         uid = order.bind.task.uid
         order.postponed = True
         delay_s = self._retries.failed(uid, error.retry_after_s)
+        self._retries.release(uid)
         if delay_s is None:
             self._given_up(order, error)
             return
@@ -295,6 +295,7 @@ class Binder:
         self._held.discard(order.bind.task.uid)
         if order.postponed:
             self._retries.succeeded(order.bind.task.uid)  # another bind of this pod begins anew
+            self._retries.release(order.bind.task.uid)
         gang = order.gang
         gang.left -= 1
         if why:

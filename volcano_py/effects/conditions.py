@@ -37,7 +37,7 @@ class PodConditionWriter:
 
     A decision waits half a second, so that a pod that is bound in the next cycle costs no write; ``waits`` says whether
     a pod still has no node when its turn comes. A bind that overtakes a write on its way makes it a conflict, as does
-    any other change of the pod; it is then tried again, if the pod still waits.
+    any other change of the pod; it is then tried again, as long as the pod waits.
     """
 
     def __init__(

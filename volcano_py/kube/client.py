@@ -25,7 +25,7 @@ class _Named(msgspec.Struct):
 
 
 class _ResourceList(msgspec.Struct):
-    resources: list[_Named]
+    resources: list[_Named] | None  # a Go server writes null for none
 
 
 class _GroupVersion(msgspec.Struct, rename="camel"):
@@ -37,7 +37,7 @@ class _Group(msgspec.Struct):
 
 
 class _GroupList(msgspec.Struct):
-    groups: list[_Group]
+    groups: list[_Group] | None
 
 
 class PatchType(Enum):
@@ -205,9 +205,9 @@ class ApiClient:
             if not resource.group:
                 raise
             found = await self._typed(Call("GET", "get", "/apis"), _GroupList, timeout_s)
-            versions = (version.group_version for group in found.groups for version in group.versions)
+            versions = (version.group_version for group in found.groups or () for version in group.versions)
             return resource.api_version in versions
-        return any(entry.name == resource.plural for entry in listed.resources)
+        return any(entry.name == resource.plural for entry in listed.resources or ())
 
     def distrust_idle(self) -> None:
         """Close idle connections, so that the next requests are made over new ones."""

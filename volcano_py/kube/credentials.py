@@ -119,7 +119,7 @@ class Credentials:
                     break
                 task = self._start(refused=True)
             await asyncio.wait((task,), timeout=max(deadline - loop.time(), 0.0))
-            if not task.done() or task.cancelled():
+            if not task.done() or task.cancelled() or loop.time() >= deadline:
                 break
         return self.identity != refused
 
@@ -159,6 +159,9 @@ class Credentials:
             self._failed(f"{self._origin} {too_slow(_REFRESH_TIMEOUT_S)}")
         except CredentialsError as error:
             self._failed(str(error))
+        except Exception as error:
+            log.exception("reading credentials failed in a way that nobody expected", server=self.server)
+            self._failed(f"{type(error).__name__}: {error}")
         except asyncio.CancelledError:
             self._due = before  # nobody wants to know any more; the next who does starts again
             raise

@@ -36,6 +36,7 @@ _MAX_BATCH = 256  # events decoded before the loop may turn to something else: a
 _LIVELY_S = 5.0  # a watch that stayed open this long worked, even if nothing happened
 _LIST_RESTARTS = 2  # lists in pages that expired half-way before the list is asked for in one piece
 _MAX_SILENCES = 2  # watches in a row without even a bookmark: our version may lie in this server's future
+_UNCONFIRMED = 3  # 404 in a row that are believed without discovery, before anything has been listed
 _LOST_POSITION = frozenset({400, 404, 405, 410, 422})  # answers to a watch that only a new list can cure
 _DISCOVERY_S = 10.0
 _NO_WATCH_LIST = frozenset({400, 405, 422})  # answers of a server that does not know sendInitialEvents
@@ -384,7 +385,8 @@ class Reflector(Generic[T]):
     async def _takes_as_absent(self, error: errors.ApiError) -> bool:
         """Say whether an answer means that there is nothing; a right that was there may be back in a moment.
 
-        A single 404 proves nothing, and an error would empty what others rely on: discovery has to confirm it.
+        A single 404 proves nothing, and an error would empty what others rely on: discovery has to confirm it. Before
+        the first list there is nothing to be emptied: where discovery may not be asked, some 404 in a row are enough.
         """
         if error.status != 404:
             return not self._status.synced or self._status.absent
@@ -392,7 +394,8 @@ class Reflector(Generic[T]):
             return not await self._client.serves(self._resource, timeout_s=_DISCOVERY_S)
         except errors.ApiError as problem:
             log.debug("discovery does not say what is served", resource=self._resource.label, error=str(problem))
-            return False
+            forbidden = isinstance(problem, errors.Forbidden | errors.Unauthorized)
+            return forbidden and not self._status.synced and self._backoff.failures >= _UNCONFIRMED
 
     def _absent(self, error: errors.ApiError) -> float:
         """Take a resource that cannot be read as one without objects, and look again from time to time."""

@@ -235,7 +235,6 @@ class Transport:
         used = self._credentials.identity  # others may have got a new one before this answer is here
         headers = self._headers_for(call)
         options = {**self._route, "timeout": timeout, "data": call.body}
-        options["trace_request_ctx"] = None if call.method == "GET" else self._obstacle
         response = await session.request(call.method, url, headers=headers, **options)
         if response.status != _UNAUTHORIZED:
             return response
@@ -307,22 +306,23 @@ class Transport:
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,  # True looks for proxies and netrc at every request: 4.5 times the cost
             read_bufsize=READ_BUFFER,
-            trace_configs=[_asking_before_it_is_sent()],
+            request_class=_asking_first(self._obstacle),
         )
 
 
-def _asking_before_it_is_sent() -> aiohttp.TraceConfig:
-    """Return hooks that ask for the obstacle of a request, its context, once there is a connection for it."""
+def _asking_first(obstacle: Obstacle | None) -> type[aiohttp.ClientRequest]:
+    """Return requests that ask for an obstacle to writes once they have a connection, which ends if there is one."""
+    if obstacle is None:
+        return aiohttp.ClientRequest
+    why_not: Obstacle = obstacle
 
-    async def ask(session: aiohttp.ClientSession, context: Any, _: Any) -> None:
-        obstacle: Obstacle | None = context.trace_request_ctx
-        if obstacle is not None and (why := obstacle()):
-            raise Withheld(why)
+    class Asking(aiohttp.ClientRequest):
+        async def send(self, conn: Any) -> aiohttp.ClientResponse:
+            if self.method != "GET" and (why := why_not()):
+                raise Withheld(why)
+            return await super().send(conn)
 
-    hooks = aiohttp.TraceConfig()
-    hooks.on_connection_create_end.append(ask)
-    hooks.on_connection_reuseconn.append(ask)
-    return hooks
+    return Asking
 
 
 def _left(deadline: float) -> float:
