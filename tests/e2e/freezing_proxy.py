@@ -11,6 +11,7 @@ import threading
 from types import TracebackType
 
 START_S = 10.0
+GOODBYE_S = 0.1
 
 
 class FreezingProxy:
@@ -54,13 +55,14 @@ class FreezingProxy:
 
     async def _stop(self) -> None:
         self._server.close()
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        while left := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.sleep(GOODBYE_S)  # connections are closed by the loop, a moment later
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = object()
+        connection = asyncio.current_task()  # kept, too: the loop alone would let go of one that is silent at both ends
         to_reader, to_writer = await asyncio.open_connection(*self._upstream)
         self._open.add(connection)
 
@@ -77,6 +79,8 @@ class FreezingProxy:
 
         try:
             await asyncio.gather(pump(reader, to_writer), pump(to_reader, writer))
+        except asyncio.CancelledError:
+            pass  # the test is over; the streams of asyncio cannot bear a task that was cancelled
         finally:
             self._open.discard(connection)
             writer.close()

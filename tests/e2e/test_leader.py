@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -138,11 +139,13 @@ def test_a_leader_that_dies_with_its_network_is_followed_and_no_node_gets_too_mu
         assert proxy.freeze() > 10
         leader.kill()
         killed = time.monotonic()
-        full = gangs.make_pods("foreign", Role("worker", 8, {"cpu": "1"}))
-        for number, pod in enumerate(full):  # two nodes are full now, and the standby does not hear of it
-            pod["spec"] |= {"schedulerName": "default-scheduler", "nodeName": nodes[number % 2]}
+        used = Counter(pod["spec"]["nodeName"] for pod in gangs.bound())
+        free = [node for node in nodes[:2] for _ in range(4 - used[node])]
+        foreign = gangs.make_pods("foreign", Role("worker", len(free), {"cpu": "1"}))
+        for pod, node in zip(foreign, free, strict=True):  # two nodes are full then; the standby does not hear of it
+            pod["spec"] |= {"schedulerName": "default-scheduler", "nodeName": node}
             pod["metadata"].pop("annotations")
-        gangs.create_pods(full)
+        gangs.create_pods(foreign)
         gangs.create("after", 4, Role("worker", 4, {"cpu": "1"}))
 
         wait_until("the standby leads", standby.leads, 90.0)
@@ -152,6 +155,7 @@ def test_a_leader_that_dies_with_its_network_is_followed_and_no_node_gets_too_mu
             return sum(pod["metadata"]["name"].startswith("after-") for pod in gangs.bound())
 
         wait_until("the second gang is bound", lambda: bound_after() == 4, 60.0)
+        standby.stop()
 
     assert time.monotonic() - killed < 90
     assert overfull(control_plane.cluster) == []
