@@ -73,11 +73,13 @@ class Arrivals:
         """Return the jobs of the waiting tasks that came as this one or later, each with the first of its tasks."""
         tasks = self._ssn.tasks
         rows = np.flatnonzero(_WAITS[tasks.status] & (tasks.arrived >= number))
+        rows = rows[np.argsort(tasks.arrived[rows])]
+        jobs, first = np.unique(tasks.job[rows], return_index=True)
+        firsts = rows[first[jobs >= 0]].tolist()
+        # Python loops over the jobs of which tasks have come a moment ago, and over pods that name no PodGroup.
         found: dict[JobKey, int] = {}
-        # A Python loop over tasks that have just come; each was decoded from JSON a moment ago.
-        for row, arrived in zip(rows.tolist(), tasks.arrived[rows].tolist(), strict=True):
+        for row in (*firsts, *rows[tasks.job[rows] < 0].tolist()):
             record = tasks.record(row)
             if not record.foreign:
-                key = JobKey(record.namespace, record.job or "")
-                found[key] = min(found.get(key, arrived), arrived)
+                found.setdefault(JobKey(record.namespace, record.job or ""), int(tasks.arrived[row]))
         return found
