@@ -145,7 +145,7 @@ def test_a_pod_made_anew_under_its_name_while_its_bind_is_under_way_is_bound_by_
     def answers(uid: str) -> dict[int, int]:
         return {code: counts[uid] for code, counts in proxy.bindings.items() if uid in counts}
 
-    wait_until("the last answer has passed the proxy", lambda: answers(new), 5.0)
+    wait_until("both answers have passed the proxy", lambda: answers(new) and answers(old), 5.0)
     assert answers(old) == {409: 1}
     assert answers(new) == {201: 1}
     assert overfull(plane.cluster) == []
