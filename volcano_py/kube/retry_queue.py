@@ -262,3 +262,4 @@ class RetryQueue(Generic[K]):
             await self._changed.wait()
         finally:
             alarm.cancel()
+            await asyncio.gather(alarm, return_exceptions=True)
