@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from volcano_py.api import keys
-from volcano_py.api.types import ObjectMeta
+from volcano_py.api.meta import ObjectMeta
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.errors import AlreadyExists
 from volcano_py.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, Resource

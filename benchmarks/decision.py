@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from volcano_py.conf.loader import parse_conf
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import Memory
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.memory import Memory
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaskRecord
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus

@@ -7,8 +7,8 @@ from typing import Any
 from benchmarks.decision import cluster
 from volcano_py.conf.defaults import BUILT_IN_CONF
 from volcano_py.conf.loader import parse_conf
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import Memory
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.memory import Memory
 from volcano_py.model.objects import NodeRecord
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.scheduler import resolve, run_cycle

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from volcano_py.api.types import ObjectMeta
+from volcano_py.api.meta import ObjectMeta
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import Event, Quarantined
 from volcano_py.kube.informer import Informers

@@ -4,9 +4,9 @@ import pytest
 
 from tests.reference.world import World, a_job, a_node, a_shape, tasks_of
 from tests.scheduler.running import DEFAULT, a_policy, cycle
-from volcano_py.framework.extension import JobEnqueueable, Vote
-from volcano_py.framework.info import JobInfo
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.extension_points import JobEnqueueable, Vote
+from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.state.info import JobInfo
 from volcano_py.model.objects import QueueRecord
 from volcano_py.plugins import PLUGINS
 

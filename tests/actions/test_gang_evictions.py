@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import Memory
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.memory import Memory
 from volcano_py.model.decisions import Decision, Evict, Nominate
 from volcano_py.scheduler import run_cycle
 from volcano_py.testing import (

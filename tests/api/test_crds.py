@@ -12,7 +12,8 @@ import yaml
 from msgspec import inspect
 
 from volcano_py.api import keys
-from volcano_py.api.types import PodGroup, Queue, Wire
+from volcano_py.api.meta import Wire
+from volcano_py.api.scheduling import PodGroup, Queue
 
 CRDS = Path(__file__).resolve().parents[2] / "manifests" / "crds"
 KINDS: dict[str, type[Wire]] = {"podgroups": PodGroup, "queues": Queue}

@@ -13,9 +13,9 @@ import volcano_py.actions
 import volcano_py.plugins
 from volcano_py.actions import ACTIONS
 from volcano_py.conf.schema import FLAGS
-from volcano_py.framework import extension
-from volcano_py.framework.extension import POINTS, ExtensionPoint
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract import extension_points
+from volcano_py.framework.contract.extension_points import POINTS, ExtensionPoint
+from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.plugins import PLUGINS
 
 
@@ -78,7 +78,7 @@ def test_every_action_that_exists_is_in_the_table_under_its_own_name() -> None:
 
 
 def test_every_extension_point_is_in_the_table() -> None:
-    assert set(POINTS) == set(defined(extension, ExtensionPoint)) - {ExtensionPoint}
+    assert set(POINTS) == set(defined(extension_points, ExtensionPoint)) - {ExtensionPoint}
 
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.__name__)
@@ -88,6 +88,6 @@ def test_an_extension_point_states_its_question_its_rule_and_its_switch(point: t
     assert "?" in text or "Rule" in text
     assert "Rule" in text
     assert point.switch in {"", *FLAGS}
-    assert point.__abstractmethods__ or point is extension.SeesEvictions  # type: ignore[attr-defined]
+    assert point.__abstractmethods__ or point is extension_points.SeesEvictions  # type: ignore[attr-defined]
     for method in point.__abstractmethods__:  # type: ignore[attr-defined]
         assert inspect.getdoc(getattr(point, method))

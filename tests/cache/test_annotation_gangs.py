@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from volcano_py.api.types import Pod
+from volcano_py.api.core import Pod
 from volcano_py.cache.binds import Assumed, Refused
 from volcano_py.cache.changes import Change
 from volcano_py.cache.cluster import ClusterCache

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.snapshot.pictures import check_free_rows, picture
-from volcano_py.api.types import Container, Node, Pod, PodGroup, PriorityClass, ResourceRequirements
+from volcano_py.api.core import Container, Node, Pod, ResourceRequirements
+from volcano_py.api.scheduling import PodGroup, PriorityClass
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.evictions import Plan
 from volcano_py.model.decisions import Bind, Evict, Nominate

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from volcano_py.api.types import Pod
+from volcano_py.api.core import Pod
 from volcano_py.cache.changes import Change
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.evictions import Plan

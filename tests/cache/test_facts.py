@@ -6,16 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from volcano_py.api.types import (
-    LabelSelector,
-    LabelSelectorRequirement,
-    NodeShard,
-    NodeShardSpec,
-    NodeShardStatus,
-    ObjectMeta,
-    PodDisruptionBudget,
-    ResourceQuota,
-)
+from volcano_py.api.core import ResourceQuota
+from volcano_py.api.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
+from volcano_py.api.policy import PodDisruptionBudget
+from volcano_py.api.shard import NodeShard, NodeShardSpec, NodeShardStatus
 from volcano_py.cache.changes import Change
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.facts import label_selector

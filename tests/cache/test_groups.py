@@ -3,7 +3,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from volcano_py.api.types import Condition, NodeGroups, PodGroup, Queue, QueueAffinity, QueueGuarantee, QueueSpec
+from volcano_py.api.meta import Condition
+from volcano_py.api.scheduling import NodeGroups, PodGroup, Queue, QueueAffinity, QueueGuarantee, QueueSpec
 from volcano_py.cache.groups import PriorityTable, job_record, queue_record
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, NodeGroupAffinity, QueueRecord, TopologyTexts
 from volcano_py.model.resource_lists import ResourceList

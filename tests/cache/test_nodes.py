@@ -3,7 +3,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from volcano_py.api.types import Node
+from volcano_py.api.core import Node
 from volcano_py.cache.nodes import answers_changed, could_take_more, node_record
 from volcano_py.model.objects import NodeRecord, TaintRecord
 from volcano_py.testing import a_node

@@ -5,7 +5,8 @@ import msgspec
 import pytest
 
 from volcano_py.api import keys
-from volcano_py.api.types import Condition, ContainerStatus, Pod, PodStatus, ResourceRequirements
+from volcano_py.api.core import ContainerStatus, Pod, PodStatus, ResourceRequirements
+from volcano_py.api.meta import Condition
 from volcano_py.cache.fields import seconds
 from volcano_py.cache.pods import ShapeReader, shape_of, task_record, task_status, unsupported
 from volcano_py.model.objects import TaskTrait

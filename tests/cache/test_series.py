@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from volcano_py.api.workloads import ReplicationController
+from volcano_py.api.core import ReplicationController
 from volcano_py.model.pod_terms import PodSelector, Spread
 from volcano_py.model.requirements import Requirement
 from volcano_py.testing import a_cluster, a_pod, a_replica_set, a_service, added, deleted, modified
@@ -112,5 +112,5 @@ def test_pods_and_series_that_are_gone_leave_nothing_behind() -> None:
     cache = a_cluster(a_replica_set("web", selector={"app": "web"}), *pods)
     deleted(cache, *pods)
 
-    assert not cache.snapshot().sociable
+    assert not cache.snapshot().has_inter_pod_terms
     assert all(shape is None for shape in cache.snapshot().shapes)

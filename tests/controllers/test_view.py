@@ -1,6 +1,6 @@
 """What a watch has shown."""
 
-from volcano_py.api.types import Pod
+from volcano_py.api.core import Pod
 from volcano_py.controllers.view import View
 from volcano_py.kube.delivery import EventType
 from volcano_py.testing import a_pod, event

@@ -27,10 +27,10 @@ from tests.daemon.cluster import (
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, ApiServerOptions, Fault
 from volcano_py.effects.binder import BinderOptions
-from volcano_py.effects.lane import LaneOptions
-from volcano_py.framework.memory import CycleReport
+from volcano_py.framework.state.memory import CycleReport
 from volcano_py.kube.resource import NODES, PODS
 from volcano_py.model.objects import JobKey
+from volcano_py.writing.write_queue import WriteQueueOptions
 
 QUICK = BinderOptions(retry_first_s=0.02, retry_cap_s=0.1)
 
@@ -70,7 +70,7 @@ async def test_a_failed_bind_is_placed_again_and_the_gang_completed(server):
 async def test_a_bind_that_is_refused_for_ever_is_not_hammered_and_the_pod_says_why(server):
     put_node(server, "n1", cpu=8)
     fault = server.faults.add(Fault("reply", verb="create", resource="pods/binding", name="gang-1", code=403))
-    soon = LaneOptions(rate_per_s=50, burst=50, delay_s=0.01)
+    soon = WriteQueueOptions(rate_per_s=50, burst=50, delay_s=0.01)
     async with scheduler(server.url, period_s=0.2, pod_conditions=soon):
         put_job(server, "gang", 2)
         await until(lambda: condition(server, "gang-1").get("reason") == "SchedulerError")
@@ -215,7 +215,7 @@ async def test_an_api_server_that_is_away_is_one_warning_of_all_watches():
                 await server.stop()
                 await asyncio.sleep(1.5)
                 await server.start()
-                outage = running.daemon._intake.informers.outage
+                outage = running.daemon._watches.informers.outage
                 await until(lambda: not outage.lasts and any("again" in line["event"] for line in lines), timeout_s=15)
     finally:
         await server.stop()

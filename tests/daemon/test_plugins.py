@@ -14,8 +14,8 @@ from volcano_py.scheduler.third_party import PluginFolder
 CONF = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n  - name: mine\n'
 MINE = """
 import time
-from volcano_py.framework.extension import NodeOrder
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.extension_points import NodeOrder
+from volcano_py.framework.contract.plugin import Plugin
 
 class Mine(Plugin, NodeOrder):
     name = "mine"

@@ -18,14 +18,14 @@ from tests.daemon.cluster import (
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
 from volcano_py.conf.loader import parse_conf
-from volcano_py.effects.lane import LaneOptions
-from volcano_py.effects.resources import PODGROUPS
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import PODS, RESOURCE_QUOTAS
+from volcano_py.kube.volcano_resources import PODGROUPS
 from volcano_py.scheduler import Policy, resolve
+from volcano_py.writing.write_queue import WriteQueueOptions
 
-QUICK = LaneOptions(rate_per_s=1000, burst=100)
+QUICK = WriteQueueOptions(rate_per_s=1000, burst=100)
 
 
 def conf(*plugins: str, actions: str = "enqueue, allocate, backfill") -> Policy:

@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from volcano_py.api.types import Pod
+from volcano_py.api.core import Pod
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.daemon import recheck
-from volcano_py.effects.complaints import Complaints
 from volcano_py.kube import errors
 from volcano_py.ledger.ledger import Patience
 from volcano_py.model.decisions import Bind
@@ -15,6 +14,7 @@ from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.runtime.clock import FakeClock
 from volcano_py.testing import a_cluster, a_job, a_node, a_pod, deleted, modified
+from volcano_py.writing.throttled_log import ThrottledLog
 
 JOB = JobKey("default", "j1")
 UNREADABLE = errors.UnexpectedAnswer("get", "/api/v1/namespaces/default/pods/j1-0", "not a Pod")
@@ -52,7 +52,7 @@ class Overdue:
         self.kind = recheck._Kind(
             "bind", self.cache.expired, lambda task: False, self.cache.resolve, self.cache.ledger.unchanged
         )
-        self.complaints = Complaints("x", self.clock)
+        self.throttled_log = ThrottledLog("x", self.clock)
 
     def assume(self, *refs: TaskRef) -> None:
         self.cache.assume(tuple(Bind(ref, "n1", JOB) for ref in refs), self.cache.token)
@@ -62,7 +62,7 @@ class Overdue:
 
     async def round(self, client: Client, after_s: float = 2.0) -> None:
         self.clock.advance(after_s)
-        await recheck._recheck(client, self.kind, Counted(), self.complaints)
+        await recheck._recheck(client, self.kind, Counted(), self.throttled_log)
         self.cache.validate()
 
     @property

@@ -22,22 +22,23 @@ from tests.daemon.cluster import (
     successes,
 )
 from tests.effects.waiting import until
-from volcano_py.api.types import Node, Pod, PodGroup
+from volcano_py.api.core import Node, Pod
+from volcano_py.api.scheduling import PodGroup
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.cache.binds import Assumed
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.daemon import barrier as barrier_module
 from volcano_py.daemon.barrier import StartBarrier
-from volcano_py.daemon.queues import ensure_queues
 from volcano_py.daemon.recheck import recheck_overdue
+from volcano_py.daemon.required_queues import ensure_queues
 from volcano_py.effects.binding import binding_body
-from volcano_py.effects.resources import PODGROUPS
 from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.delivery import Delivery
 from volcano_py.kube.outage import Outage
 from volcano_py.kube.resource import NODES, PODS
+from volcano_py.kube.volcano_resources import PODGROUPS
 from volcano_py.ledger.ledger import Patience
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.decisions import Bind

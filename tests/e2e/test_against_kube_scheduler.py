@@ -21,12 +21,12 @@ from tests.e2e.kube_scheduler import FILTERS, NOBODY, REFUSING, WAYS, Judge, Jud
 from tests.e2e.random_clusters import PODS, RUNTIME_CLASS, RandomCluster, create, random_cluster, remove
 from tests.e2e.random_pods import NAMESPACES, Wire
 from tests.framework.sessions import a_session
-from volcano_py.api.types import Namespace, Node, Pod
-from volcano_py.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
+from volcano_py.api.apps import ReplicaSet, StatefulSet
+from volcano_py.api.core import Namespace, Node, Pod, ReplicationController, Service
 from volcano_py.cache.cluster import ClusterCache
-from volcano_py.framework.candidates import Candidates
-from volcano_py.framework.info import TaskInfo
+from volcano_py.framework.placing.node_ranking import NodeRanking
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.info import TaskInfo
 from volcano_py.model.resources import PODS_ROW
 from volcano_py.plugins.nodeorder import NodeOrderArgs, NodeOrdering
 from volcano_py.plugins.predicates import Predicates
@@ -152,7 +152,7 @@ class _OurJudge:
 
     def _scores(self, pod: Pod, weight: str) -> dict[str, int]:
         ssn, task = self._open(pod, NodeOrderArgs.only(**{weight: 1}), Predicates())
-        ranked = Candidates(ssn, task).ranked
+        ranked = NodeRanking(ssn, task).ranked
         return {ssn.nodes.names[row]: int(ranked[row]) for row in np.flatnonzero(ranked > -np.inf)}
 
     def _by_filter(self, pod: Pod) -> dict[str, dict[str, set[str]]]:

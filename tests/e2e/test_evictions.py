@@ -16,7 +16,7 @@ from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.daemon import Daemon
 from tests.e2e.gangs import Gangs, Role, overfull, running
-from tests.e2e.queues import MakeQueue, make_queue
+from tests.e2e.queue_objects import MakeQueue, make_queue
 
 __all__ = ["make_queue"]
 
@@ -151,7 +151,7 @@ def test_a_gang_takes_room_from_lesser_ones_as_a_whole_or_not_at_all(
 
 
 @pytest.fixture
-def held_back(control_plane: ControlPlane, gangs: Gangs) -> Iterator[Callable[[str], Callable[[], None]]]:
+def backing_off(control_plane: ControlPlane, gangs: Gangs) -> Iterator[Callable[[str], Callable[[], None]]]:
     """Keep a pod from being gone, however fast the stand-in for kubelets is, until the function returned is called."""
     path = f"/api/v1/namespaces/{gangs.namespace}/pods"
     held: list[str] = []
@@ -180,12 +180,12 @@ def test_a_victim_takes_its_grace_period_and_its_room_waits_for_whom_it_goes(
     gangs: Gangs,
     add_nodes: Callable[..., list[str]],
     important: str,
-    held_back: Callable[[str], Callable[[], None]],
+    backing_off: Callable[[str], Callable[[], None]],
 ) -> None:
     daemon.take_conf(PREEMPT)
     (node,) = add_nodes(1, 1)
     fill(gangs, "low", 0, 1, terminationGracePeriodSeconds=47)
-    let_go = held_back("low-w-0")
+    let_go = backing_off("low-w-0")
     graces: list[int] = []  # that the victim was seen with; the stand-in for kubelets ends it a second later
 
     def told_to_go() -> bool:

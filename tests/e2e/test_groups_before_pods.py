@@ -15,7 +15,7 @@ from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.daemon import GANG_CONF, Daemon
 from tests.e2e.gangs import Gangs, Role, overfull
-from tests.e2e.queues import MakeQueue, make_queue
+from tests.e2e.queue_objects import MakeQueue, make_queue
 
 POOL = "e2e.volcano-py/pool"
 GATE = "scheduling.volcano.sh/queue-allocation-gate"

@@ -26,7 +26,7 @@ GANGS = {f"gang-{number}": 20 for number in range(25)}
 WORKER = Role("worker", 20, {"cpu": "1"})
 
 
-class Candidates:
+class NodeRanking:
     """Schedulers that share a lease."""
 
     def __init__(self, plane: ControlPlane, installed: Installed) -> None:
@@ -70,9 +70,9 @@ class Candidates:
 
 
 @pytest.fixture
-def candidates(control_plane: ControlPlane, installed: Installed) -> Iterator[Candidates]:
+def candidates(control_plane: ControlPlane, installed: Installed) -> Iterator[NodeRanking]:
     """Schedulers of this test, with a lease of its own."""
-    candidates = Candidates(control_plane, installed)
+    candidates = NodeRanking(control_plane, installed)
     yield candidates
     candidates.stop()
 
@@ -95,7 +95,7 @@ def places(gangs: Gangs) -> dict[str, str]:
 
 
 def test_a_leader_that_is_killed_is_followed_within_the_lease_time_and_no_pod_is_bound_twice(
-    control_plane: ControlPlane, candidates: Candidates, gangs: Gangs, make_nodes: MakeNodes, pool: str
+    control_plane: ControlPlane, candidates: NodeRanking, gangs: Gangs, make_nodes: MakeNodes, pool: str
 ) -> None:
     make_nodes(35, cpu=16, labels={POOL: pool})
     gangs.create_pods([pod for name in GANGS for pod in gangs.make_pods(name, WORKER)])
@@ -123,7 +123,7 @@ def test_a_leader_that_is_killed_is_followed_within_the_lease_time_and_no_pod_is
 
 
 def test_a_leader_that_dies_with_its_network_is_followed_and_no_node_gets_too_much(
-    control_plane: ControlPlane, candidates: Candidates, gangs: Gangs, make_nodes: MakeNodes, pool: str
+    control_plane: ControlPlane, candidates: NodeRanking, gangs: Gangs, make_nodes: MakeNodes, pool: str
 ) -> None:
     """What kills the leader silences the watches of the standby: they stay open, and nothing comes over them."""
     nodes = make_nodes(4, cpu=4, labels={POOL: pool})
@@ -162,7 +162,7 @@ def test_a_leader_that_dies_with_its_network_is_followed_and_no_node_gets_too_mu
 
 
 def test_a_leader_that_is_stopped_gives_the_lease_up_and_the_next_begins_at_once(
-    candidates: Candidates, gangs: Gangs, make_nodes: MakeNodes, pool: str
+    candidates: NodeRanking, gangs: Gangs, make_nodes: MakeNodes, pool: str
 ) -> None:
     make_nodes(1, cpu=8, labels={POOL: pool})
     leader = candidates.start(duration_s=60)
@@ -176,7 +176,7 @@ def test_a_leader_that_is_stopped_gives_the_lease_up_and_the_next_begins_at_once
     wait_until("the gang is bound", lambda: len(gangs.bound()) == 4, 10.0)
 
 
-def test_a_leader_whose_lease_is_taken_ends_with_code_1_and_says_why(candidates: Candidates) -> None:
+def test_a_leader_whose_lease_is_taken_ends_with_code_1_and_says_why(candidates: NodeRanking) -> None:
     leader = candidates.start()
     wait_until("it leads", leader.leads, 10.0)
     spec = candidates.spec()

@@ -16,7 +16,7 @@ from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.daemon import Daemon
 from tests.e2e.gangs import Gangs, Role, overfull
-from tests.e2e.queues import MakeQueue, make_queue
+from tests.e2e.queue_objects import MakeQueue, make_queue
 from volcano_py.conf.defaults import BUILT_IN_CONF
 
 POOL = "e2e.volcano-py/pool"

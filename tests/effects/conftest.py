@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from volcano_py.apiserver import ApiServer, ApiServerOptions
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
-from volcano_py.metrics.effects import BindMetrics, LaneMetrics
+from volcano_py.metrics.effects import BindMetrics, WriteQueueMetrics
 from volcano_py.runtime.supervisor import Supervisor
 
 CRDS = Path(__file__).parents[2] / "manifests" / "crds"
@@ -53,5 +53,5 @@ def bind_metrics(registry: CollectorRegistry) -> BindMetrics:
 
 
 @pytest.fixture
-def lane_metrics(registry: CollectorRegistry) -> LaneMetrics:
-    return LaneMetrics(registry)
+def write_queue_metrics(registry: CollectorRegistry) -> WriteQueueMetrics:
+    return WriteQueueMetrics(registry)

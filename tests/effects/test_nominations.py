@@ -4,11 +4,11 @@ import pytest
 
 from tests.effects.objects import put_pod
 from volcano_py.apiserver import ApiServer, Fault
-from volcano_py.effects.lane import LaneOptions
 from volcano_py.effects.nominations import NominationWriter
 from volcano_py.model.decisions import Nominate
 from volcano_py.model.objects import TaskRef
 from volcano_py.runtime.clock import RealClock
+from volcano_py.writing.write_queue import WriteQueueOptions
 
 
 @pytest.fixture
@@ -17,10 +17,10 @@ def refused() -> list[TaskRef]:
 
 
 @pytest.fixture
-def a_writer(client, supervisor, lane_metrics, refused):
+def a_writer(client, supervisor, write_queue_metrics, refused):
     def make(**more) -> NominationWriter:
         more = {"waits": lambda _: True, "on_refused": refused.append, **more}
-        writer = NominationWriter(client, lane_metrics, clock=RealClock(), rng=random.Random(1), **more)
+        writer = NominationWriter(client, write_queue_metrics, clock=RealClock(), rng=random.Random(1), **more)
         writer.start(supervisor)
         return writer
 
@@ -76,7 +76,7 @@ async def test_a_server_that_pushes_back_is_asked_again(server, a_writer):
 
 
 async def test_what_does_not_fit_is_reported(server, a_writer, refused):
-    full = LaneOptions(rate_per_s=1, burst=1, capacity=1, delay_s=60)
+    full = WriteQueueOptions(rate_per_s=1, burst=1, capacity=1, delay_s=60)
     writer = a_writer(options=full)
     first, second = (Nominate(put_pod(server, name), "n1") for name in ("p0", "p1"))
 

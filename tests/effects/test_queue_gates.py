@@ -14,10 +14,10 @@ GATES = [{"name": "example.com/data"}, {"name": keys.QUEUE_GATE}]
 
 
 @pytest.fixture
-def a_writer(client, supervisor, lane_metrics):
+def a_writer(client, supervisor, write_queue_metrics):
     def make(**more) -> GateLifter:
         more = {"waits": lambda _: True, **more}
-        writer = GateLifter(client, lane_metrics, clock=RealClock(), rng=random.Random(1), **more)
+        writer = GateLifter(client, write_queue_metrics, clock=RealClock(), rng=random.Random(1), **more)
         writer.start(supervisor)
         return writer
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import Memory
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.memory import Memory
 from volcano_py.testing import a_cluster, a_policy
 
 

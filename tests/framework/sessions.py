@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from tests.reference.world import World
 from volcano_py.conf.schema import OFF_BY_DEFAULT
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.extension import POINTS
-from volcano_py.framework.info import TaskInfo
-from volcano_py.framework.memory import Memory
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.extension_points import POINTS
+from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.session import Session
-from volcano_py.framework.statics import StaticVerdicts
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.memory import Memory
+from volcano_py.framework.state.static_filter_cache import StaticFilterCache
 from volcano_py.model.decisions import Emit
 from volcano_py.model.shape import Shape
 from volcano_py.snapshot.columns import Snapshot
@@ -24,7 +24,7 @@ def a_session(
     seed: int = 0,
     actions: frozenset[str] = frozenset({"enqueue", "allocate"}),
     emit: Emit | None = None,
-    statics: StaticVerdicts | None = None,
+    statics: StaticFilterCache | None = None,
     memory: Memory | None = None,
 ) -> Session:
     """Open a session with these plugins in one tier, or in the tiers given."""
@@ -37,7 +37,7 @@ def a_session(
         seed=seed,
         memory=memory or Memory(),
         emit=emit or (lambda batch: None),
-        statics=statics or StaticVerdicts(),
+        statics=statics or StaticFilterCache(),
     )
 
 

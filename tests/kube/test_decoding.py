@@ -7,7 +7,7 @@ import pytest
 
 from tests.kube.fake_api import Widget, a_status, a_widget
 from volcano_py.api.answers import Status
-from volcano_py.api.types import Pod
+from volcano_py.api.core import Pod
 from volcano_py.kube.decoding import Bookmark, LineDecoder, MalformedLine, PageDecoder, Undecodable, WatchChange
 from volcano_py.kube.errors import UnexpectedAnswer
 

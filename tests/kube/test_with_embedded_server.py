@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.kube.fake_api import until
-from volcano_py.api.types import Node, Pod
+from volcano_py.api.core import Node, Pod
 from volcano_py.apiserver import ApiServer, ApiServerOptions, Fault
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient

@@ -8,9 +8,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from volcano_py.metrics.buckets import exponential
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
-from volcano_py.metrics.effects import BindMetrics, LaneMetrics, RequestMetrics
+from volcano_py.metrics.effects import BindMetrics, RequestMetrics, WriteQueueMetrics
 from volcano_py.metrics.histogram import Histogram
-from volcano_py.metrics.queues import QueueMetrics
+from volcano_py.metrics.queue_shares import QueueMetrics
 from volcano_py.metrics.state import StateMetrics
 
 VOLCANOS = [
@@ -42,7 +42,15 @@ def registry() -> CollectorRegistry:
 
 
 def test_names_are_volcanos_or_begin_with_ours(registry):
-    for family in (CycleMetrics, WaitingMetrics, QueueMetrics, BindMetrics, LaneMetrics, RequestMetrics, StateMetrics):
+    for family in (
+        CycleMetrics,
+        WaitingMetrics,
+        QueueMetrics,
+        BindMetrics,
+        WriteQueueMetrics,
+        RequestMetrics,
+        StateMetrics,
+    ):
         family(registry)
 
     text = generate_latest(registry).decode()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.packaging.pages import DOCS, REPOSITORY, rows
 from volcano_py.conf.loader import parse_conf
-from volcano_py.framework.extension import POINTS
+from volcano_py.framework.contract.extension_points import POINTS
 from volcano_py.plugins import PLUGINS
 from volcano_py.scheduler import resolve
 from volcano_py.testing import Scenario, a_job, a_node, trial

@@ -10,12 +10,13 @@ import pytest
 import yaml
 
 from tests.packaging.pages import DOCS, REPOSITORY, rows
-from volcano_py.api.types import Pod, PodGroup, PodSpec, Queue
+from volcano_py.api.core import Pod, PodSpec
+from volcano_py.api.scheduling import PodGroup, Queue
 from volcano_py.cache.annotation_gangs import GROUP_POD_NUM
 from volcano_py.cache.pods import unsupported
 from volcano_py.conf.loader import parse_conf
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import Memory
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.memory import Memory
 from volcano_py.model.decisions import Bind, Decision
 from volcano_py.scheduler import resolve, run_cycle
 from volcano_py.testing import Result, Scenario, a_cluster, a_group, a_node, a_pod, a_queue

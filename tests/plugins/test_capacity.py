@@ -10,7 +10,7 @@ from tests.plugins.test_undo import answers, evict_something, place_something
 from tests.reference import entitlements
 from tests.reference.queue_trees import specs, tree_world
 from tests.reference.world import Task, World, a_job, a_node, a_shape, amounts, tasks_of
-from volcano_py.framework.extension import Vote
+from volcano_py.framework.contract.extension_points import Vote
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import QueueRecord
 from volcano_py.model.rejections import Reason

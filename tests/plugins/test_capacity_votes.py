@@ -12,33 +12,33 @@ from tests.plugins.test_undo import place_something
 from tests.reference import entitlements, taking_back
 from tests.reference.queue_trees import specs, tree_world
 from tests.reference.world import World, a_job, a_node, a_shape, tasks_of
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import Claim, Purpose
+from volcano_py.framework.contract.extension_points import Preemptor, Purpose
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import QueueRecord
 from volcano_py.plugins.capacity import Capacity
 
 
-def claim(
+def preemptor(
     ssn: Session, queue: str, *, purpose: Purpose = Purpose.RECLAIM, gang: bool = False, shape: Any = ONE
-) -> Claim:
+) -> Preemptor:
     row = next(row for row in ssn.jobs.present().tolist() if ssn.jobs.record(row).queue == queue)
     task = info(ssn, shape)
-    return Claim(purpose, ssn.job(row), ssn.queues[queue], None if gang else task, gains=task.request)
+    return Preemptor(purpose, ssn.job(row), ssn.queues[queue], None if gang else task, gains=task.request)
 
 
-def of_others(ssn: Session, queue: str) -> Evictables:
+def of_others(ssn: Session, queue: str) -> VictimCandidates:
     everybody = ssn.victims.all
     return everybody.only(everybody.queues != ssn.queues[queue].row)
 
 
-def names(ssn: Session, candidates: Evictables, allowed: Any) -> list[str]:
+def names(ssn: Session, candidates: VictimCandidates, allowed: Any) -> list[str]:
     return sorted(ssn.tasks.record(row).name for row in candidates.rows[allowed].tolist())
 
 
 def goes(plugin: Capacity, ssn: Session, queue: str, **options: Any) -> list[str]:
     candidates = of_others(ssn, queue)
-    return names(ssn, candidates, plugin.reclaimable(claim(ssn, queue, **options), candidates))
+    return names(ssn, candidates, plugin.reclaimable(preemptor(ssn, queue, **options), candidates))
 
 
 # Which queue may take from others
@@ -113,9 +113,9 @@ def test_in_a_wave_over_many_nodes_each_queue_is_counted_through_though_queues_t
     ssn = a_session(a_world(*tops, *due, b=5, c=5), plugin)
     rows = {ssn.tasks.record(row).name: row for row in ssn.victims.all.rows.tolist()}
     order = [f"j-{queue}-{number}" for number in (4, 3, 2, 1, 0) for queue in ("b", "c")]
-    wave = Evictables(ssn, np.array([rows[name] for name in order]), np.zeros(len(order), dtype=np.intp))
+    wave = VictimCandidates(ssn, np.array([rows[name] for name in order]), np.zeros(len(order), dtype=np.intp))
 
-    allowed = plugin.reclaimable(claim(ssn, "a"), wave)
+    allowed = plugin.reclaimable(preemptor(ssn, "a"), wave)
 
     from_b = ["j-b-2", "j-b-3", "j-b-4"] if not level else ["j-b-4"]  # the queue above deserves four
     assert names(ssn, wave, allowed) == [*from_b, "j-c-3", "j-c-4"]
@@ -154,16 +154,16 @@ def test_a_gang_leaves_each_queue_its_guarantee_in_whatever_order_bundles_go() -
     queues = (a_queue("a", deserved={"cpu": 4}), a_queue("b", guarantee={"cpu": 1}), a_queue("c"))
     ssn = a_session(a_world(*queues, b=2, c=2), plugin)
     everybody = of_others(ssn, "a").together()
-    mixed = Evictables(ssn, everybody.rows[[0, 2, 1, 3]], everybody.groups)
+    mixed = VictimCandidates(ssn, everybody.rows[[0, 2, 1, 3]], everybody.groups)
 
-    for answer in (plugin.unified_evictable, lambda *asked: ~plugin.spared(*asked)):
-        allowed = answer(claim(ssn, "a", gang=True), mixed)
+    for answer in (plugin.unified_evictable, lambda *asked: ~plugin.protected(*asked)):
+        allowed = answer(preemptor(ssn, "a", gang=True), mixed)
         assert names(ssn, mixed, allowed) == ["j-b-1", "j-c-0", "j-c-1"]
 
 
-def _for_gang(plugin: Capacity, ssn: Session, queue: str, purpose: Purpose) -> tuple[Evictables, Any]:
+def _for_gang(plugin: Capacity, ssn: Session, queue: str, purpose: Purpose) -> tuple[VictimCandidates, Any]:
     candidates = of_others(ssn, queue)
-    return candidates, plugin.unified_evictable(claim(ssn, queue, purpose=purpose, gang=True), candidates)
+    return candidates, plugin.unified_evictable(preemptor(ssn, queue, purpose=purpose, gang=True), candidates)
 
 
 def test_every_node_is_a_question_of_its_own() -> None:
@@ -185,11 +185,11 @@ def test_a_guarantee_holds_whatever_tier_decides() -> None:
     ssn = a_session(a_world(a_queue("a", deserved={"cpu": 4}), a_queue("b", guarantee={"cpu": 2}), b=3), plugin)
     candidates = of_others(ssn, "a")
 
-    spared = plugin.spared(claim(ssn, "a"), candidates)
+    protected = plugin.protected(preemptor(ssn, "a"), candidates)
 
-    assert names(ssn, candidates, spared) == ["j-b-0", "j-b-1"]
-    assert not plugin.spared(claim(ssn, "a", purpose=Purpose.PREEMPT), candidates).any()
-    assert not plugin.spared(None, candidates).any()
+    assert names(ssn, candidates, protected) == ["j-b-0", "j-b-1"]
+    assert not plugin.protected(preemptor(ssn, "a", purpose=Purpose.PREEMPT), candidates).any()
+    assert not plugin.protected(None, candidates).any()
 
 
 TREE = (
@@ -261,7 +261,7 @@ def test_votes_equal_a_walk_from_candidate_to_candidate(hierarchy: bool, level: 
             if not len(candidates) or not waiting:
                 continue
             shape = random.choice([shape for shape in ssn.shapes if shape is not None])
-            asking = Claim(Purpose.RECLAIM, ssn.job(waiting[0]), ssn.queues[name], info(ssn, shape))
+            asking = Preemptor(Purpose.RECLAIM, ssn.job(waiting[0]), ssn.queues[name], info(ssn, shape))
             if name in ssn.report.queue_problems and hierarchy and not plugin._tree.leaf[ssn.queues[name].row]:
                 continue  # a queue that is no leaf takes from nobody; the walk does not know
             found = plugin.reclaimable(asking, candidates)

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from tests.framework.opened import opened
-from volcano_py.api.types import Condition
-from volcano_py.framework.extension import Claim, Purpose
+from volcano_py.api.meta import Condition
+from volcano_py.framework.contract.extension_points import Preemptor, Purpose
 from volcano_py.testing import a_group, a_node, a_pod
 
 KEY = "volcano.sh/cooldown-time"
@@ -24,8 +24,8 @@ def goes(
     made = msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, conditions=[condition]))
     group = a_group(phase="Running", min_available=0)
     ssn = opened(a_node("n1"), group, made, plugins=["cdp"], now=SCHEDULED.timestamp() + now_s)
-    claim = Claim(purpose, ssn.job(int(ssn.jobs.present()[0])), ssn.queues["default"], ssn.task_of(0))
-    return bool(ssn.victims.allowed(claim, ssn.victims.all).all())
+    preemptor = Preemptor(purpose, ssn.job(int(ssn.jobs.present()[0])), ssn.queues["default"], ssn.task_of(0))
+    return bool(ssn.victims.allowed(preemptor, ssn.victims.all).all())
 
 
 @pytest.mark.parametrize("purpose", list(Purpose))

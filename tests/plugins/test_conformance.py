@@ -3,7 +3,7 @@ import pytest
 
 from tests.framework.sessions import a_session
 from tests.reference.world import World, a_job, a_node, a_shape, a_task
-from volcano_py.framework.extension import Claim, Purpose
+from volcano_py.framework.contract.extension_points import Preemptor, Purpose
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins.conformance import Conformance
@@ -18,10 +18,10 @@ def test_critical_tasks_stay_whatever_is_asked(purpose: Purpose) -> None:
     )
     ssn = a_session(World((a_node(),), jobs=(a_job("j"),), tasks=tasks), Conformance())
     job = ssn.job(int(ssn.jobs.present()[0]))
-    claim = Claim(purpose, job, ssn.queues["default"], ssn.task_of(0))
+    preemptor = Preemptor(purpose, job, ssn.queues["default"], ssn.task_of(0))
     candidates = ssn.victims.all
 
-    allowed = ssn.victims.allowed(claim, candidates)
+    allowed = ssn.victims.allowed(preemptor, candidates)
 
     assert [ssn.tasks.record(row).name for row in candidates.rows[allowed]] == ["plain"]
-    assert np.array_equal(ssn.victims.allowed_for_gang(claim, candidates), allowed)
+    assert np.array_equal(ssn.victims.allowed_for_gang(preemptor, candidates), allowed)

@@ -10,7 +10,7 @@ from tests.plugins.test_undo import answers, evict_something, place_something
 from tests.reference import hierarchical_shares as reference
 from tests.reference.busy import busy_world
 from tests.reference.world import World, a_job, a_node, a_shape, tasks_of
-from volcano_py.framework.extension import Claim, Purpose
+from volcano_py.framework.contract.extension_points import Preemptor, Purpose
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import QueueRecord
 from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus
@@ -127,14 +127,14 @@ def test_a_tree_shares_the_cluster_by_weights_of_its_branches() -> None:
 # From whom
 
 
-def goes(world: World, claimant: str) -> list[str]:
+def goes(world: World, preemptor: str) -> list[str]:
     plugin = hdrf()
     ssn = a_session(world, plugin)
-    queue = ssn.queues[claimant]
+    queue = ssn.queues[preemptor]
     candidates = ssn.victims.all.only(ssn.victims.all.queues != queue.row)
-    claim = Claim(Purpose.RECLAIM, ssn.job(job_row(ssn, f"j-{claimant}")), queue, info(ssn, ONE))
+    preemptor = Preemptor(Purpose.RECLAIM, ssn.job(job_row(ssn, f"j-{preemptor}")), queue, info(ssn, ONE))
     before = answers(plugin, ssn)
-    allowed = plugin.reclaimable(claim, candidates)
+    allowed = plugin.reclaimable(preemptor, candidates)
     assert answers(plugin, ssn) == before, "the question has changed the answers"
     return sorted(ssn.tasks.record(row).name for row in candidates.rows[allowed].tolist())
 
@@ -263,9 +263,9 @@ def test_votes_equal_the_plain_reference_and_change_nothing() -> None:
             if not len(candidates):
                 continue
             shape = random.choice([shape for shape in ssn.shapes if shape is not None])
-            claim = Claim(Purpose.RECLAIM, ssn.job(job), ssn.queues[name], info(ssn, shape))
+            preemptor = Preemptor(Purpose.RECLAIM, ssn.job(job), ssn.queues[name], info(ssn, shape))
             before = answers(plugin, ssn)
-            found = plugin.reclaimable(claim, candidates)
+            found = plugin.reclaimable(preemptor, candidates)
             assert answers(plugin, ssn) == before
             assert found is not None
             for row, may in zip(candidates.rows.tolist(), found.tolist(), strict=True):

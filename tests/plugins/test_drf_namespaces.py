@@ -7,7 +7,7 @@ from tests.framework.sessions import a_session
 from tests.plugins.test_undo import evict_something, place_something
 from tests.reference.busy import busy_world
 from tests.reference.world import World
-from volcano_py.framework.extension import NamespaceOrder
+from volcano_py.framework.contract.extension_points import NamespaceOrder
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import JobKey
 from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus

@@ -2,7 +2,7 @@ import pytest
 
 from tests.framework.sessions import a_session, job_row
 from tests.reference.world import Task, World, a_job, a_node, a_shape, tasks_of
-from volcano_py.framework.extension import Vote
+from volcano_py.framework.contract.extension_points import Vote
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import GroupCondition
 from volcano_py.model.statuses import TaskStatus

@@ -69,7 +69,7 @@ def scores(
 ) -> list[float]:
     plugin = NodeOrdering(NodeOrderArgs.only(pod_affinity=1, pod_topology_spread=1))
     ssn = a_session(World(tuple(nodes), tasks=(*F.tasks, *others, task), namespaces=SPACES), plugin)
-    company = plugin.neighbour_scores(ssn.task_of(int(ssn.tasks.shape[task_row(ssn, "p")])))
+    company = plugin.inter_pod_scores(ssn.task_of(int(ssn.tasks.shape[task_row(ssn, "p")])))
     mask = np.zeros(len(nodes), dtype=bool)
     mask[list(group)] = True
     return [0.0] * len(group) if company is None else company.scores(mask)[list(group)].tolist()

@@ -33,10 +33,10 @@ def filters_of(ssn: Session, plugin: Predicates, task: str) -> list[set[str]]:
     """Return what the filters between pods have against each node."""
     info = ssn.task_of(int(ssn.tasks.shape[task_row(ssn, task)]))
     refused = plugin.refusals(info, ssn.nodes)
-    company = plugin.neighbour_filter(info)
+    company = plugin.inter_pod_filter(info)
     if company is not None:
         assert company.allowed().tolist() == (~refused[2:].any(axis=0)).tolist()
-        assert company.hopeless().tolist() == (refused[2] | refused[5]).tolist()
+        assert company.unresolvable().tolist() == (refused[2] | refused[5]).tolist()
     some = np.arange(len(ssn.nodes))[::-2]
     assert plugin.refusals(info, ssn.nodes.rows_view(some)).tolist() == refused[:, some].tolist()
     return [{CODES[code] for code in np.flatnonzero(column).tolist()} for column in refused.T]
@@ -51,7 +51,7 @@ def expected_filters(task: Task, cluster: Company) -> Iterator[set[str]]:
 
 def scores_of(ssn: Session, plugin: NodeOrdering, task: str, group: list[int]) -> list[float]:
     info = ssn.task_of(int(ssn.tasks.shape[task_row(ssn, task)]))
-    found = plugin.neighbour_scores(info) if info.shape.sociable else None
+    found = plugin.inter_pod_scores(info) if info.shape.has_inter_pod_terms else None
     mask = np.zeros(len(ssn.nodes), dtype=bool)
     mask[group] = True
     return [0.0] * len(group) if found is None else found.scores(mask)[group].tolist()

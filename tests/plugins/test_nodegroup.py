@@ -10,7 +10,7 @@ from tests.reference.furnished import with_node_groups
 from tests.reference.node_groups import LABEL
 from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_of
 from volcano_py.conf.loader import parse_conf
-from volcano_py.framework import combine
+from volcano_py.framework.contract import combine
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import NodeGroupAffinity, NodeGroupLimits, QueueRecord
 from volcano_py.model.statuses import TaskStatus

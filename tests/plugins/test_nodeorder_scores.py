@@ -12,8 +12,8 @@ from tests.reference import ranking
 from tests.reference.accounts import node_accounts
 from tests.reference.strategies import worlds
 from tests.reference.world import GPU, World, a_node, a_shape, a_task, amounts, fixture_f
-from volcano_py.framework.candidates import Candidates
-from volcano_py.framework.statics import StaticVerdicts
+from volcano_py.framework.placing.node_ranking import NodeRanking
+from volcano_py.framework.state.static_filter_cache import StaticFilterCache
 from volcano_py.model.objects import NodeRecord, TaintRecord
 from volcano_py.model.shape import NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
@@ -33,7 +33,7 @@ def ranked(world: World, shape: Shape, args: NodeOrderArgs, *, n_candidates: int
         nodes = [node if row < n_candidates else replace(node, closed="no") for row, node in enumerate(world.nodes)]
         world = replace(world, nodes=tuple(nodes))
     ssn = a_session(replace(world, tasks=(*world.tasks, a_task("incoming", shape))), NodeOrdering(args), Predicates())
-    scores = Candidates(ssn, info(ssn, shape)).ranked.tolist()
+    scores = NodeRanking(ssn, info(ssn, shape)).ranked.tolist()
     return [score for score in scores if score > -np.inf]
 
 
@@ -239,12 +239,12 @@ def test_a_pod_without_containers_has_no_image_score() -> None:
 def test_images_are_looked_up_again_only_where_nodes_have_changed() -> None:
     """What is kept over cycles follows the nodes: one loses the image and gets it in half the size, one is added."""
     shape = a_shape(cpu="100m", images=("a",))
-    statics = StaticVerdicts()
+    statics = StaticFilterCache()
     store = World(nodes=holding(a=(900, "12")), tasks=(a_task("p", shape),)).store()
 
     def scores() -> list[float]:
         ssn = a_session(store, NodeOrdering(only(image_locality=1)), statics=statics)
-        return Candidates(ssn, info(ssn, shape)).ranked.tolist()
+        return NodeRanking(ssn, info(ssn, shape)).ranked.tolist()
 
     assert scores() == [59, 59, 0]
     store.set_node(F.nodes[1])
@@ -315,7 +315,7 @@ def test_a_preference_that_cannot_be_read_keeps_the_pod_waiting_and_says_so() ->
     shape = prefers((1, "disk", "Gt", ("abc",)), (5, "disk", "Exists", ()))
     world = plus(F, a_task("incoming", shape))
     ssn = a_session(world, NodeOrdering())
-    state = Candidates(ssn, info(ssn, shape))
+    state = NodeRanking(ssn, info(ssn, shape))
 
     assert (state.ranked == -np.inf).all()
     assert state.rejection().message == (
@@ -334,7 +334,7 @@ def test_all_scores_equal_plain_loops_over_the_candidates(world: World, most: in
     ssn = a_session(world, NodeOrdering(NodeOrderArgs(most_allocated=most)), Predicates())
     accounts = list(node_accounts(world).values())
     for shape in {task.shape for task in world.tasks}:
-        state = Candidates(ssn, info(ssn, shape))
+        state = NodeRanking(ssn, info(ssn, shape))
         for scores in (state.ranked, state.future):
             group = [account for account, score in zip(accounts, scores.tolist(), strict=True) if score > -np.inf]
             expected = ranking.nodeorder(shape, group, accounts, ranking.Weights(most=most))

@@ -10,11 +10,11 @@ from tests.framework.sessions import a_session
 from tests.reference.busy import busy_world
 from tests.reference.furnished import measured, with_node_groups, with_topology, with_usage
 from tests.reference.world import GPU
-from volcano_py.framework import extension
-from volcano_py.framework.extension import NodeOrder
-from volcano_py.framework.info import TaskInfo
-from volcano_py.framework.plugin import DependsOn, Plugin
-from volcano_py.model.resources import Floats
+from volcano_py.framework.contract import extension_points
+from volcano_py.framework.contract.extension_points import NodeOrder
+from volcano_py.framework.contract.plugin import DependsOn, Plugin
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.model.arrays import Floats
 from volcano_py.plugins import PLUGINS
 from volcano_py.snapshot.columns import NodeColumns
 
@@ -33,7 +33,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "usage": {"estimator": {"risk_threshold": 0.5, "risk_factor": 1.5}},
 }
 ABOUT_NODES = sorted(
-    name for name, plugin in PLUGINS.items() if issubclass(plugin, extension.Predicate | extension.NodeOrder)
+    name
+    for name, plugin in PLUGINS.items()
+    if issubclass(plugin, extension_points.Predicate | extension_points.NodeOrder)
 )
 
 

@@ -6,9 +6,9 @@ import pytest
 from tests.framework.sessions import a_session, job_row
 from tests.reference.world import World, a_job, a_node, a_shape, a_task, amounts, tasks_of
 from tests.scheduler.running import cycle
-from volcano_py.framework.extension import Vote
-from volcano_py.framework.memory import Memory
+from volcano_py.framework.contract.extension_points import Vote
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.memory import Memory
 from volcano_py.model.objects import JobRecord
 from volcano_py.model.rejections import Reason
 from volcano_py.model.statuses import TaskStatus

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.framework.opened import opened
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import Claim, Purpose
+from volcano_py.framework.contract.extension_points import Preemptor, Purpose
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.session import Session
 from volcano_py.testing import Scenario, a_budget, a_group, a_job, a_node, a_pod, a_queue
 
@@ -23,11 +23,11 @@ def session(*budgets: Any, **options: Any) -> Session:
     return opened(*nodes, a_group(phase="Running", min_available=0), *pods, *budgets, plugins=["pdb"])
 
 
-def let_go(ssn: Session, candidates: Evictables, purpose: Purpose = Purpose.PREEMPT) -> list[str]:
+def let_go(ssn: Session, candidates: VictimCandidates, purpose: Purpose = Purpose.PREEMPT) -> list[str]:
     """Return who may go where no other plugin votes."""
     job = ssn.job(int(ssn.jobs.present()[0]))
-    claim = Claim(purpose, job, ssn.queues["default"], ssn.task_of(0))
-    return [ssn.tasks.record(row).name for row in candidates.rows[ssn.victims.allowed(claim, candidates)].tolist()]
+    preemptor = Preemptor(purpose, job, ssn.queues["default"], ssn.task_of(0))
+    return [ssn.tasks.record(row).name for row in candidates.rows[ssn.victims.allowed(preemptor, candidates)].tolist()]
 
 
 @pytest.mark.parametrize("purpose", Purpose)
@@ -84,7 +84,7 @@ def test_what_is_evicted_in_this_session_counts_for_other_nodes_too():
     statement = ssn.statement()
     statement.evict(np.array(web[:1]))
 
-    rest = Evictables(ssn, np.array(web[1:]), np.zeros(3, dtype=np.intp))
+    rest = VictimCandidates(ssn, np.array(web[1:]), np.zeros(3, dtype=np.intp))
     assert let_go(ssn, rest) == []
 
     statement.discard()
@@ -138,7 +138,7 @@ def test_as_many_go_as_a_walk_one_by_one_lets_go(seed: int):
     assert let_go(ssn, candidates) == _one_by_one(ssn, candidates)
 
 
-def _one_by_one(ssn: Session, candidates: Evictables) -> list[str]:
+def _one_by_one(ssn: Session, candidates: VictimCandidates) -> list[str]:
     found = []
     for group in np.unique(candidates.groups).tolist():
         left = {budget.name: budget.allowed for budgets in ssn.facts.budgets.values() for budget in budgets}

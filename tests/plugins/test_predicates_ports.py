@@ -8,7 +8,7 @@ import pytest
 from tests.framework.sessions import a_session, info, job_row, node_row, shape_id, task_row
 from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_of
 from tests.scheduler.running import DEFAULT, cycle
-from volcano_py.framework.candidates import Candidates
+from volcano_py.framework.placing.node_ranking import NodeRanking
 from volcano_py.model.objects import TaintRecord
 from volcano_py.model.shape import HostPort
 from volcano_py.model.statuses import TaskStatus
@@ -75,7 +75,7 @@ def test_what_is_placed_takes_its_ports_at_once_and_undo_gives_them_back() -> No
     before = ssn.nodes.ports.codes.tobytes()
     rows = np.array([task_row(ssn, f"j-{index}") for index in range(3)])
     job, own = job_row(ssn, "j"), shape_id(ssn, shape)
-    state = Candidates(ssn, info(ssn, shape))
+    state = NodeRanking(ssn, info(ssn, shape))
 
     statement = ssn.statement()
     statement.allocate(job, own, rows[:2], np.array([node_row(ssn, "n1"), node_row(ssn, "n3")]))
@@ -113,7 +113,7 @@ def test_the_port_of_a_terminating_pod_is_still_taken() -> None:
 
 def refusal(world: World, shape: object) -> str:
     ssn = a_session(replace(world, tasks=(*world.tasks, a_task("p", shape))), Predicates())
-    return Candidates(ssn, info(ssn, shape)).rejection().message
+    return NodeRanking(ssn, info(ssn, shape)).rejection().message
 
 
 def test_a_node_says_everything_that_an_eviction_could_change() -> None:

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.reference.sharing import Queue, shares
-from volcano_py.framework.queue_limits import real_capability
-from volcano_py.model.resources import Floats
+from volcano_py.model.arrays import Floats
+from volcano_py.model.queue_limits import real_capability
 from volcano_py.plugins.proportion.division import deserved
 
 RESOURCES = ("cpu", "memory", "pods", "gpu")

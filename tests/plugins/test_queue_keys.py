@@ -9,7 +9,7 @@ import pytest
 from tests.framework.sessions import a_session
 from tests.plugins.test_undo import place_something
 from tests.reference.busy import busy_world
-from volcano_py.framework.extension import QueueOrder
+from volcano_py.framework.contract.extension_points import QueueOrder
 from volcano_py.plugins import PLUGINS
 
 NAMES = sorted(name for name, plugin in PLUGINS.items() if issubclass(plugin, QueueOrder))

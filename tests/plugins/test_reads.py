@@ -9,8 +9,8 @@ import pytest
 
 from tests.framework.sessions import a_session
 from tests.reference.world import World, a_job, a_node, a_shape, a_task
-from volcano_py.framework import extension
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract import extension_points
+from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import TaintRecord
 from volcano_py.model.pod_terms import PodSelector, PodTerm, PodTerms, Spread, WeighedPodTerm
@@ -30,7 +30,7 @@ FIELD_OF = {
     "preferred": Field.PREFERRED_NODE_AFFINITY,
     "n_containers": Field.IMAGES,
 }
-FIELDS_OF = {"sociable": {Field.POD_TERMS, Field.SPREAD, Field.SELECTED_BY}}
+FIELDS_OF = {"has_inter_pod_terms": {Field.POD_TERMS, Field.SPREAD, Field.SELECTED_BY}}
 NOT_PART_OF_A_SHAPE = {"shape_id", "mark"}
 WEB, DB = (PodSelector(("ns",), None, (Requirement("app", "In", (app,)),)) for app in ("web", "db"))
 SHAPES = (
@@ -86,22 +86,22 @@ class Recorded:
 
 def answers(plugin: Plugin, ssn: Session, nodes: NodeColumns, task: Any, shape: Any) -> Iterator[Any]:
     """Yield what a plugin answers about a task, on every point where it is shown one."""
-    if isinstance(plugin, extension.StaticPredicate):
+    if isinstance(plugin, extension_points.StaticPredicate):
         yield plugin.static_predicate(shape, nodes)
         assert isinstance(hash(plugin.static_part(shape)), int)
-    if isinstance(plugin, extension.Predicate):
+    if isinstance(plugin, extension_points.Predicate):
         yield plugin.predicate(task, nodes)
-    if isinstance(plugin, extension.NodeOrder):
+    if isinstance(plugin, extension_points.NodeOrder):
         yield plugin.node_order(task, nodes)
-    if isinstance(plugin, extension.Allocatable):
+    if isinstance(plugin, extension_points.Allocatable):
         yield plugin.allocatable(ssn.queues["default"], task, 3)
-    if isinstance(plugin, extension.NeighbourPredicate):
-        company = plugin.neighbour_filter(task)
+    if isinstance(plugin, extension_points.InterPodPredicate):
+        company = plugin.inter_pod_filter(task)
         yield np.ones(len(nodes), dtype=bool) if company is None else company.allowed()
-    if isinstance(plugin, extension.NeighbourOrder):
-        wishes, everywhere = plugin.neighbour_scores(task), np.ones(len(nodes), dtype=bool)
+    if isinstance(plugin, extension_points.InterPodOrder):
+        wishes, everywhere = plugin.inter_pod_scores(task), np.ones(len(nodes), dtype=bool)
         yield np.zeros(len(nodes)) if wishes is None else wishes.scores(everywhere)
-    if isinstance(plugin, extension.NormalizedOrder):
+    if isinstance(plugin, extension_points.NormalizedOrder):
         for score in plugin.normalized_orders():
             if score.part(shape) is not None:
                 yield score.raw(shape, nodes)
@@ -148,11 +148,11 @@ def test_every_field_of_a_shape_is_changed_somewhere() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", sorted(name for name in PLUGINS if issubclass(PLUGINS[name], extension.StaticPredicate))
+    "name", sorted(name for name in PLUGINS if issubclass(PLUGINS[name], extension_points.StaticPredicate))
 )
 def test_shapes_of_one_static_part_have_equal_verdicts(name: str) -> None:
     plugin = PLUGINS[name](PLUGINS[name].parse({}, lambda text: None))
-    assert isinstance(plugin, extension.StaticPredicate)
+    assert isinstance(plugin, extension_points.StaticPredicate)
     nodes = a_session(WORLD, plugin).nodes
     for shape in SHAPES:
         for attribute, value in OTHER.items():
@@ -185,5 +185,5 @@ def test_shapes_that_differ_in_what_a_plugin_does_not_read_have_equal_answers(na
 def test_a_plugin_that_looks_at_nodes_says_what_it_depends_on(name: str) -> None:
     """The safe default would cost every gang its heap without anybody noticing."""
     plugin = PLUGINS[name]
-    if issubclass(plugin, extension.Predicate | extension.NodeOrder):
+    if issubclass(plugin, extension_points.Predicate | extension_points.NodeOrder):
         assert "depends_on" in vars(plugin)

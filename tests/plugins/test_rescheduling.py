@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import Memory
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.memory import Memory
 from volcano_py.model.decisions import Decision, Evict
 from volcano_py.model.loads import NodeLoad
 from volcano_py.plugins.rescheduling import Rescheduling

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tests.framework.sessions import a_session, job_row
-from volcano_py.framework.extension import Vote
+from volcano_py.framework.contract.extension_points import Vote
 from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
 from volcano_py.plugins.resourcequota import ResourceQuotas
@@ -21,7 +21,7 @@ def answer(ssn: Session, name: str = "g1") -> str:
     return found.text if isinstance(found, Reason) else found.name
 
 
-def let_in(ssn: Session, name: str) -> None:
+def enqueued(ssn: Session, name: str) -> None:
     ssn.job_enqueued(ssn.job(job_row(ssn, name)))
 
 
@@ -67,9 +67,9 @@ def test_what_is_used_and_what_was_let_in_before_counts() -> None:
     groups = [a_group(name, min_resources={"cpu": 2}) for name in ("g1", "g2", "g3")]
     ssn = session(*groups, a_quota(cpu=6, used={"cpu": 1}))
 
-    let_in(ssn, "g1")
+    enqueued(ssn, "g1")
     assert answer(ssn, "g2") == "PERMIT"
-    let_in(ssn, "g2")
+    enqueued(ssn, "g2")
     assert answer(ssn, "g3").startswith("resource quota insufficient, requested: cpu=2, used: cpu=1, limited: cpu=6")
 
 
@@ -77,7 +77,7 @@ def test_quotas_of_other_namespaces_do_not_matter() -> None:
     groups = (a_group("g1", min_resources={"cpu": 2}), a_group("g2", namespace="other", min_resources={"cpu": 2}))
     ssn = session(*groups, a_quota(namespace="other", cpu=2))
 
-    let_in(ssn, "g1")
+    enqueued(ssn, "g1")
     assert answer(ssn, "g2") == "PERMIT"
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.framework.sessions import a_session, job_row
 from tests.reference.world import World, a_job, a_node, a_shape, amounts, tasks_of
 from tests.scheduler.running import cycle
-from volcano_py.framework.extension import Vote
+from volcano_py.framework.contract.extension_points import Vote
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins.sla import Sla, SlaArgs
 

@@ -9,8 +9,8 @@ from tests.reference import topology
 from tests.reference.furnished import with_topology
 from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_of
 from volcano_py.framework.session import Session
+from volcano_py.model.arrays import Floats
 from volcano_py.model.objects import JobKey, TopologyTexts
-from volcano_py.model.resources import Floats
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins.task_topology import TaskTopology
 from volcano_py.plugins.task_topology.annotations import InvalidTopology, read

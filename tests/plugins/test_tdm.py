@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.framework.opened import opened
-from volcano_py.framework.extension import Claim, Purpose, Vote
-from volcano_py.framework.memory import Memory
+from volcano_py.framework.contract.extension_points import Preemptor, Purpose, Vote
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.memory import Memory
 from volcano_py.plugins.tdm import Tdm, parse_window
 from volcano_py.testing import a_group, a_job, a_node, a_pod, a_policy, run_scenario
 
@@ -129,15 +129,15 @@ def test_between_two_rounds_there_is_a_period():
     assert len(sent_away(12, *running(4), memory=Memory(times={"tdm": 12 * HOUR - 60}))) == 1
 
 
-def preempted(hour: float = 12, **claimant: Any) -> list[str]:
+def preempted(hour: float = 12, **preemptor: Any) -> list[str]:
     objects = [*running(2, node="own"), *running(2)[3:]]
     objects[-2:] = [a_pod(f"l{i}", group="g1", cpu=1, node="lent") for i in range(2)]
-    ssn = session(*objects, a_job("new", tasks=1, cpu=1, **claimant), hour=hour)
+    ssn = session(*objects, a_job("new", tasks=1, cpu=1, **preemptor), hour=hour)
     row = next(i for i, record in enumerate(ssn.tasks.records) if record is not None and record.name == "new-0")
     job = ssn.job(int(ssn.tasks.job[row]))
-    claim = Claim(Purpose.PREEMPT, job, ssn.queues["default"], ssn.task_of(int(ssn.tasks.shape[row])))
+    preemptor = Preemptor(Purpose.PREEMPT, job, ssn.queues["default"], ssn.task_of(int(ssn.tasks.shape[row])))
     candidates = ssn.victims.all
-    return [ssn.tasks.record(r).name for r in candidates.rows[ssn.victims.allowed(claim, candidates)].tolist()]
+    return [ssn.tasks.record(r).name for r in candidates.rows[ssn.victims.allowed(preemptor, candidates)].tolist()]
 
 
 def test_a_task_that_may_not_be_evicted_takes_from_ordinary_nodes_within_budgets():

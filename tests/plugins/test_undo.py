@@ -9,8 +9,8 @@ import pytest
 from tests.framework.sessions import a_session
 from tests.reference.busy import busy_world
 from tests.reference.furnished import measured, with_node_groups, with_topology, with_usage
-from volcano_py.framework import extension
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract import extension_points
+from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.session import Session
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins import PLUGINS
@@ -25,9 +25,9 @@ WORLDS = {
 
 
 VOTES = {
-    extension.Preemptable: "preemptable",
-    extension.Reclaimable: "reclaimable",
-    extension.VictimFilter: "spared",
+    extension_points.Preemptable: "preemptable",
+    extension_points.Reclaimable: "reclaimable",
+    extension_points.VictimFilter: "protected",
 }
 
 
@@ -37,21 +37,21 @@ def answers(plugin: Plugin, ssn: Session) -> list[object]:
     tasks = [ssn.task_of(shape) for shape, found in enumerate(ssn.shapes) if found is not None]
     queues = list(ssn.queues.values())
     said: list[object] = []
-    if isinstance(plugin, extension.JobOrder):
+    if isinstance(plugin, extension_points.JobOrder):
         said.append(plugin.job_order(ssn.jobs).tobytes())
-    if isinstance(plugin, extension.TaskOrder):
+    if isinstance(plugin, extension_points.TaskOrder):
         said.append(plugin.task_order(ssn.tasks).tobytes())
-    if isinstance(plugin, extension.QueueOrder) and (plugin.name != "drf" or plugin.hierarchy):
+    if isinstance(plugin, extension_points.QueueOrder) and (plugin.name != "drf" or plugin.hierarchy):
         said += [plugin.queue_order(left, right) for left, right in permutations(queues, 2)]
-    if isinstance(plugin, extension.Overused):
+    if isinstance(plugin, extension_points.Overused):
         said += [plugin.overused(queue) for queue in queues]
-    if isinstance(plugin, extension.Allocatable):
+    if isinstance(plugin, extension_points.Allocatable):
         said += [plugin.allocatable(queue, task, 9) for queue in queues for task in tasks]
-    if isinstance(plugin, extension.JobReady):
+    if isinstance(plugin, extension_points.JobReady):
         said += [plugin.missing(job) for job in jobs]
-    if isinstance(plugin, extension.JobPipelined):
+    if isinstance(plugin, extension_points.JobPipelined):
         said += [plugin.job_pipelined(job) for job in jobs]
-    if isinstance(plugin, extension.JobEnqueueable):
+    if isinstance(plugin, extension_points.JobEnqueueable):
         said += [plugin.job_enqueueable(job) for job in jobs]
     return said + _about_victims(plugin, ssn) + _about_nodes(plugin, tasks, ssn.nodes)
 
@@ -65,10 +65,12 @@ def _about_victims(plugin: Plugin, ssn: Session) -> list[object]:
         if not len(tasks) or queue is None:
             continue
         task = ssn.task_of(int(ssn.tasks.shape[tasks[0]]))
-        claim = extension.Claim(extension.Purpose.RECLAIM, ssn.job(row), queue, task, int(ssn.tasks.priority[tasks[0]]))
+        preemptor = extension_points.Preemptor(
+            extension_points.Purpose.RECLAIM, ssn.job(row), queue, task, int(ssn.tasks.priority[tasks[0]])
+        )
         for point, method in VOTES.items():
             asked = isinstance(plugin, point) and (point not in (plugin.hierarchical or ()) or plugin.hierarchy)
-            answer = getattr(plugin, method)(claim, candidates) if asked else None
+            answer = getattr(plugin, method)(preemptor, candidates) if asked else None
             said.append(None if answer is None else answer.tobytes())
     return said
 
@@ -76,9 +78,9 @@ def _about_victims(plugin: Plugin, ssn: Session) -> list[object]:
 def _about_nodes(plugin: Plugin, tasks: list[object], nodes: NodeColumns) -> list[object]:
     said: list[object] = []
     for task in tasks:
-        if isinstance(plugin, extension.Predicate):
+        if isinstance(plugin, extension_points.Predicate):
             said += [plugin.predicate(task, nodes).tobytes(), plugin.refusals(task, nodes).tobytes()]  # type: ignore[arg-type]
-        if isinstance(plugin, extension.NodeOrder):
+        if isinstance(plugin, extension_points.NodeOrder):
             said.append(plugin.node_order(task, nodes).tobytes())  # type: ignore[arg-type]
     return said
 

@@ -10,8 +10,8 @@ from tests.framework.sessions import a_session
 from tests.reference import victim_votes
 from tests.reference.busy import busy_world
 from tests.reference.victim_votes import Candidate
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import Claim, Purpose
+from volcano_py.framework.contract.extension_points import Preemptor, Purpose
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.session import Session
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.gang import Gang
@@ -25,7 +25,7 @@ def amounts(ssn: Session, vector: np.ndarray) -> dict[str, float]:
     return dict(zip(ssn.resources.names, vector.tolist(), strict=True))
 
 
-def claims(ssn: Session) -> list[Claim]:
+def preemptors(ssn: Session) -> list[Preemptor]:
     """Return a claim for one waiting task of every job that has any."""
     found = []
     for row in ssn.jobs.present().tolist():
@@ -33,15 +33,15 @@ def claims(ssn: Session) -> list[Claim]:
         if len(tasks) and queue is not None:
             task = int(tasks[0])
             info = ssn.task_of(int(ssn.tasks.shape[task]))
-            found.append(Claim(Purpose.PREEMPT, ssn.job(row), queue, info, int(ssn.tasks.priority[task])))
+            found.append(Preemptor(Purpose.PREEMPT, ssn.job(row), queue, info, int(ssn.tasks.priority[task])))
     return found
 
 
-def everybody(ssn: Session) -> Evictables:
+def everybody(ssn: Session) -> VictimCandidates:
     return ssn.victims.all.only(ssn.victims.all.queues >= 0)
 
 
-def by_node(ssn: Session, candidates: Evictables) -> list[list[Candidate]]:
+def by_node(ssn: Session, candidates: VictimCandidates) -> list[list[Candidate]]:
     lists: dict[int, list[Candidate]] = {}
     for row, node in zip(candidates.rows.tolist(), candidates.groups.tolist(), strict=True):
         job = ssn.jobs.record(int(ssn.tasks.job[row]))
@@ -51,7 +51,7 @@ def by_node(ssn: Session, candidates: Evictables) -> list[list[Candidate]]:
     return list(lists.values())
 
 
-def expected(ssn: Session, candidates: Evictables, rule: Callable[[list[Candidate]], list[bool]]) -> list[bool]:
+def expected(ssn: Session, candidates: VictimCandidates, rule: Callable[[list[Candidate]], list[bool]]) -> list[bool]:
     return [answer for one in by_node(ssn, candidates) for answer in rule(one)]
 
 
@@ -67,9 +67,9 @@ def test_gang_lets_go_what_is_beyond_the_minimum(number: int) -> None:
     minimum = of_jobs(ssn, lambda row: ssn.job(row).min_available)
     rule = expected(ssn, candidates, lambda one: victim_votes.gang(one, ready, minimum))
 
-    for claim in claims(ssn):
-        assert plugin.preemptable(claim, candidates).tolist() == rule
-        assert plugin.reclaimable(claim, candidates).tolist() == rule
+    for preemptor in preemptors(ssn):
+        assert plugin.preemptable(preemptor, candidates).tolist() == rule
+        assert plugin.reclaimable(preemptor, candidates).tolist() == rule
 
 
 @pytest.mark.parametrize("number", WORLDS)
@@ -78,10 +78,10 @@ def test_priority_lets_go_what_is_lesser(number: int) -> None:
     candidates = everybody(ssn)
     jobs = of_jobs(ssn, lambda row: ssn.jobs.record(row).priority)
 
-    for claim in claims(ssn):
-        key, own = str(claim.job.key), claim.priority
+    for preemptor in preemptors(ssn):
+        key, own = str(preemptor.job.key), preemptor.priority
         rule = expected(ssn, candidates, lambda one, key=key, own=own: victim_votes.priority(one, jobs, key, own))  # type: ignore[misc]
-        assert plugin.preemptable(claim, candidates).tolist() == rule
+        assert plugin.preemptable(preemptor, candidates).tolist() == rule
 
 
 @pytest.mark.parametrize("number", WORLDS)
@@ -91,15 +91,15 @@ def test_drf_lets_go_what_leaves_a_greater_share(number: int) -> None:
     taken = of_jobs(ssn, lambda row: amounts(ssn, ssn.jobs.taken[:, row]))
     total = amounts(ssn, ssn.total)
 
-    for claim in claims(ssn):
-        assert claim.task is not None
-        key, asked = str(claim.job.key), amounts(ssn, claim.task.request)
+    for preemptor in preemptors(ssn):
+        assert preemptor.task is not None
+        key, asked = str(preemptor.job.key), amounts(ssn, preemptor.task.request)
         rule = expected(
             ssn,
             candidates,
             lambda one, key=key, asked=asked: victim_votes.drf(one, taken, total, key, asked),  # type: ignore[misc]
         )
-        answer = plugin.preemptable(claim, candidates)
+        answer = plugin.preemptable(preemptor, candidates)
         assert answer is not None
         assert answer.tolist() == rule
 
@@ -114,8 +114,8 @@ def test_proportion_lets_go_what_queues_hold_beyond_what_they_deserve(number: in
     deserved = {name: amounts(ssn, plugin._deserved[:, row]) for name, row in rows.items()}
     rule = expected(ssn, candidates, lambda one: victim_votes.proportion(one, taken, deserved))
 
-    for claim in claims(ssn):
-        assert plugin.reclaimable(claim, candidates).tolist() == rule
+    for preemptor in preemptors(ssn):
+        assert plugin.reclaimable(preemptor, candidates).tolist() == rule
 
 
 def test_the_clusters_put_every_answer_to_the_test() -> None:
@@ -123,9 +123,9 @@ def test_the_clusters_put_every_answer_to_the_test() -> None:
     for number in WORLDS:
         plugins = {"gang": Gang(), "priority": Priority(), "drf": Drf()}
         ssn = a_session(busy_world(number), *plugins.values())
-        for claim in claims(ssn):
+        for preemptor in preemptors(ssn):
             for name, plugin in plugins.items():
-                said = plugin.preemptable(claim, everybody(ssn))
+                said = plugin.preemptable(preemptor, everybody(ssn))
                 answers |= {(name, bool(answer)) for answer in said.tolist()}  # type: ignore[union-attr]
 
     assert answers == {(name, answer) for name in ("gang", "priority", "drf") for answer in (True, False)}

@@ -115,14 +115,14 @@ class Cycle:
 
     def run(self) -> None:
         for queue in self.queues:
-            jobs = [job for job in self.jobs if job.record.queue == queue.name and self.let_in(job, queue.state)]
+            jobs = [job for job in self.jobs if job.record.queue == queue.name and self.enqueued(job, queue.state)]
             while jobs:
                 job = min(jobs, key=self.rank)
                 self.turn(job)
                 if not job.waiting:
                     jobs.remove(job)
 
-    def let_in(self, job: Job, state: str) -> bool:
+    def enqueued(self, job: Job, state: str) -> bool:
         if job.record.phase in ("", "Pending") and state not in ("", "Open"):
             return False
         if self.rules.gang and not job.valid():

@@ -177,7 +177,7 @@ class DefaultCycle(Cycle):
         live = {
             name: found
             for name, jobs in self.by_queue.items()
-            if (found := [job for job in jobs if job not in out and self.let_in(job, "Open")])
+            if (found := [job for job in jobs if job not in out and self.enqueued(job, "Open")])
         }
         while live:
             queue = self.first([queue for queue in self.queues if queue.name in live])

@@ -291,15 +291,15 @@ class Picture:
     case: Lending
     jobs: Mapping[str, JobSpec]  # that have arrived
     standing: Mapping[str, str]  # pod -> node
-    let_in: frozenset[str]  # jobs in phase Inqueue
+    enqueued: frozenset[str]  # jobs in phase Inqueue
 
     @classmethod
     def of(cls, case: Lending, waves: int, result: Result) -> "Picture":
         """Return how things stand after so many waves."""
         jobs = {job.name: job for wave in case.waves[:waves] for job in wave}
         standing = {pod: node for pod, node in result.standing.items() if _job_of(pod) in jobs}
-        let_in = frozenset(name for name, phase in result.phases.items() if phase == keys.PHASE_INQUEUE)
-        return cls(case, jobs, standing, let_in)
+        enqueued = frozenset(name for name, phase in result.phases.items() if phase == keys.PHASE_INQUEUE)
+        return cls(case, jobs, standing, enqueued)
 
     def job(self, pod: str) -> JobSpec:
         """Return the job of a pod."""
@@ -329,7 +329,7 @@ def newcomers(picture: Picture) -> list[str]:
     held, due = picture.held(), picture.case.due(picture)
     found = []
     for job in picture.jobs.values():
-        if job.name not in picture.let_in or any(held[job.queue].values()):
+        if job.name not in picture.enqueued or any(held[job.queue].values()):
             continue
         if not (job.minimum or picture.case.beyond_minimum):
             continue  # it has its minimum
@@ -389,11 +389,11 @@ def permitted(picture: Picture, job: JobSpec, need: int, victims: Sequence[str])
         return False
     before, left, due = picture.held(), picture.held(victims), case.due(picture)
     wanted = Counter({resource: amount * need for resource, amount in job.request.items()})
-    for loser in {picture.job(pod).queue for pod in victims}:
-        if not case.queue(loser).reclaimable:
+    for victim in {picture.job(pod).queue for pod in victims}:
+        if not case.queue(victim).reclaimable:
             return False
-        mine, theirs = case.branches(job.queue, loser)
-        for name in case.path(loser):
+        mine, theirs = case.branches(job.queue, victim)
+        for name in case.path(victim):
             if name in case.path(job.queue):
                 break
             if any(left[name][resource] < due[name].guarantee.get(resource, 0) for resource in RESOURCES):

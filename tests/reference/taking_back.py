@@ -13,7 +13,7 @@ def may_go(
     queues: Mapping[str, Queue],
     due: Mapping[str, Due],
     ways: Mapping[str, Sequence[str]],  # from each queue up to the root
-    claimant: str,
+    preemptor: str,
     asked: Amounts | None,  # what the claimant asks for, None for a gang
     level: int = 0,
 ) -> list[bool]:
@@ -45,7 +45,7 @@ def may_go(
 
     for name, request in candidates:
         answers.append(False)
-        if not ways[name] or not ways[claimant]:
+        if not ways[name] or not ways[preemptor]:
             continue
         if asked is not None and not any(
             resource != "pods" and amount >= NOTHING and asked.get(resource, 0.0) >= NOTHING
@@ -55,13 +55,13 @@ def may_go(
         left = {resource: amount - request.get(resource, 0.0) for resource, amount in accounts[name].items()}
         if any(due[name].guarantee[resource] - amount >= NOTHING for resource, amount in left.items()):
             continue
-        shared = asked is not None and set(near(name)) & set(near(claimant))
+        shared = asked is not None and set(near(name)) & set(near(preemptor))
         if easy(name, request):
-            if shared and easy(claimant, asked or {}):
+            if shared and easy(preemptor, asked or {}):
                 continue
         elif not exceeds(name, request):
             continue
-        others = near(claimant)
+        others = near(preemptor)
         checked = [
             above
             for index, above in enumerate(near(name) if asked is not None else [])

@@ -31,20 +31,20 @@ def gang(candidates: Sequence[Candidate], ready: Mapping[str, int], minimum: Map
 
 
 def priority(
-    candidates: Sequence[Candidate], jobs: Mapping[str, int], claimant: str, claimant_priority: int
+    candidates: Sequence[Candidate], jobs: Mapping[str, int], preemptor: str, claimant_priority: int
 ) -> list[bool]:
     """Tasks of lesser jobs, and lesser tasks of the claimant's own job."""
     return [
-        candidate.priority < claimant_priority if candidate.job == claimant else jobs[candidate.job] < jobs[claimant]
+        candidate.priority < claimant_priority if candidate.job == preemptor else jobs[candidate.job] < jobs[preemptor]
         for candidate in candidates
     ]
 
 
 def drf(
-    candidates: Sequence[Candidate], taken: Mapping[str, Amounts], total: Amounts, claimant: str, asked: Amounts
+    candidates: Sequence[Candidate], taken: Mapping[str, Amounts], total: Amounts, preemptor: str, asked: Amounts
 ) -> list[bool]:
     """Tasks whose job has no smaller share without them than the claimant would have; all count, also who stays."""
-    wanted = _share(_plus(taken[claimant], asked, 1), total)
+    wanted = _share(_plus(taken[preemptor], asked, 1), total)
     left = {job: dict(amounts) for job, amounts in taken.items()}
     answers = []
     for candidate in candidates:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from volcano_py.framework.commitments import TRUCE_S
+from volcano_py.framework.state.pending_evictions import COOLDOWN_S
 from volcano_py.testing import Scenario, a_job, a_node, a_priority_class, a_queue
 from volcano_py.testing.objects import Job
 
@@ -137,7 +137,7 @@ def test_a_queue_keeps_its_part_for_good_where_an_earlier_tier_would_take_it(
     scenario.add(elastic("new", wanted))
     evicted = len(scenario.run().evicted)
 
-    scenario.wait(TRUCE_S + 1)
+    scenario.wait(COOLDOWN_S + 1)
     later = scenario.run()
 
     assert Counter(name.rpartition("-")[0] for name in later.standing) == standing

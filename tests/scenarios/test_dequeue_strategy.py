@@ -36,9 +36,9 @@ def test_jobs_of_a_queue_that_is_held_up_say_behind_whom_they_wait() -> None:
 
 def test_a_job_that_was_let_in_before_says_why_it_waits_itself_whoever_is_kept_out() -> None:
     kept_out = a_group("big", queue="q", min_resources={"cpu": 9})
-    let_in = a_job("small", tasks=5, cpu=1, queue="q", created=1, phase="Inqueue")
+    enqueued = a_job("small", tasks=5, cpu=1, queue="q", created=1, phase="Inqueue")
 
-    message = run(kept_out, let_in, fifo=True).why_not("small").message
+    message = run(kept_out, enqueued, fifo=True).why_not("small").message
 
     assert 'queue "q" may not hold more' in message
 

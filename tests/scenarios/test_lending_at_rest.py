@@ -6,7 +6,7 @@
 import pytest
 
 from tests.reference.lending import Picture, lending, newcomers
-from volcano_py.framework.commitments import TRUCE_S
+from volcano_py.framework.state.pending_evictions import COOLDOWN_S
 
 PERIODS = 6
 # Each was once without an end, or left a queue without anything, by a rule that is simpler than the one of today.
@@ -31,7 +31,7 @@ def test_evictions_end_and_no_newcomer_waits_who_need_not(sharing: str, number: 
         result = scenario.run(1)
         for _ in range(PERIODS):
             before = len(result.evicted)
-            scenario.wait(TRUCE_S + 1)
+            scenario.wait(COOLDOWN_S + 1)
             result = scenario.run(1)
             if len(result.evicted) == before:
                 break  # no truce is left, and whatever happens now would have happened

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from volcano_py.framework.commitments import TRUCE_S
+from volcano_py.framework.state.pending_evictions import COOLDOWN_S
 from volcano_py.testing import Result, Scenario, a_group, a_job, a_node, a_pod, a_queue
 from volcano_py.testing.objects import Job
 
@@ -64,7 +64,7 @@ def test_a_newcomer_is_served_where_a_part_of_the_cluster_cannot_be_used(
     assert held(result)["q3"] == 1
     assert len(result.evicted) == 1
     for _ in range(6):
-        scenario.wait(TRUCE_S + 1)
+        scenario.wait(COOLDOWN_S + 1)
         assert len(scenario.run().evicted) == 1
 
 
@@ -77,7 +77,7 @@ def test_shares_are_levelled_pod_by_pod_and_no_further(sharing: Any) -> None:
 
     assert held(result) == {"q1": 4, "q2": 4, "q3": 4}
     assert len(result.evicted) == 4
-    scenario.wait(TRUCE_S + 1)
+    scenario.wait(COOLDOWN_S + 1)
     assert len(scenario.run().evicted) == 4
 
 
@@ -96,7 +96,7 @@ def test_a_newcomer_whose_pod_is_larger_than_an_equal_part_is_served_and_takes_n
     scenario.add(elastic("new", 1, cpu=4, created=10))  # what it deserves; five can be used
     assert held(scenario.run()) == {"old": 1, "new": 1}
 
-    scenario.wait(TRUCE_S + 1)
+    scenario.wait(COOLDOWN_S + 1)
     assert held(scenario.run()) == {"old": 1, "new": 1}
 
 
@@ -208,7 +208,7 @@ def test_queues_that_hold_much_of_different_resources_do_not_exchange_pods_of_a_
 
     assert held(scenario.run()) == {"one": 2, "two": 1}
     for _ in range(4):
-        scenario.wait(TRUCE_S + 1)
+        scenario.wait(COOLDOWN_S + 1)
         assert len(scenario.run().evicted) == 1
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from volcano_py.api.types import Pod
-from volcano_py.framework.held_room import PATIENCE_S
+from volcano_py.api.core import Pod
+from volcano_py.framework.state.nominated_room import PATIENCE_S
 from volcano_py.testing import Scenario, a_group, a_job, a_node, a_pod, a_priority_class, a_queue
 
 PLUGINS = ("priority", "gang", "predicates")

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from volcano_py.api import keys
-from volcano_py.api.types import Pod
-from volcano_py.framework.memory import Memory
-from volcano_py.framework.queue_admission import PATIENCE_S
+from volcano_py.api.core import Pod
+from volcano_py.framework.placing.queue_admission import PATIENCE_S
+from volcano_py.framework.state.memory import Memory
 from volcano_py.model.decisions import LiftGate
 from volcano_py.testing import Result, Scenario, a_job, a_node, a_pod, a_queue
 from volcano_py.testing.objects import Job

@@ -150,8 +150,8 @@ def test_pods_of_another_scheduler_take_room_and_are_left_alone() -> None:
 
 
 def test_a_pod_with_an_unsupported_constraint_waits_and_names_it_while_others_go_on() -> None:
-    claim = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]}
-    result = run_scenario(nodes=[a_node("n1")], jobs=[a_job("odd", cpu=1, spec=claim), a_job("even", cpu=1)])
+    preemptor = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]}
+    result = run_scenario(nodes=[a_node("n1")], jobs=[a_job("odd", cpu=1, spec=preemptor), a_job("even", cpu=1)])
 
     assert list(result.placements) == ["even-0"]
     assert "spec.volumes[data].persistentVolumeClaim: not supported" in result.conditions["odd-0"]

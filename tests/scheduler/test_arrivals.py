@@ -4,8 +4,8 @@ import pytest
 
 from tests.scheduler.running import DEFAULT
 from volcano_py.conf.loader import parse_conf
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import Memory
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.memory import Memory
 from volcano_py.model.decisions import Bind, Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
 from volcano_py.scheduler import resolve, run_cycle
 from volcano_py.testing import a_cluster, a_group, a_node, a_pod, a_queue, added, deleted, modified

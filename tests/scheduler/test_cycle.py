@@ -6,8 +6,7 @@ import pytest
 
 from tests.reference.world import World, a_job, a_node, a_shape, tasks_of
 from tests.scheduler.running import DEFAULT, Outcome, a_policy, cycle
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.extension import (
+from volcano_py.framework.contract.extension_points import (
     JobOrder,
     JobPipelined,
     JobReady,
@@ -19,10 +18,11 @@ from volcano_py.framework.extension import (
     TaskOrder,
     Vote,
 )
-from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
-from volcano_py.framework.memory import Memory
-from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.state.memory import Memory
 from volcano_py.model.decisions import Bind, Decision
 from volcano_py.model.objects import QueueRecord
 from volcano_py.model.rejections import Reason

@@ -10,10 +10,10 @@ from tests.reference.busy import busy_world
 from tests.reference.default_conf import expected_binds
 from tests.scheduler.running import a_policy, cycle
 from volcano_py.conf.defaults import BUILT_IN_CONF
-from volcano_py.framework.extension import NodeOrder
-from volcano_py.framework.info import TaskInfo
-from volcano_py.framework.plugin import DependsOn, Plugin
-from volcano_py.model.resources import Floats
+from volcano_py.framework.contract.extension_points import NodeOrder
+from volcano_py.framework.contract.plugin import DependsOn, Plugin
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.model.arrays import Floats
 from volcano_py.plugins import PLUGINS
 from volcano_py.snapshot.columns import NodeColumns
 

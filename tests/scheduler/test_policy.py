@@ -8,14 +8,14 @@ from volcano_py.actions import ACTIONS
 from volcano_py.conf.arguments import Warn, get_int
 from volcano_py.conf.loader import built_in_conf
 from volcano_py.conf.schema import FLAGS, ConfError
-from volcano_py.framework.extension import (
+from volcano_py.framework.contract.extension_points import (
+    InterPodOrder,
+    InterPodPredicate,
     JobOrder,
     JobPipelined,
     JobReady,
     JobStarving,
     JobValid,
-    NeighbourOrder,
-    NeighbourPredicate,
     NodeOrder,
     NormalizedOrder,
     Predicate,
@@ -24,10 +24,10 @@ from volcano_py.framework.extension import (
     StaticPredicate,
     UnifiedEvictable,
 )
-from volcano_py.framework.info import TaskInfo
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.session import Session
-from volcano_py.model.resources import Floats
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.model.arrays import Floats
 from volcano_py.plugins import PLUGINS
 from volcano_py.plugins.binpack import Binpack, BinpackArgs
 from volcano_py.scheduler import resolve
@@ -91,8 +91,8 @@ def test_a_plugin_answers_on_the_points_it_inherits() -> None:
         ("gang", "enableJobReady", {JobReady}),
         ("gang", "enableJobOrder", {JobOrder}),
         ("gang", "enableJobPipelined", {JobPipelined}),
-        ("predicates", "enablePredicate", {Predicate, StaticPredicate, NeighbourPredicate}),
-        ("nodeorder", "enableNodeOrder", {NodeOrder, NormalizedOrder, NeighbourOrder}),
+        ("predicates", "enablePredicate", {Predicate, StaticPredicate, InterPodPredicate}),
+        ("nodeorder", "enableNodeOrder", {NodeOrder, NormalizedOrder, InterPodOrder}),
         ("gang", "enableNodeOrder", set()),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from tests.reference.strategies import worlds
 from tests.reference.world import World
 from tests.scheduler.running import WITH_BINPACK, Outcome, a_policy, cycle
-from volcano_py.framework.memory import Memory
+from volcano_py.framework.state.memory import Memory
 from volcano_py.model.decisions import Bind, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import JobRecord
 from volcano_py.model.statuses import TaskStatus

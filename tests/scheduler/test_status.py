@@ -7,7 +7,7 @@ import pytest
 
 from tests.reference.world import Task, World, a_job, a_node, a_shape, a_task, tasks_of
 from tests.scheduler.running import DEFAULT, cycle
-from volcano_py.framework.memory import Memory
+from volcano_py.framework.state.memory import Memory
 from volcano_py.model.decisions import SetPodGroupStatus
 from volcano_py.model.objects import GroupCondition, JobKey
 from volcano_py.model.statuses import TaskStatus

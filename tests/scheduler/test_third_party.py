@@ -11,8 +11,8 @@ from volcano_py.scheduler.third_party import PluginFolder, load_plugins
 
 SMALLEST = """
 import numpy as np
-from volcano_py.framework.extension import NodeOrder
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.extension_points import NodeOrder
+from volcano_py.framework.contract.plugin import Plugin
 
 class {name}(Plugin, NodeOrder):
     name = "{key}"

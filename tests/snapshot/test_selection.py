@@ -86,7 +86,7 @@ def check(
 ) -> None:
     used = {term.selector for _, terms in tasks.values() for term in terms.away}
     snapshot = store.snapshot()
-    assert snapshot.sociable == bool(used)
+    assert snapshot.has_inter_pod_terms == bool(used)
     for row, record in enumerate(snapshot.tasks.records):
         if record is None:
             continue

@@ -112,7 +112,7 @@ def test_a_store_is_equal_to_one_that_was_told_only_how_things_are() -> None:
             check_free_rows(snapshot)
             expected = history.rebuilt(random).snapshot()
             assert without_order(picture(snapshot)) == without_order(picture(expected)), (number, step)
-            assert snapshot.sociable == expected.sociable
+            assert snapshot.has_inter_pod_terms == expected.has_inter_pod_terms
             shapes = [shape for shape in snapshot.shapes if shape is not None]
             seen["selected"] += any(shape.selected_by for shape in shapes)
             seen["defaults"] += any(spread.default for shape in shapes for spread in shape.spread)

@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pytest
 
-from volcano_py.framework.extension import JobValid, NodeOrder, Predicate
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.extension_points import JobValid, NodeOrder, Predicate
+from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.scheduler.policy import Policy
 from volcano_py.testing import a_policy
 from volcano_py.testing.trial import main, try_out
@@ -79,7 +79,8 @@ def test_a_slow_plugin_is_named_with_its_time(monkeypatch):
 
 @pytest.fixture
 def smallest(tmp_path):
-    text = "from volcano_py.framework.extension import NodeOrder\nfrom volcano_py.framework.plugin import Plugin\n"
+    text = "from volcano_py.framework.contract.extension_points import NodeOrder\n"
+    text += "from volcano_py.framework.contract.plugin import Plugin\n"
     text += 'class Smallest(Plugin, NodeOrder):\n    name = "smallest"\n'
     text += "    def node_order(self, task, nodes):\n        return nodes.idle[0] / 1000\n"
     (tmp_path / "smallest.py").write_text(text)

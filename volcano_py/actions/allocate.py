@@ -5,8 +5,8 @@ while a queue has a job: take the queue's first job; place its tasks in order un
     not ready, but would be once promised resources are free -> keep, uncommitted, for this session
     otherwise -> take everything back
 
-Tasks that wait at the gate of their queue (`framework.queue_admission`) go through it at the beginning of their job's
-first turn, as far as the queue may hold them; they are placed once the gate is gone.
+Tasks that wait at the gate of their queue (`framework.placing.queue_admission`) go through it at the beginning of
+their job's first turn, as far as the queue may hold them; they are placed once the gate is gone.
 
 If the configuration has no ``enqueue`` action, every pending job is let in first, also one that has no tasks yet: some
 controllers make pods only for PodGroups in phase Inqueue.
@@ -21,18 +21,18 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.framework.fit_error import not_placeable
-from volcano_py.framework.info import JobInfo, QueueInfo
-from volcano_py.framework.plugin import PluginFailed
+from volcano_py.framework.contract.plugin import PluginFailed
+from volcano_py.framework.hooks.fit_errors import not_placeable
+from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
-from volcano_py.framework.statement import Statement
-from volcano_py.framework.turns import QueueTurns
+from volcano_py.framework.state.info import JobInfo, QueueInfo
+from volcano_py.framework.state.statement import Statement
+from volcano_py.model.arrays import Rows
 from volcano_py.model.rejections import Rejection
 from volcano_py.model.shape import Admission
 from volcano_py.model.statuses import PodGroupPhase
-from volcano_py.snapshot.columns import Rows
 
-_NOT_LET_IN: Final = PodGroupPhase.PENDING.value
+_NOT_ENQUEUED: Final = PodGroupPhase.PENDING.value
 _NOTHING: Final = np.zeros(0, dtype=np.intp)
 
 
@@ -41,30 +41,34 @@ def allocate(ssn: Session) -> None:
     if "enqueue" not in ssn.actions:  # wherever it stands in the conf, it alone lets jobs in
         _let_all_in(ssn)
     usable = _usable(ssn)
-    worksheet, at_gate = _worksheet(ssn, usable), _at_gate(ssn, usable)
+    pending, at_gate = _pending(ssn, usable), _at_gate(ssn, usable)
     # Who has lost to a job does not go before it while room is held for it: what the queue may hold is not held.
-    losers = ssn.commitments.losers_to(ssn.held_room.jobs() & worksheet.keys()) if ssn.held_room else frozenset()
-    rows = np.array(sorted(worksheet.keys() | at_gate.keys()), dtype=np.intp)
-    turns = QueueTurns(ssn, rows, skip_overused=True, behind=losers)
-    turn = _turn_with_held_room if ssn.held_room else _turn
-    for queue, row in turns:
+    victims = (
+        ssn.pending_evictions.victims_of(ssn.nominated_room.jobs() & pending.keys())
+        if ssn.nominated_room
+        else frozenset()
+    )
+    rows = np.array(sorted(pending.keys() | at_gate.keys()), dtype=np.intp)
+    order = SchedulingOrder(ssn, rows, skip_overused=True, behind=victims)
+    turn = _turn_with_held_room if ssn.nominated_room else _turn
+    for queue, row in order:
         job = ssn.job(row)
         try:
             through = _let_through(ssn, queue, job, at_gate.pop(row, None))
-            left, moved = turn(ssn, queue, job, worksheet[row]) if row in worksheet else (_NOTHING, through)
+            left, moved = turn(ssn, queue, job, pending[row]) if row in pending else (_NOTHING, through)
         except PluginFailed as failure:
             ssn.lose_turn(job, failure)
-            _stop_behind(ssn, turns, queue, job)
+            _stop_behind(ssn, order, queue, job)
             continue
         if not moved:
-            _stop_behind(ssn, turns, queue, job)
+            _stop_behind(ssn, order, queue, job)
         if len(left):
-            worksheet[row] = left
-            turns.give_back(queue, row)
+            pending[row] = left
+            order.give_back(queue, row)
 
 
-def _stop_behind(ssn: Session, turns: QueueTurns, queue: QueueInfo, job: JobInfo) -> None:
-    stopped = turns.stop_behind(queue, job, "allocate")
+def _stop_behind(ssn: Session, order: SchedulingOrder, queue: QueueInfo, job: JobInfo) -> None:
+    stopped = order.stop_behind(queue, job, "allocate")
     if stopped is not None:
         ssn.queue_limits[queue.name] = stopped[1]
 
@@ -83,7 +87,7 @@ def _usable(ssn: Session) -> Rows:
     phases = ssn.jobs.phase.tolist()
     # A Python loop over the jobs that have pending tasks: each has its own rule.
     for row in np.flatnonzero(ssn.pending.counts()).tolist():
-        if ssn.jobs.records[row] is None or row in ssn.blocked or phases[row] == _NOT_LET_IN:
+        if ssn.jobs.records[row] is None or row in ssn.blocked or phases[row] == _NOT_ENQUEUED:
             continue
         refusal = ssn.job_valid(ssn.job(row))
         if refusal is None:
@@ -93,7 +97,7 @@ def _usable(ssn: Session) -> Rows:
     return np.array(usable, dtype=np.intp)
 
 
-def _worksheet(ssn: Session, usable: Rows) -> dict[int, Rows]:
+def _pending(ssn: Session, usable: Rows) -> dict[int, Rows]:
     """Return the tasks to place, in task order, by row of the job."""
     placeable = ssn.pending.shapes(lambda shape: not shape.best_effort and not_placeable(shape) is None)
     return ssn.pending.only(placeable, usable)
@@ -125,7 +129,7 @@ def _let_through(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows | Non
 
 def _turn_with_held_room(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> tuple[Rows, bool]:
     """Give a job its turn: first without what is held for lesser jobs, and if it is not ready then, with it."""
-    own = ssn.held_room.open_own(job)
+    own = ssn.nominated_room.open_own(job)
     if own is not None:
         refused = dict(ssn.rejections.get(job.row, {}))
         with own:
@@ -133,7 +137,7 @@ def _turn_with_held_room(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Ro
         if moved:
             return left, moved
         ssn.rejections[job.row] = refused
-    with ssn.held_room.open_to(job):
+    with ssn.nominated_room.open_to(job):
         return _turn(ssn, queue, job, tasks)
 
 
@@ -144,7 +148,7 @@ def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, final: b
     """
     statement = ssn.statement()
     try:
-        left = ssn.held_room.place_first(statement, queue, job, tasks) if ssn.held_room else tasks
+        left = ssn.nominated_room.place_first(statement, queue, job, tasks) if ssn.nominated_room else tasks
         ready = len(left) < len(tasks) and ssn.missing(job) == 0
         if not ready:
             left, ready = _place_until_ready(ssn, statement, queue, job, left)

@@ -11,29 +11,29 @@ others; here they are taken back at once.
 
 import numpy as np
 
-from volcano_py.framework.fit_error import not_placeable
-from volcano_py.framework.info import JobInfo
-from volcano_py.framework.plugin import PluginFailed
+from volcano_py.framework.contract.plugin import PluginFailed
+from volcano_py.framework.hooks.fit_errors import not_placeable
+from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
-from volcano_py.framework.turns import QueueTurns
+from volcano_py.framework.state.info import JobInfo
+from volcano_py.model.arrays import Rows
 from volcano_py.model.statuses import PodGroupPhase
-from volcano_py.snapshot.columns import Rows
 
 
 def backfill(ssn: Session) -> None:
     """Run the action."""
-    worksheet = _worksheet(ssn)
-    turns = QueueTurns(ssn, np.array(sorted(worksheet), dtype=np.intp), skip_overused=False)
-    for _, row in list(turns):  # the whole order first: what is placed here does not change it
+    pending = _pending(ssn)
+    order = SchedulingOrder(ssn, np.array(sorted(pending), dtype=np.intp), skip_overused=False)
+    for _, row in list(order):  # the whole order first: what is placed here does not change it
         job = ssn.job(row)
         try:
-            with ssn.held_room.open_to(job):
-                _place(ssn, job, worksheet[row])
+            with ssn.nominated_room.open_to(job):
+                _place(ssn, job, pending[row])
         except PluginFailed as failure:
             ssn.lose_turn(job, failure)
 
 
-def _worksheet(ssn: Session) -> dict[int, Rows]:
+def _pending(ssn: Session) -> dict[int, Rows]:
     """Return the best-effort tasks that wait, in task order, by row of the jobs that may be scheduled now."""
     best_effort = ssn.pending.shapes(lambda shape: shape.best_effort and not_placeable(shape) is None)
     present = ssn.jobs.present()

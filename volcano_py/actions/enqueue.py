@@ -6,10 +6,10 @@ users get an event, once for each new reason (in Volcano one for every session, 
 """
 
 from volcano_py.api import keys
-from volcano_py.framework.info import JobInfo, QueueInfo
-from volcano_py.framework.plugin import PluginFailed
+from volcano_py.framework.contract.plugin import PluginFailed
+from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
-from volcano_py.framework.turns import QueueTurns
+from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.model.rejections import Reason
 from volcano_py.model.statuses import PodGroupPhase
 
@@ -18,8 +18,8 @@ def enqueue(ssn: Session) -> None:
     """Ask for every pending job, in order of queues and jobs, whether it may come in."""
     rows = ssn.jobs.present()
     pending = rows[ssn.jobs.phase[rows] == PodGroupPhase.PENDING]
-    turns = QueueTurns(ssn, pending, skip_overused=False)
-    for queue, row in turns:
+    order = SchedulingOrder(ssn, pending, skip_overused=False)
+    for queue, row in order:
         job = ssn.job(row)
         try:
             refusal = _refusal(ssn, queue, job)
@@ -32,7 +32,7 @@ def enqueue(ssn: Session) -> None:
             ssn.lose_turn(job, failure)
             refusal = ssn.lost_turns[row]
         ssn.blocked.setdefault(row, refusal)
-        stopped = turns.stop_behind(queue, job, "enqueue")
+        stopped = order.stop_behind(queue, job, "enqueue")
         if stopped is not None:
             ssn.blocked.update(dict.fromkeys(stopped[0], stopped[1]))
 

@@ -1,21 +1,21 @@
 """Make room in a queue for whole gangs: jobs of lower priority lose what is safe to lose, or everything.
 
-for each starving job, in order: one plan over bundles of the queue's jobs of lower priority (`framework.gang_plan`); it
-counts if the job has its minimum then, else nothing of it does
+for each starving job, in order: one plan over bundles of the queue's jobs of lower priority
+(`framework.evicting.gang_plan`); it counts if the job has its minimum then, else nothing of it does
 
 Victims run or are bound, agree to be evicted, and their PodGroup does not refuse. (Volcano: actions/gangpreempt.)
 """
 
 import numpy as np
 
-from volcano_py.framework.extension import Purpose
+from volcano_py.framework.contract.extension_points import Purpose
+from volcano_py.framework.evicting.gang_plan import GangPlans
 from volcano_py.framework.gang_action import GangAction
-from volcano_py.framework.gang_plan import GangPlans
-from volcano_py.framework.info import JobInfo, QueueInfo
-from volcano_py.framework.ordering import job_sort_keys
+from volcano_py.framework.hooks.ordering import job_sort_keys
 from volcano_py.framework.session import Session
-from volcano_py.framework.statement import Cause
-from volcano_py.snapshot.columns import Rows
+from volcano_py.framework.state.info import JobInfo, QueueInfo
+from volcano_py.framework.state.statement import Cause
+from volcano_py.model.arrays import Rows
 
 
 class GangPreempt(GangAction):

@@ -1,8 +1,8 @@
 """Take back what queues have lent for whole gangs: jobs of other queues lose what is safe to lose, or everything.
 
 for each starving job of a queue that is not overused, in order: if the queue may take room from others for the job's
-minimum (`Preemptive`), one plan over bundles of the jobs of reclaimable queues (`framework.gang_plan`); it counts if
-the job has its minimum then, else nothing of it does; each task beyond the minimum is a plan of its own
+minimum (`Preemptive`), one plan over bundles of the jobs of reclaimable queues (`framework.evicting.gang_plan`); it
+counts if the job has its minimum then, else nothing of it does; each task beyond the minimum is a plan of its own
 
 Victims run, agree to be evicted, and their PodGroup does not refuse. (Volcano: actions/gangreclaim. It makes room for
 all tasks that wait, and so asks about all of them: an elastic job that asks for more than its queue deserves gets
@@ -13,13 +13,13 @@ from functools import partial
 
 import numpy as np
 
-from volcano_py.framework.extension import Purpose
+from volcano_py.framework.contract.extension_points import Purpose
+from volcano_py.framework.evicting.gang_plan import GangPlans
 from volcano_py.framework.gang_action import GangAction
-from volcano_py.framework.gang_plan import GangPlans
-from volcano_py.framework.info import JobInfo, QueueInfo
 from volcano_py.framework.session import Session
-from volcano_py.framework.statement import Cause
-from volcano_py.snapshot.columns import Rows
+from volcano_py.framework.state.info import JobInfo, QueueInfo
+from volcano_py.framework.state.statement import Cause
+from volcano_py.model.arrays import Rows
 
 
 class GangReclaim(GangAction):
@@ -30,7 +30,7 @@ class GangReclaim(GangAction):
     def plan(self, ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
         """Take from jobs of other queues, as far as the queue may."""
 
-        def may_claim(rows: Rows) -> bool:
+        def may_preempt(rows: Rows) -> bool:
             shapes, counts = np.unique(ssn.tasks.shape[rows], return_counts=True)
             asked = [(ssn.task_of(shape), count) for shape, count in zip(shapes.tolist(), counts.tolist(), strict=True)]
             return ssn.victims.preemptive(queue, asked)
@@ -39,12 +39,12 @@ class GangReclaim(GangAction):
         lent = everybody.only(ssn.victims.lent_to(queue, everybody))
         ranks = partial(_by_queue, queue)
         plans = GangPlans(
-            ssn, Purpose.RECLAIM, queue, job, lent, ranks, allow_whole=self.allow_whole, may_claim=may_claim
+            ssn, Purpose.RECLAIM, queue, job, lent, ranks, allow_whole=self.allow_whole, may_preempt=may_preempt
         )
         message = f"evicted to make room for PodGroup {job.key} of queue {queue.name}"
         plans.make(tasks, Cause("gangreclaim", message, job.key))
 
 
-def _by_queue(claimant: QueueInfo, ssn: Session, rows: Rows) -> Rows:
+def _by_queue(preemptor: QueueInfo, ssn: Session, rows: Rows) -> Rows:
     """Return the places of tasks (n,): those of the queue that loses first go first, shape (n,)."""
-    return ssn.victims.ranks(claimant, rows)
+    return ssn.victims.ranks(preemptor, rows)

@@ -2,7 +2,7 @@
 
 for each queue, in order:
     between jobs    for each starving job, in order: give its tasks nodes, one after the other, as long as it starves;
-                    the plan counts if the job has its minimum then (`framework.plan`), else nothing of it does
+                    the plan counts if the job has its minimum then (`framework.evicting.plan`), else nothing of it does
     inside a job    for each job that starved at first: give each task that still waits a node at the cost of the job's
                     own tasks, each by itself; the first that finds none ends the job
 
@@ -10,7 +10,7 @@ Victims run or are bound, agree to be evicted, and go only as far as the plugins
 asks for nothing takes only from its like. Nodes are tried in order of their scores. (Volcano: actions/preempt.)
 
 Arguments: ``enableTopologyAwarePreemption``: of the nodes with the best scores those are compared whose victims matter
-least (`framework.least_harm`), as many as ``minCandidateNodesPercentage`` (10) of all nodes, at least
+least (`framework.evicting.pick_one_node`), as many as ``minCandidateNodesPercentage`` (10) of all nodes, at least
 ``minCandidateNodesAbsolute`` (1), at most ``maxCandidateNodesAbsolute`` (100); Volcano begins at a random node instead.
 Nodes are left out then that a plugin refuses which is told of no eviction, because its enablePreemptable and
 enabledAllocatable are off. ``topologyAwarePreemptWorkerNum`` and ``predicateErrorCacheEnable`` change nothing.
@@ -23,18 +23,18 @@ import numpy as np
 
 from volcano_py.conf.arguments import Warn, get_bool, get_int
 from volcano_py.framework.action import Action
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import Purpose
-from volcano_py.framework.info import JobInfo, QueueInfo
-from volcano_py.framework.least_harm import CandidateNodes
-from volcano_py.framework.plan import Plan, by_score
-from volcano_py.framework.plugin import PluginFailed
+from volcano_py.framework.contract.extension_points import Purpose
+from volcano_py.framework.contract.plugin import PluginFailed
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.evicting.pick_one_node import CandidateNodeCount
+from volcano_py.framework.evicting.plan import Plan, by_score
+from volcano_py.framework.evicting.starving import starving_jobs
+from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
-from volcano_py.framework.starving import starving_jobs
-from volcano_py.framework.statement import Cause
-from volcano_py.framework.turns import QueueTurns
+from volcano_py.framework.state.info import JobInfo, QueueInfo
+from volcano_py.framework.state.statement import Cause
+from volcano_py.model.arrays import Rows
 from volcano_py.model.statuses import TaskStatus
-from volcano_py.snapshot.columns import Rows
 
 _CACHE: Final = "predicateErrorCacheEnable"
 _TOPOLOGY_AWARE: Final = "enableTopologyAwarePreemption"
@@ -58,7 +58,7 @@ class Preempt(Action):
 
     arguments = frozenset({_CACHE, _TOPOLOGY_AWARE, _WORKERS, *_CANDIDATES.values()})
 
-    def __init__(self, topology_aware: CandidateNodes | None = None) -> None:
+    def __init__(self, topology_aware: CandidateNodeCount | None = None) -> None:
         """Take how many nodes topology-aware preemption compares, None for the usual search."""
         self._topology_aware = topology_aware
 
@@ -67,14 +67,14 @@ class Preempt(Action):
         """Read the arguments, also those that change nothing, so that one of the wrong type is warned about."""
         get_bool(arguments, _CACHE, True, warn)
         get_int(arguments, _WORKERS, 16, warn)
-        usual = CandidateNodes()._asdict()
+        usual = CandidateNodeCount()._asdict()
         limits = {name: get_int(arguments, key, usual[name], warn) for name, key in _CANDIDATES.items()}
-        return cls(CandidateNodes(**limits) if get_bool(arguments, _TOPOLOGY_AWARE, False, warn) else None)
+        return cls(CandidateNodeCount(**limits) if get_bool(arguments, _TOPOLOGY_AWARE, False, warn) else None)
 
     def __call__(self, ssn: Session) -> None:
         """Run the action."""
         starving = starving_jobs(ssn)
-        order = list(QueueTurns(ssn, np.array(sorted(starving), dtype=np.intp), skip_overused=False))
+        order = list(SchedulingOrder(ssn, np.array(sorted(starving), dtype=np.intp), skip_overused=False))
         search = _Search()
         if self._topology_aware is not None:
             search = _Search(ssn.victims.blind_predicates, self._topology_aware.of(len(ssn.nodes)))
@@ -89,7 +89,7 @@ class Preempt(Action):
 
 def _attempt(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, search: _Search, *, inside: bool) -> None:
     try:
-        with ssn.held_room.open_to(job):
+        with ssn.nominated_room.open_to(job):
             if inside:
                 _inside_job(ssn, queue, job, tasks, search)
             else:
@@ -120,7 +120,7 @@ def _plan(
     queue: QueueInfo,
     job: JobInfo,
     tasks: Rows,
-    candidates: Evictables,
+    candidates: VictimCandidates,
     search: _Search,
     *,
     starving_or_not: bool = False,

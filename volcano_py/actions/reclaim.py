@@ -3,7 +3,7 @@
 for each queue that is not overused, in order:
     for each starving job, in order: give its tasks nodes, one after the other, as long as it starves and its queue may
     take room from others for the task (`Preemptive`); the plan counts if the job has its minimum then
-    (`framework.plan`), else nothing of it does
+    (`framework.evicting.plan`), else nothing of it does
 
 Victims run, agree to be evicted, belong to queues that are reclaimable, and go only as far as the plugins of
 `Reclaimable` let them. (Volcano: actions/reclaim.)
@@ -22,17 +22,16 @@ import numpy as np
 
 from volcano_py.conf.arguments import Warn, get_bool
 from volcano_py.framework.action import Action
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import Purpose
-from volcano_py.framework.info import JobInfo, QueueInfo
-from volcano_py.framework.plan import Plan, by_score
-from volcano_py.framework.plugin import PluginFailed
+from volcano_py.framework.contract.extension_points import Purpose
+from volcano_py.framework.contract.plugin import PluginFailed
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.evicting.plan import Plan, by_score
+from volcano_py.framework.evicting.starving import starving_jobs
+from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
-from volcano_py.framework.starving import starving_jobs
-from volcano_py.framework.statement import Cause
-from volcano_py.framework.turns import QueueTurns
-from volcano_py.model.resources import Floats
-from volcano_py.snapshot.columns import Rows
+from volcano_py.framework.state.info import JobInfo, QueueInfo
+from volcano_py.framework.state.statement import Cause
+from volcano_py.model.arrays import Floats, Rows
 
 _CACHE = "predicateErrorCacheEnable"
 
@@ -51,10 +50,10 @@ class Reclaim(Action):
     def __call__(self, ssn: Session) -> None:
         """Run the action."""
         starving = starving_jobs(ssn)
-        for queue, row in QueueTurns(ssn, np.array(sorted(starving), dtype=np.intp), skip_overused=True):
+        for queue, row in SchedulingOrder(ssn, np.array(sorted(starving), dtype=np.intp), skip_overused=True):
             job = ssn.job(row)
             try:
-                with ssn.held_room.open_to(job):
+                with ssn.nominated_room.open_to(job):
                     _plan(ssn, queue, job, starving[row])
             except PluginFailed as failure:
                 ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
@@ -73,7 +72,7 @@ def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
         raise
 
 
-def _furthest_above_first(queue: QueueInfo, ssn: Session, scores: Floats, candidates: Evictables) -> Rows:
+def _furthest_above_first(queue: QueueInfo, ssn: Session, scores: Floats, candidates: VictimCandidates) -> Rows:
     """Return nodes by the first queue that would lose there, then by score."""
     nodes = by_score(ssn, scores, candidates)
     ranks = ssn.victims.ranks(queue, candidates.rows)

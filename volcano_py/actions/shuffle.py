@@ -5,9 +5,9 @@ nothing is nominated: the next cycle places what is pending. (Volcano: actions/s
 is a reason to evict.)
 """
 
-from volcano_py.framework.plugin import PluginFailed
+from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.session import Session
-from volcano_py.framework.statement import Cause
+from volcano_py.framework.state.statement import Cause
 
 _CAUSE = Cause("shuffle", "it must leave its node: a plugin of the configuration sends it away")
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from volcano_py.api.types import Wire
+from volcano_py.api.meta import Wire
 
 
 class ListMeta(Wire, frozen=True):

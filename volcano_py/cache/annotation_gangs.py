@@ -15,7 +15,7 @@ from dataclasses import replace
 from sys import intern
 from typing import Final, NamedTuple, TypeVar
 
-from volcano_py.api.types import Pod
+from volcano_py.api.core import Pod
 from volcano_py.cache.fields import seconds
 from volcano_py.model.decisions import SetPodGroupStatus
 from volcano_py.model.objects import JobKey, JobRecord

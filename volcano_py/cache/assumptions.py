@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import structlog
 
-from volcano_py.api.types import Pod
-from volcano_py.cache.pod_intake import PodIntake
+from volcano_py.api.core import Pod
+from volcano_py.cache.pod_events import PodEvents
 from volcano_py.cache.state import ClusterState
 from volcano_py.ledger.ledger import Entry, Ledger
 from volcano_py.model.objects import TaskRef
@@ -20,7 +20,7 @@ class Assumptions(ABC):
 
     what: ClassVar[str]  # in logs
 
-    def __init__(self, state: ClusterState, ledger: Ledger, pods: PodIntake, clock: Clock) -> None:
+    def __init__(self, state: ClusterState, ledger: Ledger, pods: PodEvents, clock: Clock) -> None:
         self._state = state
         self._store = state.store
         self._ledger = ledger

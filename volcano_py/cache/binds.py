@@ -15,9 +15,10 @@ import structlog
 from volcano_py.cache.assumptions import Assumptions
 from volcano_py.cache.changes import Change
 from volcano_py.cache.state import SnapshotToken
+from volcano_py.model.arrays import Floats
 from volcano_py.model.decisions import Bind
 from volcano_py.model.objects import JobKey
-from volcano_py.model.resources import EPSILON, Floats
+from volcano_py.model.resources import EPSILON
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.layout import IDLE, section
 

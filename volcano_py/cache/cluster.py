@@ -9,19 +9,19 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from volcano_py.api import keys
-from volcano_py.api.types import Pod
+from volcano_py.api.core import Pod
+from volcano_py.cache.bind_backoff import BindBackoff
 from volcano_py.cache.binds import Assumed, Binds, Refused
 from volcano_py.cache.changes import ChangeCallback
 from volcano_py.cache.evictions import Evictions, Plan
-from volcano_py.cache.fact_intake import budget_intake, namespace_intake, quota_intake, shard_intake
-from volcano_py.cache.group_intake import GroupIntake, PriorityIntake, QueueIntake
+from volcano_py.cache.fact_events import budget_events, namespace_events, quota_events, shard_events
+from volcano_py.cache.group_events import PodGroupEvents, PriorityClassEvents, QueueEvents
 from volcano_py.cache.groups import PriorityTable
-from volcano_py.cache.node_intake import NodeIntake
-from volcano_py.cache.pod_intake import PodIntake
-from volcano_py.cache.series_intake import SeriesIntakes
-from volcano_py.cache.setbacks import Setbacks
+from volcano_py.cache.node_events import NodeEvents
+from volcano_py.cache.pod_events import PodEvents
+from volcano_py.cache.series_events import SeriesEvents
 from volcano_py.cache.state import ClusterState, SnapshotToken
-from volcano_py.cache.unreadable import Unreadable, UnreadableBook, UnreadableCallback
+from volcano_py.cache.unreadable_objects import Unreadable, UnreadableCallback, UnreadableObjects
 from volcano_py.ledger.ledger import Entry, Ledger, Patience
 from volcano_py.model.decisions import Bind, Decision, Evict, Nominate
 from volcano_py.model.loads import NodeLoad
@@ -55,27 +55,27 @@ class ClusterCache:
         """Assumed evictions."""
         self._clock: Clock = clock or RealClock()
         self._state = ClusterState()
-        self._setbacks = Setbacks(self._state, rng or random.Random())
-        self._book = UnreadableBook()
+        self._bind_backoff = BindBackoff(self._state, rng or random.Random())
+        self._unreadable = UnreadableObjects()
         priorities = PriorityTable()
-        self.nodes = NodeIntake(self._state, self._book)
-        self.groups = GroupIntake(self._state, self._book, priorities, default_queue)
-        self.queues = QueueIntake(self._state, self._book, self.groups)
-        self.priority_classes = PriorityIntake(self._state, self._book, priorities, self.groups)
-        self.namespaces = namespace_intake(self._state, self._book)
-        self.quotas = quota_intake(self._state, self._book)
-        self.budgets = budget_intake(self._state, self._book)
-        self.shards = shard_intake(self._state, self._book)
-        self.series = SeriesIntakes(self._state, self._book)
-        self.pods = PodIntake(
+        self.nodes = NodeEvents(self._state, self._unreadable)
+        self.groups = PodGroupEvents(self._state, self._unreadable, priorities, default_queue)
+        self.queues = QueueEvents(self._state, self._unreadable, self.groups)
+        self.priority_classes = PriorityClassEvents(self._state, self._unreadable, priorities, self.groups)
+        self.namespaces = namespace_events(self._state, self._unreadable)
+        self.quotas = quota_events(self._state, self._unreadable)
+        self.budgets = budget_events(self._state, self._unreadable)
+        self.shards = shard_events(self._state, self._unreadable)
+        self.series = SeriesEvents(self._state, self._unreadable)
+        self.pods = PodEvents(
             self._state,
-            self._book,
+            self._unreadable,
             self.ledger,
             self.evictions,
             self.nodes,
             self.groups,
             scheduler_names,
-            self._setbacks.over,
+            self._bind_backoff.over,
             queue_admission=queue_admission,
         )
         self._binds = Binds(self._state, self.ledger, self.pods, self._clock)
@@ -96,9 +96,9 @@ class ClusterCache:
     def snapshot(self) -> Snapshot:
         """Return a private copy of everything; pods whose binds failed a moment ago are marked."""
         found = self._state.store.snapshot()
-        if self._setbacks:
-            held = self._setbacks.held(self._clock.monotonic())
-            found.tasks.traits[self._state.store.rows_of(held)] |= np.uint8(TaskTrait.HELD_BACK)
+        if self._bind_backoff:
+            held = self._bind_backoff.held(self._clock.monotonic())
+            found.tasks.traits[self._state.store.rows_of(held)] |= np.uint8(TaskTrait.BACKING_OFF)
         return found
 
     def generation(self, key: JobKey) -> int:
@@ -115,7 +115,7 @@ class ClusterCache:
 
     def unreadable(self) -> tuple[Unreadable, ...]:
         """Return what cannot be read now, by kind, namespace and name."""
-        return self._book.entries()
+        return self._unreadable.entries()
 
     def measured(self, loads: Mapping[str, NodeLoad], interval_s: float) -> None:
         """Take the loads of nodes that were measured, and how often that happens; others keep what they had."""
@@ -133,7 +133,7 @@ class ClusterCache:
 
     def on_unreadable(self, callback: UnreadableCallback) -> None:
         """Tell a callback of every object that cannot be read, once per reason."""
-        self._book.subscribe(callback)
+        self._unreadable.subscribe(callback)
 
     def to_write(self, decision: Decision) -> Decision | None:
         """Return a decision as it is to be written to the API server, None if there is nothing to write.
@@ -165,7 +165,7 @@ class ClusterCache:
         """Let a task wait again, for a while, because its bind failed; nothing if the watch has told better."""
         entry = self.ledger.get(task.uid)
         if entry is not None and entry.job is not None:
-            self._setbacks.failed(entry.job, task.uid, entry.assumed_at, self._clock.monotonic())
+            self._bind_backoff.failed(entry.job, task.uid, entry.assumed_at, self._clock.monotonic())
         self._binds.failed(task, why)
 
     def bind_withdrawn(self, task: TaskRef, why: str) -> None:

@@ -5,11 +5,13 @@ from sys import intern
 from typing import Final
 
 from volcano_py.api import keys
-from volcano_py.api import types as wire
+from volcano_py.api import meta as wire
+from volcano_py.api.core import Namespace, ResourceQuota
+from volcano_py.api.policy import PodDisruptionBudget
 from volcano_py.api.quantity import milli
-from volcano_py.api.types import Namespace, NodeShard, PodDisruptionBudget, ResourceQuota
-from volcano_py.cache.requests import read_resource_list
+from volcano_py.api.shard import NodeShard
 from volcano_py.model.facts import BudgetRecord, NamespaceRecord, NodeShardRecord, QuotaRecord
+from volcano_py.model.pod_request import read_resource_list
 from volcano_py.model.resources import amount_of
 from volcano_py.model.selectors import DOES_NOT_EXIST, EXISTS, IN, NOT_IN, LabelSelector
 from volcano_py.model.shape import Requirement

@@ -8,19 +8,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from volcano_py.api import keys
-from volcano_py.api.types import (
-    Condition,
-    Namespace,
-    Node,
-    NodeShard,
-    Pod,
-    PodDisruptionBudget,
-    PodGroup,
-    PriorityClass,
-    Queue,
-    ResourceQuota,
-)
-from volcano_py.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
+from volcano_py.api.apps import ReplicaSet, StatefulSet
+from volcano_py.api.core import Namespace, Node, Pod, ReplicationController, ResourceQuota, Service
+from volcano_py.api.meta import Condition
+from volcano_py.api.policy import PodDisruptionBudget
+from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
+from volcano_py.api.shard import NodeShard
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.kube.delivery import Event, EventHandler, EventType, KubernetesObject
 from volcano_py.model.decisions import SetPodCondition, SetPodGroupStatus

@@ -6,14 +6,13 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.api import keys
-from volcano_py.api import types as wire
+from volcano_py.api import keys, meta
+from volcano_py.api import scheduling as wire
 from volcano_py.api.duration import DurationError, parse_go_duration
 from volcano_py.api.quantity import milli
-from volcano_py.api.types import PodGroup, PriorityClass, Queue
-from volcano_py.cache.consent import budget, preemptable
+from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.cache.fields import int32, seconds
-from volcano_py.cache.requests import amounts, read_resource_list
+from volcano_py.cache.preemptability import budget, preemptable
 from volcano_py.model.objects import (
     GroupCondition,
     JobKey,
@@ -23,6 +22,7 @@ from volcano_py.model.objects import (
     QueueRecord,
     TopologyTexts,
 )
+from volcano_py.model.pod_request import amounts, read_resource_list
 from volcano_py.model.resource_lists import ResourceList
 from volcano_py.model.resources import amount_of, amounts_of
 
@@ -166,7 +166,7 @@ def _node_group_limits(text: str | None) -> NodeGroupLimits | None:
     if not text:
         return None
     try:
-        groups = msgspec.json.decode(text, type=dict[str, wire.ResourceList | None] | None) or {}
+        groups = msgspec.json.decode(text, type=dict[str, meta.ResourceList | None] | None) or {}
         limits = {group: amounts_of(quantities, group) for group, quantities in groups.items() if quantities}
     except (msgspec.MsgspecError, ValueError) as error:
         return NodeGroupLimits(problem=f"annotation {keys.NODE_GROUP_LIMITS}: {error}")
@@ -201,7 +201,7 @@ def _weight(text: str) -> float:
     return weight if 1 <= weight < inf else 1.0
 
 
-def _resource_list(quantities: wire.ResourceList, where: str) -> ResourceList:
+def _resource_list(quantities: meta.ResourceList, where: str) -> ResourceList:
     """Return a list with all that it names: an amount of 0 is not the same as none."""
     amounts = ((name, amount_of(name, value)) for name, value in read_resource_list(quantities, where).items())
     return ResourceList.of({name: amount for name, amount in amounts if amount is not None})

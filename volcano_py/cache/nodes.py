@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from sys import intern
 
 from volcano_py.api import keys
-from volcano_py.api.types import Node
-from volcano_py.cache.requests import amounts, read_resource_list
+from volcano_py.api.core import Node
 from volcano_py.model.objects import NodeRecord, TaintRecord
+from volcano_py.model.pod_request import amounts, read_resource_list
 
 BEING_DELETED = "the node is being deleted"
 _MEASURED = (keys.CPU, keys.MEMORY)  # what loads are parts of

@@ -9,8 +9,9 @@ change the term. Those of a spread constraint are kube-scheduler's own business:
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from volcano_py.api import types
-from volcano_py.api.types import LabelSelector, LabelSelectorRequirement, Pod, PodSpec
+from volcano_py.api import core
+from volcano_py.api.core import Pod, PodSpec
+from volcano_py.api.meta import LabelSelector, LabelSelectorRequirement
 from volcano_py.cache.fields import int32
 from volcano_py.model.pod_terms import PodSelector, PodTerm, PodTerms, Spread, WeighedPodTerm
 from volcano_py.model.requirements import Requirement
@@ -57,7 +58,7 @@ def identity(pod: Pod) -> tuple[str, ...]:
     return (pod.metadata.namespace, *(text for key in folded if key in labels for text in (key, labels[key])))
 
 
-def _neighbours(spec: PodSpec) -> list[types.PodAffinity]:
+def _neighbours(spec: PodSpec) -> list[core.PodAffinity]:
     affinity = spec.affinity
     if affinity is None:
         return []
@@ -73,7 +74,7 @@ def _label_keys(spec: PodSpec) -> Iterator[list[str]]:
         yield constraint.match_label_keys
 
 
-def _term(term: types.PodAffinityTerm, pod: Pod) -> PodTerm:
+def _term(term: core.PodAffinityTerm, pod: Pod) -> PodTerm:
     own = pod.metadata.namespace
     spaces = tuple(sorted(set(term.namespaces))) if term.namespaces or term.namespace_selector is not None else (own,)
     labels = requirements(term.label_selector)
@@ -91,7 +92,7 @@ def _folded(
     return tuple(sorted({*found, *more}))
 
 
-def _spread(constraint: types.TopologySpreadConstraint, pod: Pod) -> Spread:
+def _spread(constraint: core.TopologySpreadConstraint, pod: Pod) -> Spread:
     labels = requirements(constraint.label_selector)
     if labels is not None:
         own = pod.metadata.labels

@@ -7,13 +7,13 @@ from typing import Final
 import msgspec
 
 from volcano_py.api import keys
-from volcano_py.api.types import NodeSelector, NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm
+from volcano_py.api.core import NodeSelector, NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm
 from volcano_py.cache import pod_terms
-from volcano_py.cache.consent import protected_until, traits
 from volcano_py.cache.fields import int32, integer_or_none, seconds
-from volcano_py.cache.requests import SIDECAR, in_force, pod_limits, pod_request
+from volcano_py.cache.preemptability import protected_until, traits
 from volcano_py.cache.series import owner
 from volcano_py.model.objects import TaskRecord
+from volcano_py.model.pod_request import SIDECAR, in_force, pod_limits, pod_request
 from volcano_py.model.shape import (
     ALL_ADDRESSES,
     Admission,

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from sys import intern
 from typing import Final
 
-from volcano_py.api.types import LabelSelector, ObjectMeta
-from volcano_py.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
+from volcano_py.api.apps import ReplicaSet, StatefulSet
+from volcano_py.api.core import ReplicationController, Service
+from volcano_py.api.meta import LabelSelector, ObjectMeta
 from volcano_py.cache.facts import label_selector
 from volcano_py.model.requirements import Requirement
 from volcano_py.model.series import Series

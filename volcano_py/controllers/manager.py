@@ -16,7 +16,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 import volcano_py
-from volcano_py.api.types import PodGroup
+from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.metrics import ControllerMetrics
 from volcano_py.controllers.options import ManagerOptions
 from volcano_py.controllers.podgroup import controller as podgroup
@@ -25,19 +25,19 @@ from volcano_py.controllers.queue import controller as queue
 from volcano_py.controllers.queue.controller import QueueController, QueueOptions
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Writer
-from volcano_py.effects.events import EventRecorder
-from volcano_py.effects.leadership import Leadership
-from volcano_py.effects.resources import PODGROUPS, QUEUES
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.informer import Informers, SyncTimeout
+from volcano_py.kube.volcano_resources import PODGROUPS, QUEUES
 from volcano_py.kube.workqueue import WorkQueueOptions
-from volcano_py.metrics.effects import LaneMetrics, RequestMetrics
+from volcano_py.metrics.effects import RequestMetrics, WriteQueueMetrics
 from volcano_py.metrics.leader import LeaderMetrics
+from volcano_py.process.leadership import Leadership
 from volcano_py.runtime.clock import Clock, RealClock
 from volcano_py.runtime.http import OperatorServer
 from volcano_py.runtime.signals import Shutdown
 from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.writing.events import EventRecorder
 
 log = structlog.get_logger()
 
@@ -82,7 +82,7 @@ class ControllerManager:
         self._writer = Writer(self.client, rate_per_s=options.rate_per_s, burst=options.burst, clock=self._clock)
         self._events = EventRecorder(
             self.client,
-            LaneMetrics(self.registry),
+            WriteQueueMetrics(self.registry),
             component=COMPONENT,
             clock=self._clock,
             rng=self._rng,

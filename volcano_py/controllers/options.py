@@ -6,11 +6,11 @@ from typing import Final, NamedTuple
 from volcano_py.api import keys
 from volcano_py.controllers.podgroup import controller as podgroup
 from volcano_py.controllers.queue import controller as queue
-from volcano_py.effects import events
-from volcano_py.effects.lane import LaneOptions
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.kube.reflector import ReflectorOptions
 from volcano_py.runtime.options import ListenAddress, OptionError
+from volcano_py.writing import events
+from volcano_py.writing.write_queue import WriteQueueOptions
 
 DEFAULT_METRICS_ADDRESS: Final = ListenAddress("", 8081)
 DEFAULT_HEALTH_ADDRESS: Final = ListenAddress("", 11251)
@@ -48,7 +48,7 @@ class ManagerOptions:
     stop_patience_s: float = 2.0
     """How long events may take to be written when the process is asked to end."""
     reflectors: ReflectorOptions = field(default_factory=ReflectorOptions)
-    events: LaneOptions = events.DEFAULT_OPTIONS
+    events: WriteQueueOptions = events.DEFAULT_OPTIONS
     lease: LeaseOptions | None = None
     """The lease by which controller managers agree on who works; None: this one works always."""
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from volcano_py.effects.rate import TokenBucket
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient, PatchType
 from volcano_py.kube.resource import Resource
 from volcano_py.runtime.clock import Clock
+from volcano_py.writing.rate import TokenBucket
 
 log = structlog.get_logger()
 

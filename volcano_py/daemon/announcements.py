@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from volcano_py.api import keys
-from volcano_py.cache.unreadable import Unreadable
+from volcano_py.cache.unreadable_objects import Unreadable
 from volcano_py.effects import evictor
 from volcano_py.effects.outcomes import GangOutcome
 from volcano_py.model.decisions import Bind, Evict, RecordEvent, SetPodCondition

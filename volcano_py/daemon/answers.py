@@ -5,14 +5,14 @@ from typing import Final
 from volcano_py.api import keys
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.daemon import announcements
-from volcano_py.effects.complaints import Complaints, cause_of
-from volcano_py.effects.conditions import PodConditionWriter
-from volcano_py.effects.events import EventRecorder
-from volcano_py.effects.gate import BindGate
+from volcano_py.effects.backpressure import BindBackpressure
 from volcano_py.effects.outcomes import GangOutcome
+from volcano_py.effects.pod_conditions import PodConditionWriter
 from volcano_py.metrics.effects import BindMetrics
 from volcano_py.model.decisions import Bind, Evict, RecordEvent, SetPodCondition
 from volcano_py.runtime.clock import Clock
+from volcano_py.writing.events import EventRecorder
+from volcano_py.writing.throttled_log import ThrottledLog, cause_of
 
 _EVERY_S: Final = 10.0  # lines of one cause, however many binds it costs
 
@@ -23,7 +23,7 @@ class BindAnswers:
     def __init__(
         self,
         cache: ClusterCache,
-        gate: BindGate,
+        backpressure: BindBackpressure,
         conditions: PodConditionWriter,
         events: EventRecorder,
         metrics: BindMetrics,
@@ -31,13 +31,13 @@ class BindAnswers:
         clock: Clock,
     ) -> None:
         self._cache = cache
-        self._gate = gate
+        self._backpressure = backpressure
         self._conditions = conditions
         self._events = events
         self._metrics = metrics
         self._clock = clock
-        self._failures = Complaints("binds failed", clock, _EVERY_S)
-        self._unclear = Complaints("outcome of a bind unknown; its pod is read again later", clock, _EVERY_S)
+        self._failures = ThrottledLog("binds failed", clock, _EVERY_S)
+        self._unclear = ThrottledLog("outcome of a bind unknown; its pod is read again later", clock, _EVERY_S)
 
     def sending(self, bind: Bind) -> None:
         """Note that a request goes out."""
@@ -45,7 +45,7 @@ class BindAnswers:
 
     def bound(self, bind: Bind) -> None:
         """Count a bind that the API server has."""
-        self._gate.leave()
+        self._backpressure.leave()
         self._cache.bound(bind.task)
         place = self._cache.store.task(bind.task.uid)
         if place is not None:
@@ -54,20 +54,20 @@ class BindAnswers:
 
     def bind_failed(self, bind: Bind, why: str) -> None:
         """Let the pod wait again, and say so on it."""
-        self._gate.leave()
+        self._backpressure.leave()
         self._cache.bind_failed(bind.task, why)
         text = f"failed to bind to node {bind.node}: {why}"
         self._conditions.put(SetPodCondition(bind.task, keys.REASON_SCHEDULER_ERROR, text))
 
     def bind_withdrawn(self, bind: Bind, why: str) -> None:
         """Let the pod wait for another node; the next cycle says what comes of it."""
-        self._gate.leave()
+        self._backpressure.leave()
         self._cache.bind_withdrawn(bind.task, why)
         self._metrics.refused()
 
     def bind_unknown(self, bind: Bind) -> None:
         """Leave the bind in the ledger, whose deadline makes the pod be read again."""
-        self._gate.leave()
+        self._backpressure.leave()
         self._unclear.tell(task=str(bind.task), node=bind.node)
 
     def gang_failed(self, outcome: GangOutcome) -> None:
@@ -87,8 +87,8 @@ class EvictionAnswers:
     def __init__(self, cache: ClusterCache, events: EventRecorder, *, clock: Clock) -> None:
         self._cache = cache
         self._events = events
-        self._failures = Complaints("evictions failed", clock, _EVERY_S)
-        self._unclear = Complaints("outcome of an eviction unknown; its pod is read again later", clock, _EVERY_S)
+        self._failures = ThrottledLog("evictions failed", clock, _EVERY_S)
+        self._unclear = ThrottledLog("outcome of an eviction unknown; its pod is read again later", clock, _EVERY_S)
 
     def evicting(self, evict: Evict) -> None:
         """Note that a request goes out."""

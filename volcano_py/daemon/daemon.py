@@ -20,50 +20,50 @@ from prometheus_client import CollectorRegistry
 import volcano_py
 from volcano_py.cache.changes import Change
 from volcano_py.cache.cluster import ClusterCache
-from volcano_py.cache.unreadable import Unreadable
+from volcano_py.cache.unreadable_objects import Unreadable
 from volcano_py.daemon import announcements, debug
 from volcano_py.daemon.answers import BindAnswers, EvictionAnswers
 from volcano_py.daemon.barrier import StartBarrier
 from volcano_py.daemon.configuration import Configuration, shown_policy
-from volcano_py.daemon.cycles import CycleLoop
-from volcano_py.daemon.decider import Cycle, Decider
+from volcano_py.daemon.cycle_loop import CycleLoop
+from volcano_py.daemon.cycle_runner import Cycle, CycleRunner
 from volcano_py.daemon.dispatch import Dispatcher
-from volcano_py.daemon.intake import Intake
 from volcano_py.daemon.loads import LoadKeeper, LoadPoller, LoadSource
 from volcano_py.daemon.options import DaemonOptions
-from volcano_py.daemon.queues import ensure_queues
 from volcano_py.daemon.recheck import recheck_overdue
 from volcano_py.daemon.reporting import CycleReporter
+from volcano_py.daemon.required_queues import ensure_queues
+from volcano_py.daemon.watches import Watches
+from volcano_py.effects.backpressure import BindBackpressure
 from volcano_py.effects.binder import Binder
-from volcano_py.effects.conditions import PodConditionWriter
-from volcano_py.effects.events import EventRecorder
 from volcano_py.effects.evictor import Evictor
-from volcano_py.effects.gate import BindGate
-from volcano_py.effects.leadership import Leadership
 from volcano_py.effects.nominations import NominationWriter
-from volcano_py.effects.podgroups import PodGroupStatusWriter
+from volcano_py.effects.pod_conditions import PodConditionWriter
+from volcano_py.effects.podgroup_status import PodGroupStatusWriter
 from volcano_py.effects.queue_gates import GateLifter
-from volcano_py.effects.queues import QueueStatusWriter
-from volcano_py.effects.shards import ShardStatusWriter
+from volcano_py.effects.queue_status import QueueStatusWriter
+from volcano_py.effects.shard_status import ShardStatusWriter
 from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.informer import SyncTimeout
 from volcano_py.metrics.conf import ConfMetrics
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
-from volcano_py.metrics.effects import BindMetrics, LaneMetrics, RequestMetrics
+from volcano_py.metrics.effects import BindMetrics, RequestMetrics, WriteQueueMetrics
 from volcano_py.metrics.evictions import EvictionMetrics
 from volcano_py.metrics.exposition import exposition
 from volcano_py.metrics.jobs import JobMetrics
 from volcano_py.metrics.leader import LeaderMetrics
 from volcano_py.metrics.loads import LoadMetrics
-from volcano_py.metrics.queues import QueueMetrics
+from volcano_py.metrics.queue_shares import QueueMetrics
 from volcano_py.metrics.state import StateMetrics
+from volcano_py.process.leadership import Leadership
 from volcano_py.runtime.clock import Clock, RealClock
 from volcano_py.runtime.http import OperatorServer
 from volcano_py.runtime.signals import Shutdown
 from volcano_py.runtime.supervisor import Supervisor
 from volcano_py.scheduler import Policy, run_cycle
+from volcano_py.writing.events import EventRecorder
 
 log = structlog.get_logger()
 
@@ -128,7 +128,7 @@ class SchedulerDaemon:
             self.cache.use_shard(options.shard.name, strict=options.shard.strict)
         self._bind_metrics = BindMetrics(self.registry)
         self._eviction_metrics = EvictionMetrics(self.registry)
-        self._intake = Intake(
+        self._watches = Watches(
             self.client,
             self.cache,
             self._state_metrics,
@@ -140,16 +140,16 @@ class SchedulerDaemon:
         self._barrier = StartBarrier(
             self.client,
             self.cache,
-            relist=self._intake.relist_pods,
-            outage=self._intake.informers.outage,
+            relist=self._watches.relist_pods,
+            outage=self._watches.informers.outage,
             clock=self._clock,
             rng=self._rng,
             patience_s=options.barrier_patience_s,
         )
-        self._gate = BindGate(options.bind_capacity)
+        self._backpressure = BindBackpressure(options.bind_capacity)
         self._configuration = configuration
         self._conf_metrics = ConfMetrics(self.registry)
-        self._decider = Decider(policy, seed=options.seed, clock=self._clock, cycle=cycle)
+        self._decider = CycleRunner(policy, seed=options.seed, clock=self._clock, cycle=cycle)
         self._job_metrics = JobMetrics(self.registry)
         self._reporter = CycleReporter(
             CycleMetrics(self.registry),
@@ -167,7 +167,7 @@ class SchedulerDaemon:
             self.cache,
             self._decider,
             self._dispatcher.deliver,
-            self._gate,
+            self._backpressure,
             self._reporter,
             self._state_metrics,
             clock=self._clock,
@@ -182,10 +182,10 @@ class SchedulerDaemon:
 
     def _build_effects(self) -> None:
         options, client, clock, rng = self.options, self.client, self._clock, self._rng
-        binds, lanes = self._bind_metrics, LaneMetrics(self.registry)
+        binds, write_queues = self._bind_metrics, WriteQueueMetrics(self.registry)
         self.events = EventRecorder(
             client,
-            lanes,
+            write_queues,
             component=options.scheduler_name,
             clock=clock,
             rng=rng,
@@ -195,26 +195,26 @@ class SchedulerDaemon:
         self.cache.on_unreadable(self._tell_unreadable)
         self._conditions = PodConditionWriter(
             client,
-            lanes,
+            write_queues,
             clock=clock,
             rng=rng,
-            version_of=self._intake.pod_version,
-            waits=self._intake.waits,
+            version_of=self._watches.pod_version,
+            waits=self._watches.waits,
             hold=lambda: self.binder.busy,
             on_written=lambda condition: self.events.record(announcements.waiting(condition)),
             options=options.pod_conditions,
         )
         self._groups = PodGroupStatusWriter(
             client,
-            lanes,
+            write_queues,
             clock=clock,
             rng=rng,
-            version_of=self._intake.group_version,
-            shown=self._intake.group_without_conditions,
+            version_of=self._watches.group_version,
+            shown=self._watches.group_without_conditions,
             hold=lambda: self.binder.busy,
             options=options.group_statuses,
         )
-        answers = BindAnswers(self.cache, self._gate, self._conditions, self.events, binds, clock=clock)
+        answers = BindAnswers(self.cache, self._backpressure, self._conditions, self.events, binds, clock=clock)
         self.binder = Binder(
             client,
             answers,
@@ -235,23 +235,23 @@ class SchedulerDaemon:
         )
         self._nominations = NominationWriter(
             client,
-            lanes,
+            write_queues,
             clock=clock,
             rng=rng,
-            waits=self._intake.waits,
+            waits=self._watches.waits,
             on_refused=self.cache.nomination_failed,
             options=options.nominations,
         )
         self._gates = GateLifter(
-            client, lanes, clock=clock, rng=rng, waits=self._intake.waits, options=options.queue_gates
+            client, write_queues, clock=clock, rng=rng, waits=self._watches.waits, options=options.queue_gates
         )
         self._queue_statuses = QueueStatusWriter(
-            client, lanes, clock=clock, rng=rng, shown=self.cache.queues.held.get, options=options.queue_statuses
+            client, write_queues, clock=clock, rng=rng, shown=self.cache.queues.held.get, options=options.queue_statuses
         )
-        self._shard_status = self._shard_status_writer(lanes)
+        self._shard_status = self._shard_status_writer(write_queues)
         self._dispatcher = Dispatcher(
             self.cache,
-            self._gate,
+            self._backpressure,
             self.binder,
             self.evictor,
             self._nominations,
@@ -265,14 +265,14 @@ class SchedulerDaemon:
             clock=clock,
         )
 
-    def _shard_status_writer(self, lanes: LaneMetrics) -> ShardStatusWriter | None:
+    def _shard_status_writer(self, write_queues: WriteQueueMetrics) -> ShardStatusWriter | None:
         options, facts = self.options, self.cache.store.facts
         if options.shard is None:
             return None
         name = options.shard.name
         return ShardStatusWriter(
             self.client,
-            lanes,
+            write_queues,
             name,
             clock=self._clock,
             rng=self._rng,
@@ -318,7 +318,7 @@ class SchedulerDaemon:
         held = [f"start barrier: {self._barrier.waits_for}"]
         if self.ready.is_set():
             return held if self._barrier.held else []
-        return self._intake.informers.not_ready() or held
+        return self._watches.informers.not_ready() or held
 
     @property
     def statuses_waiting(self) -> int:
@@ -348,7 +348,7 @@ class SchedulerDaemon:
                 )
 
     def _start(self, supervisor: Supervisor) -> None:
-        self._intake.informers.start(supervisor)
+        self._watches.informers.start(supervisor)
         if self._configuration is not None:
             watch = self._configuration.watch(
                 self._take_policy, self._conf_metrics, clock=self._clock, every_s=self.options.conf_poll_s
@@ -381,7 +381,7 @@ class SchedulerDaemon:
             clock=clock,
             backoff=Backoff(self._rng),
             absent_retry_s=options.reflectors.absent_retry_s,
-            outage=self._intake.informers.outage,
+            outage=self._watches.informers.outage,
         )
         supervisor.start("queues", queues)
         writers = (self.events, self._conditions, self._groups, self._queue_statuses, self._nominations, self._gates)
@@ -409,7 +409,7 @@ class SchedulerDaemon:
         log.info("scheduler starts", server=self.client.server, version=volcano_py.__version__)
         while True:
             try:
-                await self._intake.informers.synced(_SYNC_REPORT_S)
+                await self._watches.informers.synced(_SYNC_REPORT_S)
                 break
             except SyncTimeout as problem:
                 log.warning("still waiting for the first lists", problem=str(problem))
@@ -420,12 +420,12 @@ class SchedulerDaemon:
             self.ready.set()
         await self._leadership.won(supervisor)
         if self._leadership.contested:
-            self._intake.informers.reconnect()  # what ended the former leader may have silenced our watches, too
+            self._watches.informers.reconnect()  # what ended the former leader may have silenced our watches, too
         self._act(supervisor)
         await self._barrier.passed()
         self.ready.set()
         self.leading.set()
-        if absent := self._intake.absent():
+        if absent := self._watches.absent():
             log.warning("the API server does not serve these; gangs need them: apply manifests/crds", missing=absent)
         log.info("scheduler is ready", nodes=len(self.cache.store.nodes), bound_pods=self.cache.bound_pods())
         await self.cycles.run()
@@ -456,17 +456,17 @@ class SchedulerDaemon:
 
     async def _finish(self) -> None:
         """Complete the binds and evictions that were decided, then write what there is time for."""
-        log.info("completing binds and evictions", binds=self._gate.count, evictions=self.evictor.backlog)
+        log.info("completing binds and evictions", binds=self._backpressure.count, evictions=self.evictor.backlog)
         patience_s = self.options.stop_patience_s
         done = await asyncio.gather(self.binder.drained(patience_s), self.evictor.drained(patience_s))
         if not all(done):
-            undone = {"binds": self._gate.count, "evictions": self.evictor.backlog}
+            undone = {"binds": self._backpressure.count, "evictions": self.evictor.backlog}
             log.warning("binds or evictions left undone; the next scheduler decides them anew", **undone)
         patience_s = self.options.flush_patience_s
         written = await asyncio.gather(
             *(
-                lane.drained(patience_s)
-                for lane in (self._groups, self.events, self._gates, self._nominations, self._queue_statuses)
+                write_queue.drained(patience_s)
+                for write_queue in (self._groups, self.events, self._gates, self._nominations, self._queue_statuses)
             )
         )
         log.info("scheduler ends", statuses_written=written[0], events_written=written[1])

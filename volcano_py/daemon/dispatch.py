@@ -10,14 +10,12 @@ from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.evictions import Plan
 from volcano_py.cache.state import SnapshotToken
 from volcano_py.daemon import announcements
+from volcano_py.effects.backpressure import BindBackpressure
 from volcano_py.effects.binder import Binder
-from volcano_py.effects.complaints import Complaints
-from volcano_py.effects.conditions import PodConditionWriter
-from volcano_py.effects.events import EventRecorder
 from volcano_py.effects.evictor import Evictor
-from volcano_py.effects.gate import BindGate
 from volcano_py.effects.nominations import NominationWriter
-from volcano_py.effects.podgroups import BINDING_S, SETTLES_S, PodGroupStatusWriter
+from volcano_py.effects.pod_conditions import PodConditionWriter
+from volcano_py.effects.podgroup_status import BINDING_S, SETTLES_S, PodGroupStatusWriter
 from volcano_py.effects.queue_gates import GateLifter
 from volcano_py.metrics.effects import BindMetrics
 from volcano_py.metrics.evictions import EvictionMetrics
@@ -35,6 +33,8 @@ from volcano_py.model.decisions import (
 from volcano_py.model.objects import JobKey, JobRecord
 from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus
 from volcano_py.runtime.clock import Clock
+from volcano_py.writing.events import EventRecorder
+from volcano_py.writing.throttled_log import ThrottledLog
 
 log = structlog.get_logger()
 
@@ -45,7 +45,7 @@ class Dispatcher:
     def __init__(
         self,
         cache: ClusterCache,
-        gate: BindGate,
+        backpressure: BindBackpressure,
         binder: Binder,
         evictor: Evictor,
         nominations: NominationWriter,
@@ -60,7 +60,7 @@ class Dispatcher:
         clock: Clock,
     ) -> None:
         self._cache = cache
-        self._gate = gate
+        self._backpressure = backpressure
         self._binder = binder
         self._evictor = evictor
         self._nominations = nominations
@@ -72,8 +72,8 @@ class Dispatcher:
         self._eviction_metrics = evictions
         self._jobs = jobs
         self._clock = clock
-        self._plans = Complaints("evicting", clock, level="info")
-        self._refusals = Complaints("plan to evict refused", clock, level="info")
+        self._plans = ThrottledLog("evicting", clock, level="info")
+        self._refusals = ThrottledLog("plan to evict refused", clock, level="info")
 
     def deliver(self, batch: tuple[Decision, ...], decided_at: SnapshotToken) -> bool:
         """Carry out a batch; False if some of it rests on a state that has passed, so that another cycle is needed.
@@ -108,8 +108,8 @@ class Dispatcher:
                     self._conditions.put(condition)
                 case RecordEvent() as event:
                     self._events.record(event)
-                case LiftGate() as gate:
-                    self._gates.put(gate)
+                case LiftGate() as backpressure:
+                    self._gates.put(backpressure)
 
     # Evictions
 
@@ -143,7 +143,7 @@ class Dispatcher:
     def _refuse_binds(self, binds: tuple[Bind, ...], why: str) -> None:
         for bind in binds:
             self._metrics.refused()
-            self._gate.leave()
+            self._backpressure.leave()
             log.debug("bind refused", task=str(bind.task), node=bind.node, reason=why)
 
     def _patience(self, status: SetPodGroupStatus) -> float:
@@ -165,7 +165,7 @@ class Dispatcher:
             bind = answer.bind
             if isinstance(answer, Refused):
                 self._metrics.refused()
-                self._gate.leave()
+                self._backpressure.leave()
                 log.debug("bind refused", task=str(bind.task), node=bind.node, reason=answer.reason)
                 continue
             accepted.append(bind)

@@ -4,14 +4,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from volcano_py.api import keys
-from volcano_py.effects import conditions, events, nominations, podgroups, queue_gates, queues, shards
+from volcano_py.effects import nominations, pod_conditions, podgroup_status, queue_gates, queue_status, shard_status
+from volcano_py.effects.backpressure import DEFAULT_CAPACITY
 from volcano_py.effects.binder import BinderOptions
 from volcano_py.effects.evictor import EvictorOptions
-from volcano_py.effects.gate import DEFAULT_CAPACITY
-from volcano_py.effects.lane import LaneOptions
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.kube.reflector import ReflectorOptions
 from volcano_py.runtime.options import ListenAddress
+from volcano_py.writing import events
+from volcano_py.writing.write_queue import WriteQueueOptions
 
 DEFAULT_METRICS_ADDRESS: Final = ListenAddress("", 8080)
 DEFAULT_HEALTH_ADDRESS: Final = ListenAddress("", 11251)
@@ -34,7 +35,7 @@ class DaemonOptions:
     scheduler_name: str = keys.SCHEDULER_NAME
     default_queue: str = keys.DEFAULT_QUEUE
     queue_admission: bool = False
-    """Whether pods wait at the gate of their queue until we take it away (`framework.queue_admission`)."""
+    """Whether pods wait at the gate of their queue until we take it away (`framework.placing.queue_admission`)."""
     seed: int = 0
     period_s: float = 1.0
     """Longest time between two cycles while something is pending; without that there are none."""
@@ -66,10 +67,10 @@ class DaemonOptions:
     binder: BinderOptions = field(default_factory=BinderOptions)
     evictor: EvictorOptions = field(default_factory=EvictorOptions)
     reflectors: ReflectorOptions = field(default_factory=ReflectorOptions)
-    group_statuses: LaneOptions = podgroups.DEFAULT_OPTIONS
-    queue_statuses: LaneOptions = queues.DEFAULT_OPTIONS
-    pod_conditions: LaneOptions = conditions.DEFAULT_OPTIONS
-    nominations: LaneOptions = nominations.DEFAULT_OPTIONS
-    queue_gates: LaneOptions = queue_gates.DEFAULT_OPTIONS
-    shard_status: LaneOptions = shards.DEFAULT_OPTIONS
-    events: LaneOptions = events.DEFAULT_OPTIONS
+    group_statuses: WriteQueueOptions = podgroup_status.DEFAULT_OPTIONS
+    queue_statuses: WriteQueueOptions = queue_status.DEFAULT_OPTIONS
+    pod_conditions: WriteQueueOptions = pod_conditions.DEFAULT_OPTIONS
+    nominations: WriteQueueOptions = nominations.DEFAULT_OPTIONS
+    queue_gates: WriteQueueOptions = queue_gates.DEFAULT_OPTIONS
+    shard_status: WriteQueueOptions = shard_status.DEFAULT_OPTIONS
+    events: WriteQueueOptions = events.DEFAULT_OPTIONS

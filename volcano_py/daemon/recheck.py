@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from volcano_py.api.types import Pod
+from volcano_py.api.core import Pod
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.effects.binder import Binder
-from volcano_py.effects.complaints import Complaints
 from volcano_py.effects.evictor import Evictor
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
@@ -22,6 +21,7 @@ from volcano_py.ledger.ledger import Entry
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.objects import TaskRef
 from volcano_py.runtime.clock import Clock
+from volcano_py.writing.throttled_log import ThrottledLog
 
 _TIMEOUT_S: Final = 10.0
 _COMPLAIN_EVERY_S: Final = 10.0
@@ -62,15 +62,15 @@ async def recheck_overdue(
             cache.evictions.unchanged,
         ),
     )
-    complaints = Complaints("what is overdue could not be checked", clock, _COMPLAIN_EVERY_S)
+    throttled_log = ThrottledLog("what is overdue could not be checked", clock, _COMPLAIN_EVERY_S)
     while True:
         await clock.sleep(every_s)
         cache.end_nominations()
         for kind in kinds:
-            await _recheck(client, kind, metrics, complaints)
+            await _recheck(client, kind, metrics, throttled_log)
 
 
-async def _recheck(client: ApiClient, kind: _Kind, metrics: StateMetrics, complaints: Complaints) -> None:
+async def _recheck(client: ApiClient, kind: _Kind, metrics: StateMetrics, throttled_log: ThrottledLog) -> None:
     late = kind.expired()
     uids = {entry.task.uid for entry in late}
     kind.left = deque([entry for entry in kind.left if entry.task.uid not in uids] + late)
@@ -86,7 +86,7 @@ async def _recheck(client: ApiClient, kind: _Kind, metrics: StateMetrics, compla
         except errors.NotFound:
             pod = None
         except errors.ApiError as error:
-            complaints.tell(kind.what, what=kind.what, task=str(task), node=entry.node, problem=str(error))
+            throttled_log.tell(kind.what, what=kind.what, task=str(task), node=entry.node, problem=str(error))
             unanswered = unanswered + 1 if isinstance(error, _NO_ANSWER) else 0
             continue  # the ledger names it again
         unanswered = 0

@@ -7,11 +7,11 @@ import structlog
 
 from volcano_py.daemon.debug import LastCycle
 from volcano_py.daemon.slow_plugins import SlowPlugins
-from volcano_py.framework.memory import CycleReport, QueueReport
+from volcano_py.framework.state.memory import CycleReport, QueueReport
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
 from volcano_py.metrics.evictions import EvictionMetrics
 from volcano_py.metrics.jobs import JobMetrics
-from volcano_py.metrics.queues import QueueMetrics
+from volcano_py.metrics.queue_shares import QueueMetrics
 from volcano_py.model.objects import JobKey
 from volcano_py.runtime.clock import Clock
 from volcano_py.snapshot.store import ClusterStore

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import structlog
 
 from volcano_py.effects.binding import binding_body
-from volcano_py.effects.limit import DEFAULT_HIGHEST, DEFAULT_START, AdaptiveLimit
 from volcano_py.effects.lookup import read_place, why_not_there
 from volcano_py.effects.outcomes import BindOutcomes, GangOutcome
 from volcano_py.kube import errors
@@ -31,6 +30,7 @@ from volcano_py.model.decisions import Bind
 from volcano_py.model.objects import JobKey
 from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.writing.concurrency_limit import DEFAULT_HIGHEST, DEFAULT_START, AdaptiveLimit
 
 log = structlog.get_logger()
 

@@ -19,8 +19,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from volcano_py.api import keys
-from volcano_py.effects.complaints import Complaints
-from volcano_py.effects.podgroups import wire_time
+from volcano_py.api.timestamp import wire_time
 from volcano_py.kube import errors
 from volcano_py.kube.backoff import CAP_S, FIRST_S
 from volcano_py.kube.client import ApiClient, PatchType
@@ -31,6 +30,7 @@ from volcano_py.model.decisions import Evict
 from volcano_py.model.objects import TaskRef
 from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.writing.throttled_log import ThrottledLog
 
 _AGAIN: Final = (errors.TooManyRequests, errors.ServerError, errors.Timeout, errors.ConnectionFailed)
 """What may be otherwise in a moment; every other error is a refusal for good."""
@@ -102,7 +102,7 @@ class Evictor:
         self._clock = clock
         self._options = options = options or EvictorOptions()
         self._orders: dict[TaskRef, _Order] = {}
-        self._complaints = Complaints("reason of an eviction could not be written on its pod", clock)
+        self._throttled_log = ThrottledLog("reason of an eviction could not be written on its pod", clock)
         self._queue: WorkQueue[TaskRef] = WorkQueue(
             "eviction",
             self._carry_out,
@@ -187,7 +187,7 @@ class Evictor:
             raise
         except errors.ApiError as error:
             if not isinstance(error, errors.NotFound | errors.Conflict):
-                self._complaints.tell(task=str(task), error=str(error))
+                self._throttled_log.tell(task=str(task), error=str(error))
         order.told = True
 
     def _reason(self, evict: Evict) -> dict[str, Any]:

@@ -6,18 +6,18 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.effects.lane import Lane, LaneOptions
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient, PatchType
 from volcano_py.kube.resource import PODS
-from volcano_py.metrics.effects import LaneMetrics
+from volcano_py.metrics.effects import WriteQueueMetrics
 from volcano_py.model.decisions import Nominate
 from volcano_py.model.objects import TaskRef
 from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
 LANE: Final = "nomination"
-DEFAULT_OPTIONS: Final = LaneOptions(rate_per_s=100, burst=200, workers=4, capacity=20_000)
+DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=100, burst=200, workers=4, capacity=20_000)
 _TIMEOUT_S: Final = 10.0
 
 
@@ -35,40 +35,42 @@ class NominationWriter:
     def __init__(
         self,
         client: ApiClient,
-        metrics: LaneMetrics,
+        metrics: WriteQueueMetrics,
         *,
         clock: Clock,
         rng: random.Random,
         waits: Callable[[TaskRef], bool],
         on_refused: Callable[[TaskRef], None],
-        options: LaneOptions = DEFAULT_OPTIONS,
+        options: WriteQueueOptions = DEFAULT_OPTIONS,
     ) -> None:
         self._client = client
         self._waits = waits
         self._on_refused = on_refused
-        self._lane: Lane[TaskRef, str] = Lane(LANE, self._write, options, metrics, clock=clock, rng=rng)
+        self._write_queue: WriteQueue[TaskRef, str] = WriteQueue(
+            LANE, self._write, options, metrics, clock=clock, rng=rng
+        )
 
     @property
     def backlog(self) -> int:
         """How many pods wait for a write."""
-        return self._lane.backlog
+        return self._write_queue.backlog
 
     def start(self, supervisor: Supervisor) -> None:
         """Start writing."""
-        self._lane.start(supervisor)
+        self._write_queue.start(supervisor)
 
     def put(self, nomination: Nominate) -> None:
         """Take a nomination; a later one for the same pod takes its place."""
-        if not self._lane.put(nomination.task, nomination.node):
+        if not self._write_queue.put(nomination.task, nomination.node):
             self._on_refused(nomination.task)
 
     def discard(self, task: TaskRef) -> None:
         """Forget what waits for a pod: it has a node now."""
-        self._lane.discard(task)
+        self._write_queue.discard(task)
 
     async def drained(self, timeout_s: float) -> bool:
         """Write what waits; say whether that was done in time."""
-        return await self._lane.drained(timeout_s)
+        return await self._write_queue.drained(timeout_s)
 
     async def _write(self, task: TaskRef, node: str) -> str:
         if not self._waits(task):

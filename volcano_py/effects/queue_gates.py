@@ -7,18 +7,18 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api import keys
-from volcano_py.effects.lane import Lane, LaneOptions
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient, PatchType
 from volcano_py.kube.resource import PODS
-from volcano_py.metrics.effects import LaneMetrics
+from volcano_py.metrics.effects import WriteQueueMetrics
 from volcano_py.model.decisions import LiftGate
 from volcano_py.model.objects import TaskRef
 from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
 LANE: Final = "queue gate"
-DEFAULT_OPTIONS: Final = LaneOptions(rate_per_s=500, burst=500, workers=8, capacity=20_000)
+DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=500, burst=500, workers=8, capacity=20_000)
 _TIMEOUT_S: Final = 10.0
 
 
@@ -35,33 +35,35 @@ class GateLifter:
     def __init__(
         self,
         client: ApiClient,
-        metrics: LaneMetrics,
+        metrics: WriteQueueMetrics,
         *,
         clock: Clock,
         rng: random.Random,
         waits: Callable[[TaskRef], bool],
-        options: LaneOptions = DEFAULT_OPTIONS,
+        options: WriteQueueOptions = DEFAULT_OPTIONS,
     ) -> None:
         self._client = client
         self._waits = waits
-        self._lane: Lane[TaskRef, None] = Lane(LANE, self._write, options, metrics, clock=clock, rng=rng)
+        self._write_queue: WriteQueue[TaskRef, None] = WriteQueue(
+            LANE, self._write, options, metrics, clock=clock, rng=rng
+        )
 
     @property
     def backlog(self) -> int:
         """How many pods wait for a write."""
-        return self._lane.backlog
+        return self._write_queue.backlog
 
     def start(self, supervisor: Supervisor) -> None:
         """Start writing."""
-        self._lane.start(supervisor)
+        self._write_queue.start(supervisor)
 
     def put(self, decision: LiftGate) -> None:
         """Take a decision."""
-        self._lane.put(decision.task, None)
+        self._write_queue.put(decision.task, None)
 
     async def drained(self, timeout_s: float) -> bool:
         """Write what waits; say whether that was done in time."""
-        return await self._lane.drained(timeout_s)
+        return await self._write_queue.drained(timeout_s)
 
     async def _write(self, task: TaskRef, _: None) -> str:
         if not self._waits(task):

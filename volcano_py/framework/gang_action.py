@@ -12,12 +12,12 @@ import numpy as np
 
 from volcano_py.conf.arguments import Warn, get_bool, get_int
 from volcano_py.framework.action import Action
-from volcano_py.framework.info import JobInfo, QueueInfo
-from volcano_py.framework.plugin import PluginFailed
+from volcano_py.framework.contract.plugin import PluginFailed
+from volcano_py.framework.evicting.starving import starving_jobs
+from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
-from volcano_py.framework.starving import starving_jobs
-from volcano_py.framework.turns import QueueTurns
-from volcano_py.snapshot.columns import Rows
+from volcano_py.framework.state.info import JobInfo, QueueInfo
+from volcano_py.model.arrays import Rows
 
 _WHOLE: Final = "allowWholeBundle"
 _DOMAINS: Final = "maxDomains"
@@ -41,12 +41,14 @@ class GangAction(Action):
     def __call__(self, ssn: Session) -> None:
         """Run the action."""
         starving = starving_jobs(ssn)
-        for queue, row in QueueTurns(ssn, np.array(sorted(starving), dtype=np.intp), skip_overused=self.skip_overused):
+        for queue, row in SchedulingOrder(
+            ssn, np.array(sorted(starving), dtype=np.intp), skip_overused=self.skip_overused
+        ):
             job, tasks = ssn.job(row), starving[row]
             asking = tasks[~ssn.victims.best_effort[ssn.tasks.shape[tasks]]]
             try:
                 if len(asking):
-                    with ssn.held_room.open_to(job):
+                    with ssn.nominated_room.open_to(job):
                         self.plan(ssn, queue, job, asking)
             except PluginFailed as failure:
                 ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")

@@ -11,37 +11,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api import keys
-from volcano_py.framework import combine, extension, refusals
-from volcano_py.framework.arrivals import Arrivals
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.combine import Point, Watcher
-from volcano_py.framework.commitments import Commitments
-from volcano_py.framework.extension import Verdicts
-from volcano_py.framework.held_room import HeldRoom
-from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
-from volcano_py.framework.kinds import Marks, split
-from volcano_py.framework.memory import CycleReport, Memory
-from volcano_py.framework.neighbours import neighbours_of
-from volcano_py.framework.ordering import OrderedTasks, pending_tasks
-from volcano_py.framework.placement import Placement
-from volcano_py.framework.plugin import DependsOn, Plugin, PluginFailed
-from volcano_py.framework.plugin_calls import PluginCalls
-from volcano_py.framework.queue_admission import QueueAdmission
-from volcano_py.framework.queues import JobAccounts, QueueColumns
-from volcano_py.framework.raw_scores import RawScores
-from volcano_py.framework.roles import Roles
-from volcano_py.framework.sharding import Sharding
-from volcano_py.framework.statement import Statement
-from volcano_py.framework.statics import StaticVerdicts, static_part
-from volcano_py.framework.victims import Victims
+from volcano_py.framework.contract import combine, extension_points
+from volcano_py.framework.contract.combine import Point, Watcher
+from volcano_py.framework.contract.extension_points import Verdicts
+from volcano_py.framework.contract.plugin import DependsOn, Plugin, PluginFailed
+from volcano_py.framework.evicting.victims import Victims
+from volcano_py.framework.hooks.ordering import OrderedTasks, pending_tasks
+from volcano_py.framework.hooks.plugin_calls import PluginCalls
+from volcano_py.framework.placing import refusals
+from volcano_py.framework.placing.node_sets import Sharding
+from volcano_py.framework.placing.placement import Placement
+from volcano_py.framework.placing.queue_admission import QueueAdmission
+from volcano_py.framework.placing.raw_scores import RawScores
+from volcano_py.framework.state.arrivals import Arrivals
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.equivalence import EquivalenceKeys, split
+from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.state.memory import CycleReport, Memory
+from volcano_py.framework.state.nominated_room import NominatedRoom
+from volcano_py.framework.state.pending_evictions import PendingEvictions
+from volcano_py.framework.state.queue_accounts import JobAccounts, QueueColumns
+from volcano_py.framework.state.roles import Roles
+from volcano_py.framework.state.statement import Statement
+from volcano_py.framework.state.static_filter_cache import StaticFilterCache, static_part
+from volcano_py.framework.state.topology_counts import topology_counts_of
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.decisions import Emit, RecordEvent
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord
 from volcano_py.model.rejections import Reason, Rejection
-from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import PodGroupPhase, TaskStatus
 from volcano_py.snapshot import layout
-from volcano_py.snapshot.columns import Ints, NodeColumns, Rows, Snapshot
+from volcano_py.snapshot.columns import NodeColumns, Snapshot
 from volcano_py.snapshot.journal import Journal
 
 ActivePlugin = tuple[Plugin, frozenset[type]]
@@ -62,7 +63,7 @@ class Session:
         seed: int,
         memory: Memory,
         emit: Emit,
-        statics: StaticVerdicts,
+        statics: StaticFilterCache,
     ) -> None:
         self.resources = snapshot.resources
         self.nodes = snapshot.nodes
@@ -85,9 +86,9 @@ class Session:
         self.lost_turns: dict[int, Reason] = {}  # job row -> the plugin that failed when it was its turn
         self.queue_limits: dict[str, Reason] = {}  # queue -> why its other tasks were not tried
         self.refusals: dict[JobKey, str] = {}  # jobs that plugins did not let in -> why
-        self.told: dict[JobKey, str] = {}  # what events say about statuses that this session finds not written
-        self.let_in: set[JobKey] = set()
-        self.let_in_before = frozenset(memory.let_in)
+        self.announced: dict[JobKey, str] = {}  # what events say about statuses that this session finds not written
+        self.enqueued: set[JobKey] = set()
+        self.enqueued_before = frozenset(memory.enqueued)
         self.conditions: dict[int, list[GroupCondition]] = {}  # job row -> conditions to upsert
         self.fit_errors: dict[int, str] | None = None  # job row -> why it waits, kept from `begin_close` on
         self.phases = self.jobs.phase.copy()  # as they were when the session opened
@@ -106,7 +107,7 @@ class Session:
         self._job_infos: dict[int, JobInfo] = {}
         self._task_infos: dict[int, TaskInfo] = {}
         self._node_local: dict[int, bool] = {}
-        self._marks: Marks = {}
+        self._equivalence_keys: EquivalenceKeys = {}
         self._limits_told: dict[tuple[object, ...], Reason] = {}
         self._roles: dict[int, Roles] = {}
         self._attempt_status = np.full(len(self.tasks.records), -1, dtype=np.int8)
@@ -118,25 +119,31 @@ class Session:
         self.placement = Placement(self)
         self._collect_points()
         self.arrivals = Arrivals(self)
-        self._snapshot, self._marks = split(snapshot, self._told_apart())
-        self.neighbours = neighbours_of(self._snapshot)
+        self._snapshot, self._equivalence_keys = split(snapshot, self._told_apart())
+        self.topology_counts = topology_counts_of(self._snapshot)
         self.admission = QueueAdmission(self) if snapshot.queue_gates else None
         for plugin in self.plugins():
             self._calls.tell(plugin, "on_session_open", self)
         if self._calls.failed:
             self._collect_points()
-        self.held_room = HeldRoom(self, snapshot.nominated)
-        self.commitments = Commitments(self)
+        self.nominated_room = NominatedRoom(self, snapshot.nominated)
+        self.pending_evictions = PendingEvictions(self)
 
     def _told_apart(self) -> dict[str, Ints]:
         """Return the marks of the plugins that tell tasks of one shape apart."""
         found: dict[str, Ints] = {}
         for plugin in self.plugins():
-            marks = self._calls.tell(plugin, "marks", self) if type(plugin).marks is not Plugin.marks else None
-            if marks is None:
+            equivalence_keys = (
+                self._calls.tell(plugin, "equivalence_keys", self)
+                if type(plugin).equivalence_keys is not Plugin.equivalence_keys
+                else None
+            )
+            if equivalence_keys is None:
                 continue
             try:
-                found[plugin.name] = Point(plugin, "marks", lambda marks=marks: marks).array(len(self.tasks.records))
+                found[plugin.name] = Point(
+                    plugin, "equivalence_keys", lambda equivalence_keys=equivalence_keys: equivalence_keys
+                ).array(len(self.tasks.records))
             except PluginFailed as failure:
                 self._calls.fail(plugin, failure)
         return found
@@ -147,26 +154,26 @@ class Session:
         self.lost_turns.setdefault(job.row, Reason(failure.plugin, "plugin-failed", str(failure)))
 
     def _collect_points(self) -> None:
-        self.job_orders = self.points(extension.JobOrder, "job_order")
-        self.task_orders = self.points(extension.TaskOrder, "task_order")
-        self.queue_orders = self.points(extension.QueueOrder, "queue_order")
-        self.namespace_orders = self.points(extension.NamespaceOrder, "namespace_order")
-        self._job_valid = self.points(extension.JobValid, "job_valid")
-        self._job_ready = self.points(extension.JobReady, "missing")
-        self._overused = self.points(extension.Overused, "overused")
-        self._allocatable = self.points(extension.Allocatable, "allocatable")
-        self._job_enqueueable = self.tiered(extension.JobEnqueueable, "job_enqueueable")
-        self._job_enqueued = self.points(extension.JobEnqueued, "job_enqueued")
-        self._job_pipelined = self.tiered(extension.JobPipelined, "job_pipelined")
-        self._static_predicates = self.points(extension.StaticPredicate, "static_predicate")
-        self.predicates = self.points(extension.Predicate, "predicate")
-        self.neighbour_predicates = self.points(extension.NeighbourPredicate, "neighbour_filter")
-        self.node_orders = self.points(extension.NodeOrder, "node_order")
-        self.neighbour_orders = self.points(extension.NeighbourOrder, "neighbour_scores")
-        self.normalized = RawScores(self, self.points(extension.NormalizedOrder, "normalized_orders"))
+        self.job_orders = self.points(extension_points.JobOrder, "job_order")
+        self.task_orders = self.points(extension_points.TaskOrder, "task_order")
+        self.queue_orders = self.points(extension_points.QueueOrder, "queue_order")
+        self.namespace_orders = self.points(extension_points.NamespaceOrder, "namespace_order")
+        self._job_valid = self.points(extension_points.JobValid, "job_valid")
+        self._job_ready = self.points(extension_points.JobReady, "missing")
+        self._overused = self.points(extension_points.Overused, "overused")
+        self._allocatable = self.points(extension_points.Allocatable, "allocatable")
+        self._job_enqueueable = self.tiered(extension_points.JobEnqueueable, "job_enqueueable")
+        self._job_enqueued = self.points(extension_points.JobEnqueued, "job_enqueued")
+        self._job_pipelined = self.tiered(extension_points.JobPipelined, "job_pipelined")
+        self._static_predicates = self.points(extension_points.StaticPredicate, "static_predicate")
+        self.predicates = self.points(extension_points.Predicate, "predicate")
+        self.inter_pod_predicates = self.points(extension_points.InterPodPredicate, "inter_pod_filter")
+        self.node_orders = self.points(extension_points.NodeOrder, "node_order")
+        self.inter_pod_orders = self.points(extension_points.InterPodOrder, "inter_pod_scores")
+        self.normalized = RawScores(self, self.points(extension_points.NormalizedOrder, "normalized_orders"))
         self.watchers = [
             Watcher(point, Point(point.plugin, "freed"))
-            for point in self.points(extension.PlacementWatch, "placed")
+            for point in self.points(extension_points.PlacementWatch, "placed")
             if point.plugin not in self._calls.failed
         ]
         self._about_nodes = list(dict.fromkeys(point.plugin for point in (*self.predicates, *self.node_orders)))
@@ -194,7 +201,7 @@ class Session:
             [
                 self._calls.point(plugin, method)
                 for plugin, points in tier
-                if point in points and not (plugin in self._calls.failed and point in extension.PREFERENCES)
+                if point in points and not (plugin in self._calls.failed and point in extension_points.PREFERENCES)
             ]
             for tier in self._tiers
         ]
@@ -231,7 +238,7 @@ class Session:
                 shape_id=shape_id,
                 request=self._snapshot.requests[:, shape_id].copy(),
                 nonzero=self._snapshot.nonzero[:, shape_id].copy(),
-                marks=self._marks.get(shape_id, {}),
+                equivalence_keys=self._equivalence_keys.get(shape_id, {}),
             )
         return found
 
@@ -361,7 +368,7 @@ class Session:
         return static_part(task.shape, self._static_predicates)
 
     def static_row(self, key: Hashable, ask: Callable[[NodeColumns], NDArray[Any]]) -> NDArray[Any]:
-        """Return answers that depend on node records only, one per node, kept over cycles (`StaticVerdicts.row`)."""
+        """Return answers that depend on node records only, one per node, kept over cycles (`StaticFilterCache.row`)."""
         return self._statics.row(key, self.nodes, ask)
 
     def reason(self, code: int) -> Reason:
@@ -385,8 +392,8 @@ class Session:
         """Let a pending job in."""
         key = self.jobs.record(job_row).key
         self.jobs.phase[job_row] = PodGroupPhase.INQUEUE
-        self.let_in.add(key)
-        self.report.jobs_enqueued += key not in self.let_in_before  # else its phase is on its way
+        self.enqueued.add(key)
+        self.report.jobs_enqueued += key not in self.enqueued_before  # else its phase is on its way
 
     def tell_refusal(self, job: JobRecord, type_: str, text: str) -> None:
         """Emit an event that says why a job is not let in, unless its users were told so last or its tasks come."""

@@ -101,7 +101,7 @@ class BindMetrics:
         self._partial.inc()
 
 
-class LaneMetrics:
+class WriteQueueMetrics:
     """What waits in the lanes for statuses, conditions and events, and what became of it."""
 
     def __init__(self, registry: CollectorRegistry) -> None:

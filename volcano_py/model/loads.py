@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from volcano_py.model.resources import Floats
+from volcano_py.model.arrays import Floats
 
 DEFAULT_INTERVAL_S: Final = 30.0
 """Between two measurements if nobody says otherwise."""

@@ -45,7 +45,7 @@ class TaskTrait(IntFlag):
     COOLS_DOWN = 16  # it is left alone for a while after it was placed, see TaskRecord.protected_until
     BEST_EFFORT = 32  # its quality of service; neither of both is burstable
     GUARANTEED = 64
-    HELD_BACK = 128  # its bind failed a moment ago; only in snapshots
+    BACKING_OFF = 128  # its bind failed a moment ago; only in snapshots
 
 
 class TaskRecord(msgspec.Struct, frozen=True, gc=False):

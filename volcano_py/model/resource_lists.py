@@ -18,7 +18,8 @@ from typing import Final
 import numpy as np
 
 from volcano_py.api import keys
-from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, Bools, Floats, ResourceRegistry
+from volcano_py.model.arrays import Bools, Floats
+from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, ResourceRegistry
 
 UNLIMITED: Final = sys.float_info.max
 """The amount of cpu or memory that stands for no limit at all."""

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from volcano_py.api import keys
 from volcano_py.api.quantity import QuantityError, WireQuantity, milli, parse_quantity, whole
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from volcano_py.model.arrays import Bools, Floats
 
 EPSILON: Final = 0.1
 """Two amounts closer than this are the same amount (Volcano: minResource)."""

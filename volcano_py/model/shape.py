@@ -113,7 +113,7 @@ class Shape:
         return not any(amount >= 0.1 for name, amount in self.request if name != keys.PODS)
 
     @property
-    def sociable(self) -> bool:
+    def has_inter_pod_terms(self) -> bool:
         """Whether other pods make a difference to it, or it to them."""
         return bool(self.selected_by or self.spread or self.pod_terms != NO_TERMS)
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.model.resources import Bools
+from volcano_py.model.arrays import Bools
 
 
 class TaskStatus(IntEnum):

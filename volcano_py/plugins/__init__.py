@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.plugins.binpack import Binpack
 from volcano_py.plugins.capacity import Capacity
 from volcano_py.plugins.cdp import Cdp

@@ -15,13 +15,14 @@ import numpy as np
 
 from volcano_py.api import keys
 from volcano_py.conf.arguments import Warn, get_int, get_string
-from volcano_py.framework.extension import NodeOrder
-from volcano_py.framework.info import TaskInfo
-from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.contract.extension_points import NodeOrder
+from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
-from volcano_py.model.resources import Amounts, Bools, Floats
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.model.arrays import Bools, Floats, Rows
+from volcano_py.model.resources import Amounts
 from volcano_py.model.shape import Field
-from volcano_py.snapshot.columns import NodeColumns, Rows
+from volcano_py.snapshot.columns import NodeColumns
 
 MAX_NODE_SCORE = 100.0
 

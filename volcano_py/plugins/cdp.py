@@ -7,12 +7,12 @@ ask. (Volcano: plugins/cdp.)
 
 import numpy as np
 
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import Claim, Preemptable, Reclaimable
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.extension_points import Preemptable, Preemptor, Reclaimable
+from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.session import Session
+from volcano_py.model.arrays import Bools
 from volcano_py.model.objects import TaskTrait
-from volcano_py.model.resources import Bools
 
 
 class Cdp(Plugin, Preemptable, Reclaimable):
@@ -26,15 +26,15 @@ class Cdp(Plugin, Preemptable, Reclaimable):
         self._now = ssn.now
         self._tasks = ssn.tasks
 
-    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools:
+    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let go what has cooled down."""
         return self._cooled(candidates)
 
-    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
+    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let go what has cooled down."""
         return self._cooled(candidates)
 
-    def _cooled(self, candidates: Evictables) -> Bools:
+    def _cooled(self, candidates: VictimCandidates) -> Bools:
         cooled = np.ones(len(candidates), dtype=bool)
         # A Python loop over the candidates that have a cool-down time: it is in their records.
         for place in np.flatnonzero(candidates.traits & TaskTrait.COOLS_DOWN.value).tolist():

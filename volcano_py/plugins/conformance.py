@@ -9,46 +9,46 @@ protected stays, whatever the tiers.
 
 import numpy as np
 
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import (
-    Claim,
+from volcano_py.framework.contract.extension_points import (
     Preemptable,
+    Preemptor,
     Reclaimable,
     UnifiedEvictable,
     VictimFilter,
     VictimTasks,
 )
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.model.arrays import Bools
 from volcano_py.model.objects import TaskTrait
-from volcano_py.model.resources import Bools
 
 
 class Conformance(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, VictimFilter):
     """Protection of the cluster's own pods."""
 
     name = "conformance"
-    counts = frozenset({"preemptable", "reclaimable", "spared", "unified_evictable"})
+    counts = frozenset({"preemptable", "reclaimable", "protected", "unified_evictable"})
 
-    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools:
+    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let go what is not critical."""
         return ~_critical(candidates)
 
-    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
+    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let go what is not critical."""
         return ~_critical(candidates)
 
-    def unified_evictable(self, claim: Claim, candidates: Evictables) -> Bools:
+    def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let go what is not critical."""
         return ~_critical(candidates)
 
-    def victim_tasks(self, candidates: Evictables) -> Bools:
+    def victim_tasks(self, candidates: VictimCandidates) -> Bools:
         """Name nobody; the plugin answers here so that its filter counts."""
         return np.zeros(len(candidates), dtype=bool)
 
-    def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
+    def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
         """Return what is critical."""
         return _critical(candidates)
 
 
-def _critical(candidates: Evictables) -> Bools:
+def _critical(candidates: VictimCandidates) -> Bools:
     return np.asarray(candidates.traits & TaskTrait.CRITICAL.value > 0)

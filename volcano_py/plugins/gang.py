@@ -16,26 +16,26 @@ from typing import Final
 import numpy as np
 
 from volcano_py.api import keys
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import (
-    Claim,
+from volcano_py.framework.contract.extension_points import (
     JobOrder,
     JobPipelined,
     JobReady,
     JobStarving,
     JobValid,
     Preemptable,
+    Preemptor,
     Reclaimable,
     UnifiedEvictable,
     Vote,
 )
-from volcano_py.framework.fit_error import job_fit_error
-from volcano_py.framework.info import JobInfo
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.hooks.fit_errors import job_fit_error
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.info import JobInfo
+from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.objects import GroupCondition, JobRecord
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.statuses import READY_STATUSES, VALID_STATUSES, TaskStatus
 from volcano_py.snapshot.columns import JobColumns
 
@@ -86,19 +86,19 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         """Say whether the job is below its minimum, promised tasks counted and best-effort ones not."""
         return job.ready_count + job.count(TaskStatus.PIPELINED) < job.min_available
 
-    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools:
+    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let go what jobs have beyond their minimum, the first candidates of a job first."""
         return self._surplus(candidates)
 
-    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
+    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let go what jobs have beyond their minimum, the first candidates of a job first."""
         return self._surplus(candidates)
 
-    def unified_evictable(self, claim: Claim, candidates: Evictables) -> Bools:
+    def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let all go: the actions for gangs divide jobs into what is safe to lose and the rest by themselves."""
         return np.ones(len(candidates), dtype=bool)
 
-    def _surplus(self, candidates: Evictables) -> Bools:
+    def _surplus(self, candidates: VictimCandidates) -> Bools:
         jobs = self._ssn.jobs
         ready = jobs.counts[_READY].sum(axis=0)
         surplus = (ready - jobs.min_available)[candidates.jobs]

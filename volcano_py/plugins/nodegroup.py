@@ -25,16 +25,17 @@ from numpy.typing import NDArray
 
 from volcano_py.api import keys
 from volcano_py.conf.arguments import Warn, get_bool
-from volcano_py.framework.extension import NodeOrder, PlacementWatch, Predicate, Verdicts
-from volcano_py.framework.info import TaskInfo
-from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.contract.extension_points import NodeOrder, PlacementWatch, Predicate, Verdicts
+from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.objects import NodeGroupAffinity, QueueRecord
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import EPSILON, Bools, Floats
+from volcano_py.model.resources import EPSILON
 from volcano_py.model.shape import Field
 from volcano_py.model.statuses import ALLOCATED_STATUSES, members
-from volcano_py.snapshot.columns import Ints, NodeColumns, Rows
+from volcano_py.snapshot.columns import NodeColumns
 
 INVALID, NO_LABEL, NO_AFFINITY, MISMATCH, OVER_LIMIT = range(1, 6)
 _REQUIRED_SCORE: Final = 100.0
@@ -98,7 +99,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
             preferred_order=get_bool(arguments, "enablePreferredOrder", False, warn),
         )
 
-    def marks(self, ssn: Session) -> Ints:
+    def equivalence_keys(self, ssn: Session) -> Ints:
         """Return the class of the queue of each task's job, shape (n_tasks,); 0: the queue says nothing of groups."""
         self._classes = [_Class(_UNSET, problem=False)]
         self._limited: dict[str, int] = {}  # queue -> its class
@@ -110,8 +111,8 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
         of_job = np.zeros(len(ssn.jobs) + 1, dtype=np.int64)  # the last element answers for tasks of no job
         present = ssn.jobs.present()
         of_job[present] = of_name[rules.queue[present]]
-        self._marks: Ints = of_job[ssn.tasks.job]
-        return self._marks
+        self._equivalence_keys: Ints = of_job[ssn.tasks.job]
+        return self._equivalence_keys
 
     def _class_of(self, queue: QueueRecord, ssn: Session, alike: dict[NodeGroupAffinity, int]) -> int:
         affinity = self._affinity(queue, ssn)
@@ -147,7 +148,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
             entry.verdict = self._verdicts(entry)[self._groups]
             entry.score = self._scores(entry.affinity)[self._groups]
         for queue, number in self._limited.items():
-            self._classes[number].limited = self._count(ssn, queue, self._marks == number)
+            self._classes[number].limited = self._count(ssn, queue, self._equivalence_keys == number)
 
     def _verdicts(self, entry: _Class) -> Verdicts:
         """Return what becomes of each group, shape (n_groups,)."""

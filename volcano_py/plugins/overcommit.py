@@ -2,7 +2,7 @@
 
 idle      = factor * total - used,   used = what tasks on nodes hold, terminating and foreign ones included
 reserved  = for PodGroups in phase Inqueue their minResources, for Running ones what they lack of them, both without
-            gated tasks (`framework.reservations`); every job that is let in adds its minResources
+            gated tasks (`framework.state.reservations`); every job that is let in adds its minResources
 let in    <=>  reserved + min <= idle in every resource of which min asks for any, pods left aside
 
 compared exactly. A job without minResources is let in. ``overcommit-factor`` is 1.2; a factor below 1 counts as 1.2.
@@ -16,11 +16,11 @@ from typing import Any, Final
 import numpy as np
 
 from volcano_py.conf.arguments import Warn, get_float
-from volcano_py.framework import reservations
-from volcano_py.framework.extension import JobEnqueueable, JobEnqueued, Vote
-from volcano_py.framework.info import JobInfo
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.extension_points import JobEnqueueable, JobEnqueued, Vote
+from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.state import reservations
+from volcano_py.framework.state.info import JobInfo
 from volcano_py.model.rejections import Reason
 
 DEFAULT_FACTOR: Final = 1.2

@@ -16,29 +16,28 @@ from functools import cached_property
 
 import numpy as np
 
-from volcano_py.framework.evictables import Earlier, Evictables
-from volcano_py.framework.extension import (
-    Claim,
+from volcano_py.framework.contract.extension_points import (
     Preemptable,
+    Preemptor,
     Purpose,
     Reclaimable,
     UnifiedEvictable,
     VictimFilter,
     VictimTasks,
 )
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.contract.victim_candidates import Earlier, VictimCandidates
 from volcano_py.framework.session import Session
+from volcano_py.model.arrays import Bools, Ints, Rows
 from volcano_py.model.facts import BudgetRecord
-from volcano_py.model.resources import Bools
 from volcano_py.model.statuses import TaskStatus
-from volcano_py.snapshot.columns import Ints, Rows
 
 
 class Pdb(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, VictimFilter):
     """Budgets for disruptions."""
 
     name = "pdb"
-    counts = frozenset({"preemptable", "reclaimable", "spared", "unified_evictable"})
+    counts = frozenset({"preemptable", "reclaimable", "protected", "unified_evictable"})
 
     def on_session_open(self, ssn: Session) -> None:
         """Note whose budgets they are, and which votes are this plugin's alone."""
@@ -51,22 +50,22 @@ class Pdb(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, Victi
             )
         }
 
-    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools | None:
+    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
         """Let all go if nobody else votes; what budgets allow of those who would go is for the filter to say."""
         return np.ones(len(candidates), dtype=bool) if self._alone[Purpose.PREEMPT] else None
 
-    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools | None:
+    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
         """Let all go if nobody else votes; what budgets allow of those who would go is for the filter to say."""
         return np.ones(len(candidates), dtype=bool) if self._alone[Purpose.RECLAIM] else None
 
-    def unified_evictable(self, claim: Claim, candidates: Evictables) -> None:
+    def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> None:
         """Have no opinion; the plugin answers here so that its filter counts."""
 
-    def victim_tasks(self, candidates: Evictables) -> Bools:
+    def victim_tasks(self, candidates: VictimCandidates) -> Bools:
         """Name nobody; the plugin answers here so that its filter counts."""
         return np.zeros(len(candidates), dtype=bool)
 
-    def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
+    def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
         """Return for which one of its budgets allows no more when those before it in its group are gone."""
         found = np.zeros(len(candidates), dtype=bool)
         starts, covering = self._covering

@@ -8,20 +8,20 @@ of lower priority, in reclamation all.
 
 import numpy as np
 
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import (
-    Claim,
+from volcano_py.framework.contract.extension_points import (
     JobOrder,
     JobStarving,
     Preemptable,
+    Preemptor,
     Purpose,
     TaskOrder,
     UnifiedEvictable,
 )
-from volcano_py.framework.info import JobInfo
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.session import Session
-from volcano_py.model.resources import Bools, Floats
+from volcano_py.framework.state.info import JobInfo
+from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import JobColumns, TaskColumns
 
@@ -48,14 +48,14 @@ class Priority(Plugin, JobOrder, TaskOrder, JobStarving, Preemptable, UnifiedEvi
         """Say whether some task is neither ready nor promised anything."""
         return job.ready_count + job.count(TaskStatus.PIPELINED) < job.n_tasks
 
-    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools:
+    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let go tasks of lesser jobs, and of the claimant's own job lesser tasks."""
-        own = candidates.jobs == claim.job.row
-        lesser = self._ssn.jobs.priority[candidates.jobs] < claim.job.record.priority
-        return np.where(own, candidates.priorities < claim.priority, lesser)
+        own = candidates.jobs == preemptor.job.row
+        lesser = self._ssn.jobs.priority[candidates.jobs] < preemptor.job.record.priority
+        return np.where(own, candidates.priorities < preemptor.priority, lesser)
 
-    def unified_evictable(self, claim: Claim, candidates: Evictables) -> Bools:
+    def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let go tasks of lesser jobs; where room is taken from other queues, all."""
-        if claim.purpose is Purpose.RECLAIM:
+        if preemptor.purpose is Purpose.RECLAIM:
             return np.ones(len(candidates), dtype=bool)
-        return np.asarray(self._ssn.jobs.priority[candidates.jobs] < claim.job.record.priority)
+        return np.asarray(self._ssn.jobs.priority[candidates.jobs] < preemptor.job.record.priority)

@@ -24,13 +24,13 @@ import numpy as np
 
 from volcano_py.api.duration import DurationError, parse_go_duration
 from volcano_py.conf.arguments import Warn, get_string
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import VictimTasks
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.extension_points import VictimTasks
+from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.session import Session
+from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.objects import TaskTrait
-from volcano_py.model.resources import CPU_ROW, MEMORY_ROW, Bools, Floats
-from volcano_py.snapshot.columns import Rows
+from volcano_py.model.resources import CPU_ROW, MEMORY_ROW
 
 _INTERVAL: Final = "interval"
 _PERIOD: Final = "metricsPeriod"
@@ -95,7 +95,7 @@ class Rescheduling(Plugin, VictimTasks):
         if last is None or self._due:
             ssn.times[self.name] = ssn.now
 
-    def victim_tasks(self, candidates: Evictables) -> Bools:
+    def victim_tasks(self, candidates: VictimCandidates) -> Bools:
         """Name pods of busy nodes, if it is time and others have headroom."""
         named = np.zeros(len(candidates), dtype=bool)
         loads, nodes = self._ssn.loads, self._ssn.nodes
@@ -123,7 +123,7 @@ class Rescheduling(Plugin, VictimTasks):
                 named[place] = True
         return named
 
-    def _in_order(self, candidates: Evictables, places: Rows) -> Rows:
+    def _in_order(self, candidates: VictimCandidates, places: Rows) -> Rows:
         """Return candidates of one node, who goes first first."""
         traits = candidates.traits[places]
         best_effort, guaranteed = (traits & trait.value > 0 for trait in (TaskTrait.BEST_EFFORT, TaskTrait.GUARANTEED))

@@ -19,10 +19,10 @@ from typing import Final
 import numpy as np
 
 from volcano_py.api import keys
-from volcano_py.framework.extension import JobEnqueueable, JobEnqueued, Vote
-from volcano_py.framework.info import JobInfo
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.extension_points import JobEnqueueable, JobEnqueued, Vote
+from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.info import JobInfo
 from volcano_py.model.facts import QuotaRecord
 from volcano_py.model.objects import JobRecord
 from volcano_py.model.rejections import Reason

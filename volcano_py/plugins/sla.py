@@ -20,12 +20,12 @@ import numpy as np
 
 from volcano_py.api.duration import DurationError, parse_go_duration
 from volcano_py.conf.arguments import Warn, get_string
-from volcano_py.framework.extension import JobEnqueueable, JobOrder, JobPipelined, Vote
-from volcano_py.framework.info import JobInfo
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.extension_points import JobEnqueueable, JobOrder, JobPipelined, Vote
+from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.info import JobInfo
+from volcano_py.model.arrays import Floats
 from volcano_py.model.objects import JobRecord
-from volcano_py.model.resources import Floats
 from volcano_py.snapshot.columns import JobColumns
 
 _WAITING_TIME: Final = "sla-waiting-time"

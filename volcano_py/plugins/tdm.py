@@ -28,27 +28,27 @@ import numpy as np
 from volcano_py.api import keys
 from volcano_py.api.duration import DurationError, parse_go_duration
 from volcano_py.conf.arguments import Warn, get_string
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import (
-    Claim,
+from volcano_py.framework.contract.extension_points import (
     JobOrder,
     JobPipelined,
     JobStarving,
     NodeOrder,
     Predicate,
     Preemptable,
+    Preemptor,
     Verdicts,
     VictimTasks,
     Vote,
 )
-from volcano_py.framework.info import JobInfo, TaskInfo
-from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.contract.plugin import DependsOn, Plugin
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.info import JobInfo, TaskInfo
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.statuses import TaskStatus
-from volcano_py.snapshot.columns import Ints, JobColumns, NodeColumns, Rows
+from volcano_py.snapshot.columns import JobColumns, NodeColumns
 
 _WINDOW: Final = "tdm.revocable-zone."
 _PERIOD: Final = "tdm.evict.period"
@@ -131,7 +131,7 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
             period = _DEFAULT_PERIOD_S
         return TdmArgs(windows, period)
 
-    def marks(self, ssn: Session) -> Ints:
+    def equivalence_keys(self, ssn: Session) -> Ints:
         """Tell tasks apart that may use revocable nodes, and those that may not be evicted."""
         traits = ssn.tasks.traits
         revocable = np.where(traits & TaskTrait.REVOCABLE.value > 0, _REVOCABLE, 0)
@@ -182,9 +182,9 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
 
     # Victims
 
-    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools:
+    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let go running tasks on ordinary nodes within their jobs' budgets; nothing for tasks that are like them."""
-        if claim.task is None or claim.task.mark(self.name) != _STAYS:
+        if preemptor.task is None or preemptor.task.mark(self.name) != _STAYS:
             return np.zeros(len(candidates), dtype=bool)
         column = self._ssn.nodes.label(keys.REVOCABLE_ZONE)
         ordinary = self._running(candidates)
@@ -192,7 +192,7 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
             ordinary &= ~_zoned(column.values)[column.codes[candidates.nodes]]
         return self._within_budgets(candidates, ordinary, candidates.groups)
 
-    def victim_tasks(self, candidates: Evictables) -> Bools:
+    def victim_tasks(self, candidates: VictimCandidates) -> Bools:
         """Name running tasks on nodes of closed zones within their jobs' budgets, once a period."""
         column = self._ssn.nodes.label(keys.REVOCABLE_ZONE)
         last = self._ssn.memory.times.get(self.name)
@@ -205,11 +205,11 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
             self._ssn.times[self.name] = self._ssn.now
         return named
 
-    def _running(self, candidates: Evictables) -> Bools:
+    def _running(self, candidates: VictimCandidates) -> Bools:
         status = self._ssn.tasks.status[candidates.rows]
         return np.asarray((status == TaskStatus.RUNNING) & (candidates.traits & TaskTrait.PREEMPTABLE.value > 0))
 
-    def _within_budgets(self, candidates: Evictables, eligible: Bools, groups: Rows) -> Bools:
+    def _within_budgets(self, candidates: VictimCandidates, eligible: Bools, groups: Rows) -> Bools:
         """Return the first eligible ones of every job and group, as many as the job's budget allows, shape (n,)."""
         rows = np.flatnonzero(eligible)
         rows = rows[np.argsort(groups[rows], kind="stable")]
@@ -219,7 +219,7 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
         jobs, which = np.unique(candidates.jobs[rows], return_inverse=True)
         # A Python loop over the jobs of the candidates: budgets are in their records.
         budgets = np.array([self._budget(int(job)) for job in jobs])
-        earlier = Evictables(self._ssn, candidates.rows[rows], groups[rows]).by_job.count()
+        earlier = VictimCandidates(self._ssn, candidates.rows[rows], groups[rows]).by_job.count()
         found[rows[earlier < budgets[which]]] = True
         return found
 

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 
 from volcano_py.api import keys
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import Arrival, CycleReport, Memory
+from volcano_py.framework.evicting.starving import backing_off
 from volcano_py.framework.session import Session
-from volcano_py.framework.starving import held_back
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.memory import Arrival, CycleReport, Memory
 from volcano_py.model.decisions import Emit
 from volcano_py.model.objects import JobKey
 from volcano_py.model.rejections import Reason
 from volcano_py.scheduler.policy import Policy
-from volcano_py.scheduler.queues import report_queues
+from volcano_py.scheduler.queue_report import report_queues
 from volcano_py.scheduler.status import report_jobs, write_statuses
 from volcano_py.snapshot.columns import Snapshot
 
@@ -56,16 +56,16 @@ def run_cycle(
 
 
 def _next(memory: Memory, ssn: Session, arrivals: Mapping[JobKey, Arrival]) -> Memory:
-    plans, truces = ssn.commitments.plans, ssn.commitments.truces
+    plans, cooldowns = ssn.pending_evictions.plans, ssn.pending_evictions.cooldowns
     gates = {} if ssn.admission is None else ssn.admission.since
     return memory.next(
         ssn.refusals,
-        ssn.told,
-        ssn.let_in,
+        ssn.announced,
+        ssn.enqueued,
         ssn.times,
-        ssn.held_room.since,
+        ssn.nominated_room.since,
         plans,
-        truces,
+        cooldowns,
         gates,
         arrivals,
         ssn.arrivals.seen,
@@ -86,7 +86,7 @@ def _block_jobs_without_queue(ssn: Session) -> None:
 def _block_refused_gangs(ssn: Session) -> None:
     """Leave a job alone as a whole if without those of its tasks that are held back it could not become ready."""
     # A Python loop over the jobs whose binds failed a moment ago.
-    for row in held_back(ssn).tolist():
+    for row in backing_off(ssn).tolist():
         if ssn.jobs.records[row] is None:
             continue
         job = ssn.job(row)

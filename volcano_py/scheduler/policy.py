@@ -9,10 +9,10 @@ from volcano_py.actions import ACTIONS, Phase
 from volcano_py.conf.node_metrics import NodeMetricsConf, read_node_metrics
 from volcano_py.conf.schema import ConfError, PluginConf, SchedulerConf
 from volcano_py.framework.action import Action
-from volcano_py.framework.extension import POINTS, Preemptive, QueueOrder, Reclaimable, UnifiedEvictable
-from volcano_py.framework.plugin import Plugin, PluginFailed
+from volcano_py.framework.contract.extension_points import POINTS, Preemptive, QueueOrder, Reclaimable, UnifiedEvictable
+from volcano_py.framework.contract.plugin import Plugin, PluginFailed
 from volcano_py.framework.session import ActivePlugin, Session
-from volcano_py.framework.statics import StaticVerdicts
+from volcano_py.framework.state.static_filter_cache import StaticFilterCache
 from volcano_py.plugins import PLUGINS
 
 PLUGINS_TO_COME: Final = frozenset(
@@ -69,7 +69,7 @@ class Policy:
     tiers: tuple[tuple[_Chosen, ...], ...]
     warnings: tuple[str, ...]
     missing: tuple[str, ...]  # plugins that Volcano has and we do not have yet
-    statics: StaticVerdicts = field(default_factory=StaticVerdicts)
+    statics: StaticFilterCache = field(default_factory=StaticFilterCache)
     node_metrics: NodeMetricsConf | None = None  # who knows how busy nodes are
 
     @property

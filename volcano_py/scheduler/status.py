@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api import keys
-from volcano_py.framework.fit_error import job_fit_error, rejection_of
-from volcano_py.framework.info import JobInfo
-from volcano_py.framework.memory import JobReport
+from volcano_py.framework.hooks.fit_errors import job_fit_error, rejection_of
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.info import JobInfo
+from volcano_py.framework.state.memory import JobReport
 from volcano_py.model.decisions import Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, TaskTrait
 from volcano_py.model.shape import Admission, Shape
@@ -114,8 +114,8 @@ def _group_decisions(ssn: Session, job: JobInfo, stands: tuple[str, int, int, in
     conditions = tuple([new for new in ssn.conditions.get(job.row, ()) if not _written(record, new)])
     if ssn.arrivals.holds(*record.key) and _complains(ssn.conditions.get(job.row, ())):
         conditions = ()
-        if record.key in ssn.memory.told:
-            ssn.told[record.key] = ssn.memory.told[record.key]
+        if record.key in ssn.memory.announced:
+            ssn.announced[record.key] = ssn.memory.announced[record.key]
     if stands == (record.phase, record.running, record.succeeded, record.failed) and not conditions:
         return ()
     phase, running, succeeded, failed = stands
@@ -153,15 +153,15 @@ def _event(ssn: Session, job: JobInfo, phase: str, conditions: tuple[GroupCondit
 def _told(ssn: Session, key: JobKey, event: RecordEvent) -> bool:
     """Say whether this event was the last about a status that is still on its way, and remember it."""
     text = f"{event.uid} {event.reason}: {event.message}"
-    ssn.told[key] = text
-    return ssn.memory.told.get(key) == text
+    ssn.announced[key] = text
+    return ssn.memory.announced.get(key) == text
 
 
 def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
     """Return PodScheduled=False for every task that waits and does not say so yet, by job and in task order."""
     changed: list[tuple[tuple[str, ...], SetPodCondition]] = []
     waiting = np.flatnonzero(_WAITS[ssn.tasks.status])
-    held = ssn.tasks.traits[waiting] & TaskTrait.HELD_BACK.value > 0
+    held = ssn.tasks.traits[waiting] & TaskTrait.BACKING_OFF.value > 0
     placed = ssn.attempted(waiting) | (ssn.tasks.status[waiting] != _PENDING)
     columns = (column.tolist() for column in (ssn.tasks.shape[waiting], ssn.tasks.job[waiting], placed, held))
     texts: dict[tuple[int, int], tuple[str, str]] = {}

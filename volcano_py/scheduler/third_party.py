@@ -19,8 +19,8 @@ from types import CodeType, ModuleType
 from typing import Any, Final
 
 from volcano_py.conf.reload import Watched, file_state
-from volcano_py.framework.extension import ExtensionPoint
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.extension_points import ExtensionPoint
+from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.plugins import PLUGINS
 
 GROUP: Final = "volcano_py.plugins"
@@ -41,7 +41,7 @@ class ThirdParty:
     def take(self, source: str, classes: list[type[Plugin]]) -> None:
         """Add the plugins of one source; what cannot be used becomes a problem that names it."""
         if not classes:
-            self.problems.append(f"{source}: there is no subclass of volcano_py.framework.plugin.Plugin in it")
+            self.problems.append(f"{source}: there is no subclass of volcano_py.framework.contract.plugin.Plugin in it")
         for one in classes:
             problem = _problem(one)
             name = getattr(one, "name", "")
@@ -148,7 +148,7 @@ def _problem(plugin: type[Plugin]) -> str | None:
     if not issubclass(plugin, ExtensionPoint) and all(
         getattr(plugin, hook) is getattr(Plugin, hook) for hook in _HOOKS
     ):
-        return "it answers nothing: inherit an extension point (volcano_py/framework/extension.py)"
+        return "it answers nothing: inherit an extension point (volcano_py/framework/contract/extension_points.py)"
     return None
 
 

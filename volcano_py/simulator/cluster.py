@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from volcano_py.api.types import Pod, PodGroup
+from volcano_py.api.core import Pod
+from volcano_py.api.scheduling import PodGroup
 from volcano_py.cache.binds import Assumed
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.feeding import Known, added, deleted, modified, why_pending, with_status, without_queue_gate

@@ -14,12 +14,12 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.api.types import Pod
+from volcano_py.api.core import Pod
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.feeding import Known
 from volcano_py.cache.state import SnapshotToken
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import CycleReport, Memory
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.memory import CycleReport, Memory
 from volcano_py.model.decisions import Bind, Decision, Evict
 from volcano_py.model.objects import TaskRef
 from volcano_py.runtime.clock import FakeClock

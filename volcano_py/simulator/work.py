@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volcano_py.api.types import Pod, PodGroup
+from volcano_py.api.core import Pod
+from volcano_py.api.scheduling import PodGroup
 
 
 @dataclass(frozen=True, slots=True)

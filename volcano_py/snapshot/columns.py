@@ -8,17 +8,14 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.model.arrays import Bools, Codes, Floats, Ints, Rows
 from volcano_py.model.facts import NO_FACTS, ClusterFacts
 from volcano_py.model.loads import NodeLoads
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaintRecord, TaskRecord
-from volcano_py.model.resources import PODS_ROW, Bools, Floats, ResourceRegistry
+from volcano_py.model.resources import PODS_ROW, ResourceRegistry
 from volcano_py.model.shape import Shape
 from volcano_py.snapshot import layout
 from volcano_py.snapshot.ports import NodePorts
-
-Ints = NDArray[np.int64]
-Rows = NDArray[np.intp]
-Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,5 +337,5 @@ class Snapshot:
     facts: ClusterFacts = NO_FACTS
     nominated: NominatedTasks = NO_NOMINATIONS
     loads: NodeLoads | None = None  # None: nobody measures
-    sociable: bool = False  # whether any task has terms about other pods
+    has_inter_pod_terms: bool = False  # whether any task has terms about other pods
     queue_gates: bool = False  # whether any task has, or had, the gate of its queue

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.model.resources import Floats
+from volcano_py.model.arrays import Floats
 
 Rows = NDArray[np.intp]
 

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.model.resources import Floats
+from volcano_py.model.arrays import Floats
 from volcano_py.model.statuses import (
     ALLOCATED_STATUSES,
     N_STATUSES,

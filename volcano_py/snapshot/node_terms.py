@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.model.resources import Bools
+from volcano_py.model.arrays import Bools
 from volcano_py.model.shape import NodeTerm, Requirement, Shape
 from volcano_py.snapshot.columns import LabelColumn, NodeColumns
 

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from volcano_py.model.arrays import Codes, Floats
 from volcano_py.model.objects import NodeRecord, TaintRecord
-from volcano_py.model.resources import Floats, ResourceRegistry
+from volcano_py.model.resources import ResourceRegistry
 from volcano_py.snapshot import layout
-from volcano_py.snapshot.columns import Codes, LabelColumn, NodeColumns, NodeStatics
+from volcano_py.snapshot.columns import LabelColumn, NodeColumns, NodeStatics
 from volcano_py.snapshot.ports import NodePorts, PortSet
 from volcano_py.snapshot.rows import RowTable, grown
 

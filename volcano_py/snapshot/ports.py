@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.model.resources import Bools
+from volcano_py.model.arrays import Bools
 from volcano_py.model.shape import ALL_ADDRESSES, HostPort
 
 PortSet = tuple[HostPort, ...]

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from volcano_py.model.resources import PODS_ROW, Floats, ResourceRegistry
+from volcano_py.model.arrays import Floats, Rows
+from volcano_py.model.resources import PODS_ROW, ResourceRegistry
 from volcano_py.snapshot import layout
-from volcano_py.snapshot.columns import NodeColumns, Rows, Snapshot
+from volcano_py.snapshot.columns import NodeColumns, Snapshot
 
 
 def by_name(snapshot: Snapshot) -> Snapshot:

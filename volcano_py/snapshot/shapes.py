@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from volcano_py.model.resources import Floats, ResourceRegistry
+from volcano_py.model.arrays import Floats
+from volcano_py.model.resources import ResourceRegistry
 from volcano_py.model.shape import Admission, Shape
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot import layout

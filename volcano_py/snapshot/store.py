@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from volcano_py.model.arrays import Codes
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaskRecord
 from volcano_py.model.resources import ResourceRegistry
 from volcano_py.model.shape import Shape
@@ -17,7 +18,6 @@ from volcano_py.model.statuses import OCCUPYING_STATUSES, PodGroupPhase, TaskSta
 from volcano_py.snapshot import layout, resource_order
 from volcano_py.snapshot.columns import (
     NO_NOMINATIONS,
-    Codes,
     JobColumns,
     JobRules,
     NodeColumns,
@@ -415,7 +415,7 @@ class ClusterStore:
                 facts=self.facts.frozen(),
                 nominated=self._nominations(nodes) if self._nominated else NO_NOMINATIONS,
                 loads=self.loads.columns(nodes.statics),
-                sociable=self._selection.in_use,
+                has_inter_pod_terms=self._selection.in_use,
                 queue_gates=self.shapes.at_queue_gates > 0,
             )
         )

@@ -5,8 +5,8 @@ from typing import Final
 import numpy as np
 
 from volcano_py.api import keys
+from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.objects import TaintRecord
-from volcano_py.model.resources import Bools, Floats
 from volcano_py.model.shape import Tolerance
 from volcano_py.snapshot.columns import NodeColumns
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from volcano_py.api.types import Queue
+from volcano_py.api.scheduling import Queue
 from volcano_py.cache import feeding
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.feeding import Known

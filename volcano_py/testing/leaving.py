@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import msgspec
 
-from volcano_py.api.types import Pod, PodStatus
+from volcano_py.api.core import Pod, PodStatus
 from volcano_py.testing.objects import EPOCH
 
 

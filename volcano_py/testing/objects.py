@@ -12,18 +12,11 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api import keys
+from volcano_py.api.apps import ReplicaSet
+from volcano_py.api.core import Namespace, Node, Pod, ResourceQuota, Service
+from volcano_py.api.policy import PodDisruptionBudget
 from volcano_py.api.quantity import WireQuantity
-from volcano_py.api.types import (
-    Namespace,
-    Node,
-    Pod,
-    PodDisruptionBudget,
-    PodGroup,
-    PriorityClass,
-    Queue,
-    ResourceQuota,
-)
-from volcano_py.api.workloads import ReplicaSet, Service
+from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 
 EPOCH: Final = datetime(2024, 1, 1, tzinfo=UTC)
 """When objects were created that do not say so; ``created`` counts seconds from here."""

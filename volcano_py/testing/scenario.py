@@ -16,24 +16,17 @@ import msgspec
 import numpy as np
 
 from volcano_py.api import keys
-from volcano_py.api.types import (
-    Namespace,
-    Node,
-    Pod,
-    PodDisruptionBudget,
-    PodGroup,
-    PriorityClass,
-    Queue,
-    ResourceQuota,
-)
+from volcano_py.api.core import Namespace, Node, Pod, ResourceQuota
+from volcano_py.api.policy import PodDisruptionBudget
+from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.cache.binds import Refused
 from volcano_py.cache.evictions import Plan
 from volcano_py.cache.feeding import Known, why_pending, with_status, without_queue_gate
 from volcano_py.cache.state import SnapshotToken
 from volcano_py.conf.loader import parse_conf
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import JobReport, Memory
-from volcano_py.framework.plugin import Plugin
+from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.memory import JobReport, Memory
 from volcano_py.model.decisions import (
     Bind,
     Decision,

@@ -17,8 +17,8 @@ from typing import Final
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.conf.loader import parse_conf, read_conf
 from volcano_py.conf.schema import ConfError
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import Memory
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.memory import Memory
 from volcano_py.plugins import PLUGINS
 from volcano_py.scheduler import Policy, resolve, run_cycle
 from volcano_py.scheduler.third_party import PluginFolder, ThirdParty, load_plugins

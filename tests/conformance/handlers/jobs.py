@@ -9,12 +9,13 @@ from tests.conformance.operations import Operation, Outcome, same
 from tests.conformance.row_files import Case
 from volcano_py.api import keys
 from volcano_py.conf.schema import PluginConf, SchedulerConf, Where
-from volcano_py.framework import reservations
-from volcano_py.framework.memory import Memory
 from volcano_py.framework.session import Session
+from volcano_py.framework.state import reservations
+from volcano_py.framework.state.memory import Memory
+from volcano_py.model.arrays import Floats
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, NodeRecord, QueueRecord, TaskRecord
 from volcano_py.model.resource_lists import ResourceList
-from volcano_py.model.resources import Floats, amounts_of
+from volcano_py.model.resources import amounts_of
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import PodGroupPhase, TaskStatus
 from volcano_py.scheduler import resolve

@@ -9,15 +9,16 @@ from tests.conformance.handlers.scheduler.world import CLOCK
 from tests.conformance.operations import Operation, Outcome, one_of, same
 from tests.conformance.row_files import Case
 from tests.framework.sessions import a_session
-from volcano_py.api.types import NodeShard, NodeShardSpec, ObjectMeta
+from volcano_py.api.meta import ObjectMeta
+from volcano_py.api.shard import NodeShard, NodeShardSpec
 from volcano_py.conf.arguments import Warn
 from volcano_py.conf.schema import PluginConf, SchedulerConf, Where
-from volcano_py.framework.extension import NodeOrder
-from volcano_py.framework.info import TaskInfo
-from volcano_py.framework.memory import Memory
-from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.contract.extension_points import NodeOrder
+from volcano_py.framework.contract.plugin import DependsOn, Plugin
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.memory import Memory
+from volcano_py.model.arrays import Floats
 from volcano_py.model.decisions import Bind, Decision
-from volcano_py.model.resources import Floats
 from volcano_py.scheduler import resolve, run_cycle
 from volcano_py.snapshot.columns import NodeColumns
 from volcano_py.testing import a_cluster, a_job, a_node, added

@@ -8,8 +8,8 @@ import msgspec
 from tests.conformance.handlers.vectors import same_vector
 from tests.conformance.operations import Operation, Outcome
 from tests.conformance.row_files import Case
-from volcano_py.api.types import Pod
-from volcano_py.cache.requests import in_force, pod_request, request_without_init
+from volcano_py.api.core import Pod
+from volcano_py.model.pod_request import in_force, pod_request, request_without_init
 from volcano_py.model.resource_lists import ResourceList
 
 

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from volcano_py.api import keys
-from volcano_py.api.types import Pod, PodGroup
+from volcano_py.api.core import Pod
+from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.podgroup import decision
 from volcano_py.controllers.podgroup.decision import GroupKey, ReplicaSet, StatefulSet, Workload
 from volcano_py.controllers.writes import Create, Delete, Patch

@@ -9,14 +9,15 @@ from typing import Final
 import msgspec
 
 from volcano_py.api import keys
-from volcano_py.api.types import ObjectMeta, Pod, PodGroup
+from volcano_py.api.core import Pod
+from volcano_py.api.meta import ObjectMeta
+from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.podgroup import decision, names
 from volcano_py.controllers.podgroup.cycles import owner_cycle
 from volcano_py.controllers.podgroup.decision import GroupKey, ReplicaSet, StatefulSet, Workload
 from volcano_py.controllers.recent import Recent
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Create, Patch, Write, Writer
-from volcano_py.effects.events import EventRecorder
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.informer import Informers
@@ -25,6 +26,7 @@ from volcano_py.kube.workqueue import Observer, WorkQueue, WorkQueueOptions
 from volcano_py.model.decisions import RecordEvent
 from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.writing.events import EventRecorder
 
 NAME: Final = "pg-controller"
 EVENT_FAILED: Final = "FailedPodGroup"

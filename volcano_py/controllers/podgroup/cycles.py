@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from volcano_py.api.types import ObjectMeta
+from volcano_py.api.meta import ObjectMeta
 from volcano_py.controllers.podgroup.decision import GroupKey, Workload, controller_of
 
 

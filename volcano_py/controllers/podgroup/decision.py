@@ -14,14 +14,16 @@ import msgspec
 import structlog
 
 from volcano_py.api import keys
+from volcano_py.api.core import Pod, PodSpec
+from volcano_py.api.meta import ObjectMeta, OwnerReference, Wire
 from volcano_py.api.quantity import QuantityError
-from volcano_py.api.types import ObjectMeta, OwnerReference, Pod, PodGroup, PodSpec, Wire
+from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.podgroup import names
 from volcano_py.controllers.podgroup.min_resources import min_resources
 from volcano_py.controllers.writes import Create, Delete, Patch, Write
-from volcano_py.effects.resources import PODGROUPS
 from volcano_py.kube.client import PatchType
 from volcano_py.kube.resource import PODS
+from volcano_py.kube.volcano_resources import PODGROUPS
 
 log = structlog.get_logger()
 

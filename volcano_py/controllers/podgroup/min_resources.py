@@ -5,8 +5,8 @@ writes it. Readers that count resources leave the quota names aside.
 """
 
 from volcano_py.api import keys
-from volcano_py.api.types import PodSpec
-from volcano_py.cache.requests import pod_request
+from volcano_py.api.core import PodSpec
+from volcano_py.model.pod_request import pod_request
 from volcano_py.model.resources import quantity_text
 
 

@@ -9,14 +9,14 @@ from typing import Final
 import structlog
 
 from volcano_py.api import keys
-from volcano_py.api.types import PodGroup
+from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.metrics import ControllerMetrics
 from volcano_py.controllers.queue import decision
 from volcano_py.controllers.queue.decision import CountedQueue
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Writer
-from volcano_py.effects.resources import QUEUES
 from volcano_py.kube.informer import Informers
+from volcano_py.kube.volcano_resources import QUEUES
 from volcano_py.kube.workqueue import WorkQueue, WorkQueueOptions
 from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor

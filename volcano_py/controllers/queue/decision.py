@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from volcano_py.api import keys
-from volcano_py.api.types import Queue, QueueStatus
+from volcano_py.api.scheduling import Queue, QueueStatus
 from volcano_py.controllers.queue import states
 from volcano_py.controllers.writes import Create, Patch, Write
-from volcano_py.effects.resources import QUEUES
+from volcano_py.kube.volcano_resources import QUEUES
 
 CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"  # annotation: "true" while a queue is closed with its parent
 _TRUE, _FALSE = "true", "false"

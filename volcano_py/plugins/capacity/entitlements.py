@@ -25,11 +25,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from volcano_py.api.keys import ROOT_QUEUE
-from volcano_py.framework.queue_limits import capability, columns, real_capability
-from volcano_py.framework.queue_tree import QueueTree
+from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.objects import QueueRecord
+from volcano_py.model.queue_limits import capability, columns, real_capability
+from volcano_py.model.queue_tree import QueueTree
 from volcano_py.model.resource_lists import ResourceList
-from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, PODS_ROW, Bools, Floats, ResourceRegistry
+from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, PODS_ROW, ResourceRegistry
 
 
 @dataclass(frozen=True, eq=False)

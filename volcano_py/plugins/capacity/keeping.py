@@ -7,7 +7,8 @@ task may go if one of these holds:
 
     lent      `votes` lets it go, and a greater part of it is excess than of what the plan gives the taker
     levelled  the plan gives the taker no excess, the taker deserves some of what it asks for, the queue and those above
-              it keep their guarantee, and `framework.levelling` lets the task go; in a tree the two branches are
+              it keep their guarantee, and `framework.evicting.levelling` lets the task go; in a tree the two branches
+              are
               compared in which the ways from the root part, and one that does not say what it deserves deserves what
               those below it do
 
@@ -22,17 +23,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from volcano_py.framework.evictables import Earlier, Evictables
-from volcano_py.framework.levelling import may_level
-from volcano_py.framework.queue_tree import QueueTree
-from volcano_py.model.resources import EPSILON, PODS_ROW, Bools, Floats
+from volcano_py.framework.contract.victim_candidates import Earlier, VictimCandidates
+from volcano_py.framework.evicting.levelling import may_level
+from volcano_py.model.arrays import Bools, Floats, Rows
+from volcano_py.model.queue_tree import QueueTree
+from volcano_py.model.resources import EPSILON, PODS_ROW
 from volcano_py.plugins.capacity.entitlements import Entitlements
 from volcano_py.plugins.capacity.votes import Lent
-from volcano_py.snapshot.columns import Rows
 
 
 @dataclass(frozen=True, eq=False)
-class Taker:
+class PreemptingQueue:
     """The queue that takes."""
 
     row: int
@@ -70,7 +71,9 @@ class Standing:
 class Keeping:
     """What queues keep of some candidates, with all that does not depend on who goes worked out once."""
 
-    def __init__(self, standing: Standing, held: Floats, candidates: Evictables, taker: Taker, lent: Lent) -> None:
+    def __init__(
+        self, standing: Standing, held: Floats, candidates: VictimCandidates, preemptor: PreemptingQueue, lent: Lent
+    ) -> None:
         """Take what queues and all below them hold now, (n_resources, n_queues), and the rules by which they lend."""
         due, tree = standing.due, standing.tree
         self._standing = standing
@@ -78,15 +81,15 @@ class Keeping:
         self._lent = lent
         self._first = candidates.first_of_unit
         self._together = candidates.of_units(candidates.requests)
-        self._levels = _levels(standing, held, candidates, taker.row)
-        mine, theirs = _branches(tree, candidates.queues, taker.row)
+        self._levels = _levels(standing, held, candidates, preemptor.row)
+        mine, theirs = _branches(tree, candidates.queues, preemptor.row)
         self._theirs = _Account(candidates, theirs, held)
         self._their_due = due.measure[:, theirs]
-        before, my_due = taker.held[:, mine], due.measure[:, mine]
-        self._taker = (before, before + taker.gains[:, None], my_due)
+        before, my_due = preemptor.held[:, mine], due.measure[:, mine]
+        self._preemptor = (before, before + preemptor.gains[:, None], my_due)
         distinct, which = np.unique(mine, return_inverse=True)
-        self._on = np.array([_excess_of(taker, standing, branch) for branch in distinct.tolist()])[which]
-        asked = taker.gains >= EPSILON
+        self._on = np.array([_excess_of(preemptor, standing, branch) for branch in distinct.tolist()])[which]
+        asked = preemptor.gains >= EPSILON
         asked[PODS_ROW] = False
         self._may_level = ((my_due >= EPSILON) & asked[:, None]).any(axis=0) & (self._on == 0)
 
@@ -114,31 +117,31 @@ class Keeping:
 
     def _levelled(self, gone: Floats) -> Bools:
         left = self._theirs.left(gone, self._first, self._together)
-        allowed = may_level(left, self._their_due, *self._taker)
+        allowed = may_level(left, self._their_due, *self._preemptor)
         for level in self._levels:
             left = level.account.left(gone, self._first, self._together)
             allowed &= (left > level.guarantee - EPSILON).all(axis=0) | (level.rows < 0)
         return allowed
 
 
-def _excess_of(taker: Taker, standing: Standing, branch: int) -> float:
+def _excess_of(preemptor: PreemptingQueue, standing: Standing, branch: int) -> float:
     """Return which part of what a plan gives is excess of the taker or of one near above it, within a branch.
 
     Nobody takes by what a queue deserves that stands above both.
     """
-    if branch not in taker.entitled:
+    if branch not in preemptor.entitled:
         return np.inf
-    way = standing.tree.chains[taker.row]
-    near = {taker.row, *standing.near(taker.row)}
+    way = standing.tree.chains[preemptor.row]
+    near = {preemptor.row, *standing.near(preemptor.row)}
     rows = np.array([row for row in way[: way.index(branch) + 1] if row in near], dtype=np.intp)
-    gains = np.repeat(taker.gains[:, None], len(rows), axis=1)
-    return float(standing.excess(taker.held[:, rows], gains, rows).min())
+    gains = np.repeat(preemptor.gains[:, None], len(rows), axis=1)
+    return float(standing.excess(preemptor.held[:, rows], gains, rows).min())
 
 
 class _Account:
     """What one queue per candidate, its own or one above, has left when candidates go."""
 
-    def __init__(self, candidates: Evictables, rows: Rows, held: Floats) -> None:
+    def __init__(self, candidates: VictimCandidates, rows: Rows, held: Floats) -> None:
         """Take the queues (n,), of any number where there is none, and what all queues hold."""
         self._held = held[:, rows]
         self._earlier = Earlier(candidates.groups, rows)
@@ -157,11 +160,11 @@ class _Level(NamedTuple):
     guarantee: Floats  # (n_resources, n)
 
 
-def _levels(standing: Standing, held: Floats, candidates: Evictables, taker: int) -> list[_Level]:
+def _levels(standing: Standing, held: Floats, candidates: VictimCandidates, preemptor: int) -> list[_Level]:
     """Return the queues of candidates and those above them that do not stand above the taker, by depth."""
     tree = standing.tree
     distinct, which = np.unique(candidates.queues, return_inverse=True)
-    shared = set(tree.chains[taker])
+    shared = set(tree.chains[preemptor])
     # Python loops over the candidates' queues and the levels of the tree.
     ways = [
         [row for row in tree.chains[queue] if row not in shared][::-1] if queue >= 0 else []
@@ -177,9 +180,11 @@ def _levels(standing: Standing, held: Floats, candidates: Evictables, taker: int
     return found
 
 
-def _branches(tree: QueueTree, queues: Rows, taker: int) -> tuple[Rows, Rows]:
+def _branches(tree: QueueTree, queues: Rows, preemptor: int) -> tuple[Rows, Rows]:
     """Return by candidate where the ways of the taker and of its queue part, a row for each side, both (n,)."""
     distinct, which = np.unique(queues, return_inverse=True)
     # A Python loop over the candidates' queues.
-    pairs = np.array([tree.branches(taker, queue) if queue >= 0 else (taker, queue) for queue in distinct.tolist()])
+    pairs = np.array(
+        [tree.branches(preemptor, queue) if queue >= 0 else (preemptor, queue) for queue in distinct.tolist()]
+    )
     return pairs[which, 0], pairs[which, 1]

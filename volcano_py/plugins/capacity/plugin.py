@@ -11,7 +11,7 @@ allocatable   the queue is open and a leaf, and for it and every queue above: ta
               task asks for, pods left aside, exactly; for a task that is not through the gate of its queue what those
               who are will take counts as taken
 enqueue       likewise with min + taken + reserved - elastic <= ceiling in what minResources ask for (see
-              `framework.reservations`)
+              `framework.state.reservations`)
 spared        when room is taken from other queues: whoever may not be taken (`votes`), whatever other tiers say
 
 (Volcano: plugins/capacity.) Differences: a queue that has no place in the tree, or jobs in a queue that is no leaf,
@@ -30,14 +30,12 @@ import numpy as np
 
 from volcano_py.api.keys import ROOT_QUEUE
 from volcano_py.conf.arguments import Warn, get_int
-from volcano_py.framework import reservations
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import (
+from volcano_py.framework.contract.extension_points import (
     Allocatable,
-    Claim,
     JobEnqueueable,
     JobEnqueued,
     Preemptive,
+    Preemptor,
     Purpose,
     QueueOrder,
     Reclaimable,
@@ -46,18 +44,21 @@ from volcano_py.framework.extension import (
     VictimQueueOrder,
     Vote,
 )
-from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
-from volcano_py.framework.levelling import compared, given_and_gains, share_lists, who_may_go
-from volcano_py.framework.plugin import Plugin
-from volcano_py.framework.queue_limits import capability, divisors, not_open, over_limit, room_for, shares
-from volcano_py.framework.queue_tree import QueueTree
-from volcano_py.framework.queues import JobStamp, JobSums
+from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.evicting.levelling import compared, given_and_gains, share_lists, who_may_go
 from volcano_py.framework.session import Session
+from volcano_py.framework.state import reservations
+from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.state.queue_accounts import JobStamp, JobSums
+from volcano_py.model.arrays import Bools, Floats
+from volcano_py.model.queue_limits import capability, divisors, not_open, over_limit, room_for, shares
+from volcano_py.model.queue_tree import QueueTree
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import EPSILON, PODS_ROW, Bools, Floats
+from volcano_py.model.resources import EPSILON, PODS_ROW
 from volcano_py.model.shape import Field
 from volcano_py.plugins.capacity.entitlements import in_a_tree, share, side_by_side
-from volcano_py.plugins.capacity.keeping import Keeping, Standing, Taker
+from volcano_py.plugins.capacity.keeping import Keeping, PreemptingQueue, Standing
 from volcano_py.plugins.capacity.report import Amounts
 from volcano_py.plugins.capacity.votes import Lent, Rules, takeable
 
@@ -87,7 +88,7 @@ class Capacity(
     """Guaranteed, deserved and greatest parts of queues."""
 
     name = "capacity"
-    counts = frozenset({"reclaimable", "spared", "unified_evictable"})
+    counts = frozenset({"reclaimable", "protected", "unified_evictable"})
     about_queues = True
     reads = frozenset({Field.REQUEST})
     arguments = frozenset({_LEVEL, *_CLAIMS})
@@ -329,46 +330,46 @@ class Capacity(
         near = self._tree.chains[row][1 : 1 + self._args.ancestor_reclaim_level]
         return tuple(above for above in near if self._queues.records[above].name != ROOT_QUEUE)
 
-    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
+    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let go candidates of queues that hold more than they deserve (`votes`)."""
-        return self._takeable(claim, candidates, None if claim.task is None else claim.task.request)
+        return self._takeable(preemptor, candidates, None if preemptor.task is None else preemptor.task.request)
 
-    def unified_evictable(self, claim: Claim, candidates: Evictables) -> Bools:
+    def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let go all for a gang of the same queue, for one of another queue those that `reclaimable` would.
 
         Queues above and what the gang asks for do not count here (Volcano).
         """
-        if claim.purpose is Purpose.PREEMPT:
+        if preemptor.purpose is Purpose.PREEMPT:
             return np.ones(len(candidates), dtype=bool)
-        return self._takeable(claim, candidates, None)
+        return self._takeable(preemptor, candidates, None)
 
-    def _takeable(self, claim: Claim, candidates: Evictables, request: Floats | None) -> Bools:
-        if claim.queue.row in self._aside:
+    def _takeable(self, preemptor: Preemptor, candidates: VictimCandidates, request: Floats | None) -> Bools:
+        if preemptor.queue.row in self._aside:
             return np.zeros(len(candidates), dtype=bool)
-        rules = self._rules(claim, candidates, request)
+        rules = self._rules(preemptor, candidates, request)
         return takeable(rules, candidates, self._ssn.tasks.shape[candidates.rows]) & self._has_place(candidates)
 
-    def _has_place(self, candidates: Evictables) -> Bools:
+    def _has_place(self, candidates: VictimCandidates) -> Bools:
         """Return whose queue has a place in the tree: nobody knows what others deserve, so they lose nothing."""
         return ~np.isin(candidates.queues, [-1, *self._tree.problems])
 
-    def _rules(self, claim: Claim, candidates: Evictables, request: Floats | None) -> Rules:
+    def _rules(self, preemptor: Preemptor, candidates: VictimCandidates, request: Floats | None) -> Rules:
         """Return the rules for somebody who asks for this; None: neither that nor queues above count."""
         if request is None:
             return Rules(self._held, self._due, {}, frozenset(), None)
         asked = request >= EPSILON
         asked[PODS_ROW] = False
-        above, sheltered = self._above(claim.queue.row, request, set(candidates.queues.tolist()) - {-1})
+        above, sheltered = self._above(preemptor.queue.row, request, set(candidates.queues.tolist()) - {-1})
         return Rules(self._held, self._due, above, sheltered, asked)
 
     def _above(
-        self, claimant: int, request: Floats, queues: set[int]
+        self, preemptor: int, request: Floats, queues: set[int]
     ) -> tuple[dict[int, tuple[int, ...]], frozenset[int]]:
         """Return the queues above each that must pass too, and the queues that are no easy prey (`votes`)."""
         if not self.hierarchy or not self._args.ancestor_reclaim_level:
             return {}, frozenset()
-        near = self._near(claimant)
-        entitled = bool(((request >= EPSILON) & (self._due.deserved[:, claimant] >= EPSILON)).any())
+        near = self._near(preemptor)
+        entitled = bool(((request >= EPSILON) & (self._due.deserved[:, preemptor] >= EPSILON)).any())
         # Python loops over the candidates' queues.
         ways = {queue: self._near(queue) for queue in queues}
         sheltered = frozenset() if entitled else frozenset(queue for queue, way in ways.items() if {*way} & {*near})
@@ -378,18 +379,19 @@ class Capacity(
         }
         return above, sheltered
 
-    def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
+    def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
         """Return whose queue would lose to another one what it may keep (`keeping`)."""
-        if claim is None or claim.purpose is not Purpose.RECLAIM or not len(candidates):
+        if preemptor is None or preemptor.purpose is not Purpose.RECLAIM or not len(candidates):
             return np.zeros(len(candidates), dtype=bool)
-        if claim.queue.row in self._aside:
+        if preemptor.queue.row in self._aside:
             return np.ones(len(candidates), dtype=bool)
-        given, gains = given_and_gains(claim, len(self._ssn.resources))
-        held = self._held_and_coming(claim.task)
-        held[:, list(self._tree.chains[claim.queue.row])] -= given[:, None]
-        taker = Taker(claim.queue.row, held, gains, self._entitled(held, claim.queue.row, gains))
-        lent = Lent(self._rules(claim, candidates, gains), candidates)
-        keeping = Keeping(self._standing, self._held, candidates, taker, lent)
+        given, gains = given_and_gains(preemptor, len(self._ssn.resources))
+        held = self._held_and_coming(preemptor.task)
+        held[:, list(self._tree.chains[preemptor.queue.row])] -= given[:, None]
+        row = preemptor.queue.row
+        taking = PreemptingQueue(row, held, gains, self._entitled(held, row, gains))
+        lent = Lent(self._rules(preemptor, candidates, gains), candidates)
+        keeping = Keeping(self._standing, self._held, candidates, taking, lent)
         apart = np.zeros(len(candidates), dtype=np.intp) if self.hierarchy else candidates.queues
         goes = who_may_go(candidates, self._ssn.tasks.shape[candidates.rows], apart, keeping.may_go)
         return ~(goes & self._has_place(candidates))
@@ -399,11 +401,11 @@ class Capacity(
         coming = reservations.coming(self._ssn, task)
         return self._held.copy() if coming is None else self._held + self._tree.rolled_up(coming)
 
-    def victim_queue_order(self, left: QueueInfo, right: QueueInfo, claimant: QueueInfo) -> float:
+    def victim_queue_order(self, left: QueueInfo, right: QueueInfo, preemptor: QueueInfo) -> float:
         """Compare two queues as `victim_queue_keys` does."""
-        return compared(self.victim_queue_keys(claimant), left.row, right.row)
+        return compared(self.victim_queue_keys(preemptor), left.row, right.row)
 
-    def victim_queue_keys(self, claimant: QueueInfo) -> Floats:
+    def victim_queue_keys(self, preemptor: QueueInfo) -> Floats:
         """Order queues: those above what they deserve, then the claimant's nearest relatives, then the greatest share.
 
         In a tree the shares are those of the branches in which a queue's and the claimant's ways part, then its own.
@@ -414,12 +416,12 @@ class Capacity(
         keys = [1.0 - above.any(axis=0, keepdims=True)]
         if self.hierarchy:
             queues = range(len(self._queues))
-            near = np.array([[self._tree.common(row, claimant.row) for row in queues]], dtype=float)
-            branches = [self._tree.branches(row, claimant.row)[0] for row in queues]
+            near = np.array([[self._tree.common(row, preemptor.row) for row in queues]], dtype=float)
+            branches = [self._tree.branches(row, preemptor.row)[0] for row in queues]
             keys += [-near, -found[:, branches]]
         return np.concatenate([*keys, -found])
 
-    def loses_first(self, claimant: QueueInfo, candidates: Evictables) -> Bools:
+    def loses_first(self, preemptor: QueueInfo, candidates: VictimCandidates) -> Bools:
         """Return who asks for nothing that its queue deserves (n,)."""
         deserved = self._due.deserved[:, candidates.queues] >= EPSILON
         return np.asarray(~((candidates.requests >= EPSILON) & deserved).any(axis=0))

@@ -19,11 +19,11 @@ from functools import cached_property
 
 import numpy as np
 
-from volcano_py.framework.evictables import Earlier, Evictables
-from volcano_py.framework.levelling import who_may_go
-from volcano_py.model.resources import EPSILON, PODS_ROW, Bools, Floats
+from volcano_py.framework.contract.victim_candidates import Earlier, VictimCandidates
+from volcano_py.framework.evicting.levelling import who_may_go
+from volcano_py.model.arrays import Bools, Codes, Floats, Rows
+from volcano_py.model.resources import EPSILON, PODS_ROW
 from volcano_py.plugins.capacity.entitlements import Entitlements
-from volcano_py.snapshot.columns import Codes, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Rules:
     alike: Bools | None  # (n_resources,), what the claimant asks for, pods left aside; None: rule 1 does not count
 
 
-def takeable(rules: Rules, candidates: Evictables, shapes: Codes) -> Bools:
+def takeable(rules: Rules, candidates: VictimCandidates, shapes: Codes) -> Bools:
     """Return for each candidate whether it may go, shape (n,); ``shapes`` are those of the candidates (n,)."""
     if not len(candidates):
         return np.zeros(0, dtype=bool)
@@ -49,7 +49,7 @@ def takeable(rules: Rules, candidates: Evictables, shapes: Codes) -> Bools:
 class Lent:
     """The rules for some candidates, with all that does not depend on who goes worked out once."""
 
-    def __init__(self, rules: Rules, candidates: Evictables) -> None:
+    def __init__(self, rules: Rules, candidates: VictimCandidates) -> None:
         self._rules = rules
         self._candidates = candidates
         requests, queues = candidates.requests, candidates.queues
@@ -88,7 +88,7 @@ class Lent:
 class _Above:
     """A queue above those of some candidates, which must let them go too."""
 
-    def __init__(self, rules: Rules, candidates: Evictables, row: int, places: Rows) -> None:
+    def __init__(self, rules: Rules, candidates: VictimCandidates, row: int, places: Rows) -> None:
         self.places = places
         requests = candidates.requests[:, places]
         self._held = rules.held[:, [row]]

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from volcano_py.framework.queues import JobSums
-from volcano_py.model.resources import Floats
+from volcano_py.framework.state.queue_accounts import JobSums
+from volcano_py.model.arrays import Floats, Rows
 from volcano_py.plugins.drf.tree import dominant_share
-from volcano_py.snapshot.columns import Rows
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session

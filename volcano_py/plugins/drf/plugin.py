@@ -25,25 +25,26 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import (
-    Claim,
+from volcano_py.framework.contract.extension_points import (
     JobOrder,
     NamespaceOrder,
     Preemptable,
+    Preemptor,
     Purpose,
     QueueOrder,
     Reclaimable,
     VictimFilter,
 )
-from volcano_py.framework.info import QueueInfo
-from volcano_py.framework.plugin import Plugin
-from volcano_py.framework.queues import JobStamp
+from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.session import Session
-from volcano_py.model.resources import EPSILON, Bools, Floats
+from volcano_py.framework.state.info import QueueInfo
+from volcano_py.framework.state.queue_accounts import JobStamp
+from volcano_py.model.arrays import Bools, Codes, Floats
+from volcano_py.model.resources import EPSILON
 from volcano_py.plugins.drf.namespaces import NamespaceShares
 from volcano_py.plugins.drf.tree import ShareTree, dominant_share
-from volcano_py.snapshot.columns import Codes, JobColumns
+from volcano_py.snapshot.columns import JobColumns
 
 _SAME_SHARE: Final = 1e-6
 
@@ -52,7 +53,7 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
     """Order jobs by dominant share, and take from those of a greater one."""
 
     name = "drf"
-    counts = frozenset({"preemptable", "spared"})
+    counts = frozenset({"preemptable", "protected"})
     about_queues = True
     hierarchical = frozenset({QueueOrder, Reclaimable, VictimFilter})
 
@@ -97,24 +98,24 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
             self._seen = stamp
         return self._tree
 
-    def preemptable(self, claim: Claim, candidates: Evictables) -> Bools | None:
+    def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
         """Let go tasks of jobs whose share stays at least as great as what the claimant's would become."""
-        if claim.task is None:
+        if preemptor.task is None:
             return None
-        mine = self._jobs.taken[self._rows, claim.job.row, None]
-        tasks = np.ones(1) if candidates.claimed is None else candidates.claimed + 1.0
-        asked = dominant_share(mine + claim.task.request[self._rows, None] * tasks, self._total)
+        mine = self._jobs.taken[self._rows, preemptor.job.row, None]
+        tasks = np.ones(1) if candidates.placed_before is None else candidates.placed_before + 1.0
+        asked = dominant_share(mine + preemptor.task.request[self._rows, None] * tasks, self._total)
         held = self._jobs.taken[self._rows][:, candidates.jobs]
         requests = candidates.requests[self._rows]
         left = dominant_share(held - requests - candidates.by_job.total(requests), self._total)
         return np.asarray((asked < left) | (np.abs(asked - left) <= _SAME_SHARE))
 
-    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools | None:
+    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
         """Let go tasks without which the claimant's queue, with the task in question, still goes before theirs."""
-        if claim.task is None:
+        if preemptor.task is None:
             return None
-        tree, more = self._current_tree(), claim.task.request[self._rows]
-        tree.add(claim.job.row, more)
+        tree, more = self._current_tree(), preemptor.task.request[self._rows]
+        tree.add(preemptor.job.row, more)
         kinds, which = np.unique(
             np.stack((candidates.jobs, candidates.queues, self._shapes(candidates))), axis=1, return_inverse=True
         )
@@ -125,18 +126,18 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
         for kind, (job, queue, _) in enumerate(kinds.T.tolist()):
             if queue >= 0:
                 less = candidates.requests[self._rows, first[kind]]
-                answers[kind] = tree.compare_without(job, less, claim.queue.row, queue) < 0
-        tree.add(claim.job.row, -more)
+                answers[kind] = tree.compare_without(job, less, preemptor.queue.row, queue) < 0
+        tree.add(preemptor.job.row, -more)
         return np.asarray(answers[which])
 
-    def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
+    def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
         """Return whom a queue would lose to another one that the tree does not put before it."""
-        if claim is None or claim.purpose is not Purpose.RECLAIM:
+        if preemptor is None or preemptor.purpose is not Purpose.RECLAIM:
             return np.zeros(len(candidates), dtype=bool)
-        victims = self.reclaimable(claim, candidates)
+        victims = self.reclaimable(preemptor, candidates)
         return np.zeros(len(candidates), dtype=bool) if victims is None else ~victims
 
-    def _shapes(self, candidates: Evictables) -> Codes:
+    def _shapes(self, candidates: VictimCandidates) -> Codes:
         return self._task_shapes[candidates.rows]
 
     def on_session_close(self, ssn: Session) -> None:

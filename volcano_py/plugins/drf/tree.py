@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.objects import QueueRecord
-from volcano_py.model.resources import EPSILON, Bools, Floats
-from volcano_py.snapshot.columns import Rows
+from volcano_py.model.resources import EPSILON
 
 
 class ShareTree:

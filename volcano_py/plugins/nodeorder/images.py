@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.model.resources import Floats
+from volcano_py.model.arrays import Floats
 from volcano_py.snapshot.columns import NodeColumns
 
 _MIB: Final = 1024.0 * 1024.0

@@ -8,8 +8,8 @@
     InterPodAffinity  pods that are there or in the same domain, preferred or not: `pod_affinity`
     PodTopologySpread how evenly pods would stand over domains: `spread`
 
-NodeAffinity and TaintToleration are scaled by the highest raw number among the candidates (`framework.normalized`), the
-last two by rules of their own. A weight of 0 switches
+NodeAffinity and TaintToleration are scaled by the highest raw number among the candidates
+(`framework.contract.normalization`), the last two by rules of their own. A weight of 0 switches
 a scorer off, a negative one turns it round. (Volcano: plugins/nodeorder with kube-scheduler v1.36.)
 
 A preferred term that cannot be parsed makes kube-scheduler's scorer fail, and Volcano then leaves the task where it is
@@ -24,23 +24,24 @@ from typing import Any, Final
 import numpy as np
 
 from volcano_py.conf.arguments import Warn, get_int
-from volcano_py.framework.extension import (
-    NeighbourOrder,
-    NeighbourScores,
+from volcano_py.framework.contract.extension_points import (
+    InterPodOrder,
+    InterPodScores,
     NodeOrder,
     NormalizedOrder,
     StaticPredicate,
     Verdicts,
 )
-from volcano_py.framework.info import TaskInfo
-from volcano_py.framework.normalized import NormalizedScore, Normalizer
-from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.contract.normalization import NormalizedScore, Normalizer
+from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import CPU_ROW, MEMORY_ROW, Bools, Floats
+from volcano_py.model.resources import CPU_ROW, MEMORY_ROW
 from volcano_py.model.shape import Field, Shape
 from volcano_py.plugins.nodeorder import images
-from volcano_py.plugins.nodeorder.pod_affinity import PreferredNeighbours
+from volcano_py.plugins.nodeorder.pod_affinity import PreferredInterPodTerms
 from volcano_py.plugins.nodeorder.resources import (
     balanced_allocation,
     least_allocated,
@@ -49,7 +50,7 @@ from volcano_py.plugins.nodeorder.resources import (
 )
 from volcano_py.plugins.nodeorder.spread import SoftSpread
 from volcano_py.snapshot import taints
-from volcano_py.snapshot.columns import NodeColumns, Rows
+from volcano_py.snapshot.columns import NodeColumns
 from volcano_py.snapshot.node_terms import term_matches, valid_term
 
 _CPU_AND_MEMORY: Final = slice(CPU_ROW, MEMORY_ROW + 1)
@@ -88,7 +89,7 @@ _KEYS: Final = {
 }
 
 
-class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPredicate):
+class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, InterPodOrder, StaticPredicate):
     """Weighted sum of kube-scheduler's scores."""
 
     name = "nodeorder"
@@ -212,14 +213,14 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPre
             verdict = _INVALID_PREFERENCE
         return verdict
 
-    def neighbour_scores(self, task: TaskInfo) -> NeighbourScores | None:
+    def inter_pod_scores(self, task: TaskInfo) -> InterPodScores | None:
         """Return the scores of a shape that depend on other pods, None if none does."""
-        neighbours, args, shape = self._ssn.neighbours, self._args, task.shape
-        if neighbours is None:
+        topology_counts, args, shape = self._ssn.topology_counts, self._args, task.shape
+        if topology_counts is None:
             return None
-        affinity = PreferredNeighbours(shape, neighbours) if args.pod_affinity else None
-        spread = SoftSpread(self._ssn, shape, neighbours) if args.pod_topology_spread and shape.spread else None
-        parts: list[tuple[int, NeighbourScores]] = []
+        affinity = PreferredInterPodTerms(shape, topology_counts) if args.pod_affinity else None
+        spread = SoftSpread(self._ssn, shape, topology_counts) if args.pod_topology_spread and shape.spread else None
+        parts: list[tuple[int, InterPodScores]] = []
         if affinity:
             parts.append((args.pod_affinity, affinity))
         if spread:
@@ -230,7 +231,7 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, NeighbourOrder, StaticPre
 class _Weighted:
     """The sum of scores that depend on other pods."""
 
-    def __init__(self, parts: Sequence[tuple[int, NeighbourScores]]) -> None:
+    def __init__(self, parts: Sequence[tuple[int, InterPodScores]]) -> None:
         self._parts = parts
 
     def scores(self, group: Bools) -> Floats:

@@ -10,26 +10,26 @@ Weights of anti-affinity count below 0. Required terms of other pods add nothing
 
 import numpy as np
 
-from volcano_py.framework.neighbours import Neighbours
-from volcano_py.model.resources import Bools, Floats
+from volcano_py.framework.state.topology_counts import TopologyCounts
+from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.shape import Shape
 
 _BEST = 100.0
 
 
-class PreferredNeighbours:
+class PreferredInterPodTerms:
     """The score of one shape."""
 
-    def __init__(self, shape: Shape, neighbours: Neighbours) -> None:
-        weights = neighbours.wished_by(shape)
+    def __init__(self, shape: Shape, topology_counts: TopologyCounts) -> None:
+        weights = topology_counts.wished_by(shape)
         for weight, term in shape.pod_terms.preferred:
             by_shape = weights.setdefault(term.key, {})
-            for shape_id in neighbours.selected_by([term.selector]):
+            for shape_id in topology_counts.selected_by([term.selector]):
                 by_shape[shape_id] = by_shape.get(shape_id, 0.0) + weight
         counted = {
             key: {shape_id: weight for shape_id, weight in found.items() if weight} for key, found in weights.items()
         }
-        self._tallies = [neighbours.tally(key, found) for key, found in counted.items() if found]
+        self._tallies = [topology_counts.tally(key, found) for key, found in counted.items() if found]
 
     def __bool__(self) -> bool:
         return bool(self._tallies)

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.model.resources import Bools, Floats
+from volcano_py.model.arrays import Bools, Floats
 
 # Arrays without dimensions: numpy takes half a microsecond less for them than for a number of Python's.
 _BEST: Final = np.array(100.0)

@@ -5,7 +5,7 @@
 
 Candidates that lack a label of the pod's own constraints score 0 and do not count; under the system's default
 constraints a missing label is a domain of its own. Domains are counted among candidates, pods on all nodes that count
-(`framework.spread_domains`); for the host name a domain is a node, and all its pods count. Halves are rounded up.
+(`framework.placing.spread`); for the host name a domain is a node, and all its pods count. Halves are rounded up.
 """
 
 import math
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from volcano_py.api import keys
-from volcano_py.framework import spread_domains
-from volcano_py.framework.neighbours import EACH_NODE, Neighbours, Tally
-from volcano_py.model.resources import Bools, Floats
+from volcano_py.framework.placing.spread import counted_nodes, spread_count
+from volcano_py.framework.state.topology_counts import EACH_NODE, TopologyCount, TopologyCounts
+from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.shape import Shape
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _BEST: Final = 100.0
 
 class _Constraint(NamedTuple):
     max_skew: int
-    tally: Tally
+    tally: TopologyCount
     each_node: bool
     unlabelled: Bools | None  # (n_nodes,), which nodes lack the key though the tally has a domain for them
 
@@ -35,19 +35,19 @@ class _Constraint(NamedTuple):
 class SoftSpread:
     """The soft constraints of one shape."""
 
-    def __init__(self, ssn: "Session", shape: Shape, neighbours: Neighbours) -> None:
+    def __init__(self, ssn: "Session", shape: Shape, topology_counts: TopologyCounts) -> None:
         soft = [spread for spread in shape.spread if not spread.hard]
         own = not any(spread.default for spread in soft)
         needed = tuple(dict.fromkeys(spread.key for spread in soft)) if own else ()
         self._constraints: list[_Constraint] = []
         for spread in soft:
-            codes, _ = neighbours.domains(spread.key)
+            codes, _ = topology_counts.domains(spread.key)
             each_node = spread.key == keys.LABEL_HOSTNAME
-            counted = None if each_node else spread_domains.counted_nodes(ssn, shape, spread, needed)
-            tally = spread_domains.tally(neighbours, spread, EACH_NODE if each_node else spread.key, counted)
+            counted = None if each_node else counted_nodes(ssn, shape, spread, needed)
+            tally = spread_count(topology_counts, spread, EACH_NODE if each_node else spread.key, counted)
             unlabelled = codes == 0 if each_node and not codes.all() else None
             self._constraints.append(_Constraint(spread.max_skew, tally, each_node, unlabelled))
-        labels = [neighbours.domains(key)[0] for key in needed]
+        labels = [topology_counts.domains(key)[0] for key in needed]
         self._labelled: Bools | None = None  # candidates that count, None: all
         if not all(codes.all() for codes in labels):
             self._labelled = np.all([codes > 0 for codes in labels], axis=0)

@@ -15,14 +15,15 @@ from typing import Any, Final
 import numpy as np
 
 from volcano_py.conf.arguments import Warn, get_bool
-from volcano_py.framework.extension import NeighbourPredicate, Predicate, StaticPredicate, Verdicts
-from volcano_py.framework.info import TaskInfo
-from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.contract.extension_points import InterPodPredicate, Predicate, StaticPredicate, Verdicts
+from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.model.arrays import Bools
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import PODS_ROW, Bools
+from volcano_py.model.resources import PODS_ROW
 from volcano_py.model.shape import Field, Shape
-from volcano_py.plugins.predicates.neighbours import Filter, neighbour_filter
+from volcano_py.plugins.predicates.inter_pod import Filter, inter_pod_filter
 from volcano_py.snapshot import node_terms, taints
 from volcano_py.snapshot.columns import NodeColumns
 
@@ -57,7 +58,7 @@ class PredicatesArgs:
     spread: bool = True
 
 
-class Predicates(Plugin, StaticPredicate, Predicate, NeighbourPredicate):
+class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
     """Filter nodes."""
 
     name = "predicates"
@@ -121,13 +122,15 @@ class Predicates(Plugin, StaticPredicate, Predicate, NeighbourPredicate):
 
         Warned about, unless true: ``predicate.NodeVolumeLimitsEnable``, ``predicate.VolumeZoneEnable``,
         ``predicate.VolumeBindingEnable``, ``predicate.DynamicResourceAllocationEnable``, ``volumebinding.*`` and
-        ``dynamicresources.*``: pods with such claims wait here in any case. ``predicate.CacheEnable`` changes nothing:
-        what can be kept is.
+        ``dynamicresources.*``: pods with such preemptors wait here in any case. ``predicate.CacheEnable`` changes
+        nothing: what can be kept is.
         """
         for key, value in arguments.items():
-            claims = next((claims for pattern, claims in _CLAIMS.items() if fnmatchcase(key, pattern)), None)
-            if claims is not None and value not in (True, "true"):
-                warn(f"argument {key} has no effect: pods with {claims} wait here in any case")
+            preemptors = next(
+                (preemptors for pattern, preemptors in _CLAIMS.items() if fnmatchcase(key, pattern)), None
+            )
+            if preemptors is not None and value not in (True, "true"):
+                warn(f"argument {key} has no effect: pods with {preemptors} wait here in any case")
         return PredicatesArgs(**{name: get_bool(arguments, key, True, warn) for name, key in _KEYS.items()})
 
     def on_session_open(self, ssn: Session) -> None:
@@ -176,17 +179,17 @@ class Predicates(Plugin, StaticPredicate, Predicate, NeighbourPredicate):
         """
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
         taken = self._ports_taken(task, nodes) if self._wants_ports(task) else np.zeros(len(nodes), dtype=bool)
-        company = self.neighbour_filter(task)
+        company = self.inter_pod_filter(task)
         if company is None:
             return np.vstack((full, taken, np.zeros((5, len(nodes)), dtype=bool)))
         beside = company.refused()
         return np.vstack((full, taken, beside if nodes.rows is None else beside[:, nodes.rows]))
 
-    def neighbour_filter(self, task: TaskInfo) -> Filter | None:
+    def inter_pod_filter(self, task: TaskInfo) -> Filter | None:
         """Return what the terms between pods, and the spread of pods, allow a shape; None if there is nothing."""
         if task.shape_id not in self._filters:
             args = self._args
-            self._filters[task.shape_id] = neighbour_filter(self._ssn, task, args.pod_affinity, args.spread)
+            self._filters[task.shape_id] = inter_pod_filter(self._ssn, task, args.pod_affinity, args.spread)
         return self._filters[task.shape_id]
 
     def _wants_ports(self, task: TaskInfo) -> bool:

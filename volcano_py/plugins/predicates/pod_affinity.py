@@ -13,8 +13,8 @@ A node without the label of a term is never near, and always far enough away.
 
 import numpy as np
 
-from volcano_py.framework.neighbours import Neighbours, Tally, Weights
-from volcano_py.model.resources import Bools
+from volcano_py.framework.state.topology_counts import TopologyCount, TopologyCounts, Weights
+from volcano_py.model.arrays import Bools
 from volcano_py.model.shape import Shape
 
 AFFINITY, ANTI_AFFINITY, THEIRS = range(3)
@@ -23,22 +23,22 @@ AFFINITY, ANTI_AFFINITY, THEIRS = range(3)
 class PodAffinity:
     """The three questions for one shape."""
 
-    def __init__(self, shape: Shape, neighbours: Neighbours) -> None:
+    def __init__(self, shape: Shape, topology_counts: TopologyCounts) -> None:
         near, away = shape.pod_terms.near, shape.pod_terms.away
-        meeting = dict.fromkeys(neighbours.selected_by(term.selector for term in near), 1.0) if near else {}
-        self._near = [neighbours.tally(key, meeting) for key in dict.fromkeys(term.key for term in near)]
+        meeting = dict.fromkeys(topology_counts.selected_by(term.selector for term in near), 1.0) if near else {}
+        self._near = [topology_counts.tally(key, meeting) for key in dict.fromkeys(term.key for term in near)]
         self._first_may_start = all(term.selector in shape.selected_by for term in near)
         unwanted: dict[str, dict[int, float]] = {}
         for term in away:
             weights = unwanted.setdefault(term.key, {})
-            for shape_id in neighbours.selected_by([term.selector]):
+            for shape_id in topology_counts.selected_by([term.selector]):
                 weights[shape_id] = weights.get(shape_id, 0.0) + 1.0
-        self._away = _tallies(neighbours, unwanted)
-        self._theirs = _tallies(neighbours, neighbours.kept_away_by(shape))
-        self._n_nodes = neighbours.n_nodes
+        self._away = _tallies(topology_counts, unwanted)
+        self._theirs = _tallies(topology_counts, topology_counts.kept_away_by(shape))
+        self._n_nodes = topology_counts.n_nodes
 
     @property
-    def tallies(self) -> tuple[Tally, ...]:
+    def tallies(self) -> tuple[TopologyCount, ...]:
         """What the answers depend on."""
         return (*self._near, *self._away, *self._theirs)
 
@@ -73,6 +73,6 @@ class PodAffinity:
         return refused
 
 
-def _tallies(neighbours: Neighbours, weights: dict[str, dict[int, float]]) -> list[Tally]:
+def _tallies(topology_counts: TopologyCounts, weights: dict[str, dict[int, float]]) -> list[TopologyCount]:
     found: list[tuple[str, Weights]] = [(key, counted) for key, counted in weights.items() if counted]
-    return [neighbours.tally(key, counted) for key, counted in found]
+    return [topology_counts.tally(key, counted) for key, counted in found]

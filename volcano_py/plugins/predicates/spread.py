@@ -3,7 +3,7 @@
     skew = pods in the node's domain + 1 if the pod itself counts - fewest pods in any domain  <=  max_skew
 
 The fewest is 0 if there are fewer domains than ``minDomains``. Domains are those of nodes that count
-(`framework.spread_domains`), also of nodes that cannot take the pod; one without any pod counts too. A node without the
+(`framework.placing.spread`), also of nodes that cannot take the pod; one without any pod counts too. A node without the
 label is refused whatever happens. The first constraint that refuses a node ends the filter.
 """
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from volcano_py.framework import spread_domains
-from volcano_py.framework.neighbours import Neighbours, Tally
+from volcano_py.framework.placing.spread import counted_nodes, spread_count
+from volcano_py.framework.state.topology_counts import TopologyCount, TopologyCounts
+from volcano_py.model.arrays import Bools
 from volcano_py.model.pod_terms import Spread
-from volcano_py.model.resources import Bools
 from volcano_py.model.shape import Shape
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ NO_LABEL, TOO_SKEWED = range(2)
 
 class _Constraint(NamedTuple):
     spread: Spread
-    tally: Tally
+    tally: TopologyCount
     domains: Bools  # (n_codes,), which there are
     enough: bool  # at least minDomains of them
     itself: int
@@ -34,20 +34,20 @@ class _Constraint(NamedTuple):
 class HardSpread:
     """The hard constraints of one shape."""
 
-    def __init__(self, ssn: "Session", shape: Shape, neighbours: Neighbours) -> None:
+    def __init__(self, ssn: "Session", shape: Shape, topology_counts: TopologyCounts) -> None:
         hard = [spread for spread in shape.spread if spread.hard]
         keys = tuple(dict.fromkeys(spread.key for spread in hard))
         self._constraints: list[_Constraint] = []
         for spread in hard:
-            counted = spread_domains.counted_nodes(ssn, shape, spread, keys)
-            tally = spread_domains.tally(neighbours, spread, spread.key, counted)
+            counted = counted_nodes(ssn, shape, spread, keys)
+            tally = spread_count(topology_counts, spread, spread.key, counted)
             domains = np.bincount(tally.codes[counted[1]], minlength=len(tally.sums)) > 0
             enough = int(np.count_nonzero(domains)) >= max(spread.min_domains, 1)
             self._constraints.append(_Constraint(spread, tally, domains, enough, spread.selector in shape.selected_by))
-        self._n_nodes = neighbours.n_nodes
+        self._n_nodes = topology_counts.n_nodes
 
     @property
-    def tallies(self) -> tuple[Tally, ...]:
+    def tallies(self) -> tuple[TopologyCount, ...]:
         """What the answers depend on."""
         return tuple(constraint.tally for constraint in self._constraints)
 

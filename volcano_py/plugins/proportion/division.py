@@ -17,7 +17,8 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.model.resources import PODS_ROW, Bools, Floats
+from volcano_py.model.arrays import Bools, Floats
+from volcano_py.model.resources import PODS_ROW
 
 _NOTHING: Final = 1e-14  # this part of the total counts as nothing
 _ROUNDING: Final = (1e-6, 1e-9)  # absolute and relative error that many rounds may add up to

@@ -13,8 +13,8 @@ spared       when room is taken from other queues: whoever is no such victim, wh
              queue would be left with less than its guarantee; for a whole gang, jobs that go as wholes may leave their
              queue with less than it deserves, if it has more before
 enqueue      the queue is open, and min + taken + reserved - elastic <= capability in what minResources ask for, pods
-             left aside, exactly; reserved and elastic as in `framework.reservations`, capability = what guarantees of
-             other queues leave, cut to the queue's own
+             left aside, exactly; reserved and elastic as in `framework.state.reservations`, capability = what
+             guarantees of other queues leave, cut to the queue's own
 
 Sums over a queue's jobs take every PodGroup of it, whatever its phase. (Volcano: plugins/proportion; differences:
 division never ends short of a share, a queue without a state counts as open, a queue loses nothing that it deserves
@@ -25,15 +25,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from volcano_py.framework import reservations
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import (
+from volcano_py.framework.contract.extension_points import (
     Allocatable,
-    Claim,
     JobEnqueueable,
     JobEnqueued,
     Overused,
     Preemptive,
+    Preemptor,
     Purpose,
     QueueOrder,
     Reclaimable,
@@ -42,11 +40,15 @@ from volcano_py.framework.extension import (
     VictimQueueOrder,
     Vote,
 )
-from volcano_py.framework.info import JobInfo, QueueInfo, TaskInfo
-from volcano_py.framework.levelling import compared, given_and_gains, may_level, share_lists, who_may_go
-from volcano_py.framework.memory import QueueReport
-from volcano_py.framework.plugin import Plugin
-from volcano_py.framework.queue_limits import (
+from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.evicting.levelling import compared, given_and_gains, may_level, share_lists, who_may_go
+from volcano_py.framework.session import Session
+from volcano_py.framework.state import reservations
+from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.state.memory import QueueReport
+from volcano_py.model.arrays import Bools, Floats
+from volcano_py.model.queue_limits import (
     capability,
     columns,
     divisors,
@@ -57,9 +59,8 @@ from volcano_py.framework.queue_limits import (
     share,
     shares,
 )
-from volcano_py.framework.session import Session
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import EPSILON, PODS_ROW, Bools, Floats, format_amount
+from volcano_py.model.resources import EPSILON, PODS_ROW, format_amount
 from volcano_py.model.shape import Field
 from volcano_py.plugins.proportion.division import deserved
 
@@ -80,7 +81,7 @@ class Proportion(
     """Weighted shares of queues."""
 
     name = "proportion"
-    counts = frozenset({"reclaimable", "spared", "unified_evictable"})
+    counts = frozenset({"reclaimable", "protected", "unified_evictable"})
     about_queues = True
     reads = frozenset({Field.REQUEST})
 
@@ -178,28 +179,29 @@ class Proportion(
         after = self._held_and_coming(queue.row, tasks[0][0] if tasks else None) + asked
         return not reservations.over_asked(after, self._deserved[:, queue.row], asked).any()
 
-    def reclaimable(self, claim: Claim, candidates: Evictables) -> Bools:
+    def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let go candidates of queues that hold more than they deserve, as many as it takes to end that."""
         held = self._queues.taken[:, candidates.queues] - candidates.by_queue.total(candidates.requests)
         return np.asarray((held >= self._deserved[:, candidates.queues] + EPSILON).any(axis=0))
 
-    def unified_evictable(self, claim: Claim, candidates: Evictables) -> None:
+    def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> None:
         """Have no opinion; the plugin answers here so that its filter counts."""
 
-    def spared(self, claim: Claim | None, candidates: Evictables) -> Bools:
+    def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
         """Return whose queue would lose to another one what it may keep.
 
-        It may keep what is guaranteed to it, and whatever the other queue may not take by `framework.levelling`, unless
+        It may keep what is guaranteed to it, and whatever the other queue may not take by
+        `framework.evicting.levelling`, unless
         it holds more than it deserves of something that goes. A job that goes as a whole counts as one.
         """
-        if claim is None or claim.purpose is not Purpose.RECLAIM or not len(candidates):
+        if preemptor is None or preemptor.purpose is not Purpose.RECLAIM or not len(candidates):
             return np.zeros(len(candidates), dtype=bool)
         queues = candidates.queues
         together, first = candidates.of_units(candidates.requests), candidates.first_of_unit
         due = self._due[:, queues]
-        row = claim.queue.row
-        given, gains = given_and_gains(claim, len(self._ssn.resources))
-        before = self._held_and_coming(row, claim.task) - given
+        row = preemptor.queue.row
+        given, gains = given_and_gains(preemptor, len(self._ssn.resources))
+        before = self._held_and_coming(row, preemptor.task) - given
         after = before + gains
         mine = [np.broadcast_to(amounts[:, None], due.shape) for amounts in (before, after, self._due[:, row])]
         above = (together > 0) & ~self._beyond_in_pods(row, after)
@@ -227,11 +229,11 @@ class Proportion(
         beyond[PODS_ROW] = after[PODS_ROW] >= self._deserved[PODS_ROW, row] + EPSILON
         return beyond
 
-    def victim_queue_order(self, left: QueueInfo, right: QueueInfo, claimant: QueueInfo) -> float:
+    def victim_queue_order(self, left: QueueInfo, right: QueueInfo, preemptor: QueueInfo) -> float:
         """Compare two queues as `victim_queue_keys` does."""
-        return compared(self.victim_queue_keys(claimant), left.row, right.row)
+        return compared(self.victim_queue_keys(preemptor), left.row, right.row)
 
-    def victim_queue_keys(self, claimant: QueueInfo) -> Floats:
+    def victim_queue_keys(self, preemptor: QueueInfo) -> Floats:
         """Order queues: those that hold more than they deserve of something, then the greatest share."""
         taken = self._queues.taken
         within = (taken < self._deserved + EPSILON).all(axis=0, keepdims=True)

@@ -19,16 +19,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from volcano_py.conf.arguments import Warn
-from volcano_py.framework.extension import NodeOrder, Predicate, Verdicts
-from volcano_py.framework.info import TaskInfo
-from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.contract.extension_points import NodeOrder, Predicate, Verdicts
+from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, Bools, Floats
+from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW
 from volcano_py.model.shape import Field
 from volcano_py.plugins.resource_strategy_fit.arguments import LEAST, MOST, ResourceStrategyFitArgs, Share, of_pod, read
 from volcano_py.plugins.resource_strategy_fit.scores import Weighted, sra_score, strategy_score
-from volcano_py.snapshot.columns import NodeColumns, Rows
+from volcano_py.snapshot.columns import NodeColumns
 
 _BYTES_PER_MILLI: float = 1e6  # 10^9 bytes for a unit; amounts of scarce resources are in thousandths
 

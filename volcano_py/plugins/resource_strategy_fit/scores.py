@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from volcano_py.model.resources import EPSILON, Bools, Floats
-from volcano_py.snapshot.columns import NodeColumns, Rows
+from volcano_py.model.arrays import Bools, Floats, Rows
+from volcano_py.model.resources import EPSILON
+from volcano_py.snapshot.columns import NodeColumns
 
 
 class Weighted(NamedTuple):

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from volcano_py.model.arrays import Ints
 from volcano_py.model.objects import JobKey, TopologyTexts
-from volcano_py.snapshot.columns import Ints
 
 Groups = tuple[tuple[str, ...], ...]
 

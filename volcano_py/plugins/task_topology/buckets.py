@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from volcano_py.model.resources import CPU_ROW, MEMORY_ROW, Floats
-from volcano_py.snapshot.columns import Ints, Rows
+from volcano_py.model.arrays import Floats, Ints, Rows
+from volcano_py.model.resources import CPU_ROW, MEMORY_ROW
 
 _MIB = 1024.0 * 1024.0
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from volcano_py.model.arrays import Floats, Rows
 from volcano_py.model.objects import JobKey, TopologyTexts
-from volcano_py.model.resources import Floats
 from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus, members
 from volcano_py.plugins.task_topology.annotations import InvalidTopology, Rules, read, rules_of
 from volcano_py.plugins.task_topology.buckets import form, size_of
-from volcano_py.snapshot.columns import Rows
 
 if TYPE_CHECKING:
     from volcano_py.framework.session import Session

@@ -25,15 +25,16 @@ from typing import Any, Final
 import numpy as np
 
 from volcano_py.conf.arguments import Warn, get_int
-from volcano_py.framework.extension import NodeOrder, TaskOrder
-from volcano_py.framework.info import TaskInfo
-from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.contract.extension_points import NodeOrder, TaskOrder
+from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
-from volcano_py.model.resources import EPSILON, Floats
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.model.arrays import Floats, Ints
+from volcano_py.model.resources import EPSILON
 from volcano_py.model.shape import Field
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins.task_topology.layouts import STANDING, Kind, Layouts
-from volcano_py.snapshot.columns import Ints, NodeColumns, TaskColumns
+from volcano_py.snapshot.columns import NodeColumns, TaskColumns
 
 _WEIGHT: Final = "task-topology.weight"
 _LAST: Final = 1e18  # the place of tasks without a bucket
@@ -62,11 +63,11 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
         """Read ``task-topology.weight``, 1."""
         return TaskTopologyArgs(get_int(arguments, _WEIGHT, 1, warn))
 
-    def marks(self, ssn: Session) -> Ints:
+    def equivalence_keys(self, ssn: Session) -> Ints:
         """Return a number for every bucket and role, shape (n_tasks,); 0 for tasks without a bucket."""
         self._kinds: list[Kind | None] = [None]
         layouts = Layouts(ssn)
-        self._marks: Ints = np.zeros(len(ssn.tasks.records), dtype=np.int64)
+        self._equivalence_keys: Ints = np.zeros(len(ssn.tasks.records), dtype=np.int64)
         # A Python loop over jobs; all but those with annotations and pending tasks cost one look.
         for row in np.flatnonzero(ssn.jobs.counts[TaskStatus.PENDING]).tolist():
             record = ssn.jobs.records[row]
@@ -74,17 +75,17 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
                 found = layouts.of(row, record.key, record.topology)
                 if found is not None:
                     layout, kinds, which = found
-                    self._marks[layout.tasks[: len(which)]] = len(self._kinds) + which
+                    self._equivalence_keys[layout.tasks[: len(which)]] = len(self._kinds) + which
                     self._kinds += kinds
-        return self._marks
+        return self._equivalence_keys
 
     def on_session_open(self, ssn: Session) -> None:
         """Note the places of the kinds of tasks."""
         self._ssn = ssn
-        marked = np.flatnonzero(self._marks)
+        marked = np.flatnonzero(self._equivalence_keys)
         places = np.array([_LAST if kind is None else kind.place for kind in self._kinds])
         self._places = np.full(len(ssn.shapes), _LAST)  # by id of the kind
-        self._places[ssn.tasks.shape[marked]] = places[self._marks[marked]]
+        self._places[ssn.tasks.shape[marked]] = places[self._equivalence_keys[marked]]
 
     def _kind(self, task: TaskInfo) -> Kind | None:
         return self._kinds[task.mark(self.name)]

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from volcano_py.model.resources import Floats
-from volcano_py.snapshot.columns import Ints
+from volcano_py.model.arrays import Floats, Ints
 
 MIB: Final = 1024.0 * 1024.0
 _STEPS: Final = np.array([2.0**-24, 2.0**-8])

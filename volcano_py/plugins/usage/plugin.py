@@ -18,17 +18,18 @@ from typing import Any, Final
 import numpy as np
 
 from volcano_py.conf.arguments import Warn
-from volcano_py.framework.extension import NodeOrder, PlacementWatch, Predicate, Verdicts
-from volcano_py.framework.info import TaskInfo
-from volcano_py.framework.plugin import DependsOn, Plugin
+from volcano_py.framework.contract.extension_points import NodeOrder, PlacementWatch, Predicate, Verdicts
+from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resources import CPU_ROW, MEMORY_ROW, Bools, Floats
+from volcano_py.model.resources import CPU_ROW, MEMORY_ROW
 from volcano_py.model.shape import Field
 from volcano_py.model.statuses import TaskStatus, members
 from volcano_py.plugins.usage.arguments import UsageArgs, read
 from volcano_py.plugins.usage.estimates import Gauge, Growth, growth_of, mean_load
-from volcano_py.snapshot.columns import Ints, NodeColumns, Rows
+from volcano_py.snapshot.columns import NodeColumns
 
 FRESH_S: Final = 300.0
 CPU_BUSY, MEMORY_BUSY = 1, 2

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tests.conformance.handlers.scheduler.world import INPUTS, clock_of, load, policy_of
 from tests.conformance.operations import Operation, Outcome, same, same_set
 from tests.conformance.row_files import Case
-from volcano_py.framework.memory import Memory
+from volcano_py.framework.state.memory import Memory
 from volcano_py.model.decisions import (
     Bind,
     Decision,

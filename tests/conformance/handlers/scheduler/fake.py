@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tests.conformance.row_files import Case
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import VictimTasks
-from volcano_py.framework.plugin import Plugin
-from volcano_py.model.resources import Bools
+from volcano_py.framework.contract.extension_points import VictimTasks
+from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.model.arrays import Bools
 
 
 class Fake(Plugin, VictimTasks):
@@ -25,7 +25,7 @@ class Fake(Plugin, VictimTasks):
         attributes: dict[str, Any] = {"priority": int(found[1]) if found else None}
         return type("FakeOfTheRow", (cls,), attributes)
 
-    def victim_tasks(self, candidates: Evictables) -> Bools:
+    def victim_tasks(self, candidates: VictimCandidates) -> Bools:
         """Name them."""
         assert self.priority is not None, "the note of the row does not say whom the plugin fake names"
         return np.asarray(candidates.priorities == self.priority)

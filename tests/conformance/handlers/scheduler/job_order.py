@@ -8,7 +8,7 @@ import numpy as np
 from tests.conformance.handlers.scheduler.world import open_session
 from tests.conformance.operations import Operation, Outcome, same
 from tests.conformance.row_files import Case
-from volcano_py.framework.ordering import job_sort_keys
+from volcano_py.framework.hooks.ordering import job_sort_keys
 
 _YEAR_ONE: Final = datetime(1, 1, 1, tzinfo=UTC)  # when objects without a creation time were made, in Go
 

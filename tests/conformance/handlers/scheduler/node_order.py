@@ -12,7 +12,7 @@ from tests.conformance.handlers.scheduler.predicate import listed, refusals
 from tests.conformance.handlers.scheduler.world import INPUTS, open_session
 from tests.conformance.operations import Operation, Outcome
 from tests.conformance.row_files import Case
-from volcano_py.framework import combine
+from volcano_py.framework.contract import combine
 
 
 def _run(case: Case) -> Outcome:

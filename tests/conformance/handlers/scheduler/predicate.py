@@ -8,7 +8,7 @@ import numpy as np
 from tests.conformance.handlers.scheduler.world import INPUTS, open_session
 from tests.conformance.operations import Operation, Outcome
 from tests.conformance.row_files import Case
-from volcano_py.framework import combine
+from volcano_py.framework.contract import combine
 from volcano_py.framework.session import Session
 from volcano_py.model.node_refusals import NodeAnswer, NodeRefusal
 

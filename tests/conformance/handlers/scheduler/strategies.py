@@ -12,7 +12,7 @@ from tests.conformance.operations import Operation, Outcome, same
 from tests.conformance.row_files import Case
 from tests.framework.sessions import a_session, info
 from tests.reference.world import World, a_task
-from volcano_py.api.types import Pod
+from volcano_py.api.core import Pod
 from volcano_py.cache.pods import ShapeReader
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import NodeRecord

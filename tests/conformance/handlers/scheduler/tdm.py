@@ -7,7 +7,7 @@ from tests.conformance.handlers.scheduler.predicate import refusals
 from tests.conformance.handlers.scheduler.world import INPUTS, open_session
 from tests.conformance.operations import Operation, Outcome, same, same_set
 from tests.conformance.row_files import Case
-from volcano_py.framework import combine
+from volcano_py.framework.contract import combine
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins.tdm import parse_window
 

@@ -11,8 +11,8 @@ from tests.conformance.handlers.scheduler import node_order, predicate
 from tests.conformance.handlers.scheduler.strategies import close, is_tolerance
 from tests.conformance.operations import Operation, Outcome
 from tests.conformance.row_files import Case
-from volcano_py.api.types import Pod
-from volcano_py.cache.requests import pod_limits, pod_request
+from volcano_py.api.core import Pod
+from volcano_py.model.pod_request import pod_limits, pod_request
 from volcano_py.plugins.usage.estimates import (
     Estimator,
     best_effort_estimate,

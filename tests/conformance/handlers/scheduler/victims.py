@@ -11,23 +11,25 @@ import numpy as np
 from tests.conformance.handlers.scheduler.world import INPUTS, open_session
 from tests.conformance.operations import Operation, Outcome, same_set
 from tests.conformance.row_files import Case
-from volcano_py.framework.evictables import Evictables
-from volcano_py.framework.extension import Claim, Purpose
+from volcano_py.framework.contract.extension_points import Preemptor, Purpose
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import JobKey
 
-_CLAIMANT: Final = "claimant-of-the-row"  # its namespace and priority class
+_PREEMPTOR: Final = "claimant-of-the-row"  # its namespace and priority class
 
 
 def _evictable(case: Case) -> Outcome:
     """Ask for a claimant that is a job as a whole, once for each action for gangs."""
-    case, claimant = _with_pods(case), case.input["claimant"]
-    ssn = open_session(_with_claimant(case, claimant["name"], claimant["priority"]))
-    job = _job(ssn, JobKey(_CLAIMANT, claimant["name"]))
+    case, preemptor = _with_pods(case), case.input["claimant"]
+    ssn = open_session(_with_preemptor(case, preemptor["name"], preemptor["priority"]))
+    job = _job(ssn, JobKey(_PREEMPTOR, preemptor["name"]))
     candidates = _candidates(ssn, case)
     purposes = {"gangReclaim": Purpose.RECLAIM, "gangPreempt": Purpose.PREEMPT}
     return {
-        key: _names(ssn, candidates, ssn.victims.allowed_for_gang(Claim(purpose, job, _queue(ssn, job)), candidates))
+        key: _names(
+            ssn, candidates, ssn.victims.allowed_for_gang(Preemptor(purpose, job, _queue(ssn, job)), candidates)
+        )
         for key, purpose in purposes.items()
     }
 
@@ -39,14 +41,14 @@ def _preemptable(case: Case) -> Outcome:
     others = [_name(pod) for pod in _pods(case) if _group_of(pod) in groups and not _is_candidate(case, _name(pod))]
     wanted = case.input.get("preemptor", others[0] if others else "")
     if wanted not in others:
-        case, wanted = _with_claimant(case, _CLAIMANT, 0), f"{_CLAIMANT}/{_CLAIMANT}"
+        case, wanted = _with_preemptor(case, _PREEMPTOR, 0), f"{_PREEMPTOR}/{_PREEMPTOR}"
     ssn = open_session(case)
     candidates = _candidates(ssn, case)
     row = _row_of(ssn, wanted)
     job = ssn.job(int(ssn.tasks.job[row]))
     task = ssn.task_of(int(ssn.tasks.shape[row]))
-    claim = Claim(Purpose.PREEMPT, job, _queue(ssn, job), task, int(ssn.tasks.priority[row]))
-    return {"victims": _names(ssn, candidates, ssn.victims.allowed(claim, candidates))}
+    preemptor = Preemptor(Purpose.PREEMPT, job, _queue(ssn, job), task, int(ssn.tasks.priority[row]))
+    return {"victims": _names(ssn, candidates, ssn.victims.allowed(preemptor, candidates))}
 
 
 def _with_pods(case: Case) -> Case:
@@ -61,25 +63,25 @@ def _with_pods(case: Case) -> Case:
     return replace(case, input={**named, "pods": list(pods.values())})
 
 
-def _with_claimant(case: Case, name: str, priority: int) -> Case:
+def _with_preemptor(case: Case, name: str, priority: int) -> Case:
     """Return the row with a PodGroup and a pod for a claimant, in the queue of the first candidate that has one."""
     queues = {_name(group): group["spec"]["queue"] for group in case.input.get("podGroups", ())}
     groups = (_group_of(pod) for pod in _pods(case) if _is_candidate(case, _name(pod)))
-    queue = next((queues[group] for group in groups if group in queues), _CLAIMANT)
+    queue = next((queues[group] for group in groups if group in queues), _PREEMPTOR)
     group = {"scheduling.k8s.io/group-name": name}
     added = {
         "podGroups": {
-            "metadata": {"name": name, "namespace": _CLAIMANT},
-            "spec": {"queue": queue, "minMember": 1, "priorityClassName": _CLAIMANT},
+            "metadata": {"name": name, "namespace": _PREEMPTOR},
+            "spec": {"queue": queue, "minMember": 1, "priorityClassName": _PREEMPTOR},
             "status": {"phase": "Inqueue"},
         },
         "pods": {
-            "metadata": {"name": _CLAIMANT, "namespace": _CLAIMANT, "annotations": group},
+            "metadata": {"name": _PREEMPTOR, "namespace": _PREEMPTOR, "annotations": group},
             "spec": {"priority": priority, "containers": [{}]},
             "status": {"phase": "Pending"},
         },
-        "priorityClasses": {"metadata": {"name": _CLAIMANT}, "value": priority},
-        "queues": {"metadata": {"name": _CLAIMANT}, "spec": {"weight": 1}, "status": {"state": "Open"}},
+        "priorityClasses": {"metadata": {"name": _PREEMPTOR}, "value": priority},
+        "queues": {"metadata": {"name": _PREEMPTOR}, "spec": {"weight": 1}, "status": {"state": "Open"}},
     }
     objects = {key: [*case.input.get(key, ()), entry] for key, entry in added.items()}
     return replace(case, input={**case.input, **objects})
@@ -98,16 +100,16 @@ def _group_of(pod: dict[str, Any]) -> str:
     return f"{meta.get('namespace', '')}/{meta.get('annotations', {}).get('scheduling.k8s.io/group-name', '')}"
 
 
-def _candidates(ssn: Session, case: Case) -> Evictables:
+def _candidates(ssn: Session, case: Case) -> VictimCandidates:
     rows = np.array([_row_of(ssn, name) for name in case.input["candidates"]], dtype=np.intp)
-    return Evictables(ssn, rows, np.zeros(len(rows), dtype=np.intp))
+    return VictimCandidates(ssn, rows, np.zeros(len(rows), dtype=np.intp))
 
 
 def _row_of(ssn: Session, name: str) -> int:
     return next(row for row, record in enumerate(ssn.tasks.records) if record is not None and str(record.ref) == name)
 
 
-def _names(ssn: Session, candidates: Evictables, allowed: Any) -> list[str]:
+def _names(ssn: Session, candidates: VictimCandidates, allowed: Any) -> list[str]:
     return [str(ssn.tasks.record(row).ref) for row in candidates.rows[allowed].tolist()]
 
 

@@ -10,23 +10,16 @@ import msgspec
 from tests.conformance.handlers.scheduler.fake import Fake
 from tests.conformance.operations import NotSupportedError
 from tests.conformance.row_files import NOW, Case
+from volcano_py.api.core import Namespace, Node, Pod, ResourceQuota
 from volcano_py.api.keys import QUEUE_ADMISSION
-from volcano_py.api.types import (
-    Namespace,
-    Node,
-    NodeShard,
-    Pod,
-    PodDisruptionBudget,
-    PodGroup,
-    PriorityClass,
-    Queue,
-    ResourceQuota,
-)
+from volcano_py.api.policy import PodDisruptionBudget
+from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
+from volcano_py.api.shard import NodeShard
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.conf.schema import FLAGS, ActionConf, PluginConf, SchedulerConf, Where
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import Memory
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.memory import Memory
 from volcano_py.model.decisions import Decision
 from volcano_py.model.loads import NodeLoad
 from volcano_py.plugins import PLUGINS

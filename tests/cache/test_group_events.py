@@ -1,0 +1,236 @@
+from typing import Any
+
+import msgspec
+import pytest
+
+from volcano_py.api.scheduling import PodGroup, QueueSpec
+from volcano_py.cache.changes import Change
+from volcano_py.model.objects import JobKey
+from volcano_py.testing import (
+    a_cluster,
+    a_group,
+    a_node,
+    a_pod,
+    a_priority_class,
+    a_queue,
+    added,
+    deleted,
+    modified,
+    quarantined,
+)
+
+KEY = JobKey("default", "g1")
+
+
+def test_a_pod_group_without_pods_is_ours(make_cluster: Any) -> None:
+    assert make_cluster(a_group("g1")).store.job(KEY) is not None
+
+
+@pytest.mark.parametrize("node", ["", "n1"], ids=["waiting", "standing"])
+def test_a_pod_group_is_left_alone_while_a_pod_of_it_asks_for_another_scheduler(make_cluster: Any, node: str) -> None:
+    theirs = a_pod("theirs", group="g1", scheduler="other", node=node)
+    cache = make_cluster(a_node("n1"), a_group("g1"), a_pod("ours", group="g1"))
+    seen = [cache.store.job(KEY) is not None]
+
+    added(cache, theirs)
+    seen.append(cache.store.job(KEY) is not None)
+    deleted(cache, theirs)
+    seen.append(cache.store.job(KEY) is not None)
+
+    assert seen == [True, False, True]
+
+
+def test_the_order_of_pod_group_and_foreign_pod_does_not_matter(make_cluster: Any) -> None:
+    cache = make_cluster(a_pod(group="g1", scheduler="other"), a_group("g1"))
+
+    assert cache.store.job(KEY) is None
+    modified(cache, a_group("g1", min_available=7))
+    assert cache.store.job(KEY) is None
+
+
+def test_a_foreign_pod_that_changes_its_group_sets_the_first_free(make_cluster: Any) -> None:
+    cache = make_cluster(a_group("g1"), a_group("g2"), a_pod(group="g1", scheduler="other"))
+
+    modified(cache, a_pod(group="g2", scheduler="other"))
+
+    assert cache.store.job(KEY) is not None
+    assert cache.store.job(JobKey("default", "g2")) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(None, a_group(), {Change.GROUP}, id="new"),
+        pytest.param(a_group(), a_group(), None, id="the-same"),
+        pytest.param(a_group(), a_group(min_available=2), {Change.GROUP}, id="another-minimum"),
+        pytest.param(a_group(), a_group(min_task_member={"ps": 1}), {Change.GROUP}, id="a-minimum-of-a-role"),
+        pytest.param(a_group(), a_group(min_resources={"cpu": 1}), {Change.GROUP}, id="another-need"),
+        pytest.param(a_group(), a_group(queue="other"), {Change.GROUP}, id="another-queue"),
+        pytest.param(a_group(), a_group(priority_class="high"), {Change.GROUP}, id="another-priority"),
+        pytest.param(a_group(), a_group(phase="Inqueue"), {Change.GROUP_STATUS}, id="only-its-status"),
+    ],
+)
+def test_what_a_pod_group_event_tells(
+    changes_of: Any, before: PodGroup | None, after: PodGroup, expected: set[Change] | None
+) -> None:
+    cache = a_cluster(a_priority_class("high", 5), *([] if before is None else [before]))
+    told = changes_of(cache)
+
+    modified(cache, after)
+
+    assert told == ([] if expected is None else [expected])
+
+
+def test_a_deleted_pod_group_leaves_its_pods(make_cluster: Any, changes_of: Any) -> None:
+    cache = make_cluster(a_group("g1"), a_pod(group="g1"))
+    told = changes_of(cache)
+
+    deleted(cache, a_group("g1"))
+
+    assert cache.store.job(KEY) is None
+    assert cache.store.tasks_of(KEY) == ("uid-default-p1",)
+    assert told == [{Change.GROUP}]
+
+
+def test_the_generation_of_a_job_grows_with_its_demand_and_its_members(make_cluster: Any) -> None:
+    pod = a_pod(group="g1")
+    cache = make_cluster()
+    seen = [cache.generation(KEY)]
+    for step in (
+        lambda: added(cache, a_group("g1")),
+        lambda: added(cache, pod),
+        lambda: modified(cache, a_pod(group="g1", cpu=1)),
+        lambda: modified(cache, a_group("g1", min_available=2)),
+        lambda: deleted(cache, pod),
+    ):
+        step()
+        seen.append(cache.generation(KEY))
+
+    assert seen == sorted(set(seen))
+
+
+def test_neither_a_condition_nor_a_status_gives_a_job_a_new_generation(make_cluster: Any) -> None:
+    cache = make_cluster(a_group("g1"), a_pod(group="g1"))
+    before = cache.generation(KEY)
+
+    modified(cache, a_pod(group="g1", why_pending="no room"), a_group("g1", phase="Inqueue"))
+
+    assert cache.generation(KEY) == before
+
+
+def test_nothing_is_kept_of_a_job_without_pod_group_and_pods(make_cluster: Any) -> None:
+    group, pod = a_group("g1"), a_pod(group="g1")
+    cache = make_cluster(group, pod)
+
+    deleted(cache, group, pod)
+
+    assert cache.generation(KEY) == 0
+
+
+def test_a_pod_group_that_cannot_be_read_is_left_out(make_cluster: Any) -> None:
+    cache = make_cluster(a_group("g1"))
+
+    modified(cache, a_group("g1", min_resources={"cpu": "much"}))
+
+    assert cache.store.job(KEY) is None
+    (entry,) = cache.unreadable()
+    assert "PodGroup default/g1 cannot be read: spec.minResources[cpu]: 'much' is not a quantity" in entry.message
+    modified(cache, a_group("g1", min_resources={"cpu": 1}))
+    assert cache.store.job(KEY) is not None
+    assert cache.unreadable() == ()
+
+
+def test_objects_that_do_not_fit_their_type_are_left_out(make_cluster: Any) -> None:
+    cache = make_cluster(a_group("g1", priority_class="high"), a_priority_class("high", 5), queues=[a_queue("q")])
+
+    cache.groups.on_quarantine(quarantined(a_group("g2"), "wrong"))
+    cache.queues.on_quarantine(quarantined(a_queue("q"), "wrong"))
+    cache.priority_classes.on_quarantine(quarantined(a_priority_class("high", 5), "wrong"))
+
+    assert [entry.kind for entry in cache.unreadable()] == ["PodGroup", "PriorityClass", "Queue"]
+    assert cache.store.queues == {}
+    assert cache.store.job(KEY).priority == 0
+
+
+def test_objects_that_fit_again_are_forgotten_as_unreadable(make_cluster: Any) -> None:
+    cache = make_cluster()
+    broken = [
+        (cache.groups, quarantined(a_group("g2"), "wrong")),
+        (cache.queues, quarantined(a_queue("q"), "wrong")),
+        (cache.priority_classes, quarantined(a_priority_class("high", 5), "wrong")),
+    ]
+    for handler, entry in broken:
+        handler.on_quarantine(entry)
+        handler.on_release(entry)
+
+    assert cache.unreadable() == ()
+
+
+def test_jobs_follow_their_priority_class(make_cluster: Any, changes_of: Any) -> None:
+    cache = make_cluster(a_group("g1", priority_class="high"), a_group("g2"))
+    told = changes_of(cache)
+    seen = []
+
+    for step in (
+        lambda: added(cache, a_priority_class("high", 5), a_priority_class("base", 1, global_default=True)),
+        lambda: modified(cache, a_priority_class("high", 9)),
+        lambda: deleted(cache, a_priority_class("high", 9)),
+    ):
+        step()
+        jobs = (cache.store.job(JobKey("default", name)) for name in ("g1", "g2"))
+        seen.append([job.priority for job in jobs])
+
+    assert seen == [[5, 1], [9, 1], [1, 1]]
+    assert told == [{Change.PRIORITY, Change.GROUP}] * 4
+
+
+def test_a_priority_that_does_not_fit_counts_as_none(make_cluster: Any) -> None:
+    cache = make_cluster(a_group("g1", priority_class="high"), a_priority_class("high", 2**31))
+
+    assert cache.store.job(KEY).priority == 0
+    assert "PriorityClass high cannot be read: value: 2147483648 does not fit" in cache.unreadable()[0].message
+
+
+def test_queues_come_change_and_go(make_cluster: Any, changes_of: Any) -> None:
+    cache = make_cluster(queues=[])
+    told = changes_of(cache)
+
+    added(cache, a_queue("q"))
+    modified(cache, a_queue("q"))
+    modified(cache, a_queue("q", weight=2))
+    weight = cache.snapshot().queues["q"].weight
+    deleted(cache, a_queue("q"))
+
+    assert weight == 2
+    assert cache.snapshot().queues == {}
+    assert told == [{Change.QUEUE}] * 3
+
+
+def test_a_queue_with_a_quantity_that_cannot_be_read_is_left_out_until_it_can(make_cluster: Any) -> None:
+    broken = msgspec.structs.replace(a_queue("q"), spec=QueueSpec(capability={"cpu": "-1"}))
+    cache = make_cluster(queues=[a_queue("q")])
+
+    modified(cache, broken)
+    left_out, message = list(cache.store.queues), cache.unreadable()[0].message
+    modified(cache, a_queue("q"))
+
+    assert left_out == []
+    assert "Queue q cannot be read: spec.capability[cpu]: '-1' is negative" in message
+    assert (list(cache.store.queues), cache.unreadable()) == (["q"], ())
+
+
+def test_a_snapshot_says_why_a_group_that_exists_is_left_out_until_it_is_not(make_cluster: Any) -> None:
+    theirs = a_pod("theirs", group="g1", scheduler="other")
+    cache = make_cluster(a_group("g1"), a_pod("ours", group="g1"), theirs)
+    assert "asks for another scheduler" in cache.snapshot().withheld[KEY]
+
+    deleted(cache, theirs)
+    assert cache.snapshot().withheld == {}
+
+
+def test_a_snapshot_says_what_is_wrong_with_a_group_that_cannot_be_read(make_cluster: Any) -> None:
+    cache = make_cluster(a_group("g1", min_resources={"cpu": "much"}))
+    assert "much" in cache.snapshot().withheld[KEY]
+
+    modified(cache, a_group("g1"))
+    assert cache.snapshot().withheld == {}

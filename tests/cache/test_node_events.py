@@ -1,0 +1,120 @@
+from typing import Any
+
+import pytest
+
+from volcano_py.api.core import Node
+from volcano_py.cache.changes import Change
+from volcano_py.testing import a_cluster, a_node, a_pod, added, deleted, modified, quarantined
+
+
+def names(cache: Any) -> tuple[str, ...]:
+    found: tuple[str, ...] = cache.snapshot().nodes.statics.names
+    return found
+
+
+def test_pods_that_were_there_before_their_node_are_counted_when_it_arrives(make_cluster: Any) -> None:
+    cache = make_cluster(a_pod(cpu=1, node="n1"))
+    before = names(cache)
+
+    added(cache, a_node("n1", cpu=4))
+
+    assert before == ()
+    assert cache.snapshot().nodes.idle[0].tolist() == [3000]
+
+
+def test_a_node_that_returns_still_has_its_pods(make_cluster: Any) -> None:
+    node = a_node("n1", cpu=4)
+    cache = make_cluster(node, a_pod(cpu=1, node="n1"))
+
+    deleted(cache, node)
+    added(cache, node)
+
+    assert cache.snapshot().nodes.idle[0].tolist() == [3000]
+
+
+def test_a_heartbeat_tells_nothing(changes_of: Any) -> None:
+    cache = a_cluster(a_node("n1"))
+    told = changes_of(cache)
+    versions = cache.snapshot().nodes.statics.versions.tolist()
+
+    modified(cache, a_node("n1"))
+
+    assert told == []
+    assert cache.snapshot().nodes.statics.versions.tolist() == versions
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(None, a_node(), Change.NODE, id="new"),
+        pytest.param(a_node(cpu=1), a_node(cpu=2), Change.NODE, id="grown"),
+        pytest.param(a_node(cpu=2), a_node(cpu=1), Change.NODE_WORSE, id="shrunk"),
+        pytest.param(a_node(unschedulable=True), a_node(), Change.NODE, id="uncordoned"),
+        pytest.param(a_node(), a_node(unschedulable=True), Change.NODE_WORSE, id="cordoned"),
+        pytest.param(a_node(), a_node(terminating=True), Change.NODE_WORSE, id="closed"),
+    ],
+)
+def test_what_a_node_event_tells(changes_of: Any, before: Node | None, after: Node, expected: Change) -> None:
+    cache = a_cluster() if before is None else a_cluster(before)
+    told = changes_of(cache)
+
+    modified(cache, after)
+
+    assert told == [{expected}]
+
+
+def test_a_node_that_cannot_be_read_is_not_there_until_it_can(make_cluster: Any) -> None:
+    cache = make_cluster(a_node("n1"), a_node("n2", cpu="?"))
+    modified(cache, a_node("n1", memory="?"))
+    unreadable = [(entry.name, names(cache)) for entry in cache.unreadable()]
+
+    modified(cache, a_node("n1"))
+
+    assert unreadable == [("n1", ()), ("n2", ())]
+    assert names(cache) == ("n1",)
+    assert [entry.name for entry in cache.unreadable()] == ["n2"]
+    assert "node n2 cannot be read: status.allocatable[cpu]: '?'" in cache.unreadable()[0].message
+
+
+def test_a_node_that_cannot_be_read_and_is_deleted_is_forgotten(make_cluster: Any) -> None:
+    node = a_node("n1", cpu="?")
+    cache = make_cluster(node)
+
+    deleted(cache, node)
+
+    assert cache.unreadable() == ()
+
+
+def test_a_node_that_does_not_fit_its_type_is_not_there(make_cluster: Any) -> None:
+    cache = make_cluster(a_node("n1"))
+    entry = quarantined(a_node("n1"), "wrong", spec={"taints": 7})
+
+    cache.nodes.on_quarantine(entry)
+    gone = names(cache)
+    cache.nodes.on_release(entry)
+
+    assert gone == ()
+    assert cache.unreadable() == ()
+
+
+def test_a_node_closed_by_two_pods_opens_with_the_second(make_cluster: Any) -> None:
+    one, two = a_pod("a", cpu="?", node="n1"), a_pod("b", cpu="?", node="n1")
+    cache = make_cluster(a_node("n1"), one, two)
+    seen = []
+
+    for pod in (one, two):
+        deleted(cache, pod)
+        seen.append(bool(cache.snapshot().nodes.closed.all()))
+
+    assert seen == [True, False]
+
+
+def test_what_closes_a_node_by_itself_outlives_what_else_closed_it(make_cluster: Any) -> None:
+    pod = a_pod(cpu="?", node="n1")
+    cache = make_cluster(a_node("n1", terminating=True), pod)
+
+    deleted(cache, pod)
+
+    assert cache.store.nodes.record("n1").closed == "the node is being deleted"
+    modified(cache, a_node("n1"))
+    assert cache.store.nodes.record("n1").closed == ""

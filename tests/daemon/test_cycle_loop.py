@@ -1,0 +1,265 @@
+"""When cycles run, on a clock that is moved by hand; the cycle itself is a stub with the real signature."""
+
+import asyncio
+import random
+import threading
+from collections.abc import AsyncIterator
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from tests.effects.waiting import until
+from volcano_py.cache.changes import Change
+from volcano_py.cache.cluster import ClusterCache
+from volcano_py.conf.loader import parse_conf
+from volcano_py.daemon.cycle_loop import CycleLoop
+from volcano_py.daemon.cycle_runner import CycleRunner
+from volcano_py.daemon.reporting import CycleReporter
+from volcano_py.effects.backpressure import BindBackpressure
+from volcano_py.framework.state.memory import CycleReport
+from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.metrics.evictions import EvictionMetrics
+from volcano_py.metrics.jobs import JobMetrics
+from volcano_py.metrics.queue_shares import QueueMetrics
+from volcano_py.metrics.state import StateMetrics
+from volcano_py.model.decisions import Bind
+from volcano_py.model.objects import JobKey, TaskRef
+from volcano_py.runtime.clock import FakeClock
+from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.scheduler import resolve
+
+PERIOD_S, DEBOUNCE_S = 1.0, 0.02
+BIND = Bind(TaskRef("default", "p0", "uid-p0"), "n1", JobKey("default", "g1"))
+
+
+class Stage:
+    """A cycle loop and what its surroundings see of it."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.registry = CollectorRegistry()
+        self.cache = ClusterCache(clock=self.clock)
+        self.backpressure = BindBackpressure()
+        self.delivered: list[tuple[object, ...]] = []
+        self.up_to_date = True
+        self.report = CycleReport()
+        self.problem: Exception | None = None
+        self.emits: list[tuple[Bind, ...]] = []
+        self.emits_late: list[tuple[Bind, ...]] = []  # after the hold
+        self.hold: threading.Event | None = None
+        metrics = StateMetrics(self.registry)
+        reporter = CycleReporter(
+            CycleMetrics(self.registry),
+            WaitingMetrics(self.registry),
+            QueueMetrics(self.registry),
+            JobMetrics(self.registry),
+            EvictionMetrics(self.registry),
+            self.cache.store,
+            clock=self.clock,
+        )
+        policy = resolve(parse_conf("actions: allocate", "test.conf"))
+        self.runner = CycleRunner(policy, seed=0, clock=self.clock, cycle=self._cycle)
+        self.loop = CycleLoop(
+            self.cache,
+            self.runner,
+            self._deliver,
+            self.backpressure,
+            reporter,
+            metrics,
+            clock=self.clock,
+            rng=random.Random(1),
+            period_s=PERIOD_S,
+            debounce_s=DEBOUNCE_S,
+        )
+
+    def _cycle(self, snapshot, policy, clock, seed, memory, emit):
+        for batch in self.emits:
+            emit(batch)
+        if self.hold is not None:
+            self.hold.wait(5)
+        for batch in self.emits_late:
+            emit(batch)
+        if self.problem is not None:
+            raise self.problem
+        return memory.next(), self.report
+
+    def _deliver(self, batch, decided_at):
+        self.delivered.append(batch)
+        return self.up_to_date
+
+    def change(self, *changes: Change) -> None:
+        self.loop._on_change(frozenset(changes))
+
+    async def pass_time(self, seconds: float) -> None:
+        """Move the clock in small steps and let everybody act in between."""
+        for _ in range(round(seconds / 0.01)):
+            self.clock.advance(0.01)
+            await self.rest()
+
+    async def begin_cycle(self) -> None:
+        """Move the clock until a cycle has begun that will not end before it is told to."""
+        self.hold = threading.Event()
+        self.change(Change.POD_PENDING)
+        while self.loop._running_since is None:
+            self.clock.advance(0.01)
+            await asyncio.sleep(0)
+
+    async def rest(self) -> None:
+        """Let the loop and the cycle's thread come to rest."""
+        for _ in range(5):
+            await asyncio.sleep(0)
+        while self.loop._running_since is not None:  # noqa: ASYNC110 - it says so to nobody
+            await asyncio.sleep(0.001)
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+@pytest.fixture
+async def stage() -> AsyncIterator[Stage]:
+    stage = Stage()
+    async with Supervisor() as supervisor:
+        supervisor.start("cycles", stage.loop.run())
+        await stage.pass_time(0.05)
+        assert stage.loop.cycles == 1  # the one at the start
+        yield stage
+        if stage.hold is not None:
+            stage.hold.set()
+        stage.loop.stop()
+    stage.runner.close()
+
+
+@pytest.mark.parametrize(("binds", "cycles"), [(128, 1), (129, 0)])
+async def test_while_many_binds_wait_to_be_sent_changes_are_gathered_for_longer(stage, binds, cycles):
+    await stage.pass_time(0.1)
+    before = stage.loop.cycles
+    stage.backpressure.enter(binds)
+
+    stage.change(Change.POD_PENDING)
+    await stage.pass_time(0.06)
+    assert stage.loop.cycles == before + cycles
+
+    await stage.pass_time(0.1)
+    assert stage.loop.cycles == before + 1
+
+
+async def test_nothing_changes_and_nothing_runs(stage):
+    await stage.pass_time(3)
+
+    assert stage.loop.cycles == 1
+
+
+async def test_a_helpful_change_starts_a_cycle_after_the_debounce(stage):
+    stage.change(Change.POD_PENDING)
+    await stage.pass_time(0.01)
+    assert stage.loop.cycles == 1
+
+    await stage.pass_time(0.02)
+
+    assert stage.loop.cycles == 2
+    assert stage.registry.get_sample_value("volcano_py_wakeups_total", {"why": "pod_pending"}) == 1
+
+
+async def test_changes_that_come_together_are_one_cycle(stage):
+    for _ in range(3):
+        stage.change(Change.NODE, Change.POD)
+        await stage.rest()
+
+    await stage.pass_time(0.1)
+
+    assert stage.loop.cycles == 2
+
+
+@pytest.mark.parametrize("change", [Change.POD, Change.GROUP_STATUS, Change.BIND_FAILED, Change.NODE_WORSE])
+async def test_another_change_is_seen_within_the_period(stage, change):
+    stage.change(change)
+    await stage.pass_time(0.5)
+    assert stage.loop.cycles == 1
+
+    await stage.pass_time(0.55)
+
+    assert stage.loop.cycles == 2
+
+
+async def test_while_something_is_pending_there_is_a_cycle_per_period(stage):
+    stage.report = CycleReport(pending_tasks=1)
+    stage.change(Change.POD_PENDING)
+
+    await stage.pass_time(3.3)
+
+    assert stage.loop.cycles == 5  # at the start, for the change, and three periods
+
+
+async def test_a_refused_decision_asks_for_another_cycle(stage):
+    stage.emits = [(BIND,)]
+    stage.up_to_date = False
+    stage.change(Change.POD_PENDING)
+    await stage.pass_time(0.03)
+    stage.emits = []
+
+    await stage.pass_time(0.05)
+
+    assert stage.loop.cycles == 3
+
+
+async def test_a_cycle_that_raises_is_followed_by_another_after_a_pause(stage):
+    stage.problem = ZeroDivisionError("a bug")
+    stage.change(Change.POD_PENDING)
+    await stage.pass_time(0.1)
+    assert stage.loop.cycles == 2
+    stage.problem = None
+
+    stage.change(Change.POD_PENDING)
+    await stage.pass_time(0.1)
+    assert stage.loop.cycles == 2  # not even a helpful change ends the pause
+
+    await stage.pass_time(0.8)
+    assert stage.loop.cycles == 3
+    assert stage.registry.get_sample_value("volcano_py_cycles_total", {"result": "failed"}) == 1
+
+
+async def test_decisions_are_handed_on_while_the_cycle_still_runs(stage):
+    stage.emits = [(BIND,), (BIND,)]
+    await stage.begin_cycle()
+
+    await until(lambda: len(stage.delivered) == 2)
+
+    assert stage.loop.cycles == 1
+    assert stage.backpressure.count == 2
+
+
+async def test_what_a_cycle_decides_after_the_end_was_asked_for_is_dropped(stage):
+    stage.emits_late = [(BIND,)]
+    await stage.begin_cycle()
+    stage.loop.stop()
+
+    stage.hold.set()
+    await until(lambda: stage.loop.cycles == 2)
+
+    assert stage.delivered == []
+    assert stage.backpressure.count == 0
+
+
+async def test_a_decision_that_cannot_be_taken_in_ends_the_loop(monkeypatch):
+    stage = Stage()
+    stage.emits = [(BIND,)]
+
+    def broken(batch, decided_at):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(stage.loop, "_deliver", broken)
+    running = asyncio.create_task(stage.loop.run())
+    await stage.pass_time(0.05)
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        await running
+    stage.runner.close()
+
+
+async def test_memory_goes_from_cycle_to_cycle(stage):
+    before = stage.runner.memory
+
+    stage.change(Change.POD_PENDING)
+    await stage.pass_time(0.1)
+
+    assert stage.runner.memory == before.next()
+    assert before.lineage

@@ -1,0 +1,167 @@
+import random
+
+import pytest
+
+from tests.effects.objects import put_node, put_pod
+from tests.effects.waiting import until
+from volcano_py.apiserver import ApiServer, Fault
+from volcano_py.effects.binding import binding_body
+from volcano_py.effects.pod_conditions import PodConditionWriter
+from volcano_py.kube.resource import PODS
+from volcano_py.model.decisions import Bind, SetPodCondition
+from volcano_py.model.objects import JobKey, TaskRef
+from volcano_py.runtime.clock import RealClock
+from volcano_py.writing.write_queue import WriteQueueOptions
+
+
+def conditions_of(server: ApiServer, name: str) -> list[dict]:
+    pod = server.get("pods", name, "default")
+    assert pod is not None
+    return pod["status"].get("conditions", [])
+
+
+def writes(server: ApiServer) -> int:
+    return server.requests.count("patch", "pods/status")
+
+
+@pytest.fixture
+def a_writer(server, client, supervisor, write_queue_metrics):
+    def shown(name: str) -> str:
+        pod = server.get("pods", name.partition("/")[2], "default")
+        return "" if pod is None else pod["metadata"]["resourceVersion"]
+
+    def make(**more) -> PodConditionWriter:
+        more = {"version_of": shown, "waits": lambda _: True, **more}
+        writer = PodConditionWriter(client, write_queue_metrics, clock=RealClock(), rng=random.Random(1), **more)
+        writer.start(supervisor)
+        return writer
+
+    return make
+
+
+async def written(writer: PodConditionWriter, *conditions: SetPodCondition) -> None:
+    for condition in conditions:
+        writer.put(condition)
+    assert await writer.drained(10)
+
+
+async def test_the_reason_stands_on_the_pod(server, a_writer):
+    told = []
+    condition = SetPodCondition(put_pod(server, "p0"), "Unschedulable", "0/5 nodes are available")
+
+    await written(a_writer(on_written=told.append), condition)
+
+    (found,) = conditions_of(server, "p0")
+    assert (found["type"], found["status"], found["reason"], found["message"]) == (
+        "PodScheduled",
+        "False",
+        "Unschedulable",
+        "0/5 nodes are available",
+    )
+    assert told == [condition]
+
+
+async def test_conditions_of_others_stay(server, client, a_writer):
+    task = put_pod(server, "p0")
+    body = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+    await client.patch(PODS, "p0", body, dict, namespace="default", subresource="status")
+
+    await written(a_writer(), SetPodCondition(task, "Unschedulable", "no"))
+
+    assert {condition["type"] for condition in conditions_of(server, "p0")} == {"Ready", "PodScheduled"}
+
+
+async def test_a_pod_that_was_bound_meanwhile_gets_no_condition(server, a_writer):
+    writer = a_writer(waits=lambda _: False)
+
+    await written(writer, SetPodCondition(put_pod(server, "p0"), "Unschedulable", "no"))
+
+    assert writes(server) == 0
+
+
+async def test_a_pod_that_is_bound_before_its_turn_costs_nothing(server, a_writer):
+    writer = a_writer()
+    task = put_pod(server, "p0")
+
+    writer.put(SetPodCondition(task, "Unschedulable", "no"))
+    writer.discard(task)
+
+    assert writer.backlog == 0
+    assert writes(server) == 0
+
+
+async def test_the_same_text_is_not_written_again(server, a_writer):
+    writer = a_writer()
+    condition = SetPodCondition(put_pod(server, "p0"), "Unschedulable", "no")
+    await written(writer, condition)
+
+    await written(writer, condition)
+
+    assert writes(server) == 1
+
+
+async def test_what_is_decided_again_during_the_write_is_not_written_again(server, a_writer):
+    fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.05))
+    told = []
+    writer = a_writer(on_written=told.append, options=WriteQueueOptions(rate_per_s=50, burst=50))
+    condition = SetPodCondition(put_pod(server, "p0"), "Unschedulable", "no")
+    writer.put(condition)
+    await until(lambda: fault.hits)
+
+    await written(writer, condition)
+
+    assert (writes(server), told) == (1, [condition])
+
+
+async def test_a_condition_that_is_overtaken_by_the_bind_is_not_written(server, client, a_writer):
+    fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.2))
+    waits = [True]
+    writer = a_writer(waits=lambda _: waits[0], options=WriteQueueOptions(rate_per_s=50, burst=50))
+    put_node(server, "n1")
+    task = put_pod(server, "p0")
+    writer.put(SetPodCondition(task, "Unschedulable", "no"))
+    await until(lambda: fault.hits)
+
+    await client.post_bytes(
+        "/api/v1/namespaces/default/pods/p0/binding", binding_body(Bind(task, "n1", JobKey("default", "g")))
+    )
+    waits[0] = False
+
+    assert await writer.drained(10)
+    assert [condition["status"] for condition in conditions_of(server, "p0")] == ["True"]
+
+
+async def test_a_condition_of_a_pod_that_was_changed_meanwhile_is_written_at_its_new_version(server, client, a_writer):
+    fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.2, times=1))
+    writer = a_writer(options=WriteQueueOptions(rate_per_s=50, burst=50))
+    task = put_pod(server, "p0")
+    writer.put(SetPodCondition(task, "Unschedulable", "no"))
+    await until(lambda: fault.hits)
+
+    await client.patch(PODS, "p0", {"metadata": {"annotations": {"a": "b"}}}, dict, namespace="default")
+
+    assert await writer.drained(10)
+    assert [condition["message"] for condition in conditions_of(server, "p0")] == ["no"]
+
+
+async def test_another_pod_of_the_same_name_is_left_alone(server, a_writer):
+    put_pod(server, "p0")
+
+    await written(a_writer(), SetPodCondition(TaskRef("default", "p0", "uid-of-the-old-one"), "Unschedulable", "no"))
+
+    assert conditions_of(server, "p0") == []
+
+
+async def test_a_pod_that_is_gone_is_no_trouble(server, a_writer, registry):
+    await written(a_writer(), SetPodCondition(TaskRef("default", "ghost", "uid"), "Unschedulable", "no"))
+
+    labels = {"lane": "pod condition", "result": "obsolete"}
+    assert registry.get_sample_value("volcano_py_lane_writes_total", labels) == 1
+
+
+async def test_a_server_error_is_tried_again(server, a_writer):
+    server.faults.add(Fault("reply", verb="patch", resource="pods/status", code=500, times=1))
+
+    await written(a_writer(), SetPodCondition(put_pod(server, "p0"), "Unschedulable", "no"))
+
+    assert conditions_of(server, "p0")[0]["message"] == "no"

@@ -1,0 +1,125 @@
+import random
+from typing import Any
+
+import pytest
+
+from tests.effects.waiting import until
+from volcano_py.apiserver import ApiServer, Fault
+from volcano_py.effects.queue_status import QueueStatusWriter
+from volcano_py.runtime.clock import RealClock
+from volcano_py.writing.write_queue import WriteQueueOptions
+
+QUEUES = "queues.scheduling.volcano.sh"
+QUICK = WriteQueueOptions(rate_per_s=1000, burst=100)
+
+
+@pytest.fixture
+def shown() -> dict[str, dict[str, float]]:
+    return {"q": {}}
+
+
+@pytest.fixture
+async def writer(client, supervisor, write_queue_metrics, shown) -> QueueStatusWriter:
+    found = QueueStatusWriter(
+        client, write_queue_metrics, clock=RealClock(), rng=random.Random(1), shown=shown.get, options=QUICK
+    )
+    found.start(supervisor)
+    return found
+
+
+def put_queue(server: ApiServer, name: str = "q") -> None:
+    server.create(
+        {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": {}}
+    )
+
+
+def allocated(server: ApiServer, name: str = "q") -> dict[str, Any]:
+    queue = server.get(QUEUES, name)
+    assert queue is not None
+    found: dict[str, Any] = queue.get("status", {}).get("allocated", {})
+    return found
+
+
+def writes(server: ApiServer) -> int:
+    return server.requests.count("patch", f"{QUEUES}/status")
+
+
+async def hold(writer: QueueStatusWriter, **queues: dict[str, float]) -> None:
+    writer.put(queues)
+    assert await writer.drained(10)
+
+
+async def test_what_a_queue_holds_is_written_as_quantities(server, writer):
+    put_queue(server)
+
+    await hold(writer, q={"cpu": 1500.0, "memory": 2.0 * 1024**3, "pods": 3.0, "nvidia.com/gpu": 2000.0})
+
+    assert allocated(server) == {"cpu": "1500m", "memory": "2Gi", "pods": "3", "nvidia.com/gpu": "2"}
+
+
+async def test_it_is_written_once_whether_or_not_the_watch_has_shown_it(server, writer, shown):
+    put_queue(server)
+    held = {"cpu": 1000.0}
+
+    await hold(writer, q=held)
+    await hold(writer, q=held)
+    shown["q"] = held
+    await hold(writer, q=held)
+
+    assert writes(server) == 1
+
+
+async def test_what_is_told_again_during_the_write_is_not_written_again(server, writer):
+    put_queue(server)
+    fault = server.faults.add(Fault("delay", verb="patch", resource=f"{QUEUES}/status", delay_s=0.05))
+    writer.put({"q": {"cpu": 1000.0}})
+    await until(lambda: fault.hits)
+
+    await hold(writer, q={"cpu": 1000.0})
+
+    assert writes(server) == 1
+
+
+async def test_what_is_not_held_any_more_is_taken_out(server, writer, shown):
+    put_queue(server)
+    await hold(writer, q={"cpu": 1000.0, "nvidia.com/gpu": 1000.0})
+    shown["q"] = {"cpu": 1000.0, "nvidia.com/gpu": 1000.0}
+
+    await hold(writer, q={})
+
+    assert allocated(server) == {"cpu": "0", "memory": "0"}
+
+
+async def test_a_queue_that_never_held_anything_costs_no_write(server, writer):
+    put_queue(server)
+
+    await hold(writer, q={})
+
+    assert writes(server) == 0
+
+
+async def test_what_somebody_else_has_written_is_put_right(server, writer, shown):
+    put_queue(server)
+    await hold(writer, q={"cpu": 1000.0})
+    shown["q"] = {"cpu": 1000.0}
+    await hold(writer, q={"cpu": 1000.0})
+
+    shown["q"] = {"cpu": 7000.0}
+    await hold(writer, q={"cpu": 1000.0})
+
+    assert writes(server) == 2
+
+
+async def test_queues_that_the_api_server_does_not_have_are_left_alone(server, writer):
+    await hold(writer, unknown={"cpu": 1000.0}, q={"cpu": 1000.0})
+
+    assert writes(server) == 1  # it was shown and is gone by now
+
+
+async def test_a_server_that_pushes_back_is_asked_again(server, writer):
+    put_queue(server)
+    server.faults.add(Fault("reply", verb="patch", code=429, times=1, retry_after_s=0))
+
+    await hold(writer, q={"cpu": 1000.0})
+
+    assert allocated(server) == {"cpu": "1", "memory": "0"}

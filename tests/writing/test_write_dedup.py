@@ -1,0 +1,55 @@
+from volcano_py.writing.write_dedup import WriteDedup
+
+
+class Watch:
+    def __init__(self):
+        self.version = "1"
+
+    def version_of(self, name: str) -> str:
+        return self.version
+
+
+def test_the_same_content_is_a_repeat_until_the_watch_has_caught_up_and_after():
+    watch = Watch()
+    dedup: WriteDedup[str, str] = WriteDedup(watch.version_of)
+    dedup.remember("a", "text", "answer", shown_before="1", version_after="2")
+
+    assert dedup.repeats("a", "text", "ns/a")
+    watch.version = "2"
+    assert dedup.repeats("a", "text", "ns/a")
+
+
+def test_other_content_is_no_repeat():
+    dedup: WriteDedup[str, str] = WriteDedup(Watch().version_of)
+    dedup.remember("a", "text", "answer", shown_before="1", version_after="2")
+
+    assert not dedup.repeats("a", "other", "ns/a")
+    assert not dedup.repeats("b", "text", "ns/b")
+
+
+def test_what_somebody_else_has_changed_is_written_again():
+    watch = Watch()
+    dedup: WriteDedup[str, str] = WriteDedup(watch.version_of)
+    dedup.remember("a", "text", "answer", shown_before="1", version_after="2")
+
+    watch.version = "3"
+
+    assert not dedup.repeats("a", "text", "ns/a")
+
+
+def test_the_oldest_is_forgotten_when_there_are_too_many():
+    dedup: WriteDedup[str, str] = WriteDedup(Watch().version_of, capacity=2)
+    for key in "abc":
+        dedup.remember(key, "text", "answer", "1", "2")
+
+    assert [dedup.repeats(key, "text", key) for key in "abc"] == [False, True, True]
+
+
+def test_the_answer_to_the_last_write_is_there_until_somebody_else_writes():
+    watch = Watch()
+    dedup: WriteDedup[str, str] = WriteDedup(watch.version_of)
+    dedup.remember("a", "text", "answer", shown_before="1", version_after="2")
+
+    assert dedup.answer("a", "ns/a") == "answer"
+    watch.version = "3"
+    assert dedup.answer("a", "ns/a") is None

@@ -1,0 +1,301 @@
+"""PodGroup, Queue and PriorityClass events.
+
+A PodGroup names no scheduler. It is ours unless a pod of it asks for another one; then it stays out of the store, so
+that it is neither scheduled nor written, until no such pod is left.
+
+Where there is no PodGroup, pods may form a gang by annotations. A PodGroup of the same name takes its place, even one
+that cannot be read.
+"""
+
+from dataclasses import replace
+
+import msgspec
+import structlog
+
+from volcano_py.api.core import Pod
+from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
+from volcano_py.cache.annotation_gangs import AnnotationGangs, is_annotation_gang
+from volcano_py.cache.assumed_queue import AssumedQueue
+from volcano_py.cache.changes import Change
+from volcano_py.cache.groups import PriorityTable, job_record, queue_held, queue_record, same_gang
+from volcano_py.cache.state import ClusterState
+from volcano_py.cache.unreadable_objects import Unreadable, UnreadableObjects
+from volcano_py.kube.delivery import Event, EventType, Quarantined
+from volcano_py.model.decisions import Decision, RecordEvent, SetPodCondition, SetPodGroupStatus
+from volcano_py.model.objects import JobKey, JobRecord
+
+log = structlog.get_logger()
+
+
+class PodGroupEvents:
+    """Keeps the store's jobs equal to the PodGroups that are ours."""
+
+    def __init__(
+        self, state: ClusterState, unreadable: UnreadableObjects, priorities: PriorityTable, default_queue: str
+    ) -> None:
+        self.assumed_queue = AssumedQueue(state, default_queue)
+        self._state = state
+        self._unreadable = unreadable
+        self._priorities = priorities
+        self._default_queue = default_queue
+        self._gangs = AnnotationGangs(default_queue, lambda key: len(state.store.tasks_of(key)))
+        self._problems: dict[JobKey, str] = {}  # PodGroups that are there, and why they cannot be read
+        self._records: dict[JobKey, JobRecord] = {}  # every PodGroup that can be read, ours or not
+        self._classes: dict[JobKey, str] = {}  # name of its PriorityClass
+        self._foreign: dict[JobKey, set[str]] = {}  # uids of its pods that ask for another scheduler
+
+    def on_events(self, events: list[Event[PodGroup]]) -> None:
+        """Apply changes in order."""
+        for event in events:
+            if event.type is EventType.DELETED or event.object is None:
+                self._unreadable.discard("PodGroup", event.uid)
+                self._gone(JobKey(event.namespace, event.name))
+            else:
+                self._apply(event.object)
+        self._state.notify()
+
+    def on_quarantine(self, entry: Quarantined) -> None:
+        """Leave out a PodGroup that does not fit its type."""
+        self._leave_out(Unreadable("PodGroup", entry.namespace, entry.name, entry.uid, entry.message))
+        self._state.notify()
+
+    def on_release(self, entry: Quarantined) -> None:
+        """Forget why a PodGroup was left out; its event follows, unless it is gone."""
+        self._unreadable.discard("PodGroup", entry.uid)
+        self._gone(JobKey(entry.namespace, entry.name))
+        self._state.notify()
+
+    def join(self, key: JobKey, pod: Pod) -> None:
+        """Take what a pod of ours says of the gang that it names."""
+        for gang in self._gangs.join(key, pod, has_group=key in self._records):
+            self._show(gang)
+
+    def leave(self, uid: str) -> None:
+        """Note that a pod has no part in a gang any more: it ended, is gone, is not ours, or cannot be read."""
+        for gang in self._gangs.leave(uid):
+            self._show(gang)
+
+    def recount(self, key: JobKey | None) -> None:
+        """Note that a pod has ended or is gone: a gang that waits for its pods counts them all, ended ones too."""
+        if key is not None and key in self._gangs:
+            self._show(key)
+
+    def assume_queue(self) -> None:
+        """Take the default queue to exist if there is none and there are gangs by annotations."""
+        self.assumed_queue.settle(bool(self._gangs))
+
+    def to_write(self, decision: Decision) -> Decision | None:
+        """Return what of a decision goes to the API server; see `ClusterCache.to_write`."""
+        match decision:
+            case SetPodGroupStatus() if is_annotation_gang(decision.uid):
+                self._gangs.keep(decision)
+                self._show(decision.job)
+                self._state.notify()
+                return None
+            case RecordEvent() if is_annotation_gang(decision.uid):
+                return None
+            case SetPodCondition() if len(self._gangs):
+                return self._noted(decision)
+        return decision
+
+    def _noted(self, decision: SetPodCondition) -> SetPodCondition | None:
+        """Add to a pod's reason what is odd about its gang's numbers; None if the pod says so already."""
+        place = self._state.store.task(decision.task.uid)
+        job = None if place is None or place.record.key is None else self._state.store.job(place.record.key)
+        if place is None or job is None or not is_annotation_gang(job.uid):
+            return decision
+        message = decision.message + self._gangs.note(job.key)
+        return None if message == place.record.condition else msgspec.structs.replace(decision, message=message)
+
+    def claim(self, key: JobKey, uid: str) -> None:
+        """Note that a pod of this group asks for another scheduler."""
+        members = self._foreign.setdefault(key, set())
+        members.add(uid)
+        if len(members) == 1:
+            self._show(key)
+
+    def release(self, key: JobKey, uid: str) -> None:
+        """Note that such a pod is gone or has left the group."""
+        members = self._foreign.get(key)
+        if members is not None:
+            members.discard(uid)
+            if not members:
+                del self._foreign[key]
+                self._show(key)
+
+    def is_ours(self, key: JobKey) -> bool:
+        """Say whether no pod of this group asks for another scheduler."""
+        return key not in self._foreign
+
+    def reprioritise(self) -> None:
+        """Give every job the priority that its class has now."""
+        for key, record in list(self._records.items()):
+            priority = self._priorities.value(self._classes[key])
+            if priority != record.priority:
+                self._records[key] = replace(record, priority=priority)
+                self._state.note(Change.PRIORITY)
+                self._show(key)
+
+    def _apply(self, group: PodGroup) -> None:
+        meta = group.metadata
+        try:
+            record = job_record(group, self._priorities, self._default_queue)
+        except ValueError as error:
+            message = f"PodGroup {meta.namespace}/{meta.name} cannot be read: {error}"
+            self._leave_out(Unreadable("PodGroup", meta.namespace, meta.name, meta.uid, message))
+            return
+        self._unreadable.discard("PodGroup", meta.uid)
+        self._problems.pop(record.key, None)
+        self._records[record.key] = record
+        self._classes[record.key] = group.spec.priority_class_name
+        self._show(record.key)
+
+    def _leave_out(self, entry: Unreadable) -> None:
+        self._unreadable.add(entry)
+        key = JobKey(entry.namespace, entry.name)
+        self._problems[key] = entry.message
+        self._drop(key)
+
+    def _gone(self, key: JobKey) -> None:
+        self._problems.pop(key, None)
+        self._drop(key)
+
+    def _drop(self, key: JobKey) -> None:
+        self._records.pop(key, None)
+        self._classes.pop(key, None)
+        self._show(key)
+
+    def _wanted(self, key: JobKey) -> tuple[JobRecord | None, str]:
+        """Return what the store should have of a job, and why it has nothing; without PodGroup, what its pods say."""
+        known = self._records.get(key)
+        if known is not None and self.is_ours(key):
+            return known, ""
+        if known is not None:
+            return None, f"PodGroup {key} waits: a pod of it asks for another scheduler; give all its pods the same one"
+        if key in self._problems:
+            return None, self._problems[key]
+        return self._gangs.record(key), self._gangs.problem(key)
+
+    def _show(self, key: JobKey) -> None:
+        """Make the store have what it should have of one job."""
+        store = self._state.store
+        before = store.job(key)
+        after, withheld = self._wanted(key)
+        store.withhold(key, withheld)
+        if before == after:
+            return
+        if after is None:
+            store.remove_job(key)
+            if key in self._records:
+                log.info("PodGroup left to another scheduler: a pod of it asks for one", pod_group=str(key))
+        else:
+            store.set_job(after)
+            self.assume_queue()
+        if not same_gang(before, after):
+            self._state.touch_group(key, present=after is not None)
+            self._state.note(Change.GROUP)
+        elif before is not None and after is not None and before.priority != after.priority:
+            self._state.note(Change.GROUP)
+        else:
+            self._state.note(Change.GROUP_STATUS)
+
+
+class QueueEvents:
+    """Keeps the store's queues equal to the API server's."""
+
+    def __init__(self, state: ClusterState, unreadable: UnreadableObjects, groups: PodGroupEvents) -> None:
+        self._state = state
+        self._unreadable = unreadable
+        self._groups = groups
+        self.held: dict[str, dict[str, float]] = {}
+        """What the status of each queue says that it holds, by resource."""
+
+    def on_events(self, events: list[Event[Queue]]) -> None:
+        """Apply changes in order."""
+        for event in events:
+            if event.type is EventType.DELETED or event.object is None:
+                self._unreadable.discard("Queue", event.uid)
+                self._drop(event.name)
+                continue
+            self._apply(event.object)
+        self._state.notify()
+
+    def on_quarantine(self, entry: Quarantined) -> None:
+        """Leave out a queue that does not fit its type; its jobs say that it is missing."""
+        self._leave_out(Unreadable("Queue", "", entry.name, entry.uid, entry.message))
+        self._state.notify()
+
+    def on_release(self, entry: Quarantined) -> None:
+        """Forget why a queue was left out; its event follows, unless it is gone."""
+        self._unreadable.discard("Queue", entry.uid)
+
+    def _apply(self, queue: Queue) -> None:
+        name, uid = queue.metadata.name, queue.metadata.uid
+        try:
+            record = queue_record(queue)
+        except ValueError as error:
+            self._leave_out(Unreadable("Queue", "", name, uid, f"Queue {name} cannot be read: {error}"))
+            return
+        self._unreadable.discard("Queue", uid)
+        self.held[name] = queue_held(queue)
+        self._groups.assumed_queue.end()
+        if self._state.store.queues.get(name) != record:
+            self._state.store.set_queue(record)
+            self._state.note(Change.QUEUE)
+
+    def _leave_out(self, entry: Unreadable) -> None:
+        self._unreadable.add(entry)
+        self._drop(entry.name)
+
+    def _drop(self, name: str) -> None:
+        self.held.pop(name, None)
+        if name in self._state.store.queues:
+            self._state.store.remove_queue(name)
+            self._groups.assume_queue()
+            self._state.note(Change.QUEUE)
+
+
+class PriorityClassEvents:
+    """Keeps the priorities of jobs equal to what their classes say."""
+
+    def __init__(
+        self, state: ClusterState, unreadable: UnreadableObjects, priorities: PriorityTable, groups: PodGroupEvents
+    ) -> None:
+        self._state = state
+        self._unreadable = unreadable
+        self._priorities = priorities
+        self._groups = groups
+
+    def on_events(self, events: list[Event[PriorityClass]]) -> None:
+        """Apply changes in order, then give every job its priority."""
+        for event in events:
+            if event.type is EventType.DELETED or event.object is None:
+                self._unreadable.discard("PriorityClass", event.uid)
+                self._priorities.remove(event.name)
+            else:
+                self._apply(event.object)
+        self._groups.reprioritise()
+        self._state.notify()
+
+    def on_quarantine(self, entry: Quarantined) -> None:
+        """Leave out a class that does not fit its type: jobs that name it count as if they named none."""
+        self._unreadable.add(Unreadable("PriorityClass", "", entry.name, entry.uid, entry.message))
+        self._priorities.remove(entry.name)
+        self._groups.reprioritise()
+        self._state.notify()
+
+    def on_release(self, entry: Quarantined) -> None:
+        """Forget why a class was left out; its event follows, unless it is gone."""
+        self._unreadable.discard("PriorityClass", entry.uid)
+
+    def _apply(self, entry: PriorityClass) -> None:
+        name, uid = entry.metadata.name, entry.metadata.uid
+        try:
+            self._priorities.set(entry)
+        except ValueError as error:
+            self._priorities.remove(name)
+            self._unreadable.add(
+                Unreadable("PriorityClass", "", name, uid, f"PriorityClass {name} cannot be read: {error}")
+            )
+        else:
+            self._unreadable.discard("PriorityClass", uid)

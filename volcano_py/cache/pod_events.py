@@ -1,0 +1,334 @@
+"""Pod events: which tasks there are, where they stand, and what becomes of what is assumed of them.
+
+    pod                               in the store
+    ours, not on a node               PENDING; BINDING on its node while a bind is assumed
+    ours, on a node                   as its phase says; an assumed bind is confirmed, or forgotten if the node differs;
+                                      RELEASING while an eviction is assumed, which its termination or end confirms
+    ours, ended                       SUCCEEDED or FAILED, on no node: it counts in its job
+    of another scheduler, on a node   counted on the node, marked foreign
+    of another, nominated to a node   PENDING, marked foreign: what it is nominated to is held for it
+    of another scheduler, otherwise   not kept; its PodGroup is not ours while it exists
+    cannot be read, on a node         what was known of it stays, and the node is closed
+    cannot be read, otherwise         not kept: not scheduled
+
+A pod never loses its node and never comes back to life, so a state that says otherwise is older than what is known (it
+was overtaken by a pod that was read again) and is left aside.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+import msgspec
+
+from volcano_py.api import keys
+from volcano_py.api.core import Pod
+from volcano_py.cache.changes import Change
+from volcano_py.cache.group_events import PodGroupEvents
+from volcano_py.cache.node_events import NodeEvents
+from volcano_py.cache.nominations import AssumedNominations
+from volcano_py.cache.pods import ShapeReader, is_terminal, nominated_node, task_record, task_status
+from volcano_py.cache.raw_pod import peek
+from volcano_py.cache.state import ClusterState
+from volcano_py.cache.unreadable_objects import Unreadable, UnreadableObjects
+from volcano_py.kube.delivery import Event, EventType, Quarantined
+from volcano_py.ledger.ledger import Ledger
+from volcano_py.model.objects import JobKey, TaskRecord
+from volcano_py.model.shape import Shape
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot.store import TaskPlace
+
+_ENDED = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
+_WAITING = frozenset({TaskStatus.PENDING, TaskStatus.BINDING})
+_LEAVING = frozenset({TaskStatus.RELEASING, *_ENDED})
+
+
+class PodEvents:
+    """Keeps the store's tasks equal to the API server's pods and to what is assumed of them."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        unreadable: UnreadableObjects,
+        ledger: Ledger,
+        evictions: Ledger,
+        nodes: NodeEvents,
+        groups: PodGroupEvents,
+        scheduler_names: Collection[str],
+        on_changed: Callable[[str], None] = lambda uid: None,
+        *,
+        queue_admission: bool,
+    ) -> None:
+        """Take what else is known; ``on_changed`` is told of pods that are bound, gone or ask for something else."""
+        self._state = state
+        self._store = state.store
+        self._unreadable = unreadable
+        self._ledger = ledger
+        self._evictions = evictions
+        self._nodes = nodes
+        self._groups = groups
+        self._scheduler_names = frozenset(scheduler_names)
+        self._on_changed = on_changed
+        self._shapes = ShapeReader(queue_admission=queue_admission)
+        self._waiting: dict[str, Shape] = {}  # uid -> shape of every task that is not on a node yet
+        self._staying: dict[str, TaskStatus] = {}  # uid of a task whose eviction is assumed -> its status without that
+        self._nominations = AssumedNominations()
+        self._foreign_groups: dict[str, JobKey] = {}  # uid of a pod of another scheduler -> the group it names
+
+    def on_events(self, events: list[Event[Pod]]) -> None:
+        """Apply changes in order."""
+        for event in events:
+            if event.type is EventType.DELETED or event.object is None:
+                self.remove(event.uid)
+            else:
+                self.apply(event.object)
+        self._state.notify()
+
+    def on_quarantine(self, entry: Quarantined) -> None:
+        """Leave out a pod that does not fit its type, and close the node it stands on."""
+        known = peek(entry.raw)
+        ours = known.scheduler_name is None or known.scheduler_name in self._scheduler_names
+        if ours or known.node or self._store.task(entry.uid) is not None:
+            node = "" if known.ended else known.node
+            unreadable = Unreadable("Pod", entry.namespace, entry.name, entry.uid, entry.message, node)
+            self._leave_out(unreadable, known.ended)
+        self._state.notify()
+
+    def on_release(self, entry: Quarantined) -> None:
+        """Forget why a pod was left out; its event follows, unless it is gone."""
+        self._readable(entry.uid)
+        self._state.notify()
+
+    def apply(self, pod: Pod) -> None:
+        """Make the store have what the API server has of one pod."""
+        uid = pod.metadata.uid
+        place = self._store.task(uid)
+        if place is not None and _is_older(pod, place):
+            return
+        node = "" if is_terminal(pod) else pod.spec.node_name
+        if pod.spec.scheduler_name not in self._scheduler_names:
+            self._name_foreign_group(pod)
+            if not node and not (nominated_node(pod) and task_status(pod) is TaskStatus.PENDING):
+                self._readable(uid)
+                self._drop(uid, place)
+                return
+        try:
+            shape = self._shapes.shape(pod)
+            record = task_record(pod, self._scheduler_names)
+        except ValueError as error:
+            self._refuse(pod, node, error)
+            return
+        if len(self._unreadable):
+            self._readable(uid)
+        self._put(place, record, shape, task_status(pod), node)
+        if record.key is None or is_terminal(pod):
+            self._groups.leave(uid)
+            self._groups.recount(record.key)
+        else:
+            self._groups.join(record.key, pod)
+
+    def remove(self, uid: str) -> None:
+        """Forget a pod that is gone."""
+        self._readable(uid)
+        group = self._foreign_groups.pop(uid, None)
+        if group is not None:
+            self._groups.release(group, uid)
+        self._ledger.forget(uid)
+        self._drop(uid, self._store.task(uid))
+
+    def wait_again(self, uid: str) -> None:
+        """Let a task whose bind came to nothing wait for a node again, if it is still the one that was to be bound."""
+        place = self._store.task(uid)
+        if place is None or place.status is not TaskStatus.BINDING:
+            return
+        if self._unreadable.get("Pod", uid) is not None:
+            self._drop(uid, place)  # it became unreadable meanwhile
+            return
+        self._state.move_task(place, TaskStatus.PENDING, "")
+        self._state.touch_job(place.record.key)
+        self._state.note(Change.BIND_FAILED)
+
+    # What is assumed
+
+    def go(self, uid: str) -> None:
+        """Count a task that holds its node as terminating, until the watch shows it or `stay`."""
+        place = self._store.task(uid)
+        if place is not None:
+            self._staying[uid] = place.status
+            self._state.move_task(place, TaskStatus.RELEASING, place.node)
+
+    def stay(self, uid: str) -> None:
+        """Count a task whose eviction came to nothing as what it is without it."""
+        status, place = self._staying.pop(uid, None), self._store.task(uid)
+        if status is not None and place is not None:
+            self._state.move_task(place, status, place.node)
+            self._state.touch_job(place.record.key)
+            self._state.note(Change.EVICTION_FAILED)
+
+    def staying(self) -> frozenset[str]:
+        """Return the uids of the tasks that count as terminating only because their eviction is assumed."""
+        return frozenset(self._staying)
+
+    def nominate(self, uid: str, node: str, now: float) -> bool:
+        """Count a waiting task as nominated to a node ("" for none); say whether that is anything new."""
+        place = self._store.task(uid)
+        if place is None or place.status not in _WAITING or place.record.nominated == node:
+            return False
+        self._nominations.assume(uid, node, place.record.nominated, now)
+        self._set_nominated(uid, node)
+        return True
+
+    def nomination_failed(self, uid: str) -> None:
+        """Count a task as nominated to what the watch says."""
+        shown = self._nominations.end(uid)
+        if shown is not None:
+            self._set_nominated(uid, shown)
+
+    def end_nominations(self, now: float) -> None:
+        """Let nominations that the watch should have shown by now count no more."""
+        for uid in self._nominations.expired(now):
+            self.nomination_failed(uid)
+
+    def _set_nominated(self, uid: str, node: str) -> None:
+        place, shape = self._store.task(uid), self._waiting.get(uid)
+        if place is not None and shape is not None:
+            record = msgspec.structs.replace(place.record, nominated=node)
+            self._state.set_task(place, record, shape, place.status, place.node)
+
+    def unreadable_bound_pods(self) -> int:
+        """Return how many pods stand on a node without being in the store, because they cannot be read."""
+        return sum(
+            1
+            for entry in self._unreadable.entries()
+            if entry.kind == "Pod" and entry.node and not self._store.task(entry.uid)
+        )
+
+    # Readable pods
+
+    def _put(self, before: TaskPlace | None, record: TaskRecord, shape: Shape, status: TaskStatus, node: str) -> None:
+        uid = record.uid
+        confirmed = False
+        if len(self._nominations):
+            record = self._with_nomination(record, status)
+        if self._evictions.get(uid) is not None:
+            status = self._unless_evicted(uid, status)
+        assumed = self._ledger.get(uid)
+        if assumed is not None:
+            if status is TaskStatus.PENDING:
+                status, node = TaskStatus.BINDING, assumed.node
+            elif node == assumed.node:
+                confirmed = self._ledger.confirm(uid) is not None
+            else:
+                self._ledger.forget(uid)
+        if status in _WAITING and before == TaskPlace(record, status, node) and shape == self._waiting.get(uid):
+            return
+        self._state.set_task(before, record, shape, status, node)
+        if status in _WAITING:
+            self._note_waiting(before, record, shape, status)
+            self._waiting[uid] = shape
+        else:
+            self._waiting.pop(uid, None)
+            self._on_changed(uid)
+            self._note_standing(before, status, node)
+            if not confirmed:
+                self._state.touch_job(record.key)
+
+    def _unless_evicted(self, uid: str, status: TaskStatus) -> TaskStatus:
+        """Return the status of a task whose eviction is assumed; if it is going already, that confirms it."""
+        if status in _LEAVING:
+            self._evictions.confirm(uid)
+            self._staying.pop(uid, None)
+            return status
+        self._staying[uid] = status
+        return TaskStatus.RELEASING
+
+    def _with_nomination(self, record: TaskRecord, status: TaskStatus) -> TaskRecord:
+        if status is not TaskStatus.PENDING:
+            self._nominations.end(record.uid)
+            return record
+        node = self._nominations.see(record.uid, record.nominated)
+        return record if node == record.nominated else msgspec.structs.replace(record, nominated=node)
+
+    def _note_waiting(self, before: TaskPlace | None, record: TaskRecord, shape: Shape, status: TaskStatus) -> None:
+        """Tell whether a task asks for something else than it did."""
+        if before is not None and shape == self._waiting.get(record.uid):
+            same = msgspec.structs.replace(before.record, condition=record.condition, nominated=record.nominated)
+            if same == record:
+                self._state.note(Change.POD)
+                return
+        self._on_changed(record.uid)
+        self._state.touch_job(record.key)
+        ours_waits = status is TaskStatus.PENDING and not record.foreign
+        self._state.note(Change.POD_PENDING if ours_waits else Change.POD)
+
+    def _note_standing(self, before: TaskPlace | None, status: TaskStatus, node: str) -> None:
+        """Tell whether a task made room: by ending, or by standing elsewhere than was assumed."""
+        ended = status in _ENDED and before is not None and before.status not in _ENDED
+        left = before is not None and before.node not in ("", node)
+        self._state.note(Change.POD_GONE if ended or left else Change.POD)
+
+    def _drop(self, uid: str, place: TaskPlace | None) -> None:
+        if place is None:
+            return
+        self._waiting.pop(uid, None)
+        self._staying.pop(uid, None)
+        self._evictions.confirm(uid)
+        self._nominations.end(uid)
+        self._on_changed(uid)
+        self._state.drop_task(place)
+        self._groups.leave(uid)
+        self._groups.recount(place.record.key)
+        self._state.note(Change.POD if place.status in _ENDED else Change.POD_GONE)
+
+    def _name_foreign_group(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        name = pod.metadata.annotations.get(keys.GROUP_NAME)
+        group = JobKey(pod.metadata.namespace, name) if name else None
+        before = self._foreign_groups.get(uid)
+        if group == before:
+            return
+        if before is not None:
+            del self._foreign_groups[uid]
+            self._groups.release(before, uid)
+        if group is not None:
+            self._foreign_groups[uid] = group
+            self._groups.claim(group, uid)
+
+    # Unreadable pods
+
+    def _refuse(self, pod: Pod, node: str, error: ValueError) -> None:
+        meta = pod.metadata
+        message = f"pod {meta.namespace}/{meta.name} cannot be read: {error}"
+        self._leave_out(Unreadable("Pod", meta.namespace, meta.name, meta.uid, message, node), is_terminal(pod))
+
+    def _leave_out(self, entry: Unreadable, ended: bool) -> None:
+        """Keep a pod out, but not the room it takes: what was known of it stays as long as it may hold a node."""
+        uid = entry.uid
+        place = self._store.task(uid)
+        if place is not None and place.node and place.status is not TaskStatus.BINDING and not ended:
+            entry = replace(entry, node=place.node)  # it still stands there, whatever can be read of it now
+        if entry.node:
+            self._nodes.close(entry.node, uid, f"pod {entry.namespace}/{entry.name} on it cannot be read")
+            if self._ledger.get(uid) is not None:
+                self._ledger.confirm(uid)
+            if place is not None and (place.node != entry.node or place.status is TaskStatus.BINDING):
+                self._waiting.pop(uid, None)
+                self._state.move_task(place, TaskStatus.BOUND, entry.node)
+                self._state.touch_job(place.record.key)
+                self._state.note(Change.POD)
+        else:
+            self._nodes.reopen(uid)
+            if ended or self._ledger.get(uid) is None:
+                self._ledger.forget(uid)
+                self._drop(uid, place)
+        self._unreadable.add(entry)
+
+    def _readable(self, uid: str) -> None:
+        if self._unreadable.discard("Pod", uid) is not None:
+            self._nodes.reopen(uid)
+
+
+def _is_older(pod: Pod, place: TaskPlace) -> bool:
+    """Say whether a state of a pod is older than what is known of it."""
+    if place.status in _ENDED:
+        return not is_terminal(pod)
+    return bool(place.node) and place.status is not TaskStatus.BINDING and not pod.spec.node_name

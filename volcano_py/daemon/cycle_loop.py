@@ -1,0 +1,193 @@
+"""When cycles run: soon after a change that could help, at the latest after a period while something waits, else never.
+
+    idle ──── helpful change ───▶ debounce ──▶ cycle ──▶ nothing waits: idle
+      │                                          │
+      └── other change ──▶ within the period ──▶ └─────▶ something waits: again within the period
+
+A cycle that raises is reported and tried again after a pause that grows; nothing else ends the loop but the end of the
+process.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import structlog
+
+from volcano_py.cache.changes import HELPFUL, Change
+from volcano_py.cache.cluster import ClusterCache
+from volcano_py.cache.state import SnapshotToken
+from volcano_py.daemon.alarm import wait_for
+from volcano_py.daemon.cycle_runner import CycleRunner
+from volcano_py.daemon.reporting import CycleReporter, Timing
+from volcano_py.effects.backpressure import BindBackpressure
+from volcano_py.kube.backoff import Backoff
+from volcano_py.metrics.state import StateMetrics
+from volcano_py.model.decisions import Bind, Decision
+from volcano_py.runtime.clock import Clock
+
+log = structlog.get_logger()
+
+_FAILED_FIRST_S: Final = 0.5
+_FAILED_CAP_S: Final = 30.0
+_CROWDED: Final = 128  # binds on their way: twice as many as are sent at once
+_CROWDED_PAUSE_S: Final = 0.1
+"""What is decided while so many wait would wait behind them; deciding it slows down those who send them."""
+_AT_ONCE: Final = HELPFUL - {Change.BIND_FAILED, Change.EVICTION_FAILED}
+"""What failed is tried again with the next period: at once, a refusal for good would be repeated without end."""
+
+Deliver = Callable[[tuple[Decision, ...], SnapshotToken], bool]
+"""Takes a batch of decisions on the event loop, with the state they were made on; False asks for another cycle."""
+
+
+class CycleLoop:
+    """Runs cycles over snapshots of a cache and hands their decisions on while they run."""
+
+    def __init__(
+        self,
+        cache: ClusterCache,
+        runner: CycleRunner,
+        deliver: Deliver,
+        backpressure: BindBackpressure,
+        reporter: CycleReporter,
+        metrics: StateMetrics,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        period_s: float,
+        debounce_s: float,
+    ) -> None:
+        self._cache = cache
+        self._decider = runner
+        self._deliver = deliver
+        self._backpressure = backpressure
+        self._reporter = reporter
+        self._metrics = metrics
+        self._clock = clock
+        self._period_s = period_s
+        self._debounce_s = debounce_s
+        self._failures = Backoff(rng, first_s=_FAILED_FIRST_S, cap_s=_FAILED_CAP_S)
+        self._not_before = float("-inf")
+        self._why = ""  # what asks for a cycle now, "" for nothing
+        self._due: tuple[float, str] | None = None  # when there must be one at the latest, and why
+        self._changed = asyncio.Event()
+        self._running_since: float | None = None
+        self._stopped = False
+        self._broken: Exception | None = None  # what went wrong with a decision on its way out
+        self.cycles = 0
+        """How many cycles have ended."""
+        cache.on_change(self._on_change)
+
+    @property
+    def running_for_s(self) -> float:
+        """For how long the present cycle has been running, 0 if there is none."""
+        return 0.0 if self._running_since is None else self._clock.monotonic() - self._running_since
+
+    def wake(self, why: str) -> None:
+        """Ask for a cycle after the debounce."""
+        self._why = self._why or why
+        self._changed.set()
+
+    def wake_within_period(self) -> None:
+        """Ask for a cycle that may take its time."""
+        self._wake_within(self._period_s, "period")
+
+    def _wake_within(self, seconds: float, why: str) -> None:
+        due = self._clock.monotonic() + seconds
+        if self._due is None or due < self._due[0]:
+            self._due = (due, why)
+            self._changed.set()
+
+    def stop(self) -> None:
+        """Start no cycle any more, and take no decision from the one that runs."""
+        self._stopped = True
+        self._backpressure.close()
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Run cycles until stopped."""
+        self.wake("start")
+        while not self._stopped:
+            why = await self._next()
+            if not self._stopped:
+                self._metrics.woken(why)
+                await self._cycle(why)
+
+    def _on_change(self, changes: frozenset[Change]) -> None:
+        helpful = changes & _AT_ONCE
+        if helpful:
+            self.wake(min(change.name.lower() for change in helpful))
+        else:
+            self.wake_within_period()
+
+    async def _next(self) -> str:
+        """Wait until a cycle is due and return why."""
+        while not self._stopped:
+            if self._broken is not None:
+                # Decisions are half taken in: only a restart makes the picture of the cluster right again.
+                raise self._broken
+            self._changed.clear()
+            now = self._clock.monotonic()
+            if self._not_before > now:
+                await wait_for(self._changed, self._clock, self._not_before - now)
+            elif self._why:
+                await self._clock.sleep(self._pause_s())
+                break
+            elif self._due is None:
+                await self._changed.wait()
+            elif self._due[0] > now:
+                await wait_for(self._changed, self._clock, self._due[0] - now)
+            else:
+                break
+        why = self._why or (self._due[1] if self._due else "")
+        self._why, self._due = "", None
+        return why
+
+    def _pause_s(self) -> float:
+        """Return how long changes are gathered: for longer while there are more binds on their way than can be sent."""
+        return max(self._debounce_s, _CROWDED_PAUSE_S) if self._backpressure.count > _CROWDED else self._debounce_s
+
+    async def _cycle(self, why: str) -> None:
+        started = self._running_since = self._clock.monotonic()
+        try:
+            token, snapshot = self._cache.token, self._cache.snapshot()
+            taken = self._clock.monotonic()
+            report = await self._decider.decide(snapshot, partial(self._emit, asyncio.get_running_loop(), token))
+        except Exception:
+            pause_s = self._failures.next()
+            self._not_before = self._clock.monotonic() + pause_s
+            self._reporter.failed()
+            log.exception("cycle failed; the next one starts after a pause", why=why, pause_s=round(pause_s, 3))
+            self.wake_within_period()
+        else:
+            self._failures.reset()
+            self._reporter.ended(report, Timing(why, taken - started, self._clock.monotonic() - started))
+            if report.pending_tasks or report.jobs_refused:
+                self.wake_within_period()
+            if report.tells_in is not None:
+                self._wake_within(report.tells_in, "arrivals")
+        finally:
+            self._running_since = None
+            self.cycles += 1
+
+    def _emit(self, loop: asyncio.AbstractEventLoop, token: SnapshotToken, batch: tuple[Decision, ...]) -> None:
+        """Hand a batch to the event loop; the cycle's thread waits here while too many binds are on their way."""
+        binds = sum(isinstance(decision, Bind) for decision in batch)
+        if binds and not self._backpressure.enter(binds):
+            log.warning("decisions dropped: too many binds are on their way, or the process ends", binds=binds)
+            return
+        loop.call_soon_threadsafe(self._take, batch, token, binds)
+
+    def _take(self, batch: tuple[Decision, ...], token: SnapshotToken, binds: int) -> None:
+        if self._stopped:
+            if binds:
+                self._backpressure.leave(binds)
+            return
+        try:
+            if not self._deliver(batch, token):
+                self.wake("refused")
+        except Exception as error:  # noqa: BLE001 - raised by `run`: out of here it would only be logged by the loop
+            self._broken = error
+            self._changed.set()

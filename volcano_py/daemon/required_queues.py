@@ -1,0 +1,73 @@
+"""The queues that must exist: ``root`` and the default queue, created where they are missing."""
+
+from typing import Any, Final
+
+import structlog
+
+from volcano_py.api import keys
+from volcano_py.kube import errors
+from volcano_py.kube.backoff import Backoff
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.outage import Outage
+from volcano_py.kube.volcano_resources import QUEUES
+from volcano_py.runtime.clock import Clock
+
+log = structlog.get_logger()
+
+_TIMEOUT_S: Final = 10.0
+_NAME: Final = "creation of queues"
+
+
+async def ensure_queues(
+    client: ApiClient,
+    default_queue: str,
+    *,
+    clock: Clock,
+    backoff: Backoff,
+    absent_retry_s: float,
+    outage: Outage | None = None,
+) -> None:
+    """Create the queues that are missing; returns when they exist or when we are not allowed to create them.
+
+    Tried until the API server answers, since without its queue no job is placed; where queues are not even defined,
+    at least once in ``absent_retry_s``.
+    """
+    outage = outage or Outage(client.server, clock)
+    for name, reclaimable in ((keys.ROOT_QUEUE, False), (default_queue, True)):
+        while (pause_s := await _create(client, name, reclaimable, backoff, absent_retry_s, outage)) is not None:
+            await clock.sleep(pause_s)
+        outage.answered(_NAME)
+
+
+async def _create(
+    client: ApiClient, name: str, reclaimable: bool, backoff: Backoff, absent_retry_s: float, outage: Outage
+) -> float | None:
+    """Try once; return after how many seconds to try again, None if there is nothing left to do."""
+    body = {
+        "apiVersion": QUEUES.api_version,
+        "kind": QUEUES.kind,
+        "metadata": {"name": name},
+        "spec": {"weight": 1, "reclaimable": reclaimable},
+    }
+    try:
+        await client.create(QUEUES, body, dict[str, Any], timeout_s=_TIMEOUT_S)
+    except errors.AlreadyExists:
+        return None
+    except errors.NotFound:
+        outage.answered(_NAME)
+        # The informer has said what to do about it; a single 404 may be a mistake, so it is not waited for long.
+        return min(absent_retry_s, backoff.next())
+    except (errors.Forbidden, errors.Invalid, errors.BadRequest) as error:
+        log.warning(
+            "queue could not be created; if it does not exist, create it or its jobs are not placed",
+            queue=name,
+            error=str(error),
+        )
+        return None
+    except errors.ApiError as error:
+        pause_s = backoff.next(error.retry_after_s)
+        tell = log.debug if outage.failed(_NAME, error) else log.warning
+        tell("queue could not be created; trying again", queue=name, error=str(error), pause_s=round(pause_s, 2))
+        return pause_s
+    log.info("queue created", queue=name)
+    return None

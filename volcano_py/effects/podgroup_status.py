@@ -1,0 +1,199 @@
+"""The status of PodGroups: written when it changed, merged with what others wrote, one write per object at a time.
+
+A PodGroup has no status subresource, so that its status is patched on the object itself, at the version that was read:
+who else changed the object makes the patch fail, and only then is the object read again.
+"""
+
+import random
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from volcano_py.api.timestamp import wire_time
+from volcano_py.kube import errors
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.volcano_resources import PODGROUPS
+from volcano_py.metrics.effects import WriteQueueMetrics
+from volcano_py.model.decisions import SetPodGroupStatus
+from volcano_py.model.objects import GroupCondition, JobKey
+from volcano_py.runtime.clock import Clock
+from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.writing.write_dedup import VersionOf, WriteDedup
+from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
+
+LANE: Final = "podgroup status"
+DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=400, burst=400, workers=8, capacity=100_000, each_s=2.0)
+SETTLES_S: Final = 0.25
+"""How long a status waits for one that takes its place: pods of a gang start and end one after another."""
+BINDING_S: Final = 5.0
+"""The same while pods of the gang are being bound: another phase follows when they are."""
+_TIMEOUT_S: Final = 10.0
+_READS: Final = 4  # times that the object may change under our hands before the lane tries again later
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Status(msgspec.Struct):
+    phase: str = ""
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    conditions: list[dict[str, Any]] = msgspec.field(default_factory=list)  # whole, to be written back
+
+
+class _PodGroup(msgspec.Struct):
+    metadata: _Metadata
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class Shown(NamedTuple):
+    """A PodGroup without conditions as the watch shows it: it need not be read before its status is written."""
+
+    uid: str
+    resource_version: str
+    phase: str
+    running: int
+    succeeded: int
+    failed: int
+
+
+class PodGroupStatusWriter:
+    """Writes :class:`~volcano_py.model.decisions.SetPodGroupStatus`."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        metrics: WriteQueueMetrics,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        version_of: VersionOf,
+        shown: Callable[[JobKey], Shown | None] = lambda _: None,
+        hold: Callable[[], bool] | None = None,
+        options: WriteQueueOptions = DEFAULT_OPTIONS,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._shown = shown
+        self._overdue_s = -(options.each_s or 0.0)  # a delay after which nothing holds a write
+        self._dedup: WriteDedup[JobKey, _PodGroup] = WriteDedup(version_of)
+        self._write_queue: WriteQueue[JobKey, SetPodGroupStatus] = WriteQueue(
+            LANE, self._write, options, metrics, clock=clock, rng=rng, hold=hold
+        )
+
+    @property
+    def backlog(self) -> int:
+        """How many PodGroups wait for a write."""
+        return self._write_queue.backlog
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Start writing."""
+        self._write_queue.start(supervisor)
+
+    def put(self, status: SetPodGroupStatus, delay_s: float = SETTLES_S) -> None:
+        """Take a status, to be written after a delay; a later one for the same PodGroup takes its place.
+
+        While ``hold`` says that there is more important work it waits up to ``each_s`` longer, unless without a delay.
+        """
+        if not self._dedup.repeats(status.job, _content(status), status.job):
+            self._write_queue.put(status.job, status, delay_s or self._overdue_s)
+
+    async def drained(self, timeout_s: float) -> bool:
+        """Write what waits; say whether that was done in time."""
+        return await self._write_queue.drained(timeout_s)
+
+    async def _write(self, key: JobKey, wanted: SetPodGroupStatus) -> str:
+        shown = self._dedup.shown(str(key))
+        found = self._known(key)
+        conflict: errors.ApiError | None = None
+        for _ in range(_READS):
+            if found is None:
+                found = await self._read(key)
+            if found is None or found.metadata.uid != wanted.uid:
+                return "obsolete"  # deleted, or another of the same name
+            patch = status_patch(found.status, wanted, self._clock.now())
+            if not patch:
+                self._dedup.remember(key, _content(wanted), found, shown, found.metadata.resource_version)
+                return "unchanged"
+            body = {"metadata": {"resourceVersion": found.metadata.resource_version}, "status": patch}
+            try:
+                written = await self._client.patch(
+                    PODGROUPS, key.name, body, _PodGroup, namespace=key.namespace, timeout_s=_TIMEOUT_S
+                )
+            except errors.NotFound:
+                return "obsolete"
+            except errors.Conflict as error:
+                conflict, found = error, None
+                continue
+            self._dedup.remember(key, _content(wanted), written, shown, written.metadata.resource_version)
+            return "written"
+        assert conflict is not None
+        raise conflict
+
+    def _known(self, key: JobKey) -> _PodGroup | None:
+        """Return the PodGroup as far as it need not be read: as our last write left it, or without conditions."""
+        last = self._dedup.answer(key, str(key))
+        shown = self._shown(key) if last is None else None
+        if shown is None:
+            return last
+        uid, version, phase, running, succeeded, failed = shown
+        return _PodGroup(_Metadata(uid, version), _Status(phase, running, succeeded, failed))
+
+    async def _read(self, key: JobKey) -> _PodGroup | None:
+        try:
+            return await self._client.get(PODGROUPS, key.name, _PodGroup, namespace=key.namespace, timeout_s=_TIMEOUT_S)
+        except errors.NotFound:
+            return None
+
+
+def status_patch(found: _Status, wanted: SetPodGroupStatus, now: datetime) -> dict[str, Any]:
+    """Return the merge patch that makes a status the wanted one; what nobody asked to change is left out.
+
+    A merge patch replaces lists, so that the conditions of others go along as they were found.
+    """
+    patch: dict[str, Any] = {}
+    for name in ("phase", "running", "succeeded", "failed"):
+        if getattr(found, name) != getattr(wanted, name):
+            patch[name] = getattr(wanted, name)
+    conditions = {str(condition.get("type")): condition for condition in found.conditions}
+    changed = [new for new in wanted.conditions if not _stands(conditions.get(new.type), new)]
+    if changed:
+        conditions.update({new.type: _condition(conditions.get(new.type), new, now) for new in changed})
+        patch["conditions"] = list(conditions.values())
+    return patch
+
+
+def _stands(old: dict[str, Any] | None, new: GroupCondition) -> bool:
+    """Say whether a condition is there already; time and transition id alone are no reason to write."""
+    if old is None:
+        return False
+    has = (old.get("status"), old.get("reason", ""), old.get("message", ""))
+    return has == (_truth(new.status), new.reason, new.message)
+
+
+def _condition(old: dict[str, Any] | None, new: GroupCondition, now: datetime) -> dict[str, Any]:
+    """Return a condition as it is written; its time is that of the last change of its truth, not of its text."""
+    same_truth = old is not None and old.get("status") == _truth(new.status)
+    since = old.get("lastTransitionTime") if old is not None and same_truth else None
+    fields = {"reason": new.reason, "message": new.message, "transitionID": new.transition_id}
+    return {
+        "type": new.type,
+        "status": _truth(new.status),
+        "lastTransitionTime": since or wire_time(now),
+        **{name: text for name, text in fields.items() if text},
+    }
+
+
+def _content(status: SetPodGroupStatus) -> tuple[object, ...]:
+    """Return what makes two writes the same; ids of sessions do not count."""
+    conditions = tuple((one.type, one.status, one.reason, one.message) for one in status.conditions)
+    return (status.uid, status.phase, status.running, status.succeeded, status.failed, conditions)
+
+
+def _truth(status: bool) -> str:
+    return "True" if status else "False"

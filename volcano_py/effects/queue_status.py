@@ -1,0 +1,89 @@
+"""status.allocated of queues: what their pods hold, written when it changed, one write per queue and moment at most."""
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from volcano_py.api import keys
+from volcano_py.kube import errors
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.volcano_resources import QUEUES
+from volcano_py.metrics.effects import WriteQueueMetrics
+from volcano_py.model.resources import quantity_text
+from volcano_py.runtime.clock import Clock
+from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
+
+LANE: Final = "queue status"
+DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=20, burst=100, workers=2, capacity=10_000, delay_s=1.0)
+"""The delay is what keeps these writes few: while pods are bound, what a queue holds changes with every cycle."""
+_TIMEOUT_S: Final = 10.0
+_ALWAYS: Final = (keys.CPU, keys.MEMORY)
+
+Amounts = Mapping[str, float]
+
+
+class _Queue(msgspec.Struct):
+    """The answer, of which nothing is needed."""
+
+
+class QueueStatusWriter:
+    """Writes what queues hold.
+
+    ``shown`` returns what the watch shows of a queue, None for one that does not exist.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        metrics: WriteQueueMetrics,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        shown: Callable[[str], Amounts | None],
+        options: WriteQueueOptions = DEFAULT_OPTIONS,
+    ) -> None:
+        self._client = client
+        self._shown = shown
+        self._written: dict[str, Amounts] = {}  # what the watch has not shown yet
+        self._write_queue: WriteQueue[str, Amounts] = WriteQueue(
+            LANE, self._write, options, metrics, clock=clock, rng=rng
+        )
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Start writing."""
+        self._write_queue.start(supervisor)
+
+    def put(self, queues: Mapping[str, Amounts]) -> None:
+        """Take what every queue holds, resources of which there is any; what is shown so already is not written."""
+        self._written = {name: held for name, held in self._written.items() if name in queues}
+        for name, held in queues.items():
+            shown = self._shown(name)
+            if held == shown:
+                self._written.pop(name, None)
+                self._write_queue.discard(name)
+            elif shown is not None and held != self._written.get(name):
+                self._write_queue.put(name, held)
+
+    async def drained(self, timeout_s: float) -> bool:
+        """Write what waits; say whether that was done in time."""
+        return await self._write_queue.drained(timeout_s)
+
+    async def _write(self, name: str, held: Amounts) -> str:
+        shown = self._shown(name)
+        if shown is None:
+            return "obsolete"
+        if held == self._written.get(name):
+            return "unchanged"  # told again while the first write was on its way
+        before = self._written.get(name, shown)
+        gone: dict[str, str | None] = dict.fromkeys((*before, *shown))
+        now = {resource: quantity_text(resource, int(held.get(resource, 0))) for resource in (*_ALWAYS, *held)}
+        try:
+            body = {"status": {"allocated": {**gone, **now}}}
+            await self._client.patch(QUEUES, name, body, _Queue, subresource="status", timeout_s=_TIMEOUT_S)
+        except errors.NotFound:
+            return "obsolete"
+        self._written[name] = held
+        return "written"

@@ -1,0 +1,1 @@
+"""What plugins are: the questions they answer, how answers combine, and what they are told."""

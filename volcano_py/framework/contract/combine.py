@@ -1,0 +1,304 @@
+"""How the answers of several plugins become one; `contract.extension_points` names the rule of each question."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.contract.extension_points import Vote
+from volcano_py.framework.contract.plugin import PluginFailed
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.model.arrays import Bools, Floats, Rows
+from volcano_py.model.rejections import Reason
+
+# An attribute of an enum costs a call, and votes are asked for every turn.
+_REJECT: Final = Vote.REJECT
+_PERMIT: Final = Vote.PERMIT
+
+
+class Point:
+    """One plugin's answer to one extension point: whom to ask, and the name under which a failure is reported."""
+
+    __slots__ = ("ask", "method", "plugin", "trusted")
+
+    def __init__(
+        self, plugin: Any, method: str, ask: Callable[..., Any] | None = None, *, trusted: bool = False
+    ) -> None:
+        """Take the plugin and the name of its method, or of a function that stands for it.
+
+        A ``trusted`` one, of a plugin of our own, need not be looked through again and again.
+        """
+        self.plugin = plugin
+        self.method = method
+        self.ask = ask or getattr(plugin, method)
+        self.trusted = trusted
+
+    def __call__(self, *args: Any) -> Any:
+        """Ask; whatever goes wrong inside the plugin comes out as PluginFailed."""
+        try:
+            return self.ask(*args)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the cycle
+            self.fail(error)
+
+    def fail(self, error: BaseException) -> NoReturn:
+        """Raise what went wrong inside the plugin as PluginFailed.
+
+        For questions asked for every task, which call ``ask`` themselves: a call more costs them as much as an answer.
+        """
+        if isinstance(error, PluginFailed):
+            raise error
+        raise PluginFailed(self.plugin.name, self.method, f"{type(error).__name__}: {error}") from error
+
+    def array(self, n: int, *args: Any) -> Any:
+        """Ask for an array of one number per thing; anything else is a failure of the plugin."""
+        try:
+            answer = self.ask(*args)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - see `__call__`
+            self.fail(error)
+        if not isinstance(answer, np.ndarray) or answer.shape != (n,):
+            found = f"shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
+            raise PluginFailed(self.plugin.name, self.method, f"expected an array of shape ({n},), got {found}")
+        return answer
+
+    def finite(self, n: int, *args: Any) -> Any:
+        """Ask for an array of one finite number per thing."""
+        answer = self.array(n, *args)
+        if not np.isfinite(answer).all():
+            raise PluginFailed(self.plugin.name, self.method, "answered with NaN or infinity")
+        return answer
+
+
+class Watcher(NamedTuple):
+    """A plugin that is told of placements."""
+
+    placed: Point
+    freed: Point
+
+
+Points = Sequence[Point]
+Tiers = Sequence[Points]
+
+
+def _raise(failure: PluginFailed) -> None:
+    raise failure
+
+
+Ignore = Callable[[PluginFailed], None]
+"""Told of a failed answer that the rule then goes on without; by default it is raised."""
+
+
+def sort_keys(points: Points, n: int, view: Any, ignore: Ignore = _raise) -> list[Floats]:
+    """First difference decides: return the keys of all plugins, most important first.
+
+    An order is a preference: the key of a plugin that fails is 0 for all.
+    """
+    keys: list[Floats] = []
+    for point in points:
+        try:
+            keys.append(point.finite(n, view))
+        except PluginFailed as failure:
+            ignore(failure)
+            keys.append(np.zeros(n))
+    return keys
+
+
+def namespace_keys(points: Points, queue: Any, namespaces: Sequence[str], ignore: Ignore = _raise) -> list[Floats]:
+    """First difference decides: return the keys of all plugins for the namespaces of a queue, as `sort_keys` does."""
+    keys: list[Floats] = []
+    for point in points:
+        try:
+            keys.append(point.finite(len(namespaces), queue, namespaces))
+        except PluginFailed as failure:
+            ignore(failure)
+            keys.append(np.zeros(len(namespaces)))
+    return keys
+
+
+def first_difference(points: Points, *args: Any, ignore: Ignore = _raise) -> float:
+    """First non-zero comparison decides; 0 if nobody has an opinion, and a plugin that fails has none."""
+    for point in points:
+        try:
+            answer = float(point(*args))
+        except PluginFailed as failure:
+            ignore(failure)
+            continue
+        if answer:
+            return answer
+    return 0.0
+
+
+def first_refusal(points: Points, *args: Any) -> Any:
+    """All must pass; the first answer that is not None is the refusal."""
+    for point in points:
+        answer = point(*args)
+        if answer is not None:
+            return answer
+    return None
+
+
+def any_yes(points: Points, *args: Any) -> bool:
+    """Return whether any says yes."""
+    for point in points:
+        try:
+            if point.ask(*args):
+                return True
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - see `Point.__call__`
+            point.fail(error)
+    return False
+
+
+def smallest(points: Points, ceiling: int, *args: Any) -> int:
+    """All must allow: return the smallest number allowed, at most ``ceiling`` and at least 0."""
+    allowed = ceiling
+    for point in points:
+        try:
+            allowed = min(allowed, int(point.ask(*args, allowed)))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - see `Point.__call__`
+            point.fail(error)
+    return max(0, allowed)
+
+
+def largest(points: Points, *args: Any) -> int:
+    """All must say 0: return the largest number, 0 if nobody asks for any."""
+    found = 0
+    for point in points:
+        try:
+            found = max(found, int(point.ask(*args)))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - see `Point.__call__`
+            point.fail(error)
+    return found
+
+
+def vote(tiers: Tiers, *args: Any) -> bool:
+    """A reject ends it; a tier with a permit ends it; otherwise yes."""
+    return rejection(tiers, *args) is None
+
+
+def rejection(tiers: Tiers, *args: Any) -> Vote | Reason | None:
+    """Return the answer that ended a vote with no, None if it ended with yes; a reason counts as a reject."""
+    for tier in tiers:
+        permitted = False
+        for point in tier:
+            answer: Vote | Reason = point(*args)
+            if answer == _REJECT or isinstance(answer, Reason):
+                return answer
+            permitted |= answer == _PERMIT
+        if permitted:
+            return None
+    return None
+
+
+def starving(tiers: Tiers, *args: Any) -> bool:
+    """The first tier in which anybody answers decides, and all in it must say yes; nobody answers: no."""
+    for tier in tiers:
+        if tier:
+            return all(point(*args) for point in tier)
+    return False
+
+
+def intersected(tiers: Tiers, preemptor: Any, candidates: VictimCandidates) -> Bools:
+    """Intersect answers within a tier; for each group the first tier that leaves anybody decides. Shape (n,).
+
+    Within a tier an empty answer or an empty intersection ends it for the group. (In Volcano an intersection that
+    comes out empty lets the next plugin of the tier start afresh with its own candidates, whom the others refused.)
+    """
+    n = len(candidates)
+    result = np.zeros(n, dtype=bool)
+    open_ = np.ones(n, dtype=bool)  # candidates whose group is not decided
+    for tier in tiers:
+        agreed: Bools | None = None
+        for point in tier:
+            answer = point(preemptor, candidates)
+            if answer is not None:
+                _check_mask(point, answer, n)
+                agreed = answer if agreed is None else agreed & answer
+        if agreed is None:
+            continue
+        result |= agreed & open_
+        if tier is tiers[-1]:
+            break
+        open_ &= ~_in_groups_of(agreed, candidates.groups)
+        if not open_.any():
+            break
+    return result
+
+
+def united(tiers: Tiers, candidates: VictimCandidates) -> Bools:
+    """Unite answers within a tier; the first tier that names anybody decides. Shape (n,)."""
+    for tier in tiers:
+        named = np.zeros(len(candidates), dtype=bool)
+        for point in tier:
+            answer = point(candidates)
+            _check_mask(point, answer, len(candidates))
+            named |= answer
+        if named.any():
+            return named
+    return np.zeros(len(candidates), dtype=bool)
+
+
+def protected(points: Points, preemptor: Any, candidates: VictimCandidates) -> Bools:
+    """Any says so: return who must stay, shape (n,)."""
+    found = np.zeros(len(candidates), dtype=bool)
+    for point in points:
+        answer = point(preemptor, candidates)
+        _check_mask(point, answer, len(candidates))
+        found |= answer
+    return found
+
+
+def _in_groups_of(chosen: Bools, groups: Rows) -> Bools:
+    """Return everybody whose group has a chosen one, shape (n,)."""
+    decided = np.zeros(int(groups[-1]) + 1 if len(groups) else 0, dtype=bool)
+    decided[groups[chosen]] = True
+    return decided[groups]
+
+
+def _check_mask(point: Point, answer: Any, n: int) -> None:
+    if not isinstance(answer, np.ndarray) or answer.dtype != bool or answer.shape != (n,):
+        found = f"{answer.dtype} {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
+        raise PluginFailed(point.plugin.name, point.method, f"expected a mask of shape ({n},), got {found}")
+
+
+def notify(points: Points, *args: Any) -> None:
+    """Tell everybody."""
+    for point in points:
+        point(*args)
+
+
+def total(points: Points, n: int, *args: Any, again: bool = False) -> Floats:
+    """Sum of scores, shape (n,).
+
+    ``again`` says that the same was asked about all nodes before: what trusted plugins answer was finite then.
+    """
+    scores: Floats | None = None
+    for point in points:
+        if again and point.trusted:
+            try:
+                answer: Floats = point.ask(*args)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - see `Point.__call__`
+                point.fail(error)
+        else:
+            answer = point.finite(n, *args)
+        scores = answer if scores is None else scores + answer
+    return np.zeros(n) if scores is None else scores
+
+
+def refused(points: Points, n: int, *args: Any) -> NDArray[np.bool_] | None:
+    """Return whether any refuses each node, shape (n,); None if nobody is asked."""
+    found: NDArray[np.bool_] | None = None
+    for point in points:
+        answer = point.array(n, *args).astype(bool)
+        found = answer if found is None else found | answer
+    return found
+
+
+def first_refusals(points: Points, offsets: Iterable[int], n: int, *args: Any) -> NDArray[np.int16]:
+    """First refusal per node: return 0 where all pass, else the plugin's offset plus the number of its reason."""
+    verdicts: NDArray[np.int16] | None = None
+    for point, offset in zip(points, offsets, strict=True):
+        answer = point.array(n, *args)
+        if offset:
+            answer = np.where(answer != 0, answer + np.int16(offset), np.int16(0))
+        verdicts = answer if verdicts is None else np.where(verdicts != 0, verdicts, answer)
+    return np.zeros(n, dtype=np.int16) if verdicts is None else verdicts

@@ -1,0 +1,157 @@
+"""A plan of evictions for a whole gang: bundles go until all that the gang needs finds nodes.
+
+Bundles are taken in order, safe tasks one by one and whole jobs as wholes, until what is free and what they hold is as
+much as the gang needs, and then further until it has its minimum on nodes as allocate would choose them. If no number
+of bundles does, safe tasks are looked for node by node, as for single tasks. The proof and the trimming are those of
+every plan (`framework.evicting.plan`), with a safe task or a whole job as the unit that is put back.
+
+(Volcano: gangpreempt and gangreclaim. They place all tasks that wait, also those beyond the minimum, and let every
+victim go that was taken on the way.)
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.framework.contract.extension_points import Preemptor, Purpose
+from volcano_py.framework.contract.plugin import PluginFailed
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.evicting.bundles import Bundle, Ranks, bundles
+from volcano_py.framework.evicting.plan import Plan, by_score, greatest_gains
+from volcano_py.framework.state.info import JobInfo, QueueInfo
+from volcano_py.framework.state.statement import Cause
+from volcano_py.model.arrays import Floats, Rows
+from volcano_py.model.resources import EPSILON
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+class GangPlans:
+    """What one action for gangs knows when it makes a plan for one job."""
+
+    def __init__(
+        self,
+        ssn: "Session",
+        purpose: Purpose,
+        queue: QueueInfo,
+        job: JobInfo,
+        candidates: VictimCandidates,
+        ranks: Ranks,
+        *,
+        allow_whole: bool,
+        may_preempt: Callable[[Rows], bool] = lambda _: True,
+    ) -> None:
+        """Take whom the room is for, the candidates grouped by node, and the order in which jobs lose.
+
+        ``may_preempt`` says of tasks whether all of them may be placed at the cost of others.
+        """
+        self._ssn = ssn
+        self._purpose, self._queue, self._job = purpose, queue, job
+        self._candidates = candidates.without_jobs(ssn.pending_evictions.preemptors(job))
+        self._ranks = ranks
+        self._allow_whole = allow_whole
+        self._may_preempt = may_preempt
+
+    def make(self, tasks: Rows, cause: Cause) -> int:
+        """Evict so that a job gets its minimum by placing these tasks of it, in order; return how many get nodes.
+
+        For a job that has its minimum each task stands for itself.
+        """
+        missing = self._ssn.victims.missing_once_free(self._job)
+        if missing:
+            return self._make(tasks, missing, cause)
+        placed = 0
+        # A Python loop over the tasks of a job without a gang, as long as it starves.
+        for row in range(len(tasks)):
+            if not self._ssn.victims.starving(self._job):
+                break
+            placed += self._make(tasks[row : row + 1], 1, cause)
+        return placed
+
+    def _make(self, tasks: Rows, missing: int, cause: Cause) -> int:
+        ssn, queue, job = self._ssn, self._queue, self._job
+        if not self._may_preempt(tasks[:missing]):
+            return 0
+        preemptor = Preemptor(self._purpose, job, queue, gains=greatest_gains(ssn, job, tasks, missing))
+        need = ssn.requests[:, ssn.tasks.shape[tasks[:missing]]].sum(axis=1)
+        standing = self._candidates.standing()  # who has gone for an earlier task of the job goes no second time
+        units = list(_units(bundles(ssn, preemptor, standing, need, self._ranks, allow_whole=self._allow_whole)))
+        plan = Plan(ssn, self._purpose, queue, job, standing, by_score)
+        try:
+            enough = _fewest(plan, units, _first_enough(ssn, units, need), tasks)
+            if enough is not None:
+                return plan.conclude(cause, _merged(units[:enough]))
+        except PluginFailed:
+            plan.abandon()
+            raise
+        plan.abandon()
+        return self._make_node_by_node(tasks, standing, cause)
+
+    def _make_node_by_node(self, tasks: Rows, standing: VictimCandidates, cause: Cause) -> int:
+        """Look for what is safe to lose on one node after the other, whichever tasks of a job stand there.
+
+        Bundles name the tasks that a job can lose before anybody looks where they are.
+        """
+        plan = Plan(self._ssn, self._purpose, self._queue, self._job, standing, by_score, for_gang=True)
+        shapes = self._ssn.tasks.shape
+        try:
+            plan.fill(tasks, lambda shape_id, count: self._may_preempt(tasks[shapes[tasks] == shape_id][:count]))
+            return plan.conclude(cause)
+        except PluginFailed:
+            plan.abandon()
+            raise
+
+
+def _units(found: Iterable[Bundle]) -> Iterable[Bundle]:
+    """Yield what goes at a time: a safe task, or all that is left of a job."""
+    for one in found:
+        if one.whole:
+            yield one
+        else:
+            yield from (Bundle(one.job, one.rows[place : place + 1], whole=False) for place in range(len(one.rows)))
+
+
+def _merged(units: Sequence[Bundle]) -> list[Rows]:
+    """Return what may stay by itself: of a job that goes as a whole, the safe tasks go or stay with the rest."""
+    wholes: dict[int, list[Rows]] = {unit.job: [] for unit in units if unit.whole}
+    found: list[Rows] = []
+    for unit in units:
+        wholes.get(unit.job, found).append(unit.rows)
+    return [*found, *(np.concatenate(parts) for parts in wholes.values())]
+
+
+def _first_enough(ssn: "Session", units: Sequence[Bundle], need: Floats) -> int:
+    """Return with how many units there is as much as is needed, all nodes together; all of them if there never is."""
+    free = (ssn.nodes.idle + ssn.nodes.releasing).sum(axis=1)
+    amounts = np.array([free, *(ssn.requests[:, ssn.tasks.shape[unit.rows]].sum(axis=1) for unit in units)])
+    enough = (np.cumsum(amounts, axis=0) > need - EPSILON).all(axis=1)
+    return int(enough.argmax()) if enough.any() else len(units)
+
+
+def _fewest(plan: Plan, units: Sequence[Bundle], least: int, tasks: Rows) -> int | None:
+    """Return the smallest number of units, from ``least`` on, with which the job gets its minimum; None if none does.
+
+    It may be 0: what is free or held for the job may be enough. Found by doubling steps and then by halving: more room
+    never hurts but where pods keep others away. The plan is left with that number.
+    """
+
+    def enough(count: int) -> bool:
+        victims = [unit.rows for unit in units[:count]]
+        return plan.retry(np.concatenate(victims) if victims else np.zeros(0, dtype=np.intp), tasks)
+
+    failed, count, step = least - 1, least, 1
+    while not enough(count):
+        if count == len(units):
+            return None
+        failed, count, step = count, min(count + step, len(units)), step * 2
+    best = count
+    while best - failed > 1:
+        middle = (best + failed) // 2
+        if enough(middle):
+            best = middle
+        else:
+            failed = middle
+    enough(best)
+    return best

@@ -1,0 +1,76 @@
+"""Of the nodes where evictions make room for a task, the one whose victims matter least (topology-aware preemption).
+
+Compared is who would go for the sake of resources, in this order: the highest priority of a victim, the sum of their
+priorities (each above -2^31, so that fewer is less), their number; then the score of the node.
+
+(Volcano: pickOneNodeForPreemption, after kube-scheduler. There the victims that predicates need count too, and before
+the score the one goes whose most important victim has started last.)
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from volcano_py.framework.state.info import QueueInfo, TaskInfo
+from volcano_py.model.arrays import Rows
+from volcano_py.model.resources import EPSILON
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_LOWEST_PRIORITY: Final = 2**31
+
+Chance = tuple[int, Rows]
+"""A node and the rows of the tasks that may go there."""
+
+
+class CandidateNodeCount(NamedTuple):
+    """How many nodes are compared, as the arguments of the action say."""
+
+    percentage: int = 10
+    at_least: int = 1
+    at_most: int = 100
+
+    def of(self, n_nodes: int) -> int:
+        """Return how many of so many nodes are compared, at least 1."""
+        return max(1, min(max(n_nodes * self.percentage // 100, self.at_least), self.at_most, n_nodes))
+
+
+def order_by_victims(ssn: "Session", queue: QueueInfo, info: TaskInfo, chances: Sequence[Chance]) -> list[Chance]:
+    """Return nodes with their victims, who together are enough for a task of that kind, by what is lost there."""
+    if len(chances) < 2:
+        return list(chances)
+    rows = ssn.victims.in_order(queue, np.concatenate([victims for _, victims in chances]))
+    of_node: dict[int, list[int]] = {node: [] for node, _ in chances}
+    for row, node in zip(rows.tolist(), ssn.tasks.node[rows].tolist(), strict=True):
+        of_node[node].append(row)
+    floor = (info.request - EPSILON).tolist()
+    wanted = [(resource, floor[resource]) for resource in info.fit.rows.tolist()]
+    group = ssn.sharding.group_of  # our shard's nodes before others', whatever is lost there
+    return sorted(chances, key=lambda chance: (group(chance[0]), _harm(ssn, chance[0], of_node[chance[0]], wanted)))
+
+
+def _harm(ssn: "Session", node: int, rows: list[int], wanted: list[tuple[int, float]]) -> tuple[int, int, int]:
+    requests = ssn.requests[:, ssn.tasks.shape[rows]].T.tolist()
+    room = ssn.nodes.future_idle[:, node].tolist()
+    gone: list[int] = []
+    # Python loops over the few victims of one node: they go until the task fits, and then stay who need not go.
+    for place, request in enumerate(requests):
+        room = [have + more for have, more in zip(room, request, strict=True)]
+        gone.append(place)
+        if _enough(room, wanted):
+            break
+    needed = []
+    for place in reversed(gone):
+        without = [have - more for have, more in zip(room, requests[place], strict=True)]
+        if _enough(without, wanted):
+            room = without
+        else:
+            needed.append(place)
+    priorities = ssn.tasks.priority[[rows[place] for place in needed or gone]].tolist()
+    return max(priorities), sum(priority + _LOWEST_PRIORITY for priority in priorities), len(priorities)
+
+
+def _enough(room: list[float], wanted: list[tuple[int, float]]) -> bool:
+    return all(floor < room[resource] for resource, floor in wanted)

@@ -1,0 +1,488 @@
+"""A plan of evictions: who goes so that tasks of one job get nodes, proved before anybody goes.
+
+1. Search. Each task in turn gets a node without an eviction if there is one, as allocate would choose it. Otherwise
+   nodes are tried in order, and on each the victims that plugins allow go one after the other, in the order of
+   `Victims.in_order`, until the task fits, its queue may hold it and every predicate passes (Volcano: normalPreempt).
+2. Proof. All placements are taken back, and then made again in the world in which all victims are gone, by the rules
+   by which allocate will make them: the queue is not overused, may hold the tasks, each fits its node, predicates pass.
+   The job must then have its minimum, and each task beyond it must hold by itself. That JobPipelined says yes is
+   necessary and not enough.
+3. Trimming. In reverse order of eviction each victim is put back if the same placements still hold without its going.
+   So nobody goes who need not: whoever is left was needed with fewer put back than there are in the end.
+4. Commit: all evictions and nominations in one batch. A plan for which nobody has to go is allocate's affair: it keeps
+   its room from later plans of the action, and is withdrawn when the action ends.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import chain, groupby, islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from volcano_py.framework.contract import combine
+from volcano_py.framework.contract.extension_points import Preemptor, Purpose
+from volcano_py.framework.contract.victim_candidates import Earlier, VictimCandidates
+from volcano_py.framework.evicting.batch_preemption import preempt_in_batches
+from volcano_py.framework.evicting.bundles import safe_in_groups
+from volcano_py.framework.evicting.pick_one_node import order_by_victims
+from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.state.statement import Cause
+from volcano_py.model.arrays import Bools, Floats, Rows
+from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW
+from volcano_py.model.statuses import TaskStatus
+from volcano_py.snapshot.columns import NodeColumns
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_FIRST_LOOK: Final = 32  # nodes for which plugins are asked at a time; four times as many with each further look
+_WALKS: Final = 64  # nodes on which evictions are tried for one task before it is given up for this plan
+
+NodeOrder = Callable[["Session", Floats, VictimCandidates], Rows]
+"""Takes a score per node (n_nodes,), minus infinity for nodes that need not be tried, and the candidates on the others;
+returns the nodes to try, first to last, shape (n,)."""
+
+
+class _Placed(NamedTuple):
+    task: int
+    shape_id: int
+    node: int
+
+
+class Plan:
+    """Evictions for one job, on one statement."""
+
+    def __init__(
+        self,
+        ssn: "Session",
+        purpose: Purpose,
+        queue: QueueInfo,
+        job: JobInfo,
+        candidates: VictimCandidates,
+        node_order: "NodeOrder",
+        blind: bool = False,
+        compared: int = 0,
+        *,
+        for_gang: bool = False,
+    ) -> None:
+        """Take whom the room is for, the candidates grouped by node, and the order in which nodes are tried.
+
+        ``blind`` leaves out nodes that refuse the task now although evictions might change that. So many nodes, the
+        first in order, are ``compared`` by the harm that is done there (`framework.least_harm`) before they are tried.
+        ``for_gang`` asks plugins as the actions for gangs do, about what is safe to lose (`framework.bundles`).
+        """
+        self.ssn = ssn
+        self._purpose = purpose
+        self._queue = queue
+        self._job = job
+        preemptors = ssn.pending_evictions.preemptors(job)
+        self._bound = len(preemptors) > 0
+        self._candidates = candidates.without_jobs(preemptors)
+        self._node_order = node_order
+        self._blind = blind
+        self._compared = compared
+        self._for_gang = for_gang
+        self.statement = ssn.statement()
+        self._start = self.statement.mark()
+        self._given_up: dict[int, int] = {}  # shape -> how many had gone when a task of it found nothing
+        # So many placements make the minimum; -1: not yet enough.
+        self._needed = max(1, ssn.victims.missing_once_free(job))
+        self._minimum = 0 if ssn.victims.missing_once_free(job) == 0 else -1
+        self._kind: Hashable | None = None
+        self._held = ssn.jobs.taken[:, job.row].copy()  # what the job holds before the plan
+        self._gains: Floats | None = None  # what the minimum comes to at the most
+
+    # Search
+
+    def fill(
+        self, tasks: Rows, may_preempt: Callable[[int, int], bool] | None = None, *, starving_or_not: bool = False
+    ) -> None:
+        """Find nodes for pending tasks of the job, in order, as long as it starves.
+
+        ``may_preempt`` says of a shape whether so many more tasks of it may be placed at all.
+        """
+        ssn, shapes = self.ssn, self.ssn.tasks.shape[tasks]
+        self._gains = greatest_gains(ssn, self._job, tasks, self._needed)
+        self._kind = self._kind_of(tasks) if ssn.victims.starving(self._job) else None
+        if self._kind is not None and self._needed >= ssn.victims.failed_plan_classes.get(self._kind, self._needed + 1):
+            return
+        start = 0
+        # A Python loop over the job's tasks, by runs of equal ones as far as its minimum needs them.
+        while start < len(tasks) and (starving_or_not or ssn.victims.starving(self._job)):
+            shape_id = int(shapes[start])
+            other = np.flatnonzero(shapes[start:] != shape_id)
+            run = int(other[0]) if len(other) else len(tasks) - start
+            needed = min(run, ssn.victims.missing_once_free(self._job)) if self._minimum < 0 else 0
+            if needed > 1 and (may_preempt is None or may_preempt(shape_id, needed)):
+                done = self.place_needed(tasks[start : start + needed])
+                start += done
+                if done:
+                    continue
+            if may_preempt is None or may_preempt(shape_id, 1):
+                self.place(int(tasks[start]))
+            start += 1
+
+    def _kind_of(self, tasks: Rows) -> Hashable | None:
+        """Return all that a plan for these tasks can depend on besides their number, None if that is not so simple.
+
+        It is for a job that holds nothing yet, whose tasks are alike, where nothing is held for anybody and plugins say
+        that they look no closer (`Plugin.counts`).
+        """
+        ssn, job = self.ssn, self._job
+        shapes, priorities = ssn.tasks.shape[tasks], ssn.tasks.priority[tasks]
+        alike = (shapes == shapes[0]).all() and (priorities == priorities[0]).all()
+        if not alike or ssn.nominated_room or self._bound or ssn.jobs.taken[:, job.row].any():
+            return None
+        if job.record.task_min_available or len(tasks) < self._needed:
+            return None
+        if not ssn.victims.all_count(self._purpose, for_gang=self._for_gang):
+            return None
+        return self._purpose, self._queue.row, int(shapes[0]), int(priorities[0]), job.record.priority
+
+    def place(self, task: int) -> bool:
+        """Find a node for a pending task of the job, with evictions if it takes any; say whether there is one."""
+        shape_id = int(self.ssn.tasks.shape[task])
+        gone = len(self.statement.evicted)
+        if self._given_up.get(shape_id, -1) == gone:
+            return False
+        if not (self._place_freely(task, shape_id) or self._place_with_evictions(task, shape_id)):
+            self._given_up[shape_id] = gone
+            return False
+        if self._minimum < 0 and self.ssn.victims.missing_once_free(self._job) == 0:
+            self._minimum = len(self.statement)
+        return True
+
+    def place_needed(self, tasks: Rows) -> int:
+        """Find nodes for pending tasks of one shape that the job's minimum needs, in order; return how many got one.
+
+        What `place` does for one task this does for many at a time (`framework.evicting.batch_preemption`), where
+        plugins allow it.
+        """
+        ssn, shape_id = self.ssn, int(self.ssn.tasks.shape[tasks[0]])
+        info, priorities = ssn.task_of(shape_id), ssn.tasks.priority[tasks]
+        done = 0
+        while done < len(tasks) and self._place_freely(int(tasks[done]), shape_id):
+            done += 1
+        apart = ssn.placement.one_changes_one(shape_id) and not self._compared
+        apart = apart and ssn.victims.all_count(self._purpose, for_gang=self._for_gang)
+        if len(tasks) - done > 1 and apart and (priorities == priorities[0]).all():
+            done += preempt_in_batches(self, info, int(priorities[0]), tasks[done:])
+        if self._minimum < 0 and done and ssn.victims.missing_once_free(self._job) == 0:
+            self._minimum = len(self.statement)
+        return done
+
+    def _place_freely(self, task: int, shape_id: int) -> bool:
+        if not self.ssn.allocatable(self._queue, self.ssn.task_of(shape_id), 1):
+            return False
+        node = self.ssn.placement.best_node(shape_id)
+        if node is None:
+            return False
+        self.promise(np.array([task]), shape_id, np.array([node]))
+        return True
+
+    def promise(self, tasks: Rows, shape_id: int, nodes: Rows) -> None:
+        """Promise tasks of one shape their nodes."""
+        self.statement.pipeline(self._job.row, shape_id, tasks, nodes)
+
+    def _place_with_evictions(self, task: int, shape_id: int) -> bool:
+        info = self.ssn.task_of(shape_id)
+        preemptor = self.preemptor(info, int(self.ssn.tasks.priority[task]))
+        chances = self._chances(preemptor, info)
+        best = order_by_victims(self.ssn, self._queue, info, list(islice(chances, self._compared)))
+        for node, victims in islice(chain(best, chances), max(_WALKS, len(best))):
+            if self._walk(info, node, self.ssn.victims.in_order(self._queue, victims)):
+                self.promise(np.array([task]), shape_id, np.array([node]))
+                return True
+        return False
+
+    def preemptor(self, info: TaskInfo, priority: int) -> Preemptor:
+        """Return what is asked for a task as the plan stands: the room of the minimum, or of one task beyond it."""
+        gains, given = info.request, None
+        if self._minimum < 0 and self._gains is not None:
+            gains, given = self._gains, self.ssn.jobs.taken[:, self._job.row] - self._held
+        return Preemptor(self._purpose, self._job, self._queue, info, priority, gains, given)
+
+    def allowed(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
+        """Return which candidates may go so that the task of a claim gets their room, shape (n,)."""
+        if not self._for_gang:
+            return self.ssn.victims.allowed(preemptor, candidates)
+        allowed = safe_in_groups(self.ssn, candidates)
+        allowed[allowed] = self.ssn.victims.allowed_for_gang(preemptor, candidates.only(allowed))
+        return allowed
+
+    def nodes_in_order(self, info: TaskInfo) -> tuple[Rows, VictimCandidates] | None:
+        """Return the nodes to try, first to last, and the candidates there; None if no eviction would do.
+
+        On each of them there is room enough if all candidates go.
+        """
+        ssn = self.ssn
+        candidates = self._present(info)
+        if not len(candidates):
+            return None
+        scores = ssn.victims.candidate_nodes(info.shape_id).scores
+        hopeful = (scores > -np.inf) & info.fit.fits(ssn.nodes.future_idle + self._sums(candidates))
+        hopeful &= np.bincount(candidates.groups, minlength=len(ssn.nodes)) > 0
+        if self._blind:
+            hopeful &= ~_refused(ssn, info, ssn.nodes)
+        candidates = candidates.only(hopeful[candidates.groups])
+        if not len(candidates):
+            return None
+        nodes = self._node_order(ssn, np.where(hopeful, scores, -np.inf), candidates)
+        return ssn.sharding.ours_first(nodes), candidates
+
+    def _chances(self, preemptor: Preemptor, info: TaskInfo) -> Iterator[tuple[int, Rows]]:
+        """Yield nodes in order, each with the victims allowed there, where all of them together leave room enough."""
+        found = self.nodes_in_order(info)
+        if found is None:
+            return
+        nodes, candidates = found
+        start, size = 0, _FIRST_LOOK
+        while start < len(nodes):
+            look = nodes[start : start + size]
+            yield from self._chances_on(preemptor, info, look, candidates)
+            start, size = start + size, size * 4
+
+    def _chances_on(
+        self, preemptor: Preemptor, info: TaskInfo, nodes: Rows, candidates: VictimCandidates
+    ) -> Iterator[tuple[int, Rows]]:
+        chosen = np.zeros(len(self.ssn.nodes), dtype=bool)
+        chosen[nodes] = True
+        asked = candidates.only(chosen[candidates.groups])
+        allowed = asked.only(self.allowed(preemptor, asked))
+        enough = info.fit.fits((self.ssn.nodes.future_idle + self._sums(allowed))[:, nodes])
+        bounds = np.searchsorted(allowed.groups, np.stack((nodes, nodes + 1)))
+        for node, fits, start, end in zip(nodes.tolist(), enough.tolist(), *bounds.tolist(), strict=True):
+            if fits and end > start:
+                yield node, allowed.rows[start:end]
+
+    def _present(self, info: TaskInfo) -> VictimCandidates:
+        """Return the candidates that still stand; a task that asks for nothing takes only from its like."""
+        standing = self._candidates.standing()
+        if not info.shape.best_effort:
+            return standing
+        return standing.only(self.ssn.victims.best_effort[self.ssn.tasks.shape[standing.rows]])
+
+    def _sums(self, candidates: VictimCandidates) -> Floats:
+        """Return what candidates hold by node, shape (n_resources, n_nodes)."""
+        n = len(self.ssn.nodes)
+        return np.array([np.bincount(candidates.groups, row, n) for row in candidates.requests])
+
+    def _walk(self, info: TaskInfo, node: int, victims: Rows) -> bool:
+        """Evict in order until a task like this one could be placed on the node; take it all back if that fails."""
+        statement, ssn = self.statement, self.ssn
+        ssn.report.preemption_attempts += 1
+        mark = statement.mark()
+        room = ssn.nodes.future_idle[:, node, None] + np.cumsum(ssn.requests[:, ssn.tasks.shape[victims]], axis=1)
+        first = int(info.fit.fits(room).argmax()) + 1  # so many must go for the sake of resources
+        statement.evict(victims[:first])
+        if self._placeable(info, node):
+            return True
+        statement.evict(victims[first:])
+        if len(victims) == first or not self._placeable(info, node):
+            statement.rewind(mark)
+            return False
+        # All of them are enough and the first few are not: let them go one by one from there.
+        statement.rewind(mark)
+        statement.evict(victims[:first])
+        for victim in victims[first:].tolist():
+            statement.evict(np.array([victim]))
+            if self._placeable(info, node):
+                return True
+        statement.rewind(mark)
+        return False
+
+    def _placeable(self, info: TaskInfo, node: int) -> bool:
+        if not self.ssn.allocatable(self._queue, info, 1):
+            return False
+        view = self.ssn.nodes.rows_view(np.array([node]))
+        return bool(info.fit.fits(view.future_idle)[0]) and not _refused(self.ssn, info, view).any()
+
+    def retry(self, victims: Rows, tasks: Rows) -> bool:
+        """Begin anew: let victims go and place these tasks, in order, until the job has its minimum; say if it has.
+
+        A job that had its minimum before is given one task.
+        """
+        self.statement.rewind(self._start)
+        self._minimum = -1
+        if len(victims):
+            self.statement.evict(victims)
+        failed: set[int] = set()  # shapes of which no further task finds a node
+        # A Python loop over the tasks that a gang lacks.
+        for task in tasks.tolist():
+            shape_id = int(self.ssn.tasks.shape[task])
+            if shape_id in failed:
+                continue
+            if not self._place_freely(task, shape_id):
+                failed.add(shape_id)
+            elif self.ssn.victims.missing_once_free(self._job) == 0:
+                self._minimum = len(self.statement)
+                return True
+        return False
+
+    # Proof
+
+    def conclude(self, cause: Cause, units: Sequence[Rows] | None = None) -> int:
+        """Prove the plan, let stay whoever need not go, and commit it; return how many tasks get nodes by it.
+
+        A plan that does not hold is taken back, and so is one that found no node. ``units`` are the victims that stay
+        or go together, in the order in which they went; without them each stands for itself.
+        """
+        ssn, statement = self.ssn, self.statement
+        planned = [_Placed(task, int(ssn.tasks.shape[task]), node) for task, node in statement.placed]
+        victims = np.array(statement.evicted, dtype=np.intp)
+        statement.rewind(self._start)
+        if not planned or self._minimum < 0:
+            if self._kind is not None:
+                ssn.victims.failed_plan_classes[self._kind] = min(
+                    self._needed, ssn.victims.failed_plan_classes.get(self._kind, self._needed)
+                )
+            self.abandon()
+            return 0
+        if len(victims):
+            statement.evict(victims)
+        mark = statement.mark()
+        held = self._replay(planned)
+        if held < max(self._minimum, 1) or not self._whole():
+            self.abandon()
+            return 0
+        planned = planned[:held]
+        statement.rewind(mark)
+        self._trim(planned, list(victims.reshape(-1, 1)) if units is None else units)
+        self._replay(planned)
+        ssn.victims.failed_plan_classes.clear()
+        if statement.evicted:
+            ssn.pending_evictions.add(self._job, statement.evicted)
+            statement.commit(cause)
+        else:
+            ssn.victims.free_rooms.append(statement)
+        return held
+
+    def abandon(self) -> None:
+        """Take everything back."""
+        self.statement.rewind(self._start)
+
+    def _trim(self, planned: list[_Placed], units: Sequence[Rows]) -> None:
+        """Put back who need not go, last victims first; nothing is placed before and after."""
+        ssn, statement = self.ssn, self.statement
+        loads = _loads(ssn, planned)
+        mark = statement.mark()
+        # A Python loop over the victims: most are seen at once to be needed for the room of their node.
+        for unit in reversed([unit.tolist() for unit in units]):
+            if any(
+                (load := loads.get(int(ssn.tasks.node[victim]))) is not None
+                and not load.leaves(ssn, ssn.requests[:, ssn.tasks.shape[victim]])
+                for victim in unit
+            ):
+                continue
+            for victim in unit:
+                statement.put_back(victim)
+            without = statement.mark()
+            if self._replay(planned) == len(planned) and self._whole():
+                mark = without
+            statement.rewind(mark)
+
+    def _whole(self) -> bool:
+        return self.ssn.victims.missing_once_free(self._job) == 0 and self.ssn.job_pipelined(self._job)
+
+    def _replay(self, planned: list[_Placed]) -> int:
+        """Make placements again as allocate would, turn by turn; return how many could be made, in order.
+
+        The first turn is that of the minimum, each task beyond it has a turn of its own.
+        """
+        turns = [planned[: self._minimum], *([task] for task in planned[self._minimum :])]
+        done = 0
+        for turn in turns:
+            if not turn:
+                continue
+            count = 0 if self.ssn.overused(self._queue) else self._take_turn(turn)
+            done += count
+            if count < len(turn):
+                break
+        return done
+
+    def _take_turn(self, turn: list[_Placed]) -> int:
+        done = 0
+        for shape_id, group in groupby(turn, key=lambda placed: placed.shape_id):
+            run = list(group)
+            tasks = np.array([placed.task for placed in run], dtype=np.intp)
+            nodes = np.array([placed.node for placed in run], dtype=np.intp)
+            count = self._take_run(shape_id, tasks, nodes)
+            done += count
+            if count < len(run):
+                break
+        return done
+
+    def _take_run(self, shape_id: int, tasks: Rows, nodes: Rows) -> int:
+        done = 0
+        while done < len(tasks) and (count := self.fitting(shape_id, nodes[done:])):
+            self.promise(tasks[done : done + count], shape_id, nodes[done : done + count])
+            done += count
+        return done
+
+    def fitting(self, shape_id: int, nodes: Rows) -> int:
+        """Return how many tasks of one shape, at least one of them, could be put on these nodes in this order."""
+        ssn, info = self.ssn, self.ssn.task_of(shape_id)
+        allowed = ssn.allocatable(self._queue, info, len(nodes))
+        if not ssn.placement.one_changes_one(shape_id):  # each of them may change what is said of the next
+            return int(allowed > 0 and self._placeable(info, int(nodes[0])))
+        earlier = Earlier(np.zeros(len(nodes), dtype=np.intp), nodes).count()
+        delta, _ = ssn.deltas(shape_id, TaskStatus.PIPELINED)
+        view = ssn.nodes.after(nodes, earlier, delta)
+        fits = info.fit.fits(view.future_idle) & ~_refused(ssn, info, view)
+        return min(allowed, len(nodes) if fits.all() else int(fits.argmin()))
+
+
+def greatest_gains(ssn: "Session", job: JobInfo, tasks: Rows, count: int) -> Floats:
+    """Return what a job gets at the most if so many of its tasks find nodes, shape (n_resources,).
+
+    Where roles have minimums it may take more tasks than that, so all of them count.
+    """
+    requests = ssn.requests[:, ssn.tasks.shape[tasks]]
+    if job.record.task_min_available or count >= len(tasks):
+        return np.asarray(requests.sum(axis=1))
+    return np.asarray(np.sort(requests, axis=1)[:, len(tasks) - count :].sum(axis=1))
+
+
+class _Load(NamedTuple):
+    """What is planned for one node."""
+
+    node: int
+    amounts: Floats  # (n_resources,)
+    counted: Bools  # (n_resources,), of which resources there must be enough
+
+    def leaves(self, ssn: "Session", amount: Floats) -> bool:
+        """Say whether the node has room for all that is planned if it does not get this amount (n_resources,)."""
+        left = ssn.nodes.future_idle[:, self.node] - amount - self.amounts
+        return bool((left > -EPSILON)[self.counted].all())
+
+
+def _loads(ssn: "Session", planned: list[_Placed]) -> dict[int, _Load]:
+    loads: dict[int, _Load] = {}
+    # A Python loop over the tasks of one plan.
+    for _, shape_id, node in planned:
+        if node not in loads:
+            counted = np.zeros(len(ssn.resources), dtype=bool)
+            counted[[CPU_ROW, MEMORY_ROW]] = True
+            loads[node] = _Load(node, np.zeros(len(ssn.resources)), counted)
+        request = ssn.requests[:, shape_id]
+        loads[node].amounts[:] += request
+        loads[node].counted[:] |= request > 0
+    return loads
+
+
+def by_score(ssn: "Session", scores: Floats, candidates: VictimCandidates) -> Rows:
+    """Return the nodes that have a score (n_nodes,), the best first, equal ones in tie order."""
+    order = np.arange(len(scores)) if ssn.tie_order is None else ssn.tie_order
+    order = order[scores[order] > -np.inf]
+    return np.asarray(order[np.argsort(-scores[order], kind="stable")])
+
+
+def _refused(ssn: "Session", info: TaskInfo, view: NodeColumns) -> Bools:
+    """Say which nodes of a view of the session's nodes refuse a task like this one, shape (n,)."""
+    refused = combine.refused(ssn.predicates, len(view), info, view)
+    inter_pod_filters = ssn.placement.inter_pod_filters(info.shape_id)
+    allowed = None if inter_pod_filters is None else inter_pod_filters.allowed()
+    if allowed is None:
+        return np.zeros(len(view), dtype=bool) if refused is None else refused
+    kept_out: Bools = ~(allowed if view.rows is None else allowed[view.rows])
+    return kept_out if refused is None else kept_out | refused

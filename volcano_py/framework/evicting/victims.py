@@ -1,0 +1,296 @@
+"""Who may be evicted: the candidates of a session, what plugins say of them, and in what order they go."""
+
+from collections.abc import Hashable, Sequence
+from functools import cached_property, cmp_to_key
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from volcano_py.framework.contract import combine
+from volcano_py.framework.contract.combine import Point
+from volcano_py.framework.contract.extension_points import (
+    JobStarving,
+    Predicate,
+    Preemptable,
+    Preemptive,
+    Preemptor,
+    Purpose,
+    Reclaimable,
+    SeesEvictions,
+    UnifiedEvictable,
+    VictimFilter,
+    VictimQueueOrder,
+    VictimTasks,
+)
+from volcano_py.framework.contract.plugin import PluginFailed
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.evicting.candidate_nodes import PreemptionCandidateNodes
+from volcano_py.framework.evicting.levelling import numbered
+from volcano_py.framework.hooks.ordering import (
+    OrderedTasks,
+    job_sort_keys,
+    last_tasks_first,
+    plugin_job_keys,
+    queue_before,
+)
+from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.model.arrays import Bools, Floats, Rows
+from volcano_py.model.objects import TaskTrait
+from volcano_py.model.statuses import TaskStatus
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+    from volcano_py.framework.state.statement import Statement
+
+_ROUNDS: Final = 16  # in which plugins are asked again; two or three are usual
+_METHODS: Final[dict[type, str]] = {
+    Preemptable: "preemptable",
+    Reclaimable: "reclaimable",
+    UnifiedEvictable: "unified_evictable",
+    VictimTasks: "victim_tasks",
+}
+
+
+class Victims:
+    """The part of a session that evictions are about."""
+
+    def __init__(self, ssn: "Session") -> None:
+        self._ssn = ssn
+        self._starving = ssn.tiered(JobStarving, "job_starving")
+        self._preemptive = ssn.points(Preemptive, "preemptive")
+        self._queue_order = ssn.points(VictimQueueOrder, "victim_queue_order")
+        self._tiers = {kind: ssn.tiered(kind, method) for kind, method in _METHODS.items()}
+        seeing = {point.plugin for point in ssn.points(SeesEvictions, "predicate")}
+        self.blind_predicates = any(point.plugin not in seeing for point in ssn.points(Predicate, "predicate"))
+        self._candidate_nodes: dict[int, PreemptionCandidateNodes] = {}
+        self.failed_plan_classes: dict[Hashable, int] = {}
+        """Kinds of plans (`Plan`) that fail as things are now -> the smallest number of tasks that was too many."""
+        self.free_rooms: list[Statement] = []  # plans of the action that runs, for which nobody has to go
+        self._filters: dict[type, tuple[list[Point], list[Point]]] = {kind: self._filters_of(kind) for kind in _METHODS}
+
+    def _filters_of(self, kind: type) -> tuple[list[Point], list[Point]]:
+        """Return the filters of the plugins that answer this kind of question, those about queues apart."""
+        asked = {point.plugin for tier in self._tiers[kind] for point in tier}
+        found = [point for point in self._ssn.points(VictimFilter, "protected") if point.plugin in asked]
+        late = [point for point in found if point.plugin.about_queues]
+        return [point for point in found if point not in late], late
+
+    # Questions
+
+    def starving(self, job: JobInfo) -> bool:
+        """Say whether others may be evicted for a job."""
+        return combine.starving(self._starving, job)
+
+    def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
+        """Say whether a queue may take room from others for these tasks."""
+        return all(point(queue, tasks) for point in self._preemptive)
+
+    def allowed(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
+        """Return which candidates may go so that the task of a claim gets their room, shape (n,)."""
+        return self._answer(Preemptable if preemptor.purpose is Purpose.PREEMPT else Reclaimable, preemptor, candidates)
+
+    def allowed_for_gang(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
+        """Return which candidates may go so that a whole gang gets their room, shape (n,)."""
+        return self._answer(UnifiedEvictable, preemptor, candidates)
+
+    def all_count(self, purpose: Purpose, *, for_gang: bool = False) -> bool:
+        """Say whether everybody who is asked by `allowed` counts whoever goes before (`Plugin.counts`).
+
+        ``for_gang`` asks the same of `allowed_for_gang`.
+        """
+        kind: type = Preemptable if purpose is Purpose.PREEMPT else Reclaimable
+        if for_gang:
+            kind = UnifiedEvictable
+        early, late = self._filters[kind]
+        asked = [*(point for tier in self._tiers[kind] for point in tier), *early, *late]
+        return all(point.method in point.plugin.counts for point in asked)
+
+    def unconditional(self) -> Rows:
+        """Return the running tasks that must go whoever gets their room, in order of candidates."""
+        candidates = self.all.only(self._ssn.tasks.status[self.all.rows] == TaskStatus.RUNNING).together()
+        chosen = candidates.only(combine.united(self._tiers[VictimTasks], candidates))
+        early, late = self._filters[VictimTasks]
+        rows: Rows = chosen.rows[~combine.protected([*early, *late], None, chosen)]
+        return rows
+
+    def _answer(self, kind: type, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
+        """Return whom plugins let go and no filter keeps, each judged beside those alone that go before it, (n,).
+
+        What one filter keeps another one must not count, and a vote that it had is somebody else's. So everybody is
+        asked again without those that must stay, until nobody has to.
+        """
+        allowed = np.zeros(len(candidates), dtype=bool)
+        early, late = self._filters[kind]
+        stays = np.zeros(len(candidates), dtype=bool)  # by what is known for good
+        left = np.arange(len(candidates))  # places of those who are asked
+        for _ in range(_ROUNDS):
+            asked = candidates if len(left) == len(candidates) else candidates.at(left)
+            chosen = left[combine.intersected(self._tiers[kind], preemptor, asked)] if len(left) else left
+            kept = combine.protected(early, preemptor, candidates.at(chosen)) if early and len(chosen) else None
+            if kept is not None and kept.any():
+                left = np.setdiff1d(left, chosen[kept])
+                continue
+            kept = combine.protected(late, preemptor, candidates.at(chosen)) if late and len(chosen) else None
+            if kept is None or not kept.any():
+                allowed[chosen] = True
+                return allowed
+            stays |= self._behind(candidates, chosen[kept])
+            left = np.flatnonzero(~stays)
+        chosen = chosen[~combine.protected(early, preemptor, candidates.at(chosen))]
+        allowed[chosen[~combine.protected(late, preemptor, candidates.at(chosen))]] = True
+        return allowed
+
+    def _behind(self, candidates: VictimCandidates, places: Rows) -> Bools:
+        """Say who stands at these places, or behind one of them and is alike, or goes only with one of them, (n,)."""
+        shapes = self._ssn.tasks.shape[candidates.rows]
+        kinds = numbered(candidates.groups, candidates.jobs, shapes)
+        since = np.full(len(candidates), len(candidates))
+        np.minimum.at(since, kinds[places], places)
+        behind = np.arange(len(candidates)) >= since[kinds]
+        return np.asarray(behind | np.isin(candidates.first_of_unit, candidates.first_of_unit[places]))
+
+    def missing_once_free(self, job: JobInfo) -> int:
+        """Return what `Session.missing` will be when the resources that the job's tasks are promised are free."""
+        ssn = self._ssn
+        rows = ssn.rows_of_job(job.row)
+        return ssn.missing_with(job, rows[ssn.tasks.status[rows] == TaskStatus.PIPELINED])
+
+    def candidate_nodes(self, shape_id: int) -> PreemptionCandidateNodes:
+        """Return where evictions might make room for tasks of this kind, up to date."""
+        found = self._candidate_nodes.get(shape_id)
+        if found is None:
+            found = self._candidate_nodes[shape_id] = PreemptionCandidateNodes(self._ssn, self._ssn.task_of(shape_id))
+        else:
+            found.refresh()
+        return found
+
+    @cached_property
+    def best_effort(self) -> Bools:
+        """Whether tasks of a kind ask for nothing but their own place, shape (n_shapes,)."""
+        return np.array([shape is not None and shape.best_effort for shape in self._ssn.shapes], dtype=bool)
+
+    def end_of_action(self) -> None:
+        """Leave to allocate what needs no eviction."""
+        for statement in self.free_rooms:
+            statement.withdraw()
+        if self.free_rooms:
+            self._ssn.nominated_room.restore()
+        self.failed_plan_classes.clear()
+        self.free_rooms.clear()
+
+    # Candidates
+
+    @cached_property
+    def _standing(self) -> Rows:
+        """The tasks that run or are bound, of jobs that have a PodGroup, and that agree to be evicted, by job rank."""
+        ssn, tasks = self._ssn, self._ssn.tasks
+        standing = (tasks.status == TaskStatus.RUNNING) | (tasks.status == TaskStatus.BOUND)
+        standing &= (tasks.node >= 0) & (tasks.job >= 0) & (tasks.traits & TaskTrait.PREEMPTABLE.value > 0)
+        rows = np.flatnonzero(standing)
+        rows = rows[ssn.jobs.rules.present[tasks.job[rows]]]
+        rows = OrderedTasks(ssn, rows).rows[::-1]  # the last of a job first
+        return np.asarray(rows[np.argsort(self._job_rank[tasks.job[rows]], kind="stable")])
+
+    @cached_property
+    def all(self) -> VictimCandidates:
+        """Every task of a job that stood on a node at the first use and may be a victim at all, grouped by node."""
+        nodes = self._ssn.tasks.node[self._standing]
+        order = np.argsort(nodes, kind="stable")
+        return VictimCandidates(self._ssn, self._standing[order], nodes[order].astype(np.intp))
+
+    def of_willing_jobs(self) -> VictimCandidates:
+        """Return those of `all` that still stand and whose PodGroup does not refuse; it may say nothing."""
+        standing = self.all.standing()
+        return standing.only(~self._refusing_jobs[standing.jobs])
+
+    @cached_property
+    def _refusing_jobs(self) -> Bools:
+        # A Python loop over jobs, once a session with an action for gangs: it is in their records.
+        return np.array([record is not None and record.preemptable is False for record in self._ssn.jobs.records])
+
+    def lent_to(self, queue: QueueInfo, candidates: VictimCandidates) -> Bools:
+        """Return which candidates run in other queues that may be reclaimed from, shape (n,)."""
+        queues = self._ssn.queues.values()
+        lenders = np.array([other.record.reclaimable and other is not queue for other in queues], dtype=bool)
+        lent = (candidates.queues >= 0) & lenders[candidates.queues]
+        return np.asarray(lent & (self._ssn.tasks.status[candidates.rows] == TaskStatus.RUNNING))
+
+    @cached_property
+    def _job_rank(self) -> Rows:
+        """The place of every job: by queue, then the one that goes last first, shape (n_jobs,)."""
+        ssn = self._ssn
+        present = ssn.jobs.present()
+        keys = job_sort_keys(ssn, present)
+        order = np.array(sorted(range(len(present)), key=keys.__getitem__, reverse=True), dtype=np.intp)
+        last_first = present[order]
+        by_queue = last_first[np.argsort(ssn.queue_of_job[last_first], kind="stable")]
+        rank = np.zeros(len(ssn.jobs), dtype=np.intp)
+        rank[by_queue] = np.arange(len(by_queue))
+        return rank
+
+    # Order
+
+    def in_order(self, preemptor: QueueInfo, rows: Rows) -> Rows:
+        """Return task rows in the order in which they go now, the first one first.
+
+        Those go first that `VictimQueueOrder.loses_first` names. Of two queues the one goes first that
+        `VictimQueueOrder` says, else the one that is last in queue order. In a
+        queue the job that is last in the order of plugins; of jobs that are equal to them the task that is last in task
+        order, whichever job it is of. (Volcano: BuildVictimsPriorityQueue.)
+        """
+        if len(rows) < 2:
+            return rows
+        jobs, which = np.unique(self._ssn.tasks.job[rows], return_inverse=True)
+        keys = [-key[which] for key in plugin_job_keys(self._ssn, jobs.astype(np.intp))]
+        return last_tasks_first(self._ssn, rows, [self.ranks(preemptor, rows), *keys])
+
+    def ranks(self, preemptor: QueueInfo, rows: Rows) -> Rows:
+        """Return the place of the queue of each of these tasks (n,) in the order in which they lose, shape (n,)."""
+        candidates = VictimCandidates(self._ssn, rows, np.zeros(len(rows), dtype=np.intp))
+        ranks = self._queue_rank(preemptor, candidates.queues)
+        for point in self._queue_order:
+            try:
+                first = combine.Point(point.plugin, "loses_first")(preemptor, candidates)
+            except PluginFailed as failure:
+                self._ssn.ignore(failure)
+                continue
+            if first is not None:
+                ranks = np.where(first, ranks - len(self._ssn.queues), ranks)
+        return ranks
+
+    def _queue_rank(self, preemptor: QueueInfo, queues: Rows) -> Rows:
+        """Return the place of each of these queues (n,) in the order in which they lose, shape (n,)."""
+        distinct, which = np.unique(queues, return_inverse=True)
+        if len(distinct) < 2:
+            return which
+        infos = list(self._ssn.queues.values())
+        keys = self._queue_keys(preemptor)
+        by_keys = None if keys is None else [tuple(column) for column in keys[:, distinct].T.tolist()]
+
+        def compare(left: int, right: int) -> int:
+            one, other = infos[distinct[left]], infos[distinct[right]]
+            if by_keys is None:
+                opinion = combine.first_difference(self._queue_order, one, other, preemptor, ignore=self._ssn.ignore)
+            else:
+                opinion = (by_keys[left] > by_keys[right]) - (by_keys[left] < by_keys[right])
+            if opinion:
+                return -1 if opinion < 0 else 1
+            return 1 if queue_before(self._ssn, one, other) else -1
+
+        rank = np.empty(len(distinct), dtype=np.intp)
+        rank[sorted(range(len(distinct)), key=cmp_to_key(compare))] = np.arange(len(distinct))
+        return rank[which]
+
+    def _queue_keys(self, preemptor: QueueInfo) -> Floats | None:
+        """Return the keys by which plugins say which queue loses first, (n_keys, n_queues); None if one has none."""
+        found: list[Floats] = []
+        for point in self._queue_order:
+            try:
+                keys = combine.Point(point.plugin, "victim_queue_keys")(preemptor)
+            except PluginFailed as failure:
+                self._ssn.ignore(failure)
+                return None
+            if keys is None:
+                return None
+            found.append(keys)
+        return np.concatenate(found) if found else np.zeros((0, len(self._ssn.queues)))

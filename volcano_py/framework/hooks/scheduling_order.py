@@ -1,0 +1,163 @@
+"""Whose turn it is: queues in their order, and in each queue its jobs in theirs, asked anew after every turn.
+
+Where a plugin orders the namespaces of a queue, its jobs are those of the first namespace.
+"""
+
+import heapq
+from collections.abc import Iterator
+
+import numpy as np
+
+from volcano_py.framework.contract import combine
+from volcano_py.framework.hooks.ordering import JobSortKey, QueueLine, job_sort_keys
+from volcano_py.framework.session import Session
+from volcano_py.framework.state.info import JobInfo, QueueInfo
+from volcano_py.model.arrays import Rows
+from volcano_py.model.rejections import Reason
+
+_Entry = tuple[JobSortKey, int]
+
+
+class _Waiting:
+    """The jobs of one queue in order: most are laid out once, those that were given back stand in a heap beside."""
+
+    __slots__ = ("_first", "_returned")
+
+    def __init__(self) -> None:
+        self._first: list[_Entry] = []  # the next one at the end; sorting once is cheaper than a heap's steps
+        self._returned: list[_Entry] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._first or self._returned)
+
+    def add(self, entry: _Entry) -> None:
+        """Add a job before the first turn."""
+        self._first.append(entry)
+
+    def arrange(self) -> None:
+        """Sort what has been added."""
+        self._first.sort(reverse=True)
+
+    def give_back(self, entry: _Entry) -> None:
+        """Take a job again."""
+        heapq.heappush(self._returned, entry)
+
+    def pop(self) -> int:
+        """Return the row of the first job and drop it."""
+        if self._returned and (not self._first or self._returned[0] < self._first[-1]):
+            return heapq.heappop(self._returned)[1]
+        return self._first.pop()[1]
+
+    def drop(self) -> list[int]:
+        """Drop all jobs and return their rows, in no particular order."""
+        rows = [row for _, row in (*self._first, *self._returned)]
+        self._first.clear()
+        self._returned.clear()
+        return rows
+
+
+class _ByNamespace:
+    """The jobs of one queue by namespace, each in order; whose namespace goes first is asked at every turn."""
+
+    __slots__ = ("_queue", "_ssn", "_waiting")
+
+    def __init__(self, ssn: Session, queue: QueueInfo) -> None:
+        self._ssn = ssn
+        self._queue = queue
+        self._waiting: dict[str, _Waiting] = {}
+
+    def __bool__(self) -> bool:
+        return any(self._waiting.values())
+
+    def add(self, entry: _Entry) -> None:
+        """Add a job before the first turn."""
+        self._waiting.setdefault(self._namespace(entry), _Waiting()).add(entry)
+
+    def arrange(self) -> None:
+        """Sort what has been added."""
+        for waiting in self._waiting.values():
+            waiting.arrange()
+
+    def give_back(self, entry: _Entry) -> None:
+        """Take a job again."""
+        self._waiting[self._namespace(entry)].give_back(entry)
+
+    def pop(self) -> int:
+        """Return the row of the first job of the first namespace and drop it."""
+        names = sorted(name for name, waiting in self._waiting.items() if waiting)
+        if len(names) == 1:
+            return self._waiting[names[0]].pop()
+        keys = combine.namespace_keys(self._ssn.namespace_orders, self._queue, names, self._ssn.ignore)
+        first = int(np.lexsort(keys[::-1])[0])  # stable, so the name decides at last
+        return self._waiting[names[first]].pop()
+
+    def drop(self) -> list[int]:
+        """Drop all jobs and return their rows, in no particular order."""
+        return [row for waiting in self._waiting.values() for row in waiting.drop()]
+
+    def _namespace(self, entry: _Entry) -> str:
+        return self._ssn.jobs.record(entry[1]).key.namespace
+
+
+class SchedulingOrder:
+    """Yields (queue, job row) until no queue has a job left. A job may be given back for another turn."""
+
+    def __init__(
+        self, ssn: Session, job_rows: Rows, *, skip_overused: bool, behind: frozenset[int] = frozenset()
+    ) -> None:
+        """Lay out the turns; a queue that has had enough is left out only where resources are given away.
+
+        Jobs ``behind`` (rows) come after all others of their queue.
+        """
+        self._ssn = ssn
+        self._skip_overused = skip_overused
+        self._behind = behind
+        self._jobs: dict[str, _Waiting | _ByNamespace] = {}
+        # A Python loop over the jobs: each gets its place in its queue.
+        for key, row in zip(self._keys(job_rows), job_rows.tolist(), strict=True):
+            queue = ssn.jobs.record(row).queue
+            if queue in ssn.queues:
+                waiting = self._jobs.get(queue)
+                if waiting is None:
+                    by_namespace = bool(ssn.namespace_orders)
+                    waiting = self._jobs[queue] = _ByNamespace(ssn, ssn.queues[queue]) if by_namespace else _Waiting()
+                waiting.add((key, row))
+        for waiting in self._jobs.values():
+            waiting.arrange()
+        self._live = QueueLine(ssn, [ssn.queues[name] for name in sorted(self._jobs)])
+
+    def _keys(self, job_rows: Rows) -> list[JobSortKey]:
+        keys = job_sort_keys(self._ssn, job_rows)
+        if self._behind:
+            keys = [(row in self._behind, *key) for key, row in zip(keys, job_rows.tolist(), strict=True)]
+        return keys
+
+    def __iter__(self) -> Iterator[tuple[QueueInfo, int]]:
+        while self._live:
+            queue = self._live.first()
+            waiting = self._jobs[queue.name]
+            if not waiting or (self._skip_overused and self._has_enough(queue)):
+                self._live.remove(queue)
+                continue
+            yield queue, waiting.pop()
+
+    def _has_enough(self, queue: QueueInfo) -> bool:
+        if not self._ssn.overused(queue):
+            return False
+        self._ssn.queue_limits[queue.name] = self._ssn.why_overused(queue)
+        return True
+
+    def give_back(self, queue: QueueInfo, job_row: int) -> None:
+        """Let a job have another turn, at its place in the order as it is now."""
+        key = self._keys(np.array([job_row]))[0]
+        self._jobs[queue.name].give_back((key, job_row))
+
+    def stop_behind(self, queue: QueueInfo, head: JobInfo, action: str) -> tuple[list[int], Reason] | None:
+        """End the turns of a queue that serves strictly in order, whose head got nothing; of any other go on.
+
+        Return the rows of the jobs that have no turn any more and behind whom they wait, None if the queue goes on.
+        """
+        if not queue.record.fifo:
+            return None
+        text = f'queue "{queue.name}" serves in order (dequeueStrategy fifo), and PodGroup {head.key} is first'
+        return self._jobs[queue.name].drop(), Reason(action, "behind-head", text)

@@ -1,0 +1,65 @@
+"""For one shape: what the pods of a session say about where it may stand and how good it is there."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.framework.contract.combine import Point
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.model.arrays import Bools, Floats
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+
+class InterPodFilters:
+    """The filters and scores of a shape that depend on other pods."""
+
+    __slots__ = ("_answers", "_filters", "_hopes", "_kept", "_n", "_scores", "own_pods_matter")
+
+    def __init__(self, ssn: "Session", task: TaskInfo) -> None:
+        self._n = len(ssn.nodes)
+        found = [(point.plugin, point(task)) for point in ssn.inter_pod_predicates]
+        filters = [(plugin, answer) for plugin, answer in found if answer is not None]
+        scores = [(point.plugin, point(task)) for point in ssn.inter_pod_orders]
+        self._filters = [Point(plugin, "inter_pod_filter", answer.allowed) for plugin, answer in filters]
+        self._hopes = [Point(plugin, "inter_pod_filter", answer.unresolvable) for plugin, answer in filters]
+        self._scores = [Point(plugin, "inter_pod_scores", one.scores) for plugin, one in scores if one is not None]
+        self.own_pods_matter = bool(self._scores) or any(answer.own_pods_matter for _, answer in filters)
+        """Whether placing one task of the shape may change an answer for the next one."""
+        self._answers: list[Bools] = []
+        self._kept: Bools | None = None
+
+    def allowed(self) -> Bools | None:
+        """Return where the shape may stand now, shape (n_nodes,), None for everywhere; the same array while equal."""
+        if not self._filters:
+            return None
+        answers: list[Bools] = [point.array(self._n) for point in self._filters]
+        if self._kept is None or any(new is not old for new, old in zip(answers, self._answers, strict=True)):
+            self._kept = answers[0]
+            for answer in answers[1:]:
+                self._kept = self._kept & answer
+            self._answers = answers
+        return self._kept
+
+    def unresolvable(self) -> Bools:
+        """Return where nobody's going could let the shape stand, shape (n_nodes,)."""
+        unresolvable = np.zeros(self._n, dtype=bool)
+        for point in self._hopes:
+            unresolvable |= point.array(self._n)
+        return unresolvable
+
+    def added(self, group: Bools) -> Floats | float:
+        """Return what other pods add to the scores of a group of candidates, shape (n_nodes,)."""
+        added: Floats | float = 0.0
+        for point in self._scores:
+            added = added + point.finite(self._n, group)
+        return added
+
+
+def inter_pod_filters_of(ssn: "Session", task: TaskInfo) -> InterPodFilters | None:
+    """Return what other pods say of a shape, None for one that they make no difference to."""
+    if not task.shape.has_inter_pod_terms:
+        return None
+    found = InterPodFilters(ssn, task)
+    return found if found.own_pods_matter or found.allowed() is not None else None

@@ -1,0 +1,184 @@
+"""For one shape: which nodes may take a task now, how good they are, and why the others may not.
+
+A state is filled once per session and afterwards refreshed only for nodes that have been touched, if every plugin that
+has a say declares that its answers depend on the node alone. What other pods have to say
+(`framework.placing.inter_pod_filter`) is
+added: a mask, if a task of the shape changes nothing about it for the next one, else asked again for each.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.framework.contract import combine
+from volcano_py.framework.contract.normalization import Highest, HighestWatch
+from volcano_py.framework.placing.refusals import explain
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
+from volcano_py.model.rejections import Rejection
+from volcano_py.model.resources import even
+from volcano_py.snapshot.columns import NodeColumns
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_NOWHERE = -np.inf
+_NOWHERE_AT_ALL = np.array(_NOWHERE)  # numpy is quicker with an array without dimensions than with a number
+_FEW = 64
+
+
+class NodeRanking:
+    """The nodes of a session as one shape sees them."""
+
+    __slots__ = (
+        *("_added", "_inter_pod", "_direct", "_excluded", "_highest", "_later", "_local", "_mask", "_mixed", "_never"),
+        *("_position", "_rejection", "_scored", "_scores", "_ssn", "future", "ranked", "task"),
+    )
+
+    def __init__(self, ssn: "Session", task: TaskInfo, group: int = 0) -> None:
+        """Take the group of candidates (`framework.placing.node_sets`)."""
+        self._ssn = ssn
+        self.task = task
+        statically_infeasible = ssn.placement.statically_infeasible(task, group)
+        self._never = statically_infeasible.nodes
+        self._excluded = self._never
+        self._inter_pod = ssn.placement.inter_pod_filters(task.shape_id)
+        self._mixed = self._inter_pod is not None and self._inter_pod.own_pods_matter
+        self._mask: Bools | None = None  # what the company allows, if a task of the shape changes nothing about it
+        self._scores = ssn.normalized.of(task, statically_infeasible)
+        self._direct = self._scores.fixed and not self._mixed  # `ranked` is of `_evaluate` as it is
+        self._added = np.asarray(self._scores.base)  # () or (n_nodes,), by the normalised scores, to every node
+        self._highest: Highest = ()  # raw numbers among the candidates that `_added` is made of
+        self._scored = False  # whether all nodes have had their scores
+        self._rejection: tuple[bool, Rejection] | None = None
+        self._fill()
+
+    def _fill(self) -> None:
+        self._position = self._ssn.journal.n_touched
+        if self._inter_pod is not None and not self._mixed:
+            self._mask = self._inter_pod.allowed()
+            self._excluded = self._never if self._mask is None else self._never | ~self._mask
+        found = self._evaluate(self._ssn.nodes, self._excluded, None)
+        if self._direct:
+            self.ranked, self.future = found
+        else:
+            self._local, self._later = found
+            self._rank(None)
+
+    def _evaluate(self, nodes: NodeColumns, never: Bools, rows: Rows | None) -> tuple[Floats, Floats]:
+        """Return two rows of scores (n_nodes,), minus infinity where the task may not go.
+
+        The first is for nodes where it fits what is idle, the second for those where it fits only what will be; both
+        for such where enough is left when every promise has been kept (Volcano: request <= FutureIdle, then Idle).
+        ``nodes`` are these rows of the session's (None: all of them), ``never`` those that are out of the question.
+        What depends on who the candidates are is left out.
+        """
+        ssn, task, n = self._ssn, self.task, len(nodes)
+        refused = combine.refused(ssn.predicates, n, task, nodes)
+        if refused is not None:
+            never = refused | never
+        too_full = task.fit.lacks(nodes.idle)
+        promised: Bools | None = None
+        if ssn.looks_ahead:  # else nothing is promised
+            kept = task.fit.fits(nodes.future_idle)
+            promised = too_full & ~never & kept
+            too_full |= ~kept
+        too_full |= never
+        if rows is None and too_full.all() and (promised is None or not promised.any()):
+            # A full cluster: scores, which take most of the time, would not be looked at.
+            return np.full(n, _NOWHERE), ssn.nowhere[:n] if promised is None else np.full(n, _NOWHERE)
+        scores = combine.total(ssn.node_orders, n, task, nodes, again=self._scored and rows is not None)
+        self._scored |= rows is None
+        scores = scores + _of(self._added, rows) if self._scores.fixed else scores.copy()
+        later = ssn.nowhere[:n] if promised is None else np.where(promised, scores, _NOWHERE)
+        scores[too_full] = _NOWHERE_AT_ALL
+        return scores, later
+
+    def _rank(self, rows: Rows | None) -> None:
+        """Add what depends on who the candidates are, after these rows of `_local` have changed (None: all)."""
+        if self._mixed:
+            self.ranked = self._with_inter_pod(self._local)
+            self.future = self._with_inter_pod(self._later) if self._ssn.looks_ahead else self._later
+            return
+        highest = self._scores.highest(self._local > _NOWHERE)
+        if rows is None or highest != self._highest:
+            self._highest = highest
+            self._added = np.asarray(self._scores.added(highest))
+            self.ranked = self._local + self._added
+        else:
+            self.ranked[rows] = self._local[rows] + _of(self._added, rows)
+        self.future = self._later
+        if self._ssn.looks_ahead:
+            self.future = self._later + self._scores.added(self._scores.highest(self._later > _NOWHERE))
+
+    def _with_inter_pod(self, local: Floats) -> Floats:
+        """Return the scores of the nodes that other pods allow among these, shape (n_nodes,)."""
+        group = local > _NOWHERE
+        if self._inter_pod is None:
+            return local
+        allowed = self._inter_pod.allowed()
+        if allowed is not None:
+            group &= allowed
+        added = self._inter_pod.added(group)
+        if not self._scores.fixed:
+            added = added + self._scores.added(self._scores.highest(group))
+        return np.where(group, local + added, _NOWHERE)
+
+    def refresh(self) -> None:
+        """Bring the state up to date with what has been placed and taken back since."""
+        journal = self._ssn.journal
+        if self._position == journal.n_touched:
+            return
+        self._rejection = None
+        if not self._ssn.node_local(self.task.shape_id) or (self._inter_pod is not None and self._mask_is_old()):
+            self._fill()
+            return
+        n = journal.n_touched - self._position
+        if n > _FEW:
+            rows = np.unique(journal.touched_since(self._position))
+            n = len(rows)
+        else:  # it costs less to do some nodes once more than needed
+            rows = journal.touched_last(even(n))
+        if 2 * n > len(self.ranked):
+            self._fill()
+            return
+        self._position = journal.n_touched
+        view = self._ssn.nodes.rows_view(rows)
+        ranked, future = self._evaluate(view, self._excluded.take(rows), rows)
+        if self._direct:
+            self.ranked[rows] = ranked
+            if self._ssn.looks_ahead:
+                self.future[rows] = future
+            return
+        self._local[rows] = ranked
+        if self._ssn.looks_ahead:
+            self._later[rows] = future
+        self._rank(rows)
+
+    def _mask_is_old(self) -> bool:
+        if self._inter_pod is None or self._mixed:
+            return False
+        return self._inter_pod.allowed() is not self._mask
+
+    def after(self, rows: Rows, copies: Ints, delta: Floats) -> Floats:
+        """Return what `ranked` would be on these nodes with so many more tasks of this shape there, shape (n_rows,).
+
+        That is as long as the highest raw numbers among the candidates stay, see `watch`.
+        """
+        view = self._ssn.nodes.after(rows, copies, delta)
+        ranked = self._evaluate(view, self._excluded[rows], rows)[0]
+        return ranked if self._scores.fixed else ranked + _of(self._added, rows)
+
+    def watch(self, nodes: Rows) -> HighestWatch | None:
+        """Return a watch that tells when a node, being no candidate any more, changes `ranked`; None: none does."""
+        return self._scores.watch(self._local > _NOWHERE, self._highest, nodes) if not self._scores.fixed else None
+
+    def rejection(self, *, promises: bool = True) -> Rejection:
+        """Say why no node takes a task of this shape now; without ``promises`` only what is idle counts."""
+        if self._rejection is None or self._rejection[0] != promises:
+            self._rejection = (promises, explain(self._ssn, self.task, promises=promises))
+        return self._rejection[1]
+
+
+def _of(values: Floats, rows: Rows | None) -> Floats:
+    return values if rows is None or not values.ndim else values[rows]

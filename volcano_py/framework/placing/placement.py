@@ -1,0 +1,278 @@
+"""Choosing nodes for tasks of one shape: one by one, many with a heap, or recomputed; always the greedy answer.
+
+Greedy means: each task in turn goes to the feasible node of the highest score, ties in tie order (by node name, or
+shuffled by the seed). If answers depend on the node alone, placing a task changes only the node it goes to. So k
+placements can only touch the k best nodes of the first ranking, and a heap over (node, so many already placed there)
+yields exactly what one-by-one greedy would, at the price of a few array operations for the whole gang.
+"""
+
+import heapq
+from collections import OrderedDict
+from collections.abc import Hashable
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from volcano_py.framework.placing.inter_pod_filter import InterPodFilters, inter_pod_filters_of
+from volcano_py.framework.placing.node_ranking import NodeRanking
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.static_filter_cache import StaticallyInfeasible
+from volcano_py.model.arrays import Floats, Rows
+from volcano_py.model.statuses import TaskStatus
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+    from volcano_py.framework.state.statement import Statement
+
+_NUMBERS_KEPT: Final = 2**24  # of scores, 128 MiB: states of so many shapes and nodes, of the shapes seen last
+_STATES_AT_LEAST: Final = 64
+_MOST_BARRED: Final = 256
+_LEVELS_AT_ONCE: Final = 64  # how deep one node is looked into at a time
+_FARTHER: Final = 4  # times as far as the last time a run of one shape is looked ahead
+_FAR: Final = 64  # and no farther
+_FIRST_LOOK: Final = 1024  # nodes times levels of the first look, unless an even spread needs more
+
+
+class _Run:
+    """Nodes that tasks of one shape go to next, as long as nothing else happens."""
+
+    __slots__ = ("ahead", "nodes", "shape_id", "stamp", "used")
+
+    def __init__(self) -> None:
+        self.begin(-1, np.zeros(0, dtype=np.intp), 0, 0)
+
+    def begin(self, shape_id: int, nodes: Rows, used: int, ahead: int) -> None:
+        """Begin anew."""
+        self.shape_id = shape_id
+        self.nodes = nodes
+        self.used = used  # so many of them have been given out
+        self.ahead = ahead  # for so many tasks they were chosen
+        self.stamp = -1  # how many nodes had been touched when the last one given out was taken
+
+
+class Placement:
+    """Places runs of identical tasks on the nodes of a session."""
+
+    def __init__(self, ssn: "Session") -> None:
+        self._ssn = ssn
+        self._left_out = ssn.sharding.left_out
+        self._states = [OrderedDict[int, NodeRanking]() for _ in self._left_out]  # by group of candidates, then shape
+        self._most_states = max(_NUMBERS_KEPT // max(len(ssn.nodes), 1), _STATES_AT_LEAST)
+        self._statically_infeasible: dict[Hashable, StaticallyInfeasible] = {}  # by static part and group
+        self._inter_pod_filters: dict[int, InterPodFilters | None] = {}
+        self._run = _Run()
+
+    def forget(self) -> None:
+        """Fill the state of every shape anew when it is asked for again."""
+        for states in self._states:
+            states.clear()
+        self._run.stamp = -1
+
+    def candidates(self, shape_id: int, group: int = 0) -> NodeRanking:
+        """Return the up-to-date state of a shape; nodes of other schedulers' shards may be a group of their own."""
+        states = self._states[group]
+        state = states.get(shape_id)
+        if state is None:
+            state = NodeRanking(self._ssn, self._ssn.task_of(shape_id), group)
+            if len(states) >= self._most_states:
+                states.popitem(last=False)
+            states[shape_id] = state
+        else:
+            state.refresh()
+        return state
+
+    def statically_infeasible(self, task: TaskInfo, group: int | None = None) -> StaticallyInfeasible:
+        """Return where tasks like this one can never go in this session, as candidates of a group if there is one."""
+        left_out = None if group is None else self._left_out[group]
+        key = self._ssn.static_part(task), None if left_out is None else group
+        found = self._statically_infeasible.get(key)
+        if found is None:
+            nodes = (self._ssn.static_verdicts(task) != 0) | self._ssn.sharding.shut
+            if left_out is not None:
+                nodes |= left_out
+            if len(self._statically_infeasible) >= _MOST_BARRED:
+                self._statically_infeasible.clear()
+            found = self._statically_infeasible[key] = StaticallyInfeasible(nodes)
+        return found
+
+    def inter_pod_filters(self, shape_id: int) -> InterPodFilters | None:
+        """Return what other pods say of a shape, None for one that they make no difference to."""
+        if self._ssn.topology_counts is None:
+            return None
+        if shape_id not in self._inter_pod_filters:
+            self._inter_pod_filters[shape_id] = inter_pod_filters_of(self._ssn, self._ssn.task_of(shape_id))
+        return self._inter_pod_filters[shape_id]
+
+    def one_changes_one(self, shape_id: int) -> bool:
+        """Whether placing a task of a shape changes, for the next one, only the node it goes to."""
+        inter_pod_filters = self.inter_pod_filters(shape_id)
+        return self._ssn.node_local(shape_id) and not (
+            inter_pod_filters is not None and inter_pod_filters.own_pods_matter
+        )
+
+    def best_node(self, shape_id: int) -> int | None:
+        """Return where `place` would put or promise a task of this shape; None for nowhere."""
+        for group in range(len(self._states)):
+            node = self._best(self.candidates(shape_id, group).ranked)
+            if node is not None:
+                return node
+        return self._best_future(shape_id)
+
+    def _best_future(self, shape_id: int) -> int | None:
+        """Return the best node where a task of this shape fits what is being released; None for nowhere."""
+        if self._ssn.looks_ahead:
+            for group in range(len(self._states)):
+                node = self._best(self.candidates(shape_id, group).future)
+                if node is not None:
+                    return node
+        return None
+
+    def place(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
+        """Place as many of these pending tasks as fit, in order; return how many found a node.
+
+        Nodes where a task fits what is idle come first; if there are none, nodes where it fits what is being released
+        are promised to it; of each kind our shard's before others' (Volcano's order of candidate groups). What has been
+        promised to others is not there for it, even if it is idle now: they need it together with what is being
+        released.
+        """
+        done = self.place_idle(statement, job_row, shape_id, tasks)
+        while done < len(tasks):
+            node = self._best_future(shape_id)
+            if node is None:
+                break
+            statement.pipeline(job_row, shape_id, tasks[done : done + 1], np.array([node]))
+            done += 1
+        return done
+
+    def place_idle(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
+        """Place as many of these pending tasks as fit what is idle now, in order; return how many found a node."""
+        one_by_one = not self.one_changes_one(shape_id)  # scores that every placement may change: ask again for each
+        done = 0
+        while done < len(tasks):
+            nodes = self._next_nodes(shape_id, 1 if one_by_one else len(tasks) - done, alone=one_by_one)
+            if not len(nodes):
+                break
+            statement.allocate(job_row, shape_id, tasks[done : done + len(nodes)], nodes)
+            self._run.stamp = self._ssn.journal.n_touched
+            done += len(nodes)
+        return done
+
+    def _next_nodes(self, shape_id: int, wanted: int, *, alone: bool) -> Rows:
+        """Return the nodes that greedy would pick now for tasks of a shape: at least one if there is room, or fewer.
+
+        Jobs of one shape often stand in a row. If nothing has changed since the last task of the shape was put where
+        it was said, the next nodes are chosen for more tasks than are asked for, and most calls find them made up.
+        """
+        run = self._run
+        again = run.shape_id == shape_id and run.stamp == self._ssn.journal.n_touched and not alone
+        if again and run.used < len(run.nodes):
+            nodes = run.nodes[run.used : run.used + wanted]
+            run.used += len(nodes)
+            return nodes
+        ahead = max(wanted, min(_FARTHER * run.ahead, _FAR) if again else 0)
+        nodes = self._choose(self.candidates(shape_id), shape_id, ahead)
+        for group in range(1, len(self._states)):
+            if not len(nodes):
+                nodes = self._choose(self.candidates(shape_id, group), shape_id, ahead)
+        run.begin(shape_id, nodes, min(wanted, len(nodes)), ahead)
+        return nodes[:wanted]
+
+    def _choose(self, state: NodeRanking, shape_id: int, wanted: int) -> Rows:
+        if wanted > 1:
+            return self.choose_many(state, shape_id, wanted)
+        node = self._best(state.ranked)
+        return np.zeros(0, dtype=np.intp) if node is None else np.array([node])
+
+    def _best(self, ranked: Floats) -> int | None:
+        """Return the node of the highest score, the first in tie order; None if no node is feasible."""
+        if not len(ranked):
+            return None
+        ties = self._ssn.tie_order
+        row = int(ranked.argmax()) if ties is None else int(ties[ranked[ties].argmax()])
+        return None if ranked.item(row) == -inf else row
+
+    def choose_many(self, state: NodeRanking, shape_id: int, wanted: int) -> Rows:
+        """Return the nodes that greedy would pick for ``wanted`` tasks, in order.
+
+        Fewer are returned if there is no more room, or if the last one changes the scores of all others: a node that is
+        full is no candidate any more, and some scores are normalised over the candidates.
+        """
+        delta, _ = self._ssn.deltas(shape_id, TaskStatus.ALLOCATED)
+        nodes = self._top(state.ranked, wanted)
+        if not len(nodes):
+            return nodes
+        table = _Levels(state, nodes, delta, wanted)
+        watch = state.watch(nodes)
+        # Entries: (minus score, place in tie order, tasks placed there by this call). Ties never reach the third.
+        heap = [(-score, place, 0) for place, score in enumerate(table.first)]
+        heapq.heapify(heap)
+        chosen: list[int] = []
+        # One heap step per task: the only Python loop over the tasks of a gang while it is placed.
+        while heap and len(chosen) < wanted:
+            _, place, copies = heap[0]
+            chosen.append(place)
+            score = table.score(place, copies + 1)
+            if score == -np.inf:
+                heapq.heappop(heap)
+                if watch is not None and watch.leaves(place):
+                    break
+            else:
+                heapq.heapreplace(heap, (-score, place, copies + 1))
+        picked: Rows = nodes[np.array(chosen, dtype=np.intp)]
+        return picked
+
+    def _top(self, ranked: Floats, wanted: int) -> Rows:
+        """Return the ``wanted`` best feasible nodes (all, if there are fewer), in tie order."""
+        ties = self._ssn.tie_order
+        if ties is not None:
+            ranked = ranked[ties]
+        feasible = np.flatnonzero(ranked > -np.inf)
+        if len(feasible) > wanted:
+            feasible = _best_of(feasible, ranked[feasible], wanted)
+        return feasible if ties is None else ties[feasible]
+
+
+def _best_of(rows: Rows, scores: Floats, wanted: int) -> Rows:
+    """Return the ``wanted`` rows of the highest scores, the first ones among equals, in the order given."""
+    best = np.flatnonzero(scores == scores.max())
+    if len(best) >= wanted:  # common, and much cheaper than any sort: an empty cluster, nodes all alike
+        return np.asarray(rows[best[:wanted]])
+    threshold = np.sort(scores)[-wanted]  # sorting beats partitioning where many scores are equal
+    keep = scores > threshold
+    equal = np.flatnonzero(scores == threshold)
+    keep[equal[: wanted - int(keep.sum())]] = True
+    return np.asarray(rows[keep])
+
+
+class _Levels:
+    """Scores of some nodes with 0, 1, 2, ... more tasks of the shape on them, looked up in blocks.
+
+    The first look covers every node as deep as a few thousand entries allow: one wide array operation costs as much as
+    a handful of narrow ones. A node that fills up further is looked into by itself.
+    """
+
+    __slots__ = ("_delta", "_known", "_nodes", "_state", "_table", "first")
+
+    def __init__(self, state: NodeRanking, nodes: Rows, delta: Floats, wanted: int) -> None:
+        self._state = state
+        self._nodes = nodes
+        self._delta = delta
+        self.first: list[float] = state.ranked[nodes].tolist()
+        even = -(-wanted // len(nodes)) + 1
+        depth = min(wanted, _LEVELS_AT_ONCE, max(even, _FIRST_LOOK // len(nodes)))
+        levels = np.broadcast_to(np.arange(1, depth), (len(nodes), depth - 1)).ravel()
+        rows = np.repeat(nodes, depth - 1)
+        self._table = state.after(rows, levels, delta).reshape(len(nodes), depth - 1)
+        self._known: dict[int, list[float]] = {}  # node's place -> scores at levels 1, 2, ...
+
+    def score(self, place: int, copies: int) -> float:
+        """Return the score of a node that already took ``copies`` tasks, minus infinity if it takes no more."""
+        known = self._known.get(place)
+        if known is None:
+            known = self._known[place] = self._table[place].tolist()
+        if copies > len(known):
+            levels = np.arange(len(known) + 1, len(known) + 1 + _LEVELS_AT_ONCE)
+            rows = np.full(_LEVELS_AT_ONCE, self._nodes[place])
+            known.extend(self._state.after(rows, levels, self._delta).tolist())
+        return known[copies - 1]

@@ -1,0 +1,64 @@
+"""The raw numbers of a session's normalised scores, asked for once per part of a shape that they depend on."""
+
+from collections.abc import Hashable
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from volcano_py.framework.contract.combine import Point, Points
+from volcano_py.framework.contract.normalization import GroupScores, NormalizedScore
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.static_filter_cache import StaticallyInfeasible
+from volcano_py.model.arrays import Floats
+from volcano_py.model.shape import Shape
+from volcano_py.snapshot.columns import NodeColumns
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_MOST: Final = 256  # answers of so many kinds of shapes are kept: each may hold a few arrays over all nodes
+
+
+class RawScores:
+    """Every scorer that the plugins of `NormalizedOrder` name, and what each says of the nodes."""
+
+    def __init__(self, ssn: "Session", orders: Points) -> None:
+        """Take the plugins' points; they are asked at the first use, when the session is open."""
+        self._ssn = ssn
+        self._orders = orders
+        self._rows: dict[Hashable, Floats] = {}  # numbers that are not kept over cycles
+        self._found: dict[Hashable, GroupScores] = {}  # by where shapes may never go, and what of them counts
+
+    def of(self, task: TaskInfo, statically_infeasible: StaticallyInfeasible) -> GroupScores:
+        """Return what normalised scores add for a shape among the nodes it may go to."""
+        parts = [score.part(task.shape) for _, score in self._scores]
+        key = (statically_infeasible, *parts)
+        found = self._found.get(key)
+        if found is None:
+            rows = [
+                (score, self._row(point, score, task.shape, part))
+                for (point, score), part in zip(self._scores, parts, strict=True)
+                if part is not None
+            ]
+            if len(self._found) >= _MOST:
+                self._found.clear()
+            found = self._found[key] = GroupScores(rows, ~statically_infeasible.nodes)
+        return found
+
+    @cached_property
+    def _scores(self) -> list[tuple[Point, NormalizedScore]]:
+        found = [(point, score) for point in self._orders for score in point()]
+        return [(Point(point.plugin, score.name, score.raw), score) for point, score in found if score.weight]
+
+    def _row(self, point: Point, score: NormalizedScore, shape: Shape, part: Hashable) -> Floats:
+        key = (point.plugin.name, score.name, part)
+
+        def ask(view: NodeColumns) -> Floats:
+            raw: Floats = point.finite(len(view), shape, view)
+            return raw
+
+        if score.kept:
+            return self._ssn.static_row(key, ask)
+        found = self._rows.get(key)
+        if found is None:
+            found = self._rows[key] = ask(self._ssn.nodes)
+        return found

@@ -1,0 +1,190 @@
+"""Handles on one job, task or queue of a session: a row number and the columns it is read from, nothing copied."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.model.arrays import Floats
+from volcano_py.model.objects import JobKey, JobRecord, QueueRecord
+from volcano_py.model.resources import PODS_ROW, Amounts, FitTest
+from volcano_py.model.shape import Shape
+from volcano_py.model.statuses import (
+    READY_STATUSES,
+    SCHEDULED_STATUSES,
+    PodGroupPhase,
+    TaskStatus,
+)
+
+if TYPE_CHECKING:
+    from volcano_py.framework.session import Session
+
+_PIPELINED = TaskStatus.PIPELINED
+
+
+@dataclass(eq=False)
+class TaskInfo:
+    """What predicates, scores and queues see of a task: tasks of one kind are alike to them.
+
+    A kind is a shape, unless a plugin tells tasks of one shape apart (`framework.state.equivalence`).
+    """
+
+    shape: Shape
+    shape_id: int
+    request: Floats  # (n_resources,)
+    nonzero: Floats  # (2,), cpu and memory with kube-scheduler's defaults for missing requests
+    equivalence_keys: Mapping[str, int] = field(default_factory=dict)  # by plugin; those that are 0 are left out
+
+    def mark(self, plugin: str) -> int:
+        """Return what a plugin marked tasks of this kind with, 0 for nothing."""
+        return self.equivalence_keys.get(plugin, 0)
+
+    @cached_property
+    def fit(self) -> FitTest:
+        """The comparison of this request with what nodes have."""
+        return FitTest(self.request)
+
+    @cached_property
+    def amounts(self) -> Amounts:
+        """The request, to be put beside nodes: (n_resources, ...)."""
+        return Amounts(self.request)
+
+    @cached_property
+    def nonzero_amounts(self) -> Amounts:
+        """The same of what is counted with defaults: (2, ...)."""
+        return Amounts(self.nonzero)
+
+    @cached_property
+    def asked(self) -> tuple[tuple[int, float], ...]:
+        """Resource row and amount of what is asked for, pods left aside."""
+        rows = [row for row in np.flatnonzero(self.request > 0).tolist() if row != PODS_ROW]
+        return tuple((row, float(self.request[row])) for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueInfo:
+    """A queue."""
+
+    record: QueueRecord
+    row: int = -1  # its place among all queues in order of names
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.record.name
+
+
+class JobInfo:
+    """A job: the gang's rule and how far it has come in this session. Names follow Volcano's JobInfo."""
+
+    __slots__ = ("_ssn", "record", "row")
+
+    def __init__(self, ssn: "Session", row: int, record: JobRecord) -> None:
+        self._ssn = ssn
+        self.row = row
+        self.record = record
+
+    @property
+    def key(self) -> JobKey:
+        """Namespace and name."""
+        return self.record.key
+
+    @property
+    def min_available(self) -> int:
+        """The size of the gang."""
+        return self.record.min_available
+
+    @property
+    def phase(self) -> PodGroupPhase:
+        """The phase of the PodGroup as this session has it."""
+        return PodGroupPhase(int(self._ssn.jobs.phase[self.row]))
+
+    def count(self, status: TaskStatus) -> int:
+        """Number of tasks in a status."""
+        return int(self._ssn.jobs.counts[status, self.row])
+
+    @property
+    def counts(self) -> Floats:
+        """Number of tasks by status, shape (N_STATUSES,)."""
+        return self._ssn.jobs.counts[:, self.row]
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks of any status."""
+        return int(sum(self.counts.tolist()))  # of ten numbers, a list's sum is there before an array's
+
+    @property
+    def ready_count(self) -> int:
+        """Tasks that count towards the minimum: allocated or succeeded."""
+        counts = self.counts.tolist()
+        return int(sum([counts[status] for status in READY_STATUSES]))
+
+    @property
+    def valid_count(self) -> int:
+        """Tasks that may count towards the minimum one day."""
+        return int(self._ssn.jobs.valid[self.row])
+
+    @property
+    def scheduled_count(self) -> int:
+        """Tasks past scheduling."""
+        counts = self.counts.tolist()
+        return int(sum([counts[status] for status in SCHEDULED_STATUSES]))
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the PodGroup still waits to be enqueued."""
+        return self.phase is PodGroupPhase.PENDING
+
+    def missing(self) -> int:
+        """How many more tasks the gang needs to be ready: ready + pending best effort >= min_available."""
+        return max(0, self.record.min_available - int(self._ssn.jobs.held[self.row]))
+
+    def is_ready(self) -> bool:
+        """Whether the minimum is met."""
+        return self.missing() == 0
+
+    def is_pipelined(self) -> bool:
+        """Whether the minimum is met once promised resources are free."""
+        return self.missing() <= self.count(_PIPELINED)
+
+    @property
+    def task_min_total(self) -> int:
+        """Sum of the minimums of the roles."""
+        return sum(self.record.task_min_available.values())
+
+    def roles_short(self, statuses: tuple[TaskStatus, ...], best_effort: bool) -> list[tuple[str, int, int]]:
+        """Return (role, tasks that count, minimum) of every role below its minimum.
+
+        Counted are tasks in these statuses and, if asked for, pending ones that request nothing. A job whose
+        min_available is below the sum of the role minimums has no role rule (Volcano: CheckTaskReady and its kin).
+        """
+        minimums = self.record.task_min_available
+        if not minimums or self.min_available < self.task_min_total:
+            return []
+        counted = self.role_counts(statuses, best_effort)
+        return [
+            (role, counted.get(role, 0), minimum)
+            for role, minimum in sorted(minimums.items())
+            if counted.get(role, 0) < minimum
+        ]
+
+    def role_counts(self, statuses: tuple[TaskStatus, ...], best_effort: bool = False) -> dict[str, int]:
+        """Return the number of tasks by role in these statuses, and pending best-effort ones if asked for."""
+        return self._ssn.roles_of(self.row).counts(statuses, best_effort)
+
+    def worth_continuing(self, failed_roles: frozenset[str]) -> bool:
+        """Say whether other tasks are worth trying after these roles failed (Volcano: NeedContinueAllocating).
+
+        No, if every task is needed. With a rule per role: no, if a failed role is below its minimum. Otherwise: yes,
+        as long as tasks of roles that did not fail could still make up the minimum.
+        """
+        if self.min_available >= self.n_tasks:
+            return False
+        if self.min_available < self.task_min_total:
+            pending = self.role_counts((TaskStatus.PENDING,))
+            hopeful = sum(count for role, count in pending.items() if role not in failed_roles)
+            return self.ready_count + hopeful >= self.min_available
+        held = self.role_counts(READY_STATUSES, best_effort=True) if self.record.task_min_available else {}
+        return all(held.get(role, 0) >= self.record.task_min_available.get(role, 0) for role in failed_roles)

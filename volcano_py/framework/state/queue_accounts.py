@@ -1,0 +1,115 @@
+"""Queues as columns: what each of them holds in this session, kept up to date by every statement and its undo.
+
+Rows are queues in order of their names. Sums over a queue's jobs come from the job columns, so a plugin states its rule
+as arithmetic over arrays of shape (n_resources, n_queues).
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from volcano_py.model.arrays import Bools, Floats, Rows
+from volcano_py.model.objects import QueueRecord
+from volcano_py.snapshot.columns import JobColumns
+from volcano_py.snapshot.journal import Journal
+
+
+class JobAccounts(Protocol):
+    """Somebody who keeps account of what jobs hold: every statement tells it, see `Session.track`."""
+
+    def add(self, journal: Journal, job_row: int, amount: Floats) -> None:
+        """Count ``amount`` (n_resources,) more, or less where it is negative, for a job; undo is the journal's."""
+
+
+class JobSums:
+    """What groups of jobs hold; a job may be in several groups, or in none."""
+
+    __slots__ = ("rows_of_job", "taken")
+
+    def __init__(self, rows_of_job: Sequence[Rows], n_groups: int, jobs: JobColumns) -> None:
+        """Take the rows of the groups of every job, each row once."""
+        self.rows_of_job = rows_of_job
+        counts = [len(rows) for rows in rows_of_job]
+        of_entry = np.repeat(np.arange(len(jobs)), counts)
+        groups = np.concatenate(rows_of_job) if rows_of_job else np.zeros(0, dtype=np.intp)
+        sums = [np.bincount(groups, weights=row[of_entry], minlength=n_groups) for row in jobs.taken]
+        self.taken = np.array(sums, dtype=float).reshape(len(jobs.taken), n_groups)
+
+    def add(self, journal: Journal, job_row: int, amount: Floats) -> None:
+        """Count more for every group of a job."""
+        rows = self.rows_of_job[job_row]
+        if len(rows):
+            journal.add(self.taken, rows, amount[:, None])
+
+
+class JobStamp:
+    """A number for the state in which jobs are: what was worked out under a number holds while that is the number.
+
+    Every change gives another one, and an undo the one from before.
+    """
+
+    __slots__ = ("_changes", "_number")
+
+    def __init__(self) -> None:
+        self._changes: list[tuple[int, int]] = [(0, -1)]  # by number: the number before, and the job that changed
+        self._number = np.zeros(1, dtype=np.int64)
+
+    @property
+    def value(self) -> int:
+        """The number now."""
+        return int(self._number[0])
+
+    def changed_since(self, number: int) -> Rows:
+        """Return the rows of jobs that may be otherwise than under an earlier number, each once, ascending.
+
+        Those are the changes that led to either from the last state that both have in common: a later change always
+        has the greater number.
+        """
+        one, other, rows = self.value, number, set()
+        while one != other:
+            one, other = max(one, other), min(one, other)
+            one, row = self._changes[one]
+            rows.add(row)
+        return np.array(sorted(rows), dtype=np.intp)
+
+    def add(self, journal: Journal, job_row: int, amount: Floats) -> None:
+        """Note that a job has changed."""
+        self._changes.append((self.value, job_row))
+        journal.replace(self._number, 0, len(self._changes) - 1)
+
+
+class QueueColumns:
+    """What queues hold, and which jobs are theirs."""
+
+    __slots__ = ("_of_job", "records", "row_of_job", "taken")
+
+    def __init__(self, records: Sequence[QueueRecord], jobs: JobColumns) -> None:
+        self.records = records
+        rows = {record.name: row for row, record in enumerate(records)}
+        known = np.array([rows.get(name, -1) for name in jobs.rules.queue_names], dtype=np.intp)
+        self._of_job = np.full(len(jobs), -1, dtype=np.intp)
+        present = jobs.present()
+        self._of_job[present] = known[jobs.rules.queue[present]]
+        self.row_of_job: list[int] = self._of_job.tolist()  # by job row; -1 without a PodGroup or its queue
+        self.taken = self.sums(jobs.taken)  # (n_resources, n_queues), what tasks of the queue hold or are promised
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def add(self, journal: Journal, job_row: int, amount: Floats) -> None:
+        """Count more for the queue of a job."""
+        row = self.row_of_job[job_row]
+        if row >= 0:
+            journal.add(self.taken, row, amount)
+
+    def sums(self, amounts: Floats, counted: Bools | None = None) -> Floats:
+        """Return amounts per job (n_rows, n_jobs), summed by queue, of all jobs or of those counted (n_jobs,)."""
+        of_job = self._of_job if counted is None else np.where(counted, self._of_job, -1)
+        bins = of_job + 1  # the first bin takes the jobs of no queue
+        sums = [np.bincount(bins, weights=row, minlength=len(self) + 1)[1:] for row in amounts]
+        return np.array(sums, dtype=float).reshape(len(amounts), len(self))
+
+    def with_jobs(self) -> Bools:
+        """Say which queues have a job, shape (n_queues,)."""
+        return np.bincount(self._of_job + 1, minlength=len(self) + 1)[1:] > 0

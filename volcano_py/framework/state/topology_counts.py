@@ -1,0 +1,247 @@
+"""Pods counted by the domain they stand in: what terms between pods are answered from.
+
+    sums[domain] = sum over pods in the domain of the weight of their shape
+
+A domain is a value of a node label. Whom a term selects is known per shape (`snapshot.selection`), so a weight per
+shape says whom a tally counts and how often: pods that a selector means, or owners of terms that mean a given pod. Pods
+that this session places, promises or evicts count at once, also for shapes asked about before; undo counts them back.
+(Volcano works with lists of nodes that are frozen when a session opens.)
+
+A tally is made when a shape is asked about that needs it, from the pods standing when the session opened and what has
+moved since, and from then on every move is added where it belongs: one addition per tally that counts the pod's shape.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from volcano_py.model.arrays import Bools, Floats, Rows
+from volcano_py.model.pod_terms import PodSelector
+from volcano_py.model.shape import Shape
+from volcano_py.model.statuses import OCCUPYING_STATUSES, TaskStatus, members
+from volcano_py.snapshot.columns import NodeColumns, Snapshot, TaskColumns
+from volcano_py.snapshot.journal import Journal
+
+EACH_NODE: Final = ""
+"""The key of a tally whose domains are the nodes themselves."""
+
+Weights = Mapping[int, float]
+"""How much a pod counts, by the id of its shape; others do not count."""
+
+_STANDING: Final = members(OCCUPYING_STATUSES)
+
+
+class TopologyCount:
+    """Pods per domain."""
+
+    __slots__ = ("_counted", "codes", "sums", "total", "version", "weights")
+
+    def __init__(self, codes: Rows, n_codes: int, weights: Weights, counted: Bools | None) -> None:
+        self.codes = codes  # (n_nodes,), the domain of each node, 0 for none
+        self.sums = np.zeros(n_codes)  # by domain; what stands in none is not counted
+        self.total = 0.0
+        self.version = 0  # another one whenever a sum has changed
+        self.weights = weights
+        self._counted = counted  # (n_nodes,), None: all
+
+    def add(self, nodes: Rows, amounts: Floats) -> None:
+        """Count pods, one on each of these nodes, by these amounts."""
+        if self._counted is not None:
+            counted = self._counted[nodes]
+            nodes, amounts = nodes[counted], amounts[counted]
+        sums = np.bincount(self.codes[nodes], weights=amounts, minlength=len(self.sums))
+        sums[0] = 0.0
+        self.sums += sums
+        self.total += float(sums.sum())
+        self.version += 1
+
+    def move(self, node: int, amount: float) -> None:
+        """Count one more pod, or one less."""
+        domain = int(self.codes[node])
+        if domain and (self._counted is None or self._counted[node]):
+            self.sums[domain] += amount
+            self.total += amount
+            self.version += 1
+
+    def at_nodes(self) -> Floats:
+        """Return the sum of each node's domain, shape (n_nodes,); 0 for a node that is in none."""
+        return self.sums.take(self.codes)
+
+    def present(self) -> Bools:
+        """Return which nodes are in a domain with more than nothing, shape (n_nodes,)."""
+        found: Bools = (self.sums > 0).take(self.codes)
+        return found
+
+
+class _Owned(NamedTuple):
+    """A term that some shape has about others."""
+
+    key: str
+    weight: float
+    shape_id: int
+
+
+class TopologyCounts:
+    """Who selects whom in a session, and the tallies that have been asked for."""
+
+    def __init__(self, nodes: NodeColumns, tasks: TaskColumns, shapes: list[Shape | None]) -> None:
+        """Take a session's columns as they are when it opens."""
+        self._nodes = nodes
+        self._shapes = shapes
+        self._opened = (tasks.shape, tasks.node.copy(), tasks.status.copy())
+        self._moved: dict[int, dict[int, int]] = {}  # shape -> node -> pods that came since, less those that left
+        self._domains: dict[str, tuple[Rows, int]] = {}
+        self._tallies: dict[Hashable, TopologyCount] = {}
+        self._watching: dict[
+            int, list[tuple[TopologyCount, float]]
+        ] = {}  # shape -> tallies that count it, and how much
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self._nodes)
+
+    # Who selects whom
+
+    def selected_by(self, selectors: Iterable[PodSelector]) -> list[int]:
+        """Return the ids of the shapes that every one of these selectors means."""
+        first, *others = set(selectors)
+        return [
+            shape_id
+            for shape_id in self._selected.get(first, ())
+            if all(other in self._selectors_of(shape_id) for other in others)
+        ]
+
+    def kept_away_by(self, shape: Shape) -> dict[str, dict[int, float]]:
+        """Return by key the shapes whose required anti-affinity means this one, with the number of such terms."""
+        return self._owners(shape, self._away)
+
+    def wished_by(self, shape: Shape) -> dict[str, dict[int, float]]:
+        """Return by key the shapes whose preferred terms mean this one, with the sum of their weights."""
+        return self._owners(shape, self._preferred)
+
+    def _owners(self, shape: Shape, terms: dict[PodSelector, list[_Owned]]) -> dict[str, dict[int, float]]:
+        found: dict[str, dict[int, float]] = {}
+        for selector in shape.selected_by:
+            for owned in terms.get(selector, ()):
+                weights = found.setdefault(owned.key, {})
+                weights[owned.shape_id] = weights.get(owned.shape_id, 0.0) + owned.weight
+        return found
+
+    def _selectors_of(self, shape_id: int) -> frozenset[PodSelector]:
+        shape = self._shapes[shape_id]
+        return frozenset() if shape is None else shape.selected_by
+
+    @cached_property
+    def _selected(self) -> dict[PodSelector, list[int]]:
+        """Ids of shapes by the selectors that mean them."""
+        found: dict[PodSelector, list[int]] = {}
+        for shape_id, shape in enumerate(self._shapes):
+            for selector in () if shape is None else shape.selected_by:
+                found.setdefault(selector, []).append(shape_id)
+        return found
+
+    @cached_property
+    def _away(self) -> dict[PodSelector, list[_Owned]]:
+        found: dict[PodSelector, list[_Owned]] = {}
+        for shape_id, shape in enumerate(self._shapes):
+            for term in () if shape is None else shape.pod_terms.away:
+                found.setdefault(term.selector, []).append(_Owned(term.key, 1.0, shape_id))
+        return found
+
+    @cached_property
+    def _preferred(self) -> dict[PodSelector, list[_Owned]]:
+        found: dict[PodSelector, list[_Owned]] = {}
+        for shape_id, shape in enumerate(self._shapes):
+            for weight, term in () if shape is None else shape.pod_terms.preferred:
+                found.setdefault(term.selector, []).append(_Owned(term.key, float(weight), shape_id))
+        return found
+
+    # Counting
+
+    def domains(self, key: str) -> tuple[Rows, int]:
+        """Return the domain of each node, shape (n_nodes,), 0 for none, and the number of codes."""
+        found = self._domains.get(key)
+        if found is None:
+            column = None if key == EACH_NODE else self._nodes.label(key)
+            if key == EACH_NODE:
+                found = np.arange(1, self.n_nodes + 1), self.n_nodes + 1
+            elif column is None:
+                found = np.zeros(self.n_nodes, dtype=np.intp), 1
+            else:
+                found = column.codes.astype(np.intp), len(column.values)  # numpy looks up with these twice as fast
+            self._domains[key] = found
+        return found
+
+    def tally(
+        self,
+        key: str,
+        weights: Weights,
+        *,
+        counted: tuple[Hashable, Bools] | None = None,
+        terminating: bool = True,
+    ) -> TopologyCount:
+        """Return the tally of pods by the domains of a key, kept up to date from now on.
+
+        ``counted`` is a mask of nodes whose pods count (n_nodes,) with a key that stands for it. Without
+        ``terminating`` pods that were being deleted when the session opened do not count.
+        """
+        known = (key, tuple(sorted(weights.items())), counted and counted[0], terminating)
+        tally = self._tallies.get(known)
+        if tally is None:
+            codes, n_codes = self.domains(key)
+            tally = self._tallies[known] = TopologyCount(codes, n_codes, weights, counted and counted[1])
+            for shape_id, weight in weights.items():
+                nodes = self._standing_of(shape_id, terminating)
+                if len(nodes):
+                    tally.add(nodes, np.full(len(nodes), weight))
+                for node, count in self._moved.get(shape_id, {}).items():
+                    tally.move(node, weight * count)
+                self._watching.setdefault(shape_id, []).append((tally, weight))
+        return tally
+
+    def moved(self, journal: Journal, shape_id: int, nodes: Rows, count: int) -> None:
+        """Count pods of a shape in (1) or out (-1), one on each of these nodes; an undo of the journal reverses it."""
+        shape = self._shapes[shape_id]
+        if shape is not None and shape.has_inter_pod_terms:
+            journal.tell(self._count, shape_id, nodes.tolist(), count)
+
+    def expected(self, shape_id: int, node: int, count: int) -> None:
+        """Count a pod for which a node is held in (1) or out (-1), beside any journal."""
+        shape = self._shapes[shape_id]
+        if shape is not None and shape.has_inter_pod_terms:
+            self._count(shape_id, [node], count)
+
+    def _count(self, shape_id: int, nodes: list[int], count: int) -> None:
+        moved = self._moved.setdefault(shape_id, {})
+        watching = self._watching.get(shape_id, ())
+        # A Python loop over placed pods, only of shapes that other pods make a difference to.
+        for node in nodes:
+            moved[node] = moved.get(node, 0) + count
+            for tally, weight in watching:
+                tally.move(node, weight * count)
+
+    def _standing_of(self, shape_id: int, terminating: bool) -> Rows:
+        """Return the nodes of the pods of a shape that stood when the session opened, one entry for each."""
+        nodes, bounds, ending = self._standing
+        run = slice(bounds[shape_id], bounds[shape_id + 1])
+        return nodes[run] if terminating else nodes[run][~ending[run]]
+
+    @cached_property
+    def _standing(self) -> tuple[Rows, Rows, Bools]:
+        """Nodes of pods that stood, in order of their shapes; where each shape begins; which were being deleted."""
+        shape, node, status = self._opened
+        has_inter_pod_terms = np.array(
+            [found is not None and found.has_inter_pod_terms for found in self._shapes], dtype=bool
+        )
+        rows = np.flatnonzero((node >= 0) & _STANDING[status] & has_inter_pod_terms[shape])
+        rows = rows[np.argsort(shape[rows], kind="stable")]
+        bounds = np.searchsorted(shape[rows], np.arange(len(self._shapes) + 1))
+        return node[rows].astype(np.intp), bounds, status[rows] == TaskStatus.RELEASING
+
+
+def topology_counts_of(snapshot: Snapshot) -> TopologyCounts | None:
+    """Return where the terms between pods of a session are answered from, None if no pod has any."""
+    return TopologyCounts(snapshot.nodes, snapshot.tasks, snapshot.shapes) if snapshot.has_inter_pod_terms else None

@@ -1,0 +1,11 @@
+"""Types of the arrays that columns are made of. Docstrings and comments say the shape."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Rows = NDArray[np.intp]
+"""Row numbers of tasks, jobs, queues or nodes."""
+Codes = NDArray[np.int32]

@@ -1,0 +1,109 @@
+"""What queues may have and how far they have come: the limits that plugins which divide the cluster have in common.
+
+Amounts are arrays in row order of the session's resources, queues are columns; see `framework.state.queue_accounts`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
+
+import numpy as np
+
+from volcano_py.model.arrays import Floats
+from volcano_py.model.objects import QueueRecord
+from volcano_py.model.rejections import Reason
+from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, ResourceRegistry, format_amount
+
+
+def capability(record: QueueRecord, resources: ResourceRegistry) -> Floats:
+    """Return what a queue says it may have at the most, shape (n_resources,), infinite where it sets no limit.
+
+    Nothing of cpu or memory means no limit (Volcano); of any other resource only not to name it does.
+    """
+    limit = record.capability.vector(resources, missing=np.inf)
+    for row in (CPU_ROW, MEMORY_ROW):
+        if limit[row] <= 0:
+            limit[row] = np.inf
+    return limit
+
+
+def share(taken: Sequence[float], deserved: Sequence[float]) -> float:
+    """Return the largest part of what is deserved that is taken; resources that are not deserved do not count."""
+    return max((held / due for held, due in zip(taken, deserved, strict=True) if due >= EPSILON), default=0.0)
+
+
+def divisors(deserved: Floats) -> Floats:
+    """Return what `shares` divides by, shape (n_resources, n_queues): infinite for what is not deserved."""
+    return np.where(deserved >= EPSILON, deserved, inf)
+
+
+def shares(taken: Floats, divisor: Floats) -> Floats:
+    """Return the `share` of every queue, shape (n_queues,), of columns (n_resources, n_queues)."""
+    found: Floats = np.maximum.reduce(taken / divisor, axis=0, initial=0.0)
+    return found
+
+
+def not_open(plugin: str, record: QueueRecord) -> Reason:
+    """Return why a queue takes nothing that is not open."""
+    text = f'queue "{record.name}" is {record.state}, not Open: it takes no new pods'
+    return Reason(plugin, "queue-not-open", text)
+
+
+def over_limit(
+    plugin: str,
+    queue: str,
+    resources: ResourceRegistry,
+    asked: Floats,
+    held: Floats,
+    limits: Mapping[int, tuple[float, str]],
+) -> Reason:
+    """Return why a queue may not hold more: of each resource row whose limit is passed, how much of what.
+
+    ``limits`` gives the limit and what it comes from; ``asked`` and ``held`` are (n_resources,).
+
+    ``queue "small" may not hold more: 3 cpu asked, 1 held, 2 allowed (its capability)``
+    """
+    parts = []
+    for row, (limit, source) in limits.items():
+        name = resources.names[row]
+        amounts = [format_amount(name, float(amount)) for amount in (asked[row], held[row], limit)]
+        parts.append(f"{amounts[0]} {name} asked, {amounts[1]} held, {amounts[2]} {source}")
+    return Reason(plugin, "queue-limit", f'queue "{queue}" may not hold more: {"; ".join(parts)}')
+
+
+def room_for(taken: Sequence[float], asked: Iterable[tuple[int, float]], limit: Sequence[float], wanted: int) -> int:
+    """Return how many requests, at most ``wanted``, can be added to ``taken`` one by one without passing a limit.
+
+    ``asked`` gives row and amount of each resource that counts; a sum equal to its limit is allowed.
+    """
+    for row, amount in asked:
+        held, most = taken[row], limit[row]
+        if held + wanted * amount <= most:
+            continue
+        # Division may be off by one; the comparison itself has the last word.
+        count = min(wanted, int((most - held) // amount))
+        while count < wanted and held + (count + 1) * amount <= most:
+            count += 1
+        while count > 0 and held + count * amount > most:
+            count -= 1
+        wanted = max(0, count)
+    return wanted
+
+
+def real_capability(total: Floats, guarantee: Floats, capability: Floats) -> Floats:
+    """Return what each queue may have at the most, shape (n_resources, n_queues).
+
+    That is what the guarantees of all others leave of the total (n_resources,), cut to the queue's own capability
+    (infinite where there is no limit).
+    """
+    free = np.maximum(total - guarantee.sum(axis=1), 0.0)
+    return np.asarray(np.minimum(free[:, None] + guarantee, capability))
+
+
+def columns(
+    records: Sequence[QueueRecord],
+    resources: ResourceRegistry,
+    column: Callable[[QueueRecord, ResourceRegistry], Floats],
+) -> Floats:
+    """Return one column per queue, shape (n_resources, n_queues)."""
+    amounts = [column(record, resources) for record in records]
+    return np.array(amounts, dtype=float).reshape(len(records), len(resources)).T

@@ -1,0 +1,128 @@
+"""The tree of queues: who is below whom, and which queues have no place in it.
+
+Every queue names its parent (``root`` if it names none) up to ``root``; if there is no object of that name, there is a
+root all the same, and it sets no limits. A queue whose parents lead nowhere or round in a circle has no place: it is
+set aside with the reason, and so are the queues below it. All others go on. (Volcano stops everybody: "not ready".)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from volcano_py.api.keys import ROOT_QUEUE
+from volcano_py.model.arrays import Bools, Floats, Rows
+from volcano_py.model.objects import QueueRecord
+
+
+@dataclass(frozen=True, eq=False)
+class QueueTree:
+    """Queues by row, as in `framework.state.queue_accounts`."""
+
+    chains: tuple[tuple[int, ...], ...]
+    """By queue: its own row, then its ancestors from the nearest to the root; of one set aside only its own row."""
+    problems: dict[int, str]
+    """Why a queue is set aside, by row."""
+
+    @classmethod
+    def flat(cls, records: Sequence[QueueRecord]) -> "QueueTree":
+        """Return queues that stand side by side, whatever parents they name."""
+        return cls(tuple((row,) for row in range(len(records))), {})
+
+    @classmethod
+    def of(cls, records: Sequence[QueueRecord]) -> "QueueTree":
+        """Return the tree that the queues' parents make up."""
+        rows = {record.name: row for row, record in enumerate(records)}
+        chains: dict[int, tuple[int, ...]] = {}
+        problems: dict[int, str] = {}
+        # A Python loop over queues, each climbed from once.
+        for row in range(len(records)):
+            _climb(row, records, rows, chains, problems)
+        return cls(tuple(chains.get(row, (row,)) for row in range(len(records))), problems)
+
+    @cached_property
+    def parents(self) -> Rows:
+        """The row above each queue, -1 for none, shape (n_queues,)."""
+        return np.array([chain[1] if len(chain) > 1 else -1 for chain in self.chains], dtype=np.intp)
+
+    @cached_property
+    def leaf(self) -> Bools:
+        """Which queues have none below them, shape (n_queues,)."""
+        leaf = np.ones(len(self.chains), dtype=bool)
+        leaf[self.parents[self.parents >= 0]] = False
+        return leaf
+
+    @cached_property
+    def levels(self) -> list[Rows]:
+        """The rows of each depth, from the top down; queues set aside stand at the top."""
+        depth = np.array([len(chain) for chain in self.chains], dtype=np.intp)
+        return [np.flatnonzero(depth == level) for level in range(1, int(depth.max(initial=0)) + 1)]
+
+    def rolled_up(self, own: Floats) -> Floats:
+        """Return the sums over each queue and all below it of what they have themselves, (n_resources, n_queues)."""
+        counts = [len(chain) for chain in self.chains]
+        source = np.repeat(np.arange(len(self.chains)), counts)
+        target = np.array([row for chain in self.chains for row in chain], dtype=np.intp)
+        sums = [np.bincount(target, weights=row[source], minlength=len(self.chains)) for row in own]
+        return np.array(sums, dtype=float).reshape(len(own), len(self.chains))
+
+    def branches(self, left: int, right: int) -> tuple[int, int]:
+        """Return where the ways from the root to two different queues part: the first row of each that differs.
+
+        If one is above the other there is no such row on its side, and it stands for itself.
+        """
+        ways = zip(reversed(self.chains[left]), reversed(self.chains[right]), strict=False)
+        return next(((one, other) for one, other in ways if one != other), (left, right))
+
+    def common(self, left: int, right: int) -> int:
+        """Return how many ancestors two queues have in common, themselves left aside."""
+        ways = zip(reversed(self.chains[left][1:]), reversed(self.chains[right][1:]), strict=False)
+        count = 0
+        for one, other in ways:
+            if one != other:
+                break
+            count += 1
+        return count
+
+
+def _climb(
+    start: int,
+    records: Sequence[QueueRecord],
+    rows: dict[str, int],
+    chains: dict[int, tuple[int, ...]],
+    problems: dict[int, str],
+) -> None:
+    """Find the way from a queue to the root, and with it that of every queue on the way."""
+    path: list[int] = []
+    row: int | None = start
+    while row is not None and row not in chains and row not in problems:
+        if row in path:
+            circle = path[path.index(row) :]
+            names = " -> ".join(records[entry].name for entry in (*circle, row))
+            problem = f"its parents go round in a circle ({names}): change spec.parent of one of them"
+            problems.update(dict.fromkeys(circle, problem))
+            break
+        path.append(row)
+        if records[row].name == ROOT_QUEUE:
+            chains[row] = (row,)
+            break
+        parent = records[row].parent or ROOT_QUEUE
+        if parent not in rows:
+            if parent == ROOT_QUEUE:
+                chains[row] = (row,)
+            else:
+                problems[row] = f'its parent "{parent}" does not exist: create it or change spec.parent'
+            break
+        row = rows[parent]
+    # What ends the way is known now: those below it follow, the nearest first.
+    for entry in reversed(path):
+        if entry in chains or entry in problems:
+            continue
+        parent_row = rows[records[entry].parent or ROOT_QUEUE]
+        if parent_row in chains:
+            chains[entry] = (entry, *chains[parent_row])
+        else:
+            text = problems[parent_row]
+            below = f'it stands below queue "{records[parent_row].name}", which has no place: '
+            problems[entry] = text if text.startswith("it stands below") else below + text

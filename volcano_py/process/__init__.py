@@ -1,0 +1,1 @@
+"""What every process of the system shares: start, lease, probes, drain, end."""

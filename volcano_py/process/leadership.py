@@ -1,0 +1,99 @@
+"""Whether this process may act: always, or as long as it holds the lease.
+
+The lease has a client of its own, so that a renewal never waits behind binds. Its loss is final: what was decided is
+dropped, nothing more is sent, and the process ends, so that a new one starts from a fresh picture.
+"""
+
+import asyncio
+import random
+
+from volcano_py.api import keys
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
+from volcano_py.kube.leader import LeaderElector
+from volcano_py.kube.lease import LeaseOptions
+from volcano_py.kube.transport import RequestObserver
+from volcano_py.metrics.leader import LeaderMetrics
+from volcano_py.model.decisions import RecordEvent
+from volcano_py.runtime.clock import Clock
+from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.writing.events import EventRecorder
+
+
+class Leadership:
+    """The right to act; an asynchronous context manager."""
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        lease: LeaseOptions | None,
+        metrics: LeaderMetrics,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        user_agent: str,
+        observer: RequestObserver,
+    ) -> None:
+        self._lease = lease
+        self._client = ApiClient(credentials, connections=2, user_agent=user_agent, observer=observer)
+        self._elector = None if lease is None else LeaderElector(self._client, lease, clock=clock, rng=rng)
+        self.lost = asyncio.Event()
+        self.why_lost = ""
+        metrics.watch(lambda: not self.obstacle())
+
+    async def __aenter__(self) -> "Leadership":
+        """Open the connections of the lease."""
+        await self._client.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Close them."""
+        await self._client.__aexit__(*exc_info)
+
+    @property
+    def contested(self) -> bool:
+        """Whether there is a lease to be held."""
+        return self._elector is not None
+
+    def obstacle(self) -> str:
+        """Return why nothing may be written now, "" if it may; asked before every write."""
+        if self._elector is None or self._elector.holds():
+            return ""
+        return self.why_lost or f"lease {self._lease} is not held by this process"
+
+    async def won(self, supervisor: Supervisor) -> None:
+        """Wait until this process may act; from then on the lease is renewed."""
+        if self._elector is not None:
+            await self._elector.acquire()
+            supervisor.start("lease", self._keep(self._elector))
+
+    async def lost_before(self, asked: asyncio.Event) -> bool:
+        """Wait until the process is asked to end or the lease is lost; say whether it is lost and nobody asked."""
+        waits = [
+            asyncio.create_task(asked.wait(), name="asked to end"),
+            asyncio.create_task(self.lost.wait(), name="lease lost"),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waits:
+                task.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+        return not asked.is_set()
+
+    def announce(self, events: EventRecorder) -> None:
+        """Record on the lease who leads now."""
+        if self._elector is not None and self._lease is not None:
+            lease, elector = self._lease, self._elector
+            text = f"{elector.identity} became leader"  # client-go's words
+            who = ("Lease", lease.namespace, lease.name, elector.uid)
+            events.record(RecordEvent(*who, keys.EVENT_NORMAL, "LeaderElection", text))
+
+    async def give_up(self) -> None:
+        """Let the next one begin at once; only for when nothing of ours is on its way any more."""
+        if self._elector is not None and self._elector.holds():
+            await self._elector.release()
+
+    async def _keep(self, elector: LeaderElector) -> None:
+        self.why_lost = await elector.renew()
+        self.lost.set()

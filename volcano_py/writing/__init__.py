@@ -1,0 +1,1 @@
+"""Writes to an API server that may wait: write queues, deduplication, rates, events."""

@@ -1,0 +1,149 @@
+"""Events: after the binds, at a modest rate, a repeat as a higher count; when too many wait, new ones are dropped."""
+
+import itertools
+import random
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from volcano_py.api import keys
+from volcano_py.api.timestamp import wire_time
+from volcano_py.kube import errors
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.resource import EVENTS
+from volcano_py.metrics.effects import WriteQueueMetrics
+from volcano_py.model.decisions import RecordEvent
+from volcano_py.runtime.clock import Clock
+from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
+
+LANE: Final = "event"
+DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=100, burst=100, workers=4, capacity=10_000)
+_TIMEOUT_S: Final = 10.0
+_REMEMBERED: Final = 4096  # events whose repeats are counted on them
+_REPEATS_WITHIN_S: Final = 600.0  # later ones are events of their own, as events live for an hour
+_LONGEST: Final = 1024  # characters of a message that the API server accepts
+_LONGEST_NAME: Final = 230  # of 253, so that a number fits behind it
+_API_VERSIONS: Final[Mapping[str, str]] = {
+    "PodGroup": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
+    "Queue": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
+    "Lease": "coordination.k8s.io/v1",
+}
+_CLUSTER_NAMESPACE: Final = "default"  # where events about objects without a namespace are kept
+
+
+class _Written(NamedTuple):
+    name: str
+    times: int
+    at: float
+
+
+class _Event(msgspec.Struct):
+    """The answer, of which nothing is needed."""
+
+
+class EventRecorder:
+    """Writes :class:`~volcano_py.model.decisions.RecordEvent` as core v1 events."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        metrics: WriteQueueMetrics,
+        *,
+        component: str,
+        clock: Clock,
+        rng: random.Random,
+        hold: Callable[[], bool] | None = None,
+        options: WriteQueueOptions = DEFAULT_OPTIONS,
+    ) -> None:
+        self._client = client
+        self._metrics = metrics
+        self._component = component
+        self._clock = clock
+        self._names = itertools.count()
+        self._written: OrderedDict[RecordEvent, _Written] = OrderedDict()
+        self._write_queue: WriteQueue[RecordEvent, int] = WriteQueue(
+            LANE, self._write, options, metrics, clock=clock, rng=rng, merge=int.__add__, hold=hold
+        )
+
+    @property
+    def backlog(self) -> int:
+        """How many events wait."""
+        return self._write_queue.backlog
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Start writing."""
+        self._write_queue.start(supervisor)
+
+    def record(self, event: RecordEvent) -> None:
+        """Take an event; one that is equal to a waiting one adds to its count."""
+        if not self._write_queue.put(event, 1):
+            self._metrics.dropped_event()
+
+    async def drained(self, timeout_s: float) -> bool:
+        """Write what waits; say whether that was done in time."""
+        return await self._write_queue.drained(timeout_s)
+
+    async def _write(self, event: RecordEvent, times: int) -> str:
+        before = self._written.get(event)
+        if before is not None and self._clock.monotonic() - before.at <= _REPEATS_WITHIN_S:
+            if await self._raise_count(event, before, times):
+                return "written"
+            self._written.pop(event, None)  # others may have crowded it out meanwhile
+        await self._create(event, times)
+        return "written"
+
+    async def _raise_count(self, event: RecordEvent, before: _Written, times: int) -> bool:
+        """Count a repeat on the event that is there; False if it is there no more."""
+        count = before.times + times
+        body = {"count": count, "lastTimestamp": wire_time(self._clock.now())}
+        namespace = event.namespace or _CLUSTER_NAMESPACE
+        try:
+            await self._client.patch(EVENTS, before.name, body, _Event, namespace=namespace, timeout_s=_TIMEOUT_S)
+        except errors.NotFound:
+            return False
+        self._remember(event, _Written(before.name, count, self._clock.monotonic()))
+        return True
+
+    async def _create(self, event: RecordEvent, times: int) -> None:
+        body = self._body(event, times)
+        name = body["metadata"]["name"]
+        path = EVENTS.collection(event.namespace or _CLUSTER_NAMESPACE)
+        await self._client.post_bytes(path, msgspec.json.encode(body), timeout_s=_TIMEOUT_S)
+        self._remember(event, _Written(name, times, self._clock.monotonic()))
+
+    def _remember(self, event: RecordEvent, written: _Written) -> None:
+        self._written[event] = written
+        self._written.move_to_end(event)
+        if len(self._written) > _REMEMBERED:
+            self._written.popitem(last=False)
+
+    def _body(self, event: RecordEvent, times: int) -> dict[str, Any]:
+        now = self._clock.now()
+        stamp = wire_time(now)
+        unique = int(now.timestamp() * 1_000_000) * 1000 + next(self._names) % 1000
+        namespace = event.namespace or _CLUSTER_NAMESPACE
+        message = event.message if len(event.message) <= _LONGEST else f"{event.message[: _LONGEST - 3]}..."
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"namespace": namespace, "name": f"{event.name[:_LONGEST_NAME]}.{unique:x}"},
+            "involvedObject": {
+                "apiVersion": _API_VERSIONS.get(event.kind, "v1"),
+                "kind": event.kind,
+                "namespace": event.namespace,
+                "name": event.name,
+                "uid": event.uid,
+            },
+            "type": event.type,
+            "reason": event.reason,
+            "message": message,
+            "count": times,
+            "firstTimestamp": stamp,
+            "lastTimestamp": stamp,
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
+            "reportingInstance": self._component,
+        }

@@ -1,0 +1,158 @@
+"""A lane for writes that may wait: one per object at a time, the newest content only, at most so many per second.
+
+Binds have their own way (:mod:`volcano_py.effects.binder`). A lane never holds anybody back: what comes while it is
+full is dropped and counted, and whoever decided it decides it again, or it was an event.
+
+A write that fails is tried again under the rule of :mod:`volcano_py.kube.retry_queue`: the back-off belongs to the
+object, so that a newer content waits for its end too, even if the older one was given up.
+"""
+
+import random
+from collections.abc import Awaitable, Callable, Hashable, Sized
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from volcano_py.kube import errors
+from volcano_py.kube.retry_queue import RetryQueue
+from volcano_py.metrics.effects import WriteQueueMetrics
+from volcano_py.runtime.clock import Clock
+from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.writing.rate import TokenBucket
+from volcano_py.writing.throttled_log import ThrottledLog
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+_TICK_S: Final = 0.05
+_AGAIN = (errors.TooManyRequests, errors.ServerError, errors.Timeout, errors.ConnectionFailed, errors.Conflict)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteQueueOptions:
+    """How a lane paces itself."""
+
+    rate_per_s: float
+    burst: int
+    workers: int = 4
+    capacity: int = 10_000
+    delay_s: float = 0.0  # what is superseded within this time is never written
+    patience_s: float = 2.0  # how long one write lets itself be held back by more important ones
+    each_s: float | None = None  # instead: how late every one of them may be written for the sake of those
+    attempts: int = 5
+
+
+class WriteQueue(Generic[K, V]):
+    """Writes values by key with ``write``, which says in a word what it came to ("written", "unchanged", ...)."""
+
+    def __init__(
+        self,
+        name: str,
+        write: Callable[[K, V], Awaitable[str]],
+        options: WriteQueueOptions,
+        metrics: WriteQueueMetrics,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        merge: Callable[[V, V], V] | None = None,
+        hold: Callable[[], bool] | None = None,
+    ) -> None:
+        self.name = name
+        self._write = write
+        self._options = options
+        self._metrics = metrics
+        self._clock = clock
+        self._merge = merge
+        self._hold = hold
+        self._bucket = TokenBucket(options.rate_per_s, options.burst, clock.monotonic())
+        self._queue: RetryQueue[K] = RetryQueue(attempts=options.attempts, clock=clock, rng=rng)
+        self._waiting: dict[K, V] = {}  # exactly what waits in the queue
+        self._held_s = 0.0  # for how long the next one has been held back
+        self._hurry = False
+        self._throttled_log = ThrottledLog("write given up", clock)
+        metrics.watch(name, lambda: self.backlog)
+
+    @property
+    def backlog(self) -> int:
+        """How many keys wait or are being written."""
+        return self._queue.backlog
+
+    @property
+    def _due(self) -> Sized:
+        """The heap of what waits."""
+        return self._queue.due
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Start the workers."""
+        for number in range(self._options.workers):
+            supervisor.start(f"{self.name} {number}", self._work())
+
+    def put(self, key: K, value: V, delay_s: float | None = None) -> bool:
+        """Take a value; False if it was dropped because the lane is full.
+
+        It is written after ``delay_s`` (None: the lane's), or as early as one that it takes the place of, but not
+        before the back-off of its key has passed.
+        """
+        waiting = self._waiting
+        if key in waiting:
+            waiting[key] = value if self._merge is None else self._merge(waiting[key], value)
+            self._metrics.count(self.name, "merged")
+        elif len(waiting) >= self._options.capacity:
+            self._metrics.count(self.name, "dropped")
+            return False
+        else:
+            waiting[key] = value
+        self._queue.plan(key, self._options.delay_s if delay_s is None else delay_s)
+        return True
+
+    def discard(self, key: K) -> None:
+        """Forget what waits under a key."""
+        if self._queue.discard(key):
+            del self._waiting[key]
+            self._metrics.count(self.name, "obsolete")
+
+    async def drained(self, timeout_s: float) -> bool:
+        """Write what waits without further delay, except for back-offs; say whether all was written in time."""
+        self._hurry = True
+        self._queue.hurry()
+        return await self._queue.drained(timeout_s)
+
+    async def _work(self) -> None:
+        while True:
+            key = await self._queue.next(self._pause_s)
+            value = self._waiting.pop(key)
+            try:
+                self._metrics.count(self.name, await self._write(key, value))
+            except errors.ApiError as error:
+                self._failed(key, value, error)
+            else:
+                self._queue.succeeded(key)
+            finally:
+                self._queue.release(key)
+
+    def _pause_s(self, late_s: float) -> float:
+        """Return how long the next write waits for more important work, or for the rate."""
+        if self._hold is not None and not self._hurry and self._may_wait(late_s) and self._hold():
+            self._held_s += _TICK_S
+            return _TICK_S
+        wait_s = self._bucket.take(self._clock.monotonic())
+        if not wait_s:
+            self._held_s = 0.0
+        return wait_s
+
+    def _may_wait(self, late_s: float) -> bool:
+        each_s = self._options.each_s
+        return self._held_s < self._options.patience_s if each_s is None else late_s < each_s
+
+    def _failed(self, key: K, value: V, error: errors.ApiError) -> None:
+        backoff_s = self._queue.failed(key, error.retry_after_s, again=isinstance(error, _AGAIN))
+        if backoff_s is not None:
+            if key not in self._waiting:
+                self._waiting[key] = value
+            elif self._merge is not None:
+                self._waiting[key] = self._merge(value, self._waiting[key])
+            self._metrics.count(self.name, "retried")
+        elif isinstance(error, errors.NamespaceTerminating):
+            self._metrics.count(self.name, "obsolete")
+        else:
+            self._metrics.count(self.name, "failed")
+            self._throttled_log.tell(write_queue=self.name, object=str(key), error=str(error))
