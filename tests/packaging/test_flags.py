@@ -15,7 +15,9 @@ from volcano_py.cli.volcano_flags import (
     CONTROLLER_FLAGS,
     VOLCANO_FLAGS,
     VOLCANO_VARIABLES,
+    LeftAside,
     VolcanoFlag,
+    in_one_line,
     left_aside,
     with_dashes,
 )
@@ -52,11 +54,11 @@ OF_CONTROLLERS = """
 VARIABLES = "BATCH_BIND_NUM MULTI_SCHEDULER_ENABLE SCHEDULER_POD_NAME SCHEDULER_NUM PANIC_ON_ERROR DEBUG_SOCKET_DIR"
 
 
-def judged(*arguments: str, **environment: str) -> list[str]:
+def judged(*arguments: str, **environment: str) -> list[LeftAside]:
     return left_aside(scheduler_parser().parse_args(with_dashes(arguments)), environment)
 
 
-def judged_for_controllers(*arguments: str) -> list[str]:
+def judged_for_controllers(*arguments: str) -> list[LeftAside]:
     return left_aside(controllers_parser().parse_args(with_dashes(arguments)), {}, CONTROLLER_FLAGS)
 
 
@@ -67,6 +69,11 @@ def implemented(parser: argparse.ArgumentParser | None = None) -> set[str]:
         for action in (parser or scheduler_parser())._actions
         if action.help != argparse.SUPPRESS and action.option_strings
     }
+
+
+def otherwise(flag: VolcanoFlag) -> str:
+    """Return what the page says of values that ask for something else than happens here."""
+    return "refused" if flag.refused else "warning with this reason" if flag.told else "warning"
 
 
 def an_argument(flag: VolcanoFlag, value: str) -> str:
@@ -116,7 +123,7 @@ def test_the_page_says_of_each_flag_what_the_program_says(section: str, flags: t
 
     assert shown == {
         flag.name: (
-            "refused" if flag.refused else "warning",
+            otherwise(flag),
             "empty" if flag.as_here == "" else flag.as_here or "",
             flag.meaning,
         )
@@ -159,27 +166,26 @@ def test_the_page_says_of_each_feature_what_the_program_says(section: str, featu
 @pytest.mark.parametrize("feature", SCHEDULER_FEATURES, ids=lambda feature: feature.name)
 def test_a_feature_is_switched_or_its_other_value_is_warned_about(feature: Feature):
     for value in (True, False):
-        enabled, warnings = read_feature_gates([f"{feature.name}={str(value).lower()}"], SCHEDULER_FEATURES)
+        enabled, aside = read_feature_gates([f"{feature.name}={str(value).lower()}"], SCHEDULER_FEATURES)
         if value == feature.as_here or not feature.otherwise:
-            assert (enabled[feature.name], warnings) == (value, [])
+            assert (enabled[feature.name], aside) == (value, [])
         else:
-            shown = f"--feature-gates={feature.name}={str(value).lower()}: {feature.otherwise}"
-            assert (enabled[feature.name], warnings) == (feature.as_here, [shown])
+            named = LeftAside(f"--feature-gates={feature.name}={str(value).lower()}", feature.otherwise)
+            assert (enabled[feature.name], aside) == (feature.as_here, [named])
 
 
 def test_the_last_value_of_a_feature_counts_and_those_of_other_programs_are_left_alone():
     texts = ["SchedulingGatesQueueAdmission=true, VolcanoJobSupport=true", "SchedulingGatesQueueAdmission=False,"]
-    enabled, warnings = read_feature_gates(texts, SCHEDULER_FEATURES)
+    enabled, aside = read_feature_gates(texts, SCHEDULER_FEATURES)
 
     assert not enabled[QUEUE_ADMISSION]
-    assert warnings == []
+    assert aside == []
 
 
 def test_a_feature_that_nobody_knows_is_warned_about():
-    _, warnings = read_feature_gates(["SchedulingGateQueueAdmission=true"], SCHEDULER_FEATURES)
+    _, aside = read_feature_gates(["SchedulingGateQueueAdmission=true"], SCHEDULER_FEATURES)
 
-    (warning,) = warnings
-    assert warning.startswith("--feature-gates=SchedulingGateQueueAdmission=true: nobody knows this feature here")
+    assert aside == [LeftAside("--feature-gates=SchedulingGateQueueAdmission=true", "nobody knows this feature here")]
 
 
 @pytest.mark.parametrize(
@@ -208,19 +214,18 @@ def test_a_feature_that_is_neither_on_nor_off_is_refused(text: str, problem: str
         for flag in table
     ],
 )
-def test_a_flag_of_volcano_is_warned_about_or_refused_with_its_meaning(
-    flag: VolcanoFlag, judge: Callable[..., list[str]]
+def test_a_flag_of_volcano_is_in_the_warning_or_refused_with_its_meaning(
+    flag: VolcanoFlag, judge: Callable[..., list[LeftAside]]
 ):
     value = {"true": "false", "false": "true"}.get(flag.as_here or "", "true") if flag.boolean else "7"
 
     if flag.refused:
         with pytest.raises(OptionError) as refusal:
             judge(an_argument(flag, value))
-        text = str(refusal.value)
+        assert f"{flag.name}={value}: {flag.meaning}" in str(refusal.value)
     else:
-        (text,) = judge(an_argument(flag, value))
-
-    assert f"{flag.name}={value}: {flag.meaning}" in text
+        shown = an_argument(flag, value).partition("=")[0]
+        assert judge(an_argument(flag, value)) == [LeftAside(shown, flag.meaning if flag.told else "")]
 
 
 @pytest.mark.parametrize(
@@ -231,8 +236,19 @@ def test_a_value_that_asks_for_what_is_anyway_is_accepted_in_silence(flag: Volca
 
 
 def test_a_boolean_flag_alone_is_true():
-    assert judged("--enable-pprof") == judged("--enable-pprof=T")
-    assert "--enable-pprof=true" in judged("--enable-pprof")[0]
+    assert judged("--enable-pprof") == judged("--enable-pprof=T") == [LeftAside("--enable-pprof")]
+
+
+def test_one_warning_names_flags_alone_first_and_then_with_each_reason_once():
+    found = [
+        LeftAside("--a", "no volumes"),
+        LeftAside("--b"),
+        LeftAside("--c", "no dump"),
+        LeftAside("$D", "no volumes"),
+    ]
+
+    assert in_one_line(found) == ["--b", "--a, $D (no volumes)", "--c (no dump)"]
+    assert in_one_line([]) == []
 
 
 def test_underscores_are_dashes_in_names_and_not_in_values():
@@ -255,15 +271,9 @@ def test_the_arguments_of_volcanos_own_deployment_are_accepted():
         "-v=3",
     ]
 
-    warned = [warning.partition("=")[0] for warning in judged(*arguments, DEBUG_SOCKET_DIR="/tmp/klog-socks")]
+    listed = in_one_line(judged(*arguments, DEBUG_SOCKET_DIR="/tmp/klog-socks"))
 
-    assert warned == [
-        "--kube-api-qps",
-        "--kube-api-burst",
-        "--node-worker-threads",
-        "-v",
-        "environment variable DEBUG_SOCKET_DIR",
-    ]
+    assert listed == ["--kube-api-qps", "--kube-api-burst", "--node-worker-threads", "-v", "$DEBUG_SOCKET_DIR"]
 
 
 def test_the_arguments_of_volcanos_own_controllers_are_accepted():
@@ -283,9 +293,7 @@ def test_the_arguments_of_volcanos_own_controllers_are_accepted():
         "-v=4",
     ]
 
-    warned = [warning.partition("=")[0] for warning in judged_for_controllers(*arguments)]
-
-    assert warned == [
+    assert in_one_line(judged_for_controllers(*arguments)) == [
         "--worker-threads",
         "--worker-threads-for-gc",
         "--sharding-configmap",

@@ -1,15 +1,15 @@
 """The flag ``--feature-gates``: features of Volcano and of Kubernetes' scheduler, and what each value comes to here.
 
 A feature that can be switched here is switched. Of any other feature, the value that asks for what happens here anyway
-is accepted in silence. The other value is warned about, with what is missing or what to do instead. `docs/flags.md`
-shows the table.
+is accepted in silence. The other value is named in the one warning about flags, with what is missing or what to do
+instead. `docs/flags.md` shows the table.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from volcano_py.api import keys
-from volcano_py.cli.volcano_flags import parse_boolean
+from volcano_py.cli.volcano_flags import LeftAside, parse_boolean
 from volcano_py.runtime.options import OptionError
 
 FLAG: Final = "--feature-gates"
@@ -26,8 +26,8 @@ class Feature(NamedTuple):
 _NO_JOBS: Final = "jobs of Volcano are not run by this program yet"
 _NO_VOLUMES: Final = "pods with volume claims are not placed yet"
 _NO_CLAIMS: Final = "pods with resource claims are not placed yet"
-_ALWAYS: Final = "it is always on here"
-_NEVER: Final = "it does not exist here yet"
+_ALWAYS: Final = "always on here"
+_NEVER: Final = "not implemented yet"
 
 _OF_PODS: Final = tuple(
     Feature(name, True, _ALWAYS)
@@ -83,8 +83,8 @@ CONTROLLER_FEATURES: Final = (
 _EVERYBODYS: Final = frozenset(feature.name for feature in (*SCHEDULER_FEATURES, *CONTROLLER_FEATURES))
 
 
-def read_feature_gates(texts: Iterable[str], features: Iterable[Feature]) -> tuple[Mapping[str, bool], list[str]]:
-    """Return which features are on by name, and a warning for each that cannot be what is asked for.
+def read_feature_gates(texts: Iterable[str], features: Iterable[Feature]) -> tuple[Mapping[str, bool], list[LeftAside]]:
+    """Return which features are on by name, and those that cannot be what is asked for.
 
     ``texts`` are values of the flag, each ``name=true,other=false``; a later one counts. Features of the other program
     are taken in silence, as the flag is the same for all programs. Raises OptionError for what cannot be read.
@@ -101,14 +101,14 @@ def read_feature_gates(texts: Iterable[str], features: Iterable[Feature]) -> tup
             except OptionError as error:
                 raise OptionError(f"{FLAG}: {name.strip()}: {error}") from error
     enabled = {name: feature.as_here for name, feature in table.items()}
-    warnings: list[str] = []
+    aside: list[LeftAside] = []
     for name, on in asked.items():
         feature, shown = table.get(name), f"{FLAG}={name}={str(on).lower()}"
         if feature is None:
             if name not in _EVERYBODYS:
-                warnings.append(f"{shown}: nobody knows this feature here, so it has no effect: leave it out")
+                aside.append(LeftAside(shown, "nobody knows this feature here"))
         elif on != feature.as_here and feature.otherwise:
-            warnings.append(f"{shown}: {feature.otherwise}")
+            aside.append(LeftAside(shown, feature.otherwise))
         else:
             enabled[name] = on
-    return enabled, warnings
+    return enabled, aside

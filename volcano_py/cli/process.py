@@ -14,6 +14,7 @@ import prometheus_client
 import structlog
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 
+from volcano_py.cli.volcano_flags import LeftAside, in_one_line
 from volcano_py.kube.credentials import Credentials, CredentialsError, load_credentials
 from volcano_py.runtime.http import AddressInUse
 from volcano_py.runtime.logs import configure_logging
@@ -35,11 +36,11 @@ class Work(Protocol):
         """Work until asked to end; return 0 after an orderly end, 1 if it was forced or the lease is lost."""
 
 
-def begin(flags: argparse.Namespace, warnings: Iterable[str]) -> None:
-    """Set the log up as the flags say, and warn of flags that have no meaning here."""
+def begin(flags: argparse.Namespace, aside: Iterable[LeftAside]) -> None:
+    """Set the log up as the flags say, and warn of flags that have no meaning here: of all of them in one line."""
     configure_logging(flags.log_level, flags.log_format)
-    for warning in warnings:
-        log.warning("a flag of Volcano has no meaning here", flag=warning)
+    if listed := in_one_line(aside):
+        log.warning("these flags have no meaning here: remove them; docs/flags.md says why", flags=listed)
     # A creation time per series is of no use and doubles the output.
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
 

@@ -18,7 +18,7 @@ from volcano_py.cli.flags import (
     parse_name,
 )
 from volcano_py.cli.process import begin, process_registry, run
-from volcano_py.cli.volcano_flags import CONTROLLER_FLAGS, add_volcano_flags, left_aside, with_dashes
+from volcano_py.cli.volcano_flags import CONTROLLER_FLAGS, LeftAside, add_volcano_flags, left_aside, with_dashes
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.controllers.options import (
     CONTROLLERS,
@@ -39,14 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser.parse_args(with_dashes(sys.argv[1:] if arguments is None else arguments))
     try:
         _, unusual = read_feature_gates(flags.feature_gates, CONTROLLER_FEATURES)
-        warnings = [*left_aside(flags, {}, CONTROLLER_FLAGS), *unusual]
+        aside = [*left_aside(flags, {}, CONTROLLER_FLAGS), *unusual]
         options = _options(flags)
     except OptionError as error:
         parser.error(str(error))
-    warnings += [
-        f"--controllers: {name}: it does not exist here yet, the others run" for name in flags.controllers.missing
-    ]
-    begin(flags, warnings)
+    aside += [LeftAside(f"--controllers={name}", "not implemented yet") for name in flags.controllers.missing]
+    begin(flags, aside)
 
     def manager(credentials: Credentials) -> ControllerManager:
         return ControllerManager(credentials, options, registry=process_registry())

@@ -44,11 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser.parse_args(with_dashes(sys.argv[1:] if arguments is None else arguments))
     try:
         features, unusual = read_feature_gates(flags.feature_gates, SCHEDULER_FEATURES)
-        warnings = [*left_aside(flags, os.environ), *unusual]
+        aside = [*left_aside(flags, os.environ), *unusual]
         options = _options(flags, features)
     except OptionError as error:
         parser.error(str(error))
-    begin(flags, warnings)
+    begin(flags, aside)
     try:
         configuration = _configuration(flags.scheduler_conf, flags.plugins_dir)
     except (ConfError, NotADirectoryError) as error:

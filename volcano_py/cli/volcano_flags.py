@@ -1,8 +1,8 @@
 """Flags and environment variables of Volcano's programs that are not implemented here: what each comes to.
 
-A command line written for Volcano either runs, with a warning for what has no meaning here, or is refused with the way
-out where leaving the flag aside would do something else than was asked for. `docs/flags.md` shows this table; a flag
-that becomes implemented leaves it.
+A command line written for Volcano either runs, with one warning that names all that has no meaning here, or is refused
+with the way out where leaving the flag aside would do something else than was asked for. `docs/flags.md` shows this
+table; a flag that becomes implemented leaves it.
 """
 
 import argparse
@@ -23,6 +23,14 @@ class VolcanoFlag(NamedTuple):
     refused: bool = False  # else a warning
     boolean: bool = False  # written --flag or --flag=true
     as_here: str | None = None  # the value that asks for what happens here anyway: accepted in silence
+    told: bool = False  # the warning says the meaning, too: whoever gave the flag relies on something
+
+
+class LeftAside(NamedTuple):
+    """Something that was given on the command line and has no meaning here."""
+
+    shown: str
+    why: str = ""  # what the operator must know about it, if anything
 
 
 _NO_SAMPLING: Final = "every node is looked at, whatever their number: leave it out"
@@ -30,7 +38,7 @@ _ADAPTIVE: Final = "the number of requests under way follows the API server's an
 _NO_DUMP: Final = (
     "there is no dump of the cache, and SIGUSR1 and SIGUSR2 end the process; read /metrics and the conditions"
 )
-_NO_VOLUMES: Final = "pods with volume claims are not placed yet, so it has no effect"
+_NO_VOLUMES: Final = "pods with volume claims are not placed yet"
 _NO_TLS: Final = "health is served over plain HTTP only: leave it out and use scheme HTTP in probes"
 _PLAIN_LOGS: Final = "logs go to standard error; use --log-level and --log-format"
 
@@ -52,8 +60,8 @@ _LOGS: Final = (
     VolcanoFlag("logtostderr", _PLAIN_LOGS, boolean=True, as_here="true"),
     VolcanoFlag("alsologtostderr", _PLAIN_LOGS, boolean=True),
     VolcanoFlag("stderrthreshold", _PLAIN_LOGS),
-    VolcanoFlag("log-dir", _PLAIN_LOGS, as_here=""),
-    VolcanoFlag("log-file", _PLAIN_LOGS, as_here=""),
+    VolcanoFlag("log-dir", _PLAIN_LOGS, as_here="", told=True),
+    VolcanoFlag("log-file", _PLAIN_LOGS, as_here="", told=True),
     VolcanoFlag("log-file-max-size", _PLAIN_LOGS),
     VolcanoFlag("log-backtrace-at", _PLAIN_LOGS),
     VolcanoFlag("skip-headers", _PLAIN_LOGS, boolean=True),
@@ -82,16 +90,16 @@ VOLCANO_FLAGS: Final = (
     VolcanoFlag("minimum-feasible-nodes", _NO_SAMPLING),
     VolcanoFlag("minimum-percentage-nodes-to-find", _NO_SAMPLING),
     VolcanoFlag("percentage-nodes-to-find", _NO_SAMPLING, as_here="100"),
-    VolcanoFlag("csi-storage", _NO_VOLUMES, boolean=True, as_here="false"),
-    VolcanoFlag("ignored-provisioners", _NO_VOLUMES, as_here=""),
+    VolcanoFlag("csi-storage", _NO_VOLUMES, boolean=True, as_here="false", told=True),
+    VolcanoFlag("ignored-provisioners", _NO_VOLUMES, as_here="", told=True),
     VolcanoFlag(
         "node-selector",
         "all nodes of the cluster are used: leave it out, and keep pods away from the others with taints",
         refused=True,
         as_here="",
     ),
-    VolcanoFlag("cache-dumper", _NO_DUMP, boolean=True, as_here="false"),
-    VolcanoFlag("cache-dump-dir", _NO_DUMP),
+    VolcanoFlag("cache-dumper", _NO_DUMP, boolean=True, as_here="false", told=True),
+    VolcanoFlag("cache-dump-dir", _NO_DUMP, told=True),
     VolcanoFlag("node-worker-threads", "watch events are counted by one loop, without workers: leave it out"),
     VolcanoFlag("gate-removal-worker-num", "gates are taken away by workers of a fixed number: leave it out"),
     VolcanoFlag(
@@ -151,19 +159,27 @@ def with_dashes(arguments: Sequence[str]) -> list[str]:
 
 def left_aside(
     flags: argparse.Namespace, environment: Mapping[str, str], table: Sequence[VolcanoFlag] = VOLCANO_FLAGS
-) -> list[str]:
-    """Return a warning for each of Volcano's flags that was given and has no meaning here.
+) -> list[LeftAside]:
+    """Return those of Volcano's flags that were given and have no meaning here.
 
     Raises OptionError for one that asks for something this program would not do.
     """
-    warnings: list[str] = []
+    found: list[LeftAside] = []
     for flag in table:
         dashes = "-" if flag.name == "v" else "--"
-        warnings += _judge(flag, f"{dashes}{flag.name}", getattr(flags, _dest(flag)) or ())
+        found += _judge(flag, f"{dashes}{flag.name}", getattr(flags, _dest(flag)) or ())
     for variable in VOLCANO_VARIABLES:
         if environment.get(variable.name):
-            warnings += _judge(variable, f"environment variable {variable.name}", (environment[variable.name],))
-    return warnings
+            found += _judge(variable, f"${variable.name}", (environment[variable.name],))
+    return found
+
+
+def in_one_line(found: Iterable[LeftAside]) -> list[str]:
+    """Return what one warning lists: each by its name, then those with a reason, each reason once."""
+    by_reason: dict[str, list[str]] = {"": []}
+    for one in found:
+        by_reason.setdefault(one.why, []).append(one.shown)
+    return [*by_reason.pop(""), *(f"{', '.join(shown)} ({why})" for why, shown in by_reason.items())]
 
 
 def parse_boolean(text: str) -> bool:
@@ -173,14 +189,13 @@ def parse_boolean(text: str) -> bool:
     raise OptionError(f"{text!r} is neither true nor false")
 
 
-def _judge(flag: VolcanoFlag, shown: str, values: Iterable[str]) -> list[str]:
+def _judge(flag: VolcanoFlag, shown: str, values: Iterable[str]) -> list[LeftAside]:
     given = [_plain(flag, shown, value) for value in values]
     if all(value == flag.as_here for value in given):
         return []
-    text = f"{shown}={given[-1]}: {flag.meaning}"
     if flag.refused:
-        raise OptionError(text)
-    return [text]
+        raise OptionError(f"{shown}={given[-1]}: {flag.meaning}")
+    return [LeftAside(shown, flag.meaning if flag.told else "")]
 
 
 def _plain(flag: VolcanoFlag, shown: str, value: str) -> str:
