@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Not one for each core: what a container may use is often less than what it sees.
 WORKERS ?= 2
 
-.PHONY: help demo test check e2e bench lint types imports format clean
+.PHONY: help demo test check e2e bench image lint types imports format clean
 
 help:
 	@echo "make demo   a scheduler, an API server and nodes in one process, with a live table (needs no cluster)"
@@ -14,6 +14,7 @@ help:
 	@echo "make check  format, lint, types, layers"
 	@echo "make e2e    end-to-end tests on a real kube-apiserver and etcd (built with Go the first time)"
 	@echo "make bench  measure; results are kept as JSON in benchmarks/results/"
+	@echo "make image  build the container image with buildah and try it (needs root, no daemon)"
 
 $(STAMP): pyproject.toml
 	@test -d $(VENV) || { echo "making $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv $(VENV); }
@@ -45,6 +46,9 @@ e2e: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+image:
+	@manifests/image/build.sh
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,6 +1,8 @@
-"""What is left out of the image."""
+"""What is left out of the image, and that continuous integration builds and tries it."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +10,11 @@ from pathlib import Path
 import kubernetes_asyncio
 import pytest
 
+from tests.packaging.dockerfile import read_dockerfile
 from tests.packaging.pages import REPOSITORY
 
-SLIM = REPOSITORY / "manifests" / "image" / "slim.sh"
+FOLDER = REPOSITORY / "manifests" / "image"
+SLIM, BUILD = FOLDER / "slim.sh", FOLDER / "build.sh"
 
 STAYS = """
     bin/vc-scheduler
@@ -99,3 +103,33 @@ def test_the_generated_client_relies_on_no_docstring_and_no_assertion() -> None:
 
     assert len(sources) > 700
     assert [path.name for path in sources if re.search(r"__doc__|getdoc|^\s*assert ", path.read_text(), re.M)] == []
+
+
+def test_the_base_and_the_arguments_of_pip_are_read_from_the_dockerfile() -> None:
+    arguments, stages = read_dockerfile(REPOSITORY / "Dockerfile")
+    script = BUILD.read_text()
+
+    assert "sed -n 's/^ARG PYTHON_IMAGE=//p' Dockerfile" in script
+    assert "sed -n 's/^ARG \\(PIP_[A-Z_]*\\)$/\\1/p' Dockerfile" in script
+    assert arguments["PYTHON_IMAGE"].endswith("-bookworm")
+    assert "suite=bookworm" in script
+    assert "PIP_INDEX_URL" in [argument.text for argument in stages[0].all("ARG")]
+
+
+def test_the_size_has_one_limit() -> None:
+    assert BUILD.read_text().count("LIMIT_MB=") == 1
+
+
+@pytest.mark.parametrize("script", [SLIM, BUILD, REPOSITORY / ".ci" / "run"], ids=lambda path: path.name)
+def test_a_script_can_be_run_and_stops_at_the_first_error(script: Path) -> None:
+    assert os.access(script, os.X_OK)
+    assert "\nset -euo pipefail\n" in script.read_text()
+    subprocess.run([shutil.which("bash") or "bash", "-n", script], check=True, timeout=30)
+
+
+def test_continuous_integration_builds_it_and_installs_what_that_takes() -> None:
+    script = (REPOSITORY / ".ci" / "run").read_text()
+
+    assert "make image\n" in script
+    assert "for program in buildah debootstrap;" in script
+    assert "\nimage:\n\t@manifests/image/build.sh\n" in (REPOSITORY / "Makefile").read_text()
