@@ -24,7 +24,6 @@ from tests.framework.sessions import a_session
 from volcano_py.api.apps import ReplicaSet, StatefulSet
 from volcano_py.api.core import Namespace, Node, Pod, ReplicationController, Service
 from volcano_py.cache.cluster import ClusterCache
-from volcano_py.framework.placing.node_ranking import NodeRanking
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.model.resources import PODS_ROW
@@ -152,7 +151,7 @@ class _OurJudge:
 
     def _scores(self, pod: Pod, weight: str) -> dict[str, int]:
         ssn, task = self._open(pod, NodeOrderArgs.only(**{weight: 1}), Predicates())
-        ranked = NodeRanking(ssn, task).ranked
+        ranked = ssn.placement.rank(task).ranked
         return {ssn.nodes.names[row]: int(ranked[row]) for row in np.flatnonzero(ranked > -np.inf)}
 
     def _by_filter(self, pod: Pod) -> dict[str, dict[str, set[str]]]:

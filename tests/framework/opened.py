@@ -26,5 +26,5 @@ def opened(
         seed=0,
         memory=memory or Memory(),
         emit=lambda batch: None,
-        statics=policy.statics,
+        static_filters=policy.static_filters,
     )

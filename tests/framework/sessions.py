@@ -10,6 +10,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.memory import Memory
+from volcano_py.framework.state.state import State
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
 from volcano_py.model.decisions import Emit
 from volcano_py.model.shape import Shape
@@ -24,7 +25,7 @@ def a_session(
     seed: int = 0,
     actions: frozenset[str] = frozenset({"enqueue", "allocate"}),
     emit: Emit | None = None,
-    statics: StaticFilterCache | None = None,
+    static_filters: StaticFilterCache | None = None,
     memory: Memory | None = None,
 ) -> Session:
     """Open a session with these plugins in one tier, or in the tiers given."""
@@ -37,7 +38,7 @@ def a_session(
         seed=seed,
         memory=memory or Memory(),
         emit=emit or (lambda batch: None),
-        statics=statics or StaticFilterCache(),
+        static_filters=static_filters or StaticFilterCache(),
     )
 
 
@@ -48,21 +49,22 @@ def _points(plugin: Plugin) -> frozenset[type]:
 
 
 def shape_id(ssn: Session, shape: Shape) -> int:
-    return ssn.shapes.index(shape)
+    return ssn.state.classes.shapes.index(shape)
 
 
 def info(ssn: Session, shape: Shape) -> TaskInfo:
     """Return what plugins see of tasks of a shape; some task of the session must have it."""
-    return ssn.task_of(shape_id(ssn, shape))
+    return ssn.state.task_of(shape_id(ssn, shape))
 
 
-def job_row(ssn: Session, name: str) -> int:
-    return next(row for row in ssn.jobs.present().tolist() if ssn.jobs.record(row).key.name == name)
+def job_row(ssn: Session | State, name: str) -> int:
+    jobs = (ssn.state if isinstance(ssn, Session) else ssn).jobs
+    return next(row for row in jobs.present().tolist() if jobs.record(row).key.name == name)
 
 
 def task_row(ssn: Session, name: str) -> int:
-    return next(row for row, record in enumerate(ssn.tasks.records) if record is not None and record.name == name)
+    return next(row for row, record in enumerate(ssn.state.tasks.records) if record is not None and record.name == name)
 
 
 def node_row(ssn: Session, name: str) -> int:
-    return ssn.nodes.statics.row_of[name]
+    return ssn.state.nodes.statics.row_of[name]

@@ -36,7 +36,7 @@ def scores(world: World, shape: Shape, args: BinpackArgs | None = None) -> list[
     world = replace(world, tasks=(*world.tasks, a_task("incoming", shape)))
     plugin = Binpack(args)
     ssn = a_session(world, plugin)
-    found: list[float] = plugin.node_order(info(ssn, shape), ssn.nodes).tolist()
+    found: list[float] = plugin.node_order(info(ssn, shape), ssn.state.nodes).tolist()
     return found
 
 
@@ -129,8 +129,8 @@ def test_scores_equal_exact_fractions(world: World, cpu: int, memory: int, gpu: 
     ssn = a_session(world, plugin)
     accounts = node_accounts(world)
     for shape in {task.shape for task in world.tasks}:
-        expected = [float(slow_binpack(shape, accounts[name], weights, weight)) for name in ssn.nodes.names]
-        assert plugin.node_order(info(ssn, shape), ssn.nodes).tolist() == pytest.approx(expected, rel=1e-12)
+        expected = [float(slow_binpack(shape, accounts[name], weights, weight)) for name in ssn.state.nodes.names]
+        assert plugin.node_order(info(ssn, shape), ssn.state.nodes).tolist() == pytest.approx(expected, rel=1e-12)
 
 
 def uneven(n_nodes: int) -> World:
@@ -155,11 +155,11 @@ def test_a_node_has_the_same_score_to_the_last_bit_in_every_view(n_nodes: int) -
     plugin = Binpack(BinpackArgs(3, {"cpu": 5.0, "memory": 7.0, GPU: 3.0}))
     ssn = a_session(world, plugin)
     task = info(ssn, world.tasks[0].shape)
-    whole = plugin.node_order(task, ssn.nodes)
+    whole = plugin.node_order(task, ssn.state.nodes)
     numbers = np.random.default_rng(2)
     for size in range(1, 2 * n_nodes):
         rows = numbers.integers(0, n_nodes, size=size)
-        assert np.array_equal(plugin.node_order(task, ssn.nodes.rows_view(rows)), whole[rows])
+        assert np.array_equal(plugin.node_order(task, ssn.state.nodes.rows_view(rows)), whole[rows])
 
 
 def test_scores_do_not_depend_on_which_resource_was_seen_first() -> None:

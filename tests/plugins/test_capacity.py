@@ -57,7 +57,7 @@ def a_world(*queues: QueueRecord, cpu: int = 10, **held: int) -> World:
 
 
 def room(ssn: Session, plugin: Capacity, queue: str, wanted: int = 99) -> int:
-    return plugin.allocatable(ssn.queues[queue], info(ssn, ONE), wanted)
+    return plugin.allocatable(ssn.state.queues[queue], info(ssn, ONE), wanted)
 
 
 # What queues may take
@@ -134,12 +134,12 @@ UNSOUND = (
 def test_a_queue_without_a_place_takes_nothing_and_says_why(queue: str) -> None:
     plugin = capacity()
     ssn = a_session(a_world(*UNSOUND), plugin)
-    answer = plugin.job_enqueueable(ssn.job(job_row(ssn, f"j-{queue}")))
+    answer = plugin.job_enqueueable(ssn.state.job(job_row(ssn, f"j-{queue}")))
 
     assert room(ssn, plugin, queue) == 0
     assert isinstance(answer, Reason)
     assert answer.text.startswith(f'queue "{queue}" takes no jobs: it')
-    assert ssn.report.queue_problems[queue] in answer.text
+    assert ssn.state.report.queue_problems[queue] in answer.text
 
 
 @pytest.mark.parametrize("queue", ["good", "leaf"])
@@ -148,15 +148,15 @@ def test_all_other_queues_go_on(queue: str) -> None:
     ssn = a_session(a_world(*UNSOUND), plugin)
 
     assert room(ssn, plugin, queue) == 99
-    assert plugin.job_enqueueable(ssn.job(job_row(ssn, f"j-{queue}"))) is Vote.PERMIT
-    assert queue not in ssn.report.queue_problems
+    assert plugin.job_enqueueable(ssn.state.job(job_row(ssn, f"j-{queue}"))) is Vote.PERMIT
+    assert queue not in ssn.state.report.queue_problems
 
 
 def test_a_queue_above_others_without_jobs_of_its_own_is_no_problem() -> None:
     world = a_world(a_queue("root"), a_queue("a", "root"))
     ssn = a_session(replace(world, jobs=world.jobs[1:], tasks=world.tasks[1:]), capacity())
 
-    assert ssn.report.queue_problems == {}
+    assert ssn.state.report.queue_problems == {}
 
 
 @pytest.mark.parametrize("hierarchy", [False, True])
@@ -167,7 +167,7 @@ def test_a_guarantee_above_the_capability_counts_up_to_it_and_is_reported(hierar
 
     assert room(ssn, plugin, "a") == 4
     assert room(ssn, plugin, "b") == 6
-    assert ssn.report.queue_problems["a"] == (
+    assert ssn.state.report.queue_problems["a"] == (
         "spec.guarantee is above spec.capability in cpu: it counts up to the capability"
     )
 
@@ -185,7 +185,7 @@ def test_a_job_is_let_in_as_long_as_its_queue_and_all_above_have_room() -> None:
     jobs = (*world.jobs, a_pending("a", "first", cpu=3), a_pending("b", "second", cpu=3), a_pending("b", "none"))
     plugin = capacity()
     ssn = a_session(replace(world, jobs=jobs), plugin)
-    first, second, none = (ssn.job(job_row(ssn, name)) for name in ("first", "second", "none"))
+    first, second, none = (ssn.state.job(job_row(ssn, name)) for name in ("first", "second", "none"))
 
     assert plugin.job_enqueueable(first) is Vote.PERMIT
     plugin.job_enqueued(first)
@@ -201,15 +201,15 @@ def test_what_jobs_hold_beyond_their_minimum_does_not_keep_others_out() -> None:
     plugin = capacity()
     ssn = a_session(replace(world, jobs=(*world.jobs, a_pending("a", cpu=4))), plugin)
 
-    assert plugin.job_enqueueable(ssn.job(job_row(ssn, "new"))) is Vote.PERMIT
+    assert plugin.job_enqueueable(ssn.state.job(job_row(ssn, "new"))) is Vote.PERMIT
 
 
 # Whose turn it is
 
 
 def order(ssn: Session, plugin: Capacity, left: str, right: str) -> float:
-    difference = plugin.queue_order(ssn.queues[left], ssn.queues[right])
-    assert plugin.queue_order(ssn.queues[right], ssn.queues[left]) == -difference
+    difference = plugin.queue_order(ssn.state.queues[left], ssn.state.queues[right])
+    assert plugin.queue_order(ssn.state.queues[right], ssn.state.queues[left]) == -difference
     return difference
 
 
@@ -251,8 +251,8 @@ def test_in_a_tree_the_branches_are_compared_as_they_are_now() -> None:
 
     statement = ssn.statement()
     row = job_row(ssn, "j-c")
-    shape = ssn.shapes.index(ONE)
-    statement.allocate(row, shape, ssn.pending.of(row), np.zeros(1, dtype=np.intp))
+    shape = ssn.state.classes.shapes.index(ONE)
+    statement.allocate(row, shape, ssn.hooks.pending.of(row), np.zeros(1, dtype=np.intp))
     assert order(ssn, plugin, "b", "c") == 0
     statement.discard()
     assert order(ssn, plugin, "b", "c") == 0.25
@@ -263,14 +263,16 @@ def test_in_a_tree_the_branches_are_compared_as_they_are_now() -> None:
 
 def counted(ssn: Session, world: World, way: dict[str, list[str]]) -> dict[str, dict[str, float]]:
     """Count what queues and all below them hold, task by task."""
-    held: dict[str, dict[str, float]] = {name: dict.fromkeys(ssn.resources.names, 0.0) for name in ssn.queues}
+    held: dict[str, dict[str, float]] = {
+        name: dict.fromkeys(ssn.state.resources.names, 0.0) for name in ssn.state.queues
+    }
     queue_of = {record.key.name: record.queue for record in world.jobs}
-    for row, record in enumerate(ssn.tasks.records):
-        status = TaskStatus(ssn.tasks.status[row])
+    for row, record in enumerate(ssn.state.tasks.records):
+        status = TaskStatus(ssn.state.tasks.status[row])
         if record is None or record.job is None or status not in (*ALLOCATED_STATUSES, TaskStatus.PIPELINED):
             continue
         for name in way.get(queue_of.get(record.job, ""), ()):
-            for resource, amount in dict(ssn.shape_of(int(ssn.tasks.shape[row])).request).items():
+            for resource, amount in dict(ssn.state.classes.shape_of(int(ssn.state.tasks.shape[row])).request).items():
                 held[name][resource] += amount
     return held
 
@@ -282,15 +284,15 @@ def test_entitlements_equal_the_plain_reference(hierarchy: bool) -> None:
         world = tree_world(number)
         plugin = capacity(hierarchy=hierarchy)
         ssn = a_session(world, plugin)
-        total = dict(zip(ssn.resources.names, ssn.total.tolist(), strict=True))
+        total = dict(zip(ssn.state.resources.names, ssn.state.total.tolist(), strict=True))
         find = entitlements.in_a_tree if hierarchy else entitlements.side_by_side
         expected = find(total, specs(world))
         for name, due in expected.items():
-            row, found = ssn.queues[name].row, plugin._due
+            row, found = ssn.state.queues[name].row, plugin._due
             for resource, (ceiling, deserved) in enumerate(
                 zip(found.ceiling[:, row].tolist(), found.deserved[:, row].tolist(), strict=True)
             ):
-                known = ssn.resources.names[resource]
+                known = ssn.state.resources.names[resource]
                 assert (ceiling, deserved) == (due.ceiling[known], due.deserved[known]), (number, name, known)
         seen += len(expected)
     assert seen > 200
@@ -305,16 +307,16 @@ def test_what_queues_hold_may_take_and_share_equals_the_plain_reference_after_ra
         place_something(ssn, Random(number))
         queues = specs(world)
         way = {name: entitlements.path(queues, name) or [] for name in queues}
-        total = dict(zip(ssn.resources.names, ssn.total.tolist(), strict=True))
+        total = dict(zip(ssn.state.resources.names, ssn.state.total.tolist(), strict=True))
         due = entitlements.in_a_tree(total, queues)
         held = counted(ssn, world, way)
         parents = {above for path in way.values() for above in path[1:]}
         for name, path in way.items():
             if not path:
-                assert room(ssn, plugin, name, 1) == 0 if ONE in ssn.shapes else True
+                assert room(ssn, plugin, name, 1) == 0 if ONE in ssn.state.classes.shapes else True
                 continue
-            assert plugin._share(ssn.queues[name].row) == entitlements.share(held[name], due[name].deserved)
-            for shape_id, shape in enumerate(ssn.shapes):
+            assert plugin._share(ssn.state.queues[name].row) == entitlements.share(held[name], due[name].deserved)
+            for shape_id, shape in enumerate(ssn.state.classes.shapes):
                 if shape is None:
                     continue
                 asked = {resource: amount for resource, amount in shape.request if resource != "pods"}
@@ -323,8 +325,11 @@ def test_what_queues_hold_may_take_and_share_equals_the_plain_reference_after_ra
                     for above in path
                     for resource, amount in asked.items()
                 )
-                expected = fits and ssn.queues[name].record.open and name not in parents
-                assert plugin.allocatable(ssn.queues[name], ssn.task_of(shape_id), 1) == expected, (number, name)
+                expected = fits and ssn.state.queues[name].record.open and name not in parents
+                assert plugin.allocatable(ssn.state.queues[name], ssn.state.task_of(shape_id), 1) == expected, (
+                    number,
+                    name,
+                )
 
 
 def test_what_leaves_hold_adds_up_to_what_the_root_holds() -> None:
@@ -332,9 +337,9 @@ def test_what_leaves_hold_adds_up_to_what_the_root_holds() -> None:
         plugin = capacity()
         ssn = a_session(tree_world(number, sound=True), plugin)
         place_something(ssn, Random(number))
-        if "root" in ssn.queues:
+        if "root" in ssn.state.queues:
             leaves = plugin._tree.leaf
-            root = ssn.queues["root"].row
+            root = ssn.state.queues["root"].row
             assert plugin._held[:, leaves].sum(axis=1).tolist() == plugin._held[:, root].tolist()
 
 
@@ -343,11 +348,11 @@ def test_after_random_placements_in_a_tree_and_their_undo_the_plugin_answers_as_
     for number in range(25):
         plugin = capacity()
         ssn = a_session(tree_world(number, sound=True), plugin)
-        before, checkpoint = answers(plugin, ssn), ssn.journal.checkpoint()
+        before, checkpoint = answers(plugin, ssn), ssn.state.journal.checkpoint()
 
         if evict_something(ssn, Random(number)) + place_something(ssn, Random(number)):
             moved += answers(plugin, ssn) != before
-        ssn.journal.rollback(checkpoint, ssn.nodes.block)
+        ssn.state.journal.rollback(checkpoint, ssn.state.nodes.block)
 
         assert answers(plugin, ssn) == before, f"tree_world({number})"
     assert moved

@@ -22,18 +22,18 @@ from volcano_py.plugins.capacity import Capacity
 def preemptor(
     ssn: Session, queue: str, *, purpose: Purpose = Purpose.RECLAIM, gang: bool = False, shape: Any = ONE
 ) -> Preemptor:
-    row = next(row for row in ssn.jobs.present().tolist() if ssn.jobs.record(row).queue == queue)
+    row = next(row for row in ssn.state.jobs.present().tolist() if ssn.state.jobs.record(row).queue == queue)
     task = info(ssn, shape)
-    return Preemptor(purpose, ssn.job(row), ssn.queues[queue], None if gang else task, gains=task.request)
+    return Preemptor(purpose, ssn.state.job(row), ssn.state.queues[queue], None if gang else task, gains=task.request)
 
 
 def of_others(ssn: Session, queue: str) -> VictimCandidates:
-    everybody = ssn.victims.all
-    return everybody.only(everybody.queues != ssn.queues[queue].row)
+    everybody = ssn.eviction.all
+    return everybody.only(everybody.queues != ssn.state.queues[queue].row)
 
 
 def names(ssn: Session, candidates: VictimCandidates, allowed: Any) -> list[str]:
-    return sorted(ssn.tasks.record(row).name for row in candidates.rows[allowed].tolist())
+    return sorted(ssn.state.tasks.record(row).name for row in candidates.rows[allowed].tolist())
 
 
 def goes(plugin: Capacity, ssn: Session, queue: str, **options: Any) -> list[str]:
@@ -60,15 +60,15 @@ def test_a_queue_takes_from_others_what_it_deserves(held: int, queue: QueueRecor
     plugin = capacity()
     ssn = a_session(a_world(queue, a_queue("b"), a=held), plugin)
 
-    assert plugin.preemptive(ssn.queues["a"], [(info(ssn, ONE), 1)]) is may
+    assert plugin.preemptive(ssn.state.queues["a"], [(info(ssn, ONE), 1)]) is may
 
 
 def test_several_tasks_count_together() -> None:
     plugin = capacity()
     ssn = a_session(a_world(a_queue("a", deserved={"cpu": 3}), a=1), plugin)
 
-    assert plugin.preemptive(ssn.queues["a"], [(info(ssn, ONE), 2)])
-    assert not plugin.preemptive(ssn.queues["a"], [(info(ssn, ONE), 3)])
+    assert plugin.preemptive(ssn.state.queues["a"], [(info(ssn, ONE), 2)])
+    assert not plugin.preemptive(ssn.state.queues["a"], [(info(ssn, ONE), 3)])
 
 
 @pytest.mark.parametrize(("level", "may"), [(0, False), (1, True)])
@@ -77,7 +77,7 @@ def test_what_a_queue_above_deserves_counts_where_the_argument_says_so(level: in
     queues = (a_queue("root"), a_queue("up", deserved={"cpu": 4}), a_queue("a", "up"), a_queue("b", "up"))
     ssn = a_session(a_world(*queues, a=1), plugin)
 
-    assert plugin.preemptive(ssn.queues["a"], [(info(ssn, ONE), 1)]) is may
+    assert plugin.preemptive(ssn.state.queues["a"], [(info(ssn, ONE), 1)]) is may
 
 
 def test_a_queue_without_a_place_takes_from_nobody_and_nobody_from_it() -> None:
@@ -85,7 +85,7 @@ def test_a_queue_without_a_place_takes_from_nobody_and_nobody_from_it() -> None:
     queues = (a_queue("a", deserved={"cpu": 4}), a_queue("lost", "nowhere", deserved={"cpu": 1}), a_queue("b"))
     ssn = a_session(a_world(*queues, lost=3, b=1), plugin)
 
-    assert not plugin.preemptive(ssn.queues["lost"], [(info(ssn, ONE), 1)])
+    assert not plugin.preemptive(ssn.state.queues["lost"], [(info(ssn, ONE), 1)])
     assert goes(plugin, ssn, "a") == ["j-b-0"]
     assert goes(plugin, ssn, "lost") == []
 
@@ -111,9 +111,9 @@ def test_in_a_wave_over_many_nodes_each_queue_is_counted_through_though_queues_t
         a_queue("c", deserved={"cpu": 3}),
     )
     ssn = a_session(a_world(*tops, *due, b=5, c=5), plugin)
-    rows = {ssn.tasks.record(row).name: row for row in ssn.victims.all.rows.tolist()}
+    rows = {ssn.state.tasks.record(row).name: row for row in ssn.eviction.all.rows.tolist()}
     order = [f"j-{queue}-{number}" for number in (4, 3, 2, 1, 0) for queue in ("b", "c")]
-    wave = VictimCandidates(ssn, np.array([rows[name] for name in order]), np.zeros(len(order), dtype=np.intp))
+    wave = VictimCandidates(ssn.state, np.array([rows[name] for name in order]), np.zeros(len(order), dtype=np.intp))
 
     allowed = plugin.reclaimable(preemptor(ssn, "a"), wave)
 
@@ -154,7 +154,7 @@ def test_a_gang_leaves_each_queue_its_guarantee_in_whatever_order_bundles_go() -
     queues = (a_queue("a", deserved={"cpu": 4}), a_queue("b", guarantee={"cpu": 1}), a_queue("c"))
     ssn = a_session(a_world(*queues, b=2, c=2), plugin)
     everybody = of_others(ssn, "a").together()
-    mixed = VictimCandidates(ssn, everybody.rows[[0, 2, 1, 3]], everybody.groups)
+    mixed = VictimCandidates(ssn.state, everybody.rows[[0, 2, 1, 3]], everybody.groups)
 
     for answer in (plugin.unified_evictable, lambda *asked: ~plugin.protected(*asked)):
         allowed = answer(preemptor(ssn, "a", gang=True), mixed)
@@ -205,7 +205,7 @@ TREE = (
 def test_from_the_nearest_relatives_is_taken_first() -> None:
     plugin = capacity()
     ssn = a_session(a_world(*TREE), plugin)
-    a, b, c = (ssn.queues[name] for name in "abc")
+    a, b, c = (ssn.state.queues[name] for name in "abc")
 
     assert plugin.victim_queue_order(b, c, a) < 0
     assert plugin.victim_queue_order(c, b, a) > 0
@@ -250,24 +250,31 @@ def test_votes_equal_a_walk_from_candidate_to_candidate(hierarchy: bool, level: 
         ssn = a_session(world, plugin)
         queues = specs(world)
         ways = {name: (entitlements.path(queues, name) or []) if hierarchy else [name] for name in queues}
-        total = dict(zip(ssn.resources.names, ssn.total.tolist(), strict=True))
+        total = dict(zip(ssn.state.resources.names, ssn.state.total.tolist(), strict=True))
         due = (entitlements.in_a_tree if hierarchy else entitlements.side_by_side)(total, queues)
         place_something(ssn, random)
         held = counted(ssn, world, ways)
-        everybody = ssn.victims.all if random.random() < 0.7 else ssn.victims.all.together()
+        everybody = ssn.eviction.all if random.random() < 0.7 else ssn.eviction.all.together()
         for name in queues:
-            candidates = everybody.only((everybody.queues != ssn.queues[name].row) & (everybody.queues >= 0))
-            waiting = [row for row in ssn.jobs.present().tolist() if ssn.jobs.record(row).queue == name]
+            candidates = everybody.only((everybody.queues != ssn.state.queues[name].row) & (everybody.queues >= 0))
+            waiting = [row for row in ssn.state.jobs.present().tolist() if ssn.state.jobs.record(row).queue == name]
             if not len(candidates) or not waiting:
                 continue
-            shape = random.choice([shape for shape in ssn.shapes if shape is not None])
-            asking = Preemptor(Purpose.RECLAIM, ssn.job(waiting[0]), ssn.queues[name], info(ssn, shape))
-            if name in ssn.report.queue_problems and hierarchy and not plugin._tree.leaf[ssn.queues[name].row]:
+            shape = random.choice([shape for shape in ssn.state.classes.shapes if shape is not None])
+            asking = Preemptor(Purpose.RECLAIM, ssn.state.job(waiting[0]), ssn.state.queues[name], info(ssn, shape))
+            if (
+                name in ssn.state.report.queue_problems
+                and hierarchy
+                and not plugin._tree.leaf[ssn.state.queues[name].row]
+            ):
                 continue  # a queue that is no leaf takes from nobody; the walk does not know
             found = plugin.reclaimable(asking, candidates)
-            records = [ssn.tasks.record(row) for row in candidates.rows.tolist()]
-            queue_of = [list(ssn.queues)[row] for row in candidates.queues.tolist()]
-            requests = [dict(ssn.shape_of(int(ssn.tasks.shape[row])).request) for row in candidates.rows.tolist()]
+            records = [ssn.state.tasks.record(row) for row in candidates.rows.tolist()]
+            queue_of = [list(ssn.state.queues)[row] for row in candidates.queues.tolist()]
+            requests = [
+                dict(ssn.state.classes.shape_of(int(ssn.state.tasks.shape[row])).request)
+                for row in candidates.rows.tolist()
+            ]
             for group in np.unique(candidates.groups).tolist():
                 members = np.flatnonzero(candidates.groups == group).tolist()
                 expected = taking_back.may_go(

@@ -24,8 +24,10 @@ def goes(
     made = msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, conditions=[condition]))
     group = a_group(phase="Running", min_available=0)
     ssn = opened(a_node("n1"), group, made, plugins=["cdp"], now=SCHEDULED.timestamp() + now_s)
-    preemptor = Preemptor(purpose, ssn.job(int(ssn.jobs.present()[0])), ssn.queues["default"], ssn.task_of(0))
-    return bool(ssn.victims.allowed(preemptor, ssn.victims.all).all())
+    preemptor = Preemptor(
+        purpose, ssn.state.job(int(ssn.state.jobs.present()[0])), ssn.state.queues["default"], ssn.state.task_of(0)
+    )
+    return bool(ssn.eviction.allowed(preemptor, ssn.eviction.all).all())
 
 
 @pytest.mark.parametrize("purpose", list(Purpose))

@@ -17,11 +17,11 @@ def test_critical_tasks_stay_whatever_is_asked(purpose: Purpose) -> None:
         for name, traits in (("plain", TaskTrait.PREEMPTABLE), ("critical", TaskTrait.PREEMPTABLE | TaskTrait.CRITICAL))
     )
     ssn = a_session(World((a_node(),), jobs=(a_job("j"),), tasks=tasks), Conformance())
-    job = ssn.job(int(ssn.jobs.present()[0]))
-    preemptor = Preemptor(purpose, job, ssn.queues["default"], ssn.task_of(0))
-    candidates = ssn.victims.all
+    job = ssn.state.job(int(ssn.state.jobs.present()[0]))
+    preemptor = Preemptor(purpose, job, ssn.state.queues["default"], ssn.state.task_of(0))
+    candidates = ssn.eviction.all
 
-    allowed = ssn.victims.allowed(preemptor, candidates)
+    allowed = ssn.eviction.allowed(preemptor, candidates)
 
-    assert [ssn.tasks.record(row).name for row in candidates.rows[allowed]] == ["plain"]
-    assert np.array_equal(ssn.victims.allowed_for_gang(preemptor, candidates), allowed)
+    assert [ssn.state.tasks.record(row).name for row in candidates.rows[allowed]] == ["plain"]
+    assert np.array_equal(ssn.eviction.allowed_for_gang(preemptor, candidates), allowed)

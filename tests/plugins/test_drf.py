@@ -26,10 +26,10 @@ tiers:
 
 
 def shares(ssn: Session) -> dict[str, float]:
-    plugin = ssn.plugins()[0]
+    plugin = ssn.hooks.plugins()[0]
     assert isinstance(plugin, Drf)
-    keys = plugin.job_order(ssn.jobs).tolist()
-    return {record.key.name: keys[row] for row, record in enumerate(ssn.jobs.records) if record is not None}
+    keys = plugin.job_order(ssn.state.jobs).tolist()
+    return {record.key.name: keys[row] for row, record in enumerate(ssn.state.jobs.records) if record is not None}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_share_moves_with_what_is_placed_and_promised_and_back() -> None:
     ssn = a_session(world, Drf())
     before = shares(ssn)
     rows = np.array([task_row(ssn, "j-0"), task_row(ssn, "j-1")])
-    job, node, shape = job_row(ssn, "j"), np.array([node_row(ssn, "n1")]), int(ssn.tasks.shape[rows[0]])
+    job, node, shape = job_row(ssn, "j"), np.array([node_row(ssn, "n1")]), int(ssn.state.tasks.shape[rows[0]])
 
     statement = ssn.statement()
     statement.allocate(job, shape, rows[:1], node)
@@ -138,6 +138,6 @@ def test_the_shares_of_jobs_that_hold_something_are_reported() -> None:
     )
     ssn = a_session(world, Drf())
 
-    ssn.plugins()[0].on_session_close(ssn)
+    ssn.hooks.plugins()[0].on_session_close(ssn.state)
 
-    assert {key.name: share for key, share in ssn.report.job_shares.items()} == {"runs": 0.25}
+    assert {key.name: share for key, share in ssn.state.report.job_shares.items()} == {"runs": 0.25}

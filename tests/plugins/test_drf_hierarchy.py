@@ -55,8 +55,8 @@ def a_world(*queues: QueueRecord, cpu: int = 12, wanted: int = 12, **held: int) 
 def order(world: World, left: str, right: str) -> float:
     plugin = hdrf()
     ssn = a_session(world, plugin)
-    difference = plugin.queue_order(ssn.queues[left], ssn.queues[right])
-    assert plugin.queue_order(ssn.queues[right], ssn.queues[left]) == -difference
+    difference = plugin.queue_order(ssn.state.queues[left], ssn.state.queues[right])
+    assert plugin.queue_order(ssn.state.queues[right], ssn.state.queues[left]) == -difference
     return float(np.sign(difference))
 
 
@@ -91,7 +91,7 @@ def test_queues_that_disagree_on_a_weight_are_named_and_the_first_counts() -> No
     plugin = hdrf()
     ssn = a_session(a_world(*queues), plugin)
 
-    assert ssn.report.queue_problems == {
+    assert ssn.state.report.queue_problems == {
         "b": 'it gives "eng" weight 3 in root/eng, queue "a" gives it 2, which counts: make them agree'
     }
     assert order(a_world(*queues, a=4, c=2), "a", "c") == 0
@@ -130,13 +130,13 @@ def test_a_tree_shares_the_cluster_by_weights_of_its_branches() -> None:
 def goes(world: World, preemptor: str) -> list[str]:
     plugin = hdrf()
     ssn = a_session(world, plugin)
-    queue = ssn.queues[preemptor]
-    candidates = ssn.victims.all.only(ssn.victims.all.queues != queue.row)
-    preemptor = Preemptor(Purpose.RECLAIM, ssn.job(job_row(ssn, f"j-{preemptor}")), queue, info(ssn, ONE))
+    queue = ssn.state.queues[preemptor]
+    candidates = ssn.eviction.all.only(ssn.eviction.all.queues != queue.row)
+    preemptor = Preemptor(Purpose.RECLAIM, ssn.state.job(job_row(ssn, f"j-{preemptor}")), queue, info(ssn, ONE))
     before = answers(plugin, ssn)
     allowed = plugin.reclaimable(preemptor, candidates)
     assert answers(plugin, ssn) == before, "the question has changed the answers"
-    return sorted(ssn.tasks.record(row).name for row in candidates.rows[allowed].tolist())
+    return sorted(ssn.state.tasks.record(row).name for row in candidates.rows[allowed].tolist())
 
 
 def test_taken_is_from_queues_that_still_go_after_the_claimants() -> None:
@@ -204,27 +204,31 @@ def written_down(ssn: Session, world: World, changes: tuple[tuple[int, Any, floa
     """Return the tree of a session for the reference; ``changes`` let jobs (rows) hold a request more, or less."""
     total = shared(ssn)
     jobs: dict[str, list[reference.Job]] = {}
-    for row in ssn.jobs.present().tolist():
+    for row in ssn.state.jobs.present().tolist():
         asked, held = dict.fromkeys(total, 0.0), dict.fromkeys(total, 0.0)
-        for task in ssn.rows_of_job(row).tolist():
-            for resource, amount in ssn.shape_of(int(ssn.tasks.shape[task])).request:
+        for task in ssn.state.rows_of_job(row).tolist():
+            for resource, amount in ssn.state.classes.shape_of(int(ssn.state.tasks.shape[task])).request:
                 if resource in total:
                     asked[resource] += amount
-                    held[resource] += amount * (TaskStatus(ssn.tasks.status[task]) in COUNTED)
+                    held[resource] += amount * (TaskStatus(ssn.state.tasks.status[task]) in COUNTED)
         for changed, request, sign in changes:
             for resource, amount in request if changed == row else ():
                 if resource in total:
                     held[resource] += sign * amount
-        jobs.setdefault(ssn.jobs.record(row).queue, []).append(reference.Job(asked, held))
+        jobs.setdefault(ssn.state.jobs.record(row).queue, []).append(reference.Job(asked, held))
     return reference.tree({queue.name: queue.hierarchy for queue in world.queues}, jobs)
 
 
 def shared(ssn: Session) -> dict[str, float]:
-    return {name: amount for name, amount in zip(ssn.resources.names, ssn.total.tolist(), strict=True) if amount >= 0.1}
+    return {
+        name: amount
+        for name, amount in zip(ssn.state.resources.names, ssn.state.total.tolist(), strict=True)
+        if amount >= 0.1
+    }
 
 
 def steps(ssn: Session, queue: str) -> list[str]:
-    return [step for step, _ in ssn.queues[queue].record.hierarchy]
+    return [step for step, _ in ssn.state.queues[queue].record.hierarchy]
 
 
 def test_the_order_of_queues_equals_the_plain_reference_whatever_is_placed_and_taken_back() -> None:
@@ -234,19 +238,19 @@ def test_the_order_of_queues_equals_the_plain_reference_whatever_is_placed_and_t
         ssn = a_session(world, plugin)
         for _ in range(3):
             root, total = written_down(ssn, world), shared(ssn)
-            for left, right in permutations(ssn.queues, 2):
+            for left, right in permutations(ssn.state.queues, 2):
                 expected = reference.compare(root, steps(ssn, left), steps(ssn, right), total)
-                found = plugin.queue_order(ssn.queues[left], ssn.queues[right])
+                found = plugin.queue_order(ssn.state.queues[left], ssn.state.queues[right])
                 if abs(found) > EPSILON or not found:  # sums in another order may differ in the last bit
                     assert np.sign(found) == expected, (number, left, right)
                 seen[0] += 1
                 seen[1] += expected != 0
-            checkpoint = ssn.journal.checkpoint()
+            checkpoint = ssn.state.journal.checkpoint()
             evict_something(ssn, random)
             place_something(ssn, random)
             if random.random() < 0.5:
-                plugin.queue_order(*random.choices(list(ssn.queues.values()), k=2))
-                ssn.journal.rollback(checkpoint, ssn.nodes.block)
+                plugin.queue_order(*random.choices(list(ssn.state.queues.values()), k=2))
+                ssn.state.journal.rollback(checkpoint, ssn.state.nodes.block)
     assert 0 < seen[1] < seen[0]
 
 
@@ -257,22 +261,22 @@ def test_votes_equal_the_plain_reference_and_change_nothing() -> None:
         ssn = a_session(world, plugin)
         place_something(ssn, random)
         total = shared(ssn)
-        for job in ssn.jobs.present().tolist():
-            name = ssn.jobs.record(job).queue
-            candidates = ssn.victims.all.only(ssn.victims.all.queues != ssn.queues[name].row)
+        for job in ssn.state.jobs.present().tolist():
+            name = ssn.state.jobs.record(job).queue
+            candidates = ssn.eviction.all.only(ssn.eviction.all.queues != ssn.state.queues[name].row)
             if not len(candidates):
                 continue
-            shape = random.choice([shape for shape in ssn.shapes if shape is not None])
-            preemptor = Preemptor(Purpose.RECLAIM, ssn.job(job), ssn.queues[name], info(ssn, shape))
+            shape = random.choice([shape for shape in ssn.state.classes.shapes if shape is not None])
+            preemptor = Preemptor(Purpose.RECLAIM, ssn.state.job(job), ssn.state.queues[name], info(ssn, shape))
             before = answers(plugin, ssn)
             found = plugin.reclaimable(preemptor, candidates)
             assert answers(plugin, ssn) == before
             assert found is not None
             for row, may in zip(candidates.rows.tolist(), found.tolist(), strict=True):
-                owner = int(ssn.tasks.job[row])
-                request = ssn.shape_of(int(ssn.tasks.shape[row])).request
+                owner = int(ssn.state.tasks.job[row])
+                request = ssn.state.classes.shape_of(int(ssn.state.tasks.shape[row])).request
                 root = written_down(ssn, world, ((job, shape.request, 1.0), (owner, request, -1.0)))
-                queue = ssn.jobs.record(owner).queue
+                queue = ssn.state.jobs.record(owner).queue
                 assert may == (reference.compare(root, steps(ssn, name), steps(ssn, queue), total) < 0), number
                 decided[0] += may
                 decided[1] += 1
@@ -284,11 +288,11 @@ def test_after_random_placements_and_their_undo_queues_stand_as_before() -> None
     for number in range(25):
         plugin = hdrf()
         ssn = a_session(tree_of(number), plugin)
-        before, checkpoint = answers(plugin, ssn), ssn.journal.checkpoint()
+        before, checkpoint = answers(plugin, ssn), ssn.state.journal.checkpoint()
 
         if evict_something(ssn, Random(number)) + place_something(ssn, Random(number)):
             moved += answers(plugin, ssn) != before
-        ssn.journal.rollback(checkpoint, ssn.nodes.block)
+        ssn.state.journal.rollback(checkpoint, ssn.state.nodes.block)
 
         assert answers(plugin, ssn) == before, f"tree_of({number})"
     assert moved

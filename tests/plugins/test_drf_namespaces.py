@@ -35,16 +35,16 @@ def _fields(record: object) -> dict[str, object]:
 def held(ssn: Session, queue: str) -> dict[str, float]:
     """Return the dominant shares of namespaces in a queue, counted task by task."""
     sums: dict[str, np.ndarray] = {}
-    for row in ssn.jobs.present().tolist():
-        record = ssn.jobs.record(row)
+    for row in ssn.state.jobs.present().tolist():
+        record = ssn.state.jobs.record(row)
         if record.queue != queue:
             continue
-        total = sums.setdefault(record.key.namespace, np.zeros(len(ssn.resources.names)))
-        for task in ssn.rows_of_job(row).tolist():
-            if TaskStatus(ssn.tasks.status[task]) in COUNTED:
-                total += ssn.task_of(int(ssn.tasks.shape[task])).request
-    there = ssn.total > 0
-    return {name: float((total[there] / ssn.total[there]).max()) for name, total in sums.items()}
+        total = sums.setdefault(record.key.namespace, np.zeros(len(ssn.state.resources.names)))
+        for task in ssn.state.rows_of_job(row).tolist():
+            if TaskStatus(ssn.state.tasks.status[task]) in COUNTED:
+                total += ssn.state.task_of(int(ssn.state.tasks.shape[task])).request
+    there = ssn.state.total > 0
+    return {name: float((total[there] / ssn.state.total[there]).max()) for name, total in sums.items()}
 
 
 def test_shares_of_namespaces_equal_a_count_whatever_is_placed_and_taken_back() -> None:
@@ -53,14 +53,16 @@ def test_shares_of_namespaces_equal_a_count_whatever_is_placed_and_taken_back() 
         plugin = Drf()
         plugin.asked = frozenset({NamespaceOrder})
         ssn = a_session(in_namespaces(number), plugin)
-        for queue in ssn.queues:
-            checkpoint = ssn.journal.checkpoint()
+        for queue in ssn.state.queues:
+            checkpoint = ssn.state.journal.checkpoint()
             before = held(ssn, queue)
             evict_something(ssn, Random(number))
             place_something(ssn, Random(number))
             for expected in (held(ssn, queue), before):
                 names = sorted(expected)
-                assert plugin.namespace_order(ssn.queues[queue], names).tolist() == [expected[name] for name in names]
+                assert plugin.namespace_order(ssn.state.queues[queue], names).tolist() == [
+                    expected[name] for name in names
+                ]
                 seen += len(names) > 1
-                ssn.journal.rollback(checkpoint, ssn.nodes.block)
+                ssn.state.journal.rollback(checkpoint, ssn.state.nodes.block)
     assert seen

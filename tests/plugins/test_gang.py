@@ -59,7 +59,7 @@ def session(tasks: tuple[Task, ...], **record: object) -> tuple[Session, Gang]:
 )
 def test_a_job_is_valid_if_enough_tasks_exist(statuses: list[TaskStatus], minimum: int, text: str | None) -> None:
     ssn, plugin = session(members(statuses), min_available=minimum)
-    reason = plugin.job_valid(ssn.job(job_row(ssn, "j")))
+    reason = plugin.job_valid(ssn.state.job(job_row(ssn, "j")))
 
     assert (reason.text if reason else None) == text
     if reason is not None:
@@ -69,7 +69,7 @@ def test_a_job_is_valid_if_enough_tasks_exist(statuses: list[TaskStatus], minimu
 def test_a_role_that_has_too_few_tasks_makes_a_job_invalid() -> None:
     tasks = (*members([PENDING] * 3, "worker"), *members([FAILED], "ps"))
     ssn, plugin = session(tasks, min_available=3, task_min_available={"ps": 1, "worker": 2})
-    reason = plugin.job_valid(ssn.job(job_row(ssn, "j")))
+    reason = plugin.job_valid(ssn.state.job(job_row(ssn, "j")))
 
     assert reason is not None
     assert reason.code == "NotEnoughPodsOfTask"
@@ -111,7 +111,7 @@ def test_what_a_job_lacks_and_whether_it_may_keep_promises(
     tasks: tuple[Task, ...], record: dict[str, object], missing: int, vote: Vote
 ) -> None:
     ssn, plugin = session(tasks, **record)
-    job = ssn.job(job_row(ssn, "j"))
+    job = ssn.state.job(job_row(ssn, "j"))
 
     assert plugin.missing(job) == missing
     assert plugin.job_pipelined(job) is vote
@@ -129,12 +129,15 @@ def test_jobs_below_their_minimum_go_first() -> None:
     plugin = Gang()
     ssn = a_session(world, plugin)
 
-    assert plugin.job_order(ssn.jobs).tolist() == [0, 1, 1]
+    assert plugin.job_order(ssn.state.jobs).tolist() == [0, 1, 1]
 
 
 def closing(ssn: Session, plugin: Gang) -> list[tuple[str, bool, str, str]]:
-    plugin.on_session_close(ssn)
-    return [(one.type, one.status, one.reason, one.message) for one in ssn.conditions.get(job_row(ssn, "j"), [])]
+    plugin.on_session_close(ssn.state)
+    return [
+        (one.type, one.status, one.reason, one.message)
+        for one in ssn.state.outcome.conditions.get(job_row(ssn, "j"), [])
+    ]
 
 
 def condition(type_: str, status: bool, reason: str = "r") -> GroupCondition:
@@ -147,7 +150,7 @@ READY = ("Scheduled", True, "tasks in gang are ready to be scheduled", "")
 def test_a_gang_that_is_complete_says_so_once() -> None:
     ssn, plugin = session(members([RUNNING, BINDING]), min_available=2)
     assert closing(ssn, plugin) == [READY]
-    assert ssn.conditions[job_row(ssn, "j")][0].transition_id == ssn.id
+    assert ssn.state.outcome.conditions[job_row(ssn, "j")][0].transition_id == ssn.state.memory.session_id
 
     again, plugin = session(members([RUNNING, BINDING]), min_available=2, conditions=(condition("Scheduled", True),))
     assert closing(again, plugin) == []
@@ -203,6 +206,6 @@ def test_a_job_without_tasks_says_nothing() -> None:
 def test_tasks_without_a_podgroup_are_nobodys_gang() -> None:
     plugin = Gang()
     ssn = a_session(World(tasks=tasks_of("j", 2)), plugin)
-    plugin.on_session_close(ssn)
+    plugin.on_session_close(ssn.state)
 
-    assert ssn.conditions == {}
+    assert ssn.state.outcome.conditions == {}

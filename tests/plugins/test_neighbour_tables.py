@@ -59,7 +59,7 @@ def refused(task: Task, *others: Task, nodes: Sequence[NodeRecord] = F.nodes) ->
     """Return what the filters between pods have against each node."""
     plugin = Predicates()
     ssn = a_session(World(tuple(nodes), tasks=(*F.tasks, *others, task), namespaces=SPACES), plugin)
-    found = plugin.refusals(ssn.task_of(int(ssn.tasks.shape[task_row(ssn, "p")])), ssn.nodes)
+    found = plugin.refusals(ssn.state.task_of(int(ssn.state.tasks.shape[task_row(ssn, "p")])), ssn.state.nodes)
     codes = [reason.code for reason in plugin.reasons]
     return ["+".join(codes[row] for row in np.flatnonzero(column)) for column in found.T]
 
@@ -69,7 +69,7 @@ def scores(
 ) -> list[float]:
     plugin = NodeOrdering(NodeOrderArgs.only(pod_affinity=1, pod_topology_spread=1))
     ssn = a_session(World(tuple(nodes), tasks=(*F.tasks, *others, task), namespaces=SPACES), plugin)
-    company = plugin.inter_pod_scores(ssn.task_of(int(ssn.tasks.shape[task_row(ssn, "p")])))
+    company = plugin.inter_pod_scores(ssn.state.task_of(int(ssn.state.tasks.shape[task_row(ssn, "p")])))
     mask = np.zeros(len(nodes), dtype=bool)
     mask[list(group)] = True
     return [0.0] * len(group) if company is None else company.scores(mask)[list(group)].tolist()
@@ -295,7 +295,7 @@ def test_a_pod_whose_selector_cannot_be_read_waits_and_says_so() -> None:
     ):
         plugin = Predicates()
         ssn = a_session(World(F.nodes, tasks=(incoming(shape),)), plugin)
-        verdicts = plugin.static_predicate(shape, ssn.nodes)
+        verdicts = plugin.static_predicate(shape, ssn.state.nodes)
         assert {plugin.static_reasons[verdict - 1].code for verdict in verdicts.tolist()} == {code}
 
 
@@ -325,6 +325,6 @@ def test_all_scores_of_the_combined_table(n_candidates: int, expected: list[floa
     world = World(tuple(nodes), tasks=(*F.tasks, *others, incoming(shape, "app", "s")))
     ssn = a_session(world, NodeOrdering(), Predicates())
 
-    ranked = ssn.placement.candidates(int(ssn.tasks.shape[task_row(ssn, "p")])).ranked
+    ranked = ssn.placement.ranking(int(ssn.state.tasks.shape[task_row(ssn, "p")])).ranked
 
     assert ranked[ranked > -np.inf].tolist() == expected

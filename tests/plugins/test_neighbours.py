@@ -31,14 +31,14 @@ CODES = [reason.code for reason in Predicates.reasons]
 
 def filters_of(ssn: Session, plugin: Predicates, task: str) -> list[set[str]]:
     """Return what the filters between pods have against each node."""
-    info = ssn.task_of(int(ssn.tasks.shape[task_row(ssn, task)]))
-    refused = plugin.refusals(info, ssn.nodes)
+    info = ssn.state.task_of(int(ssn.state.tasks.shape[task_row(ssn, task)]))
+    refused = plugin.refusals(info, ssn.state.nodes)
     company = plugin.inter_pod_filter(info)
     if company is not None:
         assert company.allowed().tolist() == (~refused[2:].any(axis=0)).tolist()
         assert company.unresolvable().tolist() == (refused[2] | refused[5]).tolist()
-    some = np.arange(len(ssn.nodes))[::-2]
-    assert plugin.refusals(info, ssn.nodes.rows_view(some)).tolist() == refused[:, some].tolist()
+    some = np.arange(len(ssn.state.nodes))[::-2]
+    assert plugin.refusals(info, ssn.state.nodes.rows_view(some)).tolist() == refused[:, some].tolist()
     return [{CODES[code] for code in np.flatnonzero(column).tolist()} for column in refused.T]
 
 
@@ -50,9 +50,9 @@ def expected_filters(task: Task, cluster: Company) -> Iterator[set[str]]:
 
 
 def scores_of(ssn: Session, plugin: NodeOrdering, task: str, group: list[int]) -> list[float]:
-    info = ssn.task_of(int(ssn.tasks.shape[task_row(ssn, task)]))
+    info = ssn.state.task_of(int(ssn.state.tasks.shape[task_row(ssn, task)]))
     found = plugin.inter_pod_scores(info) if info.shape.has_inter_pod_terms else None
-    mask = np.zeros(len(ssn.nodes), dtype=bool)
+    mask = np.zeros(len(ssn.state.nodes), dtype=bool)
     mask[group] = True
     return [0.0] * len(group) if found is None else found.scores(mask)[group].tolist()
 
@@ -63,7 +63,7 @@ def waiting(world: World) -> list[Task]:
 
 def check(world: World, ssn: Session, cluster: Company, random: Random) -> set[str]:
     """Compare every answer about every pending task; return the kinds of answers that were seen."""
-    predicates, affinity, spread = ssn.plugins()
+    predicates, affinity, spread = ssn.hooks.plugins()
     assert isinstance(predicates, Predicates)
     assert isinstance(affinity, NodeOrdering)
     assert isinstance(spread, NodeOrdering)
@@ -97,12 +97,12 @@ def place_at_random(world: World, ssn: Session, cluster: Company, random: Random
     nodes = list(cluster.nodes)
     for task in waiting(world):
         row = task_row(ssn, task.record.name)
-        if ssn.tasks.status[row] != TaskStatus.PENDING or random.random() < 0.4:
+        if ssn.state.tasks.status[row] != TaskStatus.PENDING or random.random() < 0.4:
             continue
         node = random.randrange(len(nodes))
         statement = ssn.statement()
         put = random.choice((statement.allocate, statement.pipeline))
-        put(job_row(ssn, str(task.record.job)), int(ssn.tasks.shape[row]), np.array([row]), np.array([node]))
+        put(job_row(ssn, str(task.record.job)), int(ssn.state.tasks.shape[row]), np.array([row]), np.array([node]))
         cluster.pods.append(Standing(task, nodes[node]))
 
 
@@ -112,10 +112,10 @@ def test_answers_equal_a_plain_loop_before_placements_after_them_and_after_their
         world, random = social_world(number), Random(number)
         ssn, cluster = open_session(world), company(world)
         seen |= check(world, ssn, cluster, random)
-        before, checkpoint = list(cluster.pods), ssn.journal.checkpoint()
+        before, checkpoint = list(cluster.pods), ssn.state.journal.checkpoint()
         place_at_random(world, ssn, cluster, random)
         seen |= check(world, ssn, cluster, random)
-        ssn.journal.rollback(checkpoint, ssn.nodes.block)
+        ssn.state.journal.rollback(checkpoint, ssn.state.nodes.block)
         cluster.pods = before
         seen |= check(world, ssn, cluster, random)
     assert seen == {*CODES[2:], "wishes", "even"}
@@ -126,11 +126,11 @@ def test_a_shape_asked_about_late_counts_what_was_placed_and_taken_back_before()
         world, random = social_world(number), Random(number)
         ssn, cluster = open_session(world), company(world)
         place_at_random(world, ssn, cluster, random)
-        before, checkpoint = list(cluster.pods), ssn.journal.checkpoint()
+        before, checkpoint = list(cluster.pods), ssn.state.journal.checkpoint()
         place_at_random(world, ssn, cluster, random)
         if number % 2:
             check(world, ssn, cluster, random)
-        ssn.journal.rollback(checkpoint, ssn.nodes.block)
+        ssn.state.journal.rollback(checkpoint, ssn.state.nodes.block)
         cluster.pods = before
         check(world, ssn, cluster, random)
 
@@ -192,10 +192,10 @@ def test_a_victim_counts_no_more_from_the_moment_it_is_evicted() -> None:
         ssn, cluster = open_session(world), company(world)
         if number % 2:
             check(world, ssn, cluster, random)
-        before, checkpoint = list(cluster.pods), ssn.journal.checkpoint()
+        before, checkpoint = list(cluster.pods), ssn.state.journal.checkpoint()
         gone += evict_at_random(ssn, cluster, random)
         check(world, ssn, cluster, random)
-        ssn.journal.rollback(checkpoint, ssn.nodes.block)
+        ssn.state.journal.rollback(checkpoint, ssn.state.nodes.block)
         cluster.pods = before
         check(world, ssn, cluster, random)
     assert gone > 20

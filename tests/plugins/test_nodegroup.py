@@ -30,11 +30,13 @@ def session(queues: tuple[QueueRecord, ...], *tasks: object, args: NodeGroupArgs
 
 def answers(ssn: Session, queue: str) -> dict[str, str | None]:
     """Return what each group says to the task of a queue's job: the code of a reason, or None."""
-    task = ssn.task_of(int(ssn.tasks.shape[task_row(ssn, f"j-{queue}-0")]))
-    found = combine.first_refusals(ssn.predicates, ssn.reason_offsets, len(ssn.nodes), task, ssn.nodes)
+    task = ssn.state.task_of(int(ssn.state.tasks.shape[task_row(ssn, f"j-{queue}-0")]))
+    found = combine.first_refusals(
+        ssn.hooks.nodes.predicates, ssn.hooks.nodes.reason_offsets, len(ssn.state.nodes), task, ssn.state.nodes
+    )
     return {
-        name.removeprefix("n-"): ssn.reason(int(code)).code if code else None
-        for name, code in zip(ssn.nodes.names, found, strict=True)
+        name.removeprefix("n-"): ssn.hooks.nodes.reason(int(code)).code if code else None
+        for name, code in zip(ssn.state.nodes.names, found, strict=True)
     }
 
 
@@ -96,7 +98,9 @@ def test_placements_of_the_session_count_on_all_nodes_of_the_group_until_they_ar
     statement = ssn.statement()
     assert answers(ssn, "q")["a"] is None
 
-    statement.pipeline(row, int(ssn.tasks.shape[task[0]]), task, np.array([ssn.nodes.statics.row_of["n-a"]]))
+    statement.pipeline(
+        row, int(ssn.state.tasks.shape[task[0]]), task, np.array([ssn.state.nodes.statics.row_of["n-a"]])
+    )
     assert answers(ssn, "q")["a"] == "limit-exceeded"
 
     statement.discard()
@@ -111,23 +115,26 @@ def test_a_gang_stops_at_the_limit_of_its_group() -> None:
         tasks=tasks_of("j", 9, a_shape(cpu=1)),
     )
     ssn = a_session(world, NodeGroup())
-    tasks = ssn.pending.of(job_row(ssn, "j"))
+    tasks = ssn.hooks.pending.of(job_row(ssn, "j"))
 
-    done = ssn.placement.place(ssn.statement(), job_row(ssn, "j"), int(ssn.tasks.shape[tasks[0]]), tasks)
+    done = ssn.placement.place(ssn.statement(), job_row(ssn, "j"), int(ssn.state.tasks.shape[tasks[0]]), tasks)
     assert done == 5
 
 
 def test_without_limits_the_heap_may_serve() -> None:
     ssn = session((open_to("a"), QueueRecord("limited", node_group_limits=limits(a={"cpu": 1.0}))))
 
-    local = {name: ssn.node_local(int(ssn.tasks.shape[task_row(ssn, f"j-{name}-0")])) for name in ("q", "limited")}
+    local = {
+        name: ssn.hooks.nodes.node_local(int(ssn.state.tasks.shape[task_row(ssn, f"j-{name}-0")]))
+        for name in ("q", "limited")
+    }
     assert local == {"q": True, "limited": False}
 
 
 def test_queues_of_equal_affinity_share_one_kind_of_task() -> None:
     ssn = session((open_to("a"), replace(open_to("a"), name="twin"), replace(open_to("b"), name="other")))
 
-    kinds = [int(ssn.tasks.shape[task_row(ssn, f"j-{name}-0")]) for name in ("q", "twin", "other")]
+    kinds = [int(ssn.state.tasks.shape[task_row(ssn, f"j-{name}-0")]) for name in ("q", "twin", "other")]
     assert kinds[0] == kinds[1] != kinds[2]
 
 
@@ -174,8 +181,8 @@ def test_answers_equal_the_reference() -> None:
                 continue
             queue = queues[job.queue]
             affinity = node_groups.affinity_of(queue, queues, inherits)
-            task = ssn.task_of(int(ssn.tasks.shape[task_row(ssn, one.record.name)]))
-            verdicts, scores = plugin.predicate(task, ssn.nodes), plugin.node_order(task, ssn.nodes)
+            task = ssn.state.task_of(int(ssn.state.tasks.shape[task_row(ssn, one.record.name)]))
+            verdicts, scores = plugin.predicate(task, ssn.state.nodes), plugin.node_order(task, ssn.state.nodes)
             for row, node in enumerate(sorted(world.nodes, key=lambda node: node.name)):
                 expected = node_groups.refusal(world, queue, affinity, one.shape, node, strict)
                 code = plugin.reasons[verdicts[row] - 1].code if verdicts[row] else None

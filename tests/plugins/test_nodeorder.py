@@ -24,7 +24,7 @@ def scores(world: World, shape: Shape, plugin: NodeOrdering | None = None) -> li
     world = replace(world, tasks=(*world.tasks, a_task("incoming", shape)))
     plugin = plugin or NodeOrdering(LEAST)
     ssn = a_session(world, plugin)
-    found: list[float] = plugin.node_order(info(ssn, shape), ssn.nodes).tolist()
+    found: list[float] = plugin.node_order(info(ssn, shape), ssn.state.nodes).tolist()
     return found
 
 
@@ -103,7 +103,7 @@ def test_a_view_of_one_node_is_scored_as_in_the_whole() -> None:
     task = info(ssn, P)
 
     row = node_row(ssn, "n2")
-    assert plugin.node_order(task, ssn.nodes.rows_view(np.array([row]))).tolist() == [73]
+    assert plugin.node_order(task, ssn.state.nodes.rows_view(np.array([row]))).tolist() == [73]
 
 
 def test_a_quotient_just_below_a_whole_number_is_not_rounded_up() -> None:
@@ -121,8 +121,8 @@ def test_scores_equal_a_plain_loop_over_the_nodes(world: World) -> None:
     ssn = a_session(world, plugin)
     accounts = node_accounts(world)
     for shape in {task.shape for task in world.tasks}:
-        expected = [slow_least_allocated(shape, accounts[name]) for name in ssn.nodes.names]
-        assert plugin.node_order(info(ssn, shape), ssn.nodes).tolist() == expected
+        expected = [slow_least_allocated(shape, accounts[name]) for name in ssn.state.nodes.names]
+        assert plugin.node_order(info(ssn, shape), ssn.state.nodes).tolist() == expected
 
 
 amounts = st.integers(0, 2**44)

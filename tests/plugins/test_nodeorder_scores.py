@@ -12,7 +12,6 @@ from tests.reference import ranking
 from tests.reference.accounts import node_accounts
 from tests.reference.strategies import worlds
 from tests.reference.world import GPU, World, a_node, a_shape, a_task, amounts, fixture_f
-from volcano_py.framework.placing.node_ranking import NodeRanking
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
 from volcano_py.model.objects import NodeRecord, TaintRecord
 from volcano_py.model.shape import NodeTerm, PreferredTerm, Requirement, Shape, Tolerance
@@ -33,7 +32,7 @@ def ranked(world: World, shape: Shape, args: NodeOrderArgs, *, n_candidates: int
         nodes = [node if row < n_candidates else replace(node, closed="no") for row, node in enumerate(world.nodes)]
         world = replace(world, nodes=tuple(nodes))
     ssn = a_session(replace(world, tasks=(*world.tasks, a_task("incoming", shape))), NodeOrdering(args), Predicates())
-    scores = NodeRanking(ssn, info(ssn, shape)).ranked.tolist()
+    scores = ssn.placement.rank(info(ssn, shape)).ranked.tolist()
     return [score for score in scores if score > -np.inf]
 
 
@@ -90,7 +89,7 @@ def balance(world: World, shape: Shape) -> list[float]:
     """Return BalancedAllocation of all nodes, whether the shape fits there or not."""
     plugin = NodeOrdering(only(balanced_allocation=1))
     ssn = a_session(plus(world, a_task("incoming", shape)), plugin)
-    found: list[float] = plugin.node_order(info(ssn, shape), ssn.nodes).tolist()
+    found: list[float] = plugin.node_order(info(ssn, shape), ssn.state.nodes).tolist()
     return found
 
 
@@ -244,7 +243,7 @@ def test_images_are_looked_up_again_only_where_nodes_have_changed() -> None:
 
     def scores() -> list[float]:
         ssn = a_session(store, NodeOrdering(only(image_locality=1)), statics=statics)
-        return NodeRanking(ssn, info(ssn, shape)).ranked.tolist()
+        return ssn.placement.rank(info(ssn, shape)).ranked.tolist()
 
     assert scores() == [59, 59, 0]
     store.set_node(F.nodes[1])
@@ -315,7 +314,7 @@ def test_a_preference_that_cannot_be_read_keeps_the_pod_waiting_and_says_so() ->
     shape = prefers((1, "disk", "Gt", ("abc",)), (5, "disk", "Exists", ()))
     world = plus(F, a_task("incoming", shape))
     ssn = a_session(world, NodeOrdering())
-    state = NodeRanking(ssn, info(ssn, shape))
+    state = ssn.placement.rank(info(ssn, shape))
 
     assert (state.ranked == -np.inf).all()
     assert state.rejection().message == (
@@ -334,7 +333,7 @@ def test_all_scores_equal_plain_loops_over_the_candidates(world: World, most: in
     ssn = a_session(world, NodeOrdering(NodeOrderArgs(most_allocated=most)), Predicates())
     accounts = list(node_accounts(world).values())
     for shape in {task.shape for task in world.tasks}:
-        state = NodeRanking(ssn, info(ssn, shape))
+        state = ssn.placement.rank(info(ssn, shape))
         for scores in (state.ranked, state.future):
             group = [account for account, score in zip(accounts, scores.tolist(), strict=True) if score > -np.inf]
             expected = ranking.nodeorder(shape, group, accounts, ranking.Weights(most=most))

@@ -53,11 +53,11 @@ def placed(name: str, number: int, *others: Plugin) -> list[int]:
     """Place all pending tasks, those of one kind and job at once; return the node row of every task."""
     plugin = PLUGINS[name](PLUGINS[name].parse(ARGUMENTS.get(name, {}), lambda text: None))
     ssn = a_session(WORLDS.get(name, busy_world)(number), plugin, *others)
-    for row in ssn.jobs.present().tolist():
-        tasks = ssn.pending.of(row)
-        for shape in dict.fromkeys(ssn.tasks.shape[tasks].tolist()):
-            ssn.placement.place(ssn.statement(), row, shape, tasks[ssn.tasks.shape[tasks] == shape])
-    found: list[int] = ssn.tasks.node.tolist()
+    for row in ssn.state.jobs.present().tolist():
+        tasks = ssn.hooks.pending.of(row)
+        for shape in dict.fromkeys(ssn.state.tasks.shape[tasks].tolist()):
+            ssn.placement.place(ssn.statement(), row, shape, tasks[ssn.state.tasks.shape[tasks] == shape])
+    found: list[int] = ssn.state.tasks.node.tolist()
     return found
 
 

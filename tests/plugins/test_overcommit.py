@@ -30,9 +30,9 @@ def asks(name: str, cpu: str | int, *, phase: str = "Pending", **fields: Any) ->
 
 
 def answer(ssn: Session, name: str) -> str:
-    plugin = ssn.plugins()[0]
+    plugin = ssn.hooks.plugins()[0]
     assert isinstance(plugin, Overcommit)
-    found = plugin.job_enqueueable(ssn.job(job_row(ssn, name)))
+    found = plugin.job_enqueueable(ssn.state.job(job_row(ssn, name)))
     return found.text if isinstance(found, Reason) else found.name
 
 
@@ -76,7 +76,7 @@ def test_what_was_let_in_counts_with_all_that_it_asked_for() -> None:
 def test_a_job_that_is_let_in_counts_for_those_after_it() -> None:
     ssn = a_session(World(nodes=TEN_CORES, jobs=(asks("a", 7), asks("b", 7))), Overcommit())
 
-    ssn.job_enqueued(ssn.job(job_row(ssn, "a")))
+    ssn.hooks.job_enqueued(ssn.state.job(job_row(ssn, "a")))
 
     assert answer(ssn, "b") == "resource in cluster is overused: overused cpu"
 

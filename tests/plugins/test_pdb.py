@@ -25,16 +25,19 @@ def session(*budgets: Any, **options: Any) -> Session:
 
 def let_go(ssn: Session, candidates: VictimCandidates, purpose: Purpose = Purpose.PREEMPT) -> list[str]:
     """Return who may go where no other plugin votes."""
-    job = ssn.job(int(ssn.jobs.present()[0]))
-    preemptor = Preemptor(purpose, job, ssn.queues["default"], ssn.task_of(0))
-    return [ssn.tasks.record(row).name for row in candidates.rows[ssn.victims.allowed(preemptor, candidates)].tolist()]
+    job = ssn.state.job(int(ssn.state.jobs.present()[0]))
+    preemptor = Preemptor(purpose, job, ssn.state.queues["default"], ssn.state.task_of(0))
+    return [
+        ssn.state.tasks.record(row).name
+        for row in candidates.rows[ssn.eviction.allowed(preemptor, candidates)].tolist()
+    ]
 
 
 @pytest.mark.parametrize("purpose", Purpose)
 def test_without_budgets_everybody_may_go(purpose: Purpose):
     ssn = session()
 
-    assert len(let_go(ssn, ssn.victims.all, purpose)) == 5
+    assert len(let_go(ssn, ssn.eviction.all, purpose)) == 5
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
@@ -54,19 +57,19 @@ def test_in_a_later_tier_than_others_it_lets_nobody_go_whom_they_keep(action: st
 
 def test_a_budget_counts_the_pods_it_covers_in_the_order_given():
     ssn = session(a_budget(labels=WEB, allowed=1))
-    everybody = ssn.victims.all.together()
+    everybody = ssn.eviction.all.together()
 
     kept = let_go(ssn, everybody)
 
     assert "db" in kept
-    first = next(name for name in (ssn.tasks.record(row).name for row in everybody.rows.tolist()) if name != "db")
+    first = next(name for name in (ssn.state.tasks.record(row).name for row in everybody.rows.tolist()) if name != "db")
     assert [name for name in kept if name != "db"] == [first]
 
 
 def test_every_group_is_a_walk_of_its_own():
     ssn = session(a_budget(labels=WEB, allowed=1))
 
-    kept = let_go(ssn, ssn.victims.all)  # one group a node
+    kept = let_go(ssn, ssn.eviction.all)  # one group a node
 
     assert len([name for name in kept if name != "db"]) == 2
 
@@ -74,17 +77,17 @@ def test_every_group_is_a_walk_of_its_own():
 def test_a_pod_of_two_budgets_needs_both():
     ssn = session(a_budget("one", labels=WEB, allowed=4), a_budget("two", labels=WEB, allowed=0))
 
-    assert let_go(ssn, ssn.victims.all) == ["db"]
+    assert let_go(ssn, ssn.eviction.all) == ["db"]
 
 
 def test_what_is_evicted_in_this_session_counts_for_other_nodes_too():
     ssn = session(a_budget(labels=WEB, allowed=1))
-    rows = ssn.victims.all.rows
-    web = [row for row in rows.tolist() if ssn.tasks.record(row).name != "db"]
+    rows = ssn.eviction.all.rows
+    web = [row for row in rows.tolist() if ssn.state.tasks.record(row).name != "db"]
     statement = ssn.statement()
     statement.evict(np.array(web[:1]))
 
-    rest = VictimCandidates(ssn, np.array(web[1:]), np.zeros(3, dtype=np.intp))
+    rest = VictimCandidates(ssn.state, np.array(web[1:]), np.zeros(3, dtype=np.intp))
     assert let_go(ssn, rest) == []
 
     statement.discard()
@@ -94,19 +97,19 @@ def test_what_is_evicted_in_this_session_counts_for_other_nodes_too():
 def test_what_terminates_already_counts():
     ssn = session(a_budget(labels=WEB, allowed=1), a_pod("late", group="g1", node="n1", labels=WEB, terminating=True))
 
-    assert let_go(ssn, ssn.victims.all) == ["db"]
+    assert let_go(ssn, ssn.eviction.all) == ["db"]
 
 
 def test_a_budget_of_another_namespace_covers_nothing():
     ssn = session(a_budget(namespace="elsewhere", labels=WEB, allowed=0))
 
-    assert len(let_go(ssn, ssn.victims.all)) == 5
+    assert len(let_go(ssn, ssn.eviction.all)) == 5
 
 
 def test_a_pod_without_labels_is_covered_by_a_budget_for_all():
     ssn = opened(a_node("n1"), a_group(phase="Running"), a_pod("p", group="g1", node="n1"), a_budget(), plugins=["pdb"])
 
-    assert let_go(ssn, ssn.victims.all) == []
+    assert let_go(ssn, ssn.eviction.all) == []
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -133,7 +136,7 @@ def test_as_many_go_as_a_walk_one_by_one_lets_go(seed: int):
     ssn = opened(
         *(a_node(f"n{i}", cpu=50) for i in range(3)), a_group(phase="Running"), *pods, *budgets, plugins=["pdb"]
     )
-    candidates = ssn.victims.all
+    candidates = ssn.eviction.all
 
     assert let_go(ssn, candidates) == _one_by_one(ssn, candidates)
 
@@ -141,11 +144,11 @@ def test_as_many_go_as_a_walk_one_by_one_lets_go(seed: int):
 def _one_by_one(ssn: Session, candidates: VictimCandidates) -> list[str]:
     found = []
     for group in np.unique(candidates.groups).tolist():
-        left = {budget.name: budget.allowed for budgets in ssn.facts.budgets.values() for budget in budgets}
+        left = {budget.name: budget.allowed for budgets in ssn.state.facts.budgets.values() for budget in budgets}
         for row in candidates.rows[candidates.groups == group].tolist():
-            record = ssn.tasks.record(row)
+            record = ssn.state.tasks.record(row)
             labels = dict(zip(record.labels[::2], record.labels[1::2], strict=True))
-            mine = [one.name for one in ssn.facts.budgets[record.namespace] if one.covers(record.name, labels)]
+            mine = [one.name for one in ssn.state.facts.budgets[record.namespace] if one.covers(record.name, labels)]
             if all(left[name] > 0 for name in mine):
                 found.append(record.name)
             for name in mine:

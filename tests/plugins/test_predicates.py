@@ -242,7 +242,7 @@ def test_a_node_takes_as_many_pods_as_it_may_have(pods: int | None, standing: li
     plugin = Predicates()
     ssn = a_session(World(nodes=(a_node("n1", pods=pods),), tasks=(*tasks, a_task("new", shape))), plugin)
 
-    answer = plugin.predicate(info(ssn, shape), ssn.nodes)
+    answer = plugin.predicate(info(ssn, shape), ssn.state.nodes)
 
     assert answer.tolist() == [int(refused)]
     assert answer.dtype == np.int16

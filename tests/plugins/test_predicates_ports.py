@@ -8,7 +8,6 @@ import pytest
 from tests.framework.sessions import a_session, info, job_row, node_row, shape_id, task_row
 from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_of
 from tests.scheduler.running import DEFAULT, cycle
-from volcano_py.framework.placing.node_ranking import NodeRanking
 from volcano_py.model.objects import TaintRecord
 from volcano_py.model.shape import HostPort
 from volcano_py.model.statuses import TaskStatus
@@ -51,11 +50,11 @@ def test_ports_have_kube_schedulers_answers(wanted: HostPort | None, expected: s
     world = World(nodes=NODES, tasks=(*STANDING, a_task("p", shape)))
     ssn = a_session(world, plugin := Predicates())
 
-    verdicts = plugin.predicate(info(ssn, shape), ssn.nodes).tolist()
+    verdicts = plugin.predicate(info(ssn, shape), ssn.state.nodes).tolist()
 
     assert "".join("·U"[verdict == 2] for verdict in verdicts) == expected
     off = Predicates(PredicatesArgs(node_ports=False))
-    assert off.predicate(info(ssn, shape), ssn.nodes).tolist() == [0, 0, 0]
+    assert off.predicate(info(ssn, shape), ssn.state.nodes).tolist() == [0, 0, 0]
 
 
 def test_a_gang_that_takes_a_port_gets_one_node_for_each_task() -> None:
@@ -72,10 +71,10 @@ def test_what_is_placed_takes_its_ports_at_once_and_undo_gives_them_back() -> No
     shape = wanting(port(), port(number=9))
     world = World(nodes=NODES, jobs=(a_job("j"),), tasks=tasks_of("j", 3, shape))
     ssn = a_session(world, Predicates())
-    before = ssn.nodes.ports.codes.tobytes()
+    before = ssn.state.nodes.ports.codes.tobytes()
     rows = np.array([task_row(ssn, f"j-{index}") for index in range(3)])
     job, own = job_row(ssn, "j"), shape_id(ssn, shape)
-    state = NodeRanking(ssn, info(ssn, shape))
+    state = ssn.placement.rank(info(ssn, shape))
 
     statement = ssn.statement()
     statement.allocate(job, own, rows[:2], np.array([node_row(ssn, "n1"), node_row(ssn, "n3")]))
@@ -88,7 +87,7 @@ def test_what_is_placed_takes_its_ports_at_once_and_undo_gives_them_back() -> No
     state.refresh()
 
     assert (state.ranked > -np.inf).tolist() == [True, True, True]
-    assert ssn.nodes.ports.codes.tobytes() == before
+    assert ssn.state.nodes.ports.codes.tobytes() == before
 
 
 def test_two_shapes_with_one_port_see_each_other() -> None:
@@ -113,7 +112,7 @@ def test_the_port_of_a_terminating_pod_is_still_taken() -> None:
 
 def refusal(world: World, shape: object) -> str:
     ssn = a_session(replace(world, tasks=(*world.tasks, a_task("p", shape))), Predicates())
-    return NodeRanking(ssn, info(ssn, shape)).rejection().message
+    return ssn.placement.rank(info(ssn, shape)).rejection().message
 
 
 def test_a_node_says_everything_that_an_eviction_could_change() -> None:
@@ -122,7 +121,7 @@ def test_a_node_says_everything_that_an_eviction_could_change() -> None:
     world = World(nodes=(a_node("n1", pods=2), a_node("n2")), tasks=(*pods, a_task("p", wanting(port()))))
     ssn = a_session(world, plugin := Predicates())
 
-    found = plugin.refusals(info(ssn, wanting(port())), ssn.nodes)
+    found = plugin.refusals(info(ssn, wanting(port())), ssn.state.nodes)
 
     assert found[:2].tolist() == [[True, False], [True, False]]
 

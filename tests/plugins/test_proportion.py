@@ -38,7 +38,7 @@ def a_queue(name: str, **fields: Any) -> QueueRecord:
 
 
 def plugin_of(ssn: Session) -> Proportion:
-    plugin = ssn.plugins()[0]
+    plugin = ssn.hooks.plugins()[0]
     assert isinstance(plugin, Proportion)
     return plugin
 
@@ -113,14 +113,14 @@ def test_room_equals_asking_one_by_one(taken: list[int], each: list[int], limit:
 def test_a_queue_may_hold_what_it_deserves(held: int, room: int) -> None:
     ssn = a_session(two_queues(held=held), Proportion())
 
-    assert ssn.allocatable(ssn.queues["a"], info(ssn, ONE), 99) == room
+    assert ssn.hooks.allocatable(ssn.state.queues["a"], info(ssn, ONE), 99) == room
 
 
 @pytest.mark.parametrize(("state", "room"), [("Open", 6), ("", 6), ("Closed", 0), ("Closing", 0), ("Unknown", 0)])
 def test_a_queue_that_is_not_open_may_hold_nothing_more(state: str, room: int) -> None:
     ssn = a_session(two_queues(state=state), Proportion())
 
-    assert ssn.allocatable(ssn.queues["a"], info(ssn, ONE), 99) == room
+    assert ssn.hooks.allocatable(ssn.state.queues["a"], info(ssn, ONE), 99) == room
 
 
 def test_only_what_a_task_asks_for_counts() -> None:
@@ -139,9 +139,9 @@ def test_only_what_a_task_asks_for_counts() -> None:
     )
     ssn = a_session(world, Proportion())
 
-    assert ssn.allocatable(ssn.queues["a"], info(ssn, memory_only), 5) == 0
-    assert ssn.allocatable(ssn.queues["a"], info(ssn, cpu_only), 5) == 1
-    assert not ssn.overused(ssn.queues["a"])
+    assert ssn.hooks.allocatable(ssn.state.queues["a"], info(ssn, memory_only), 5) == 0
+    assert ssn.hooks.allocatable(ssn.state.queues["a"], info(ssn, cpu_only), 5) == 1
+    assert not ssn.hooks.overused(ssn.state.queues["a"])
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_only_what_a_task_asks_for_counts() -> None:
 def test_a_queue_is_overused_once_it_holds_all_that_it_deserves(held: int, wanted: int, overused: bool) -> None:
     ssn = a_session(two_queues(held=held, wanted=wanted), Proportion())
 
-    assert ssn.overused(ssn.queues["a"]) is overused
+    assert ssn.hooks.overused(ssn.state.queues["a"]) is overused
 
 
 def test_a_queue_that_deserves_nothing_is_overused_and_may_still_let_jobs_in() -> None:
@@ -201,7 +201,7 @@ def enqueueing(*jobs: JobRecord, tasks: tuple[Task, ...] = (), **queue: Any) -> 
 
 
 def answer(ssn: Session, name: str) -> str:
-    found = plugin_of(ssn).job_enqueueable(ssn.job(job_row(ssn, name)))
+    found = plugin_of(ssn).job_enqueueable(ssn.state.job(job_row(ssn, name)))
     return found.text if isinstance(found, Reason) else found.name
 
 
@@ -243,7 +243,7 @@ def test_a_job_that_is_let_in_counts_for_those_after_it() -> None:
     ssn = enqueueing(asks("first", 6), asks("second", 6))
 
     assert answer(ssn, "second") == Vote.PERMIT.name
-    ssn.job_enqueued(ssn.job(job_row(ssn, "first")))
+    ssn.hooks.job_enqueued(ssn.state.job(job_row(ssn, "first")))
 
     assert answer(ssn, "second") == NO_ROOM
 
@@ -263,7 +263,7 @@ def test_a_scalar_limited_to_nothing_is_not_one_without_limit() -> None:
     record = a_queue("q", capability={"gpu": 0, "cpu": 0})
     ssn = a_session(World(nodes=(a_node("n1", gpu=1),), queues=(record,)))
 
-    limit = dict(zip(ssn.resources.names, capability(record, ssn.resources).tolist(), strict=True))
+    limit = dict(zip(ssn.state.resources.names, capability(record, ssn.state.resources).tolist(), strict=True))
 
     assert limit == {"cpu": float("inf"), "memory": float("inf"), "pods": float("inf"), "nvidia.com/gpu": 0.0}
 

@@ -26,7 +26,7 @@ def test_keys_of_queues_agree_with_their_comparison(name: str) -> None:
         keys = plugin.queue_keys()
         if keys is None:
             continue
-        for left, right in permutations(ssn.queues.values(), 2):
+        for left, right in permutations(ssn.state.queues.values(), 2):
             said = float(np.sign(plugin.queue_order(left, right)))
             pairs = [(float(key[left.row]), float(key[right.row])) for key in keys]
             assert next((-1.0 if one < other else 1.0 for one, other in pairs if one != other), 0.0) == said

@@ -94,7 +94,7 @@ def answers(plugin: Plugin, ssn: Session, nodes: NodeColumns, task: Any, shape: 
     if isinstance(plugin, extension_points.NodeOrder):
         yield plugin.node_order(task, nodes)
     if isinstance(plugin, extension_points.Allocatable):
-        yield plugin.allocatable(ssn.queues["default"], task, 3)
+        yield plugin.allocatable(ssn.state.queues["default"], task, 3)
     if isinstance(plugin, extension_points.InterPodPredicate):
         company = plugin.inter_pod_filter(task)
         yield np.ones(len(nodes), dtype=bool) if company is None else company.allowed()
@@ -112,9 +112,9 @@ def test_a_plugin_reads_only_what_it_declares(name: str) -> None:
     plugin = PLUGINS[name](PLUGINS[name].parse({}, lambda text: None))
     ssn = a_session(WORLD, plugin)
     seen: set[str] = set()
-    for shape_id, shape in enumerate(ssn.shapes):
-        task = Recorded(ssn.task_of(shape_id), seen)
-        list(answers(plugin, ssn, ssn.nodes, task, Recorded(shape, seen)))
+    for shape_id, shape in enumerate(ssn.state.classes.shapes):
+        task = Recorded(ssn.state.task_of(shape_id), seen)
+        list(answers(plugin, ssn, ssn.state.nodes, task, Recorded(shape, seen)))
 
     found: set[Field] = set()
     for attribute in seen - NOT_PART_OF_A_SHAPE:
@@ -174,8 +174,8 @@ def test_shapes_that_differ_in_what_a_plugin_does_not_read_have_equal_answers(na
         found = []
         for one in (shape, changed):
             ssn = a_session(replace(WORLD, tasks=(a_task("p", one, job="j"), *COMPANY)), plugin)
-            task = ssn.task_of(0)
-            found.append(list(answers(plugin, ssn, ssn.nodes, task, one)))
+            task = ssn.state.task_of(0)
+            found.append(list(answers(plugin, ssn, ssn.state.nodes, task, one)))
         assert len(found[0]) == len(found[1])
         for before, after in zip(*found, strict=True):
             assert np.array_equal(before, after)

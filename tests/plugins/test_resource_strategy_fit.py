@@ -28,8 +28,8 @@ def plugin_of(**arguments: Any) -> ResourceStrategyFit:
 def scores(shape: Shape, **arguments: Any) -> list[float]:
     plugin = plugin_of(**arguments)
     ssn = a_session(World(nodes=NODES, tasks=(*STANDING, a_task("t", shape))), plugin)
-    rows = [ssn.nodes.statics.row_of[node.name] for node in NODES]
-    found: list[float] = plugin.node_order(info(ssn, shape), ssn.nodes)[rows].tolist()
+    rows = [ssn.state.nodes.statics.row_of[node.name] for node in NODES]
+    found: list[float] = plugin.node_order(info(ssn, shape), ssn.state.nodes)[rows].tolist()
     return found
 
 
@@ -160,9 +160,9 @@ def test_answers_equal_exact_fractions(world: World, strategy: dict[str, tuple[s
     ssn = a_session(world, plugin)
     accounts = node_accounts(world)
     for shape in {task.shape for task in world.tasks}:
-        found = plugin.node_order(info(ssn, shape), ssn.nodes)
-        verdicts = plugin.predicate(info(ssn, shape), ssn.nodes)
-        for row, name in enumerate(ssn.nodes.names):
+        found = plugin.node_order(info(ssn, shape), ssn.state.nodes)
+        verdicts = plugin.predicate(info(ssn, shape), ssn.state.nodes)
+        for row, name in enumerate(ssn.state.nodes.names):
             expected = strategy_fit.strategy(
                 shape, accounts[name], strategy or {"cpu": (LEAST, 1), "memory": (LEAST, 1)}, 10
             ) + strategy_fit.scarce(shape, accounts[name], scarce, 2)

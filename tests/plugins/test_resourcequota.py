@@ -15,14 +15,14 @@ def session(*objects: Any) -> Session:
 
 
 def answer(ssn: Session, name: str = "g1") -> str:
-    plugin = ssn.plugins()[0]
+    plugin = ssn.hooks.plugins()[0]
     assert isinstance(plugin, ResourceQuotas)
-    found = plugin.job_enqueueable(ssn.job(job_row(ssn, name)))
+    found = plugin.job_enqueueable(ssn.state.job(job_row(ssn, name)))
     return found.text if isinstance(found, Reason) else found.name
 
 
 def enqueued(ssn: Session, name: str) -> None:
-    ssn.job_enqueued(ssn.job(job_row(ssn, name)))
+    ssn.hooks.job_enqueued(ssn.state.job(job_row(ssn, name)))
 
 
 @pytest.mark.parametrize(

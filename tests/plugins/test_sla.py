@@ -52,9 +52,9 @@ def test_the_earlier_deadline_goes_first_and_jobs_without_one_last() -> None:
     )
     ssn = a_session(World(jobs=jobs), Sla())
 
-    keys = ssn.plugins()[0].job_order(ssn.jobs)  # type: ignore[attr-defined]
+    keys = ssn.hooks.plugins()[0].job_order(ssn.state.jobs)  # type: ignore[attr-defined]
 
-    assert [ssn.jobs.record(row).key.name for row in np.argsort(keys)] == ["soon", "late", "never"]
+    assert [ssn.state.jobs.record(row).key.name for row in np.argsort(keys)] == ["soon", "late", "never"]
     assert np.isfinite(keys).all()
 
 
@@ -74,8 +74,8 @@ def test_a_job_that_waited_long_enough_is_permitted(
 ) -> None:
     job = a_job("j", creation=-100.0, waiting_time=waiting_time)  # the session's time is 0
     ssn = a_session(World(jobs=(job,)), Sla(SlaArgs(everybody)))
-    handle = ssn.job(job_row(ssn, "j"))
-    plugin = ssn.plugins()[0]
+    handle = ssn.state.job(job_row(ssn, "j"))
+    plugin = ssn.hooks.plugins()[0]
     assert isinstance(plugin, Sla)
 
     assert (plugin.job_enqueueable(handle), plugin.job_pipelined(handle)) == (vote, vote)

@@ -30,19 +30,21 @@ def a_world(*tasks: object, texts: TopologyTexts | None = PS_AND_WORKERS, nodes:
 
 
 def order_of(ssn: Session) -> list[str]:
-    return [ssn.tasks.record(row).name.removeprefix("j-") for row in ssn.pending.of(job_row(ssn, "j")).tolist()]
+    return [
+        ssn.state.tasks.record(row).name.removeprefix("j-") for row in ssn.hooks.pending.of(job_row(ssn, "j")).tolist()
+    ]
 
 
 def scores(ssn: Session, plugin: TaskTopology, name: str) -> list[float]:
-    task = ssn.task_of(int(ssn.tasks.shape[task_row(ssn, name)]))
-    found: Floats = plugin.node_order(task, ssn.nodes)
+    task = ssn.state.task_of(int(ssn.state.tasks.shape[task_row(ssn, name)]))
+    found: Floats = plugin.node_order(task, ssn.state.nodes)
     return found.round(6).tolist()
 
 
 def put(ssn: Session, name: str, node: str) -> None:
     row = task_row(ssn, name)
     ssn.statement().allocate(
-        int(ssn.tasks.job[row]), int(ssn.tasks.shape[row]), np.array([row]), np.array([node_row(ssn, node)])
+        int(ssn.state.tasks.job[row]), int(ssn.state.tasks.shape[row]), np.array([row]), np.array([node_row(ssn, node)])
     )
 
 
@@ -104,7 +106,7 @@ def test_a_placement_that_is_taken_back_attracts_no_more() -> None:
     row = task_row(ssn, "j-ps-0")
 
     statement = ssn.statement()
-    statement.pipeline(job_row(ssn, "j"), int(ssn.tasks.shape[row]), np.array([row]), np.array([0]))
+    statement.pipeline(job_row(ssn, "j"), int(ssn.state.tasks.shape[row]), np.array([row]), np.array([0]))
     assert (scores(ssn, plugin, "j-worker-0"), scores(ssn, plugin, "j-ps-1")) != before
     statement.discard()
     assert (scores(ssn, plugin, "j-worker-0"), scores(ssn, plugin, "j-ps-1")) == before
@@ -138,9 +140,9 @@ def test_without_annotations_that_hold_there_is_no_topology(texts: TopologyTexts
     plugin = TaskTopology()
     ssn = a_session(a_world(texts=texts), plugin)
 
-    assert len(ssn.shapes) == 1
+    assert len(ssn.state.classes.shapes) == 1
     assert scores(ssn, plugin, "j-ps-0") == [0, 0, 0]
-    assert ssn.node_local(0)
+    assert ssn.hooks.nodes.node_local(0)
 
 
 def test_what_is_wrong_with_annotations_names_role_and_job() -> None:
@@ -176,7 +178,7 @@ def _compare(world: World, ssn: Session, plugin: TaskTopology, opened: World, at
         _move(layout, world)
         for task in (task for task in layout.tasks if task.status is TaskStatus.PENDING):
             found = scores(ssn, plugin, task.record.name)
-            expected = [topology.score(layout, world, task, name) for name in ssn.nodes.names]
+            expected = [topology.score(layout, world, task, name) for name in ssn.state.nodes.names]
             assert found == pytest.approx(expected, abs=1e-5), f"{at}, {task.record.name}"
             compared += layout.bucket_of(task) is not None
     return compared
@@ -215,7 +217,7 @@ def _compare_order(world: World, ssn: Session, number: int) -> None:
         layout = topology.lay_out(world, job)
         if layout is None:
             continue
-        found = [ssn.tasks.record(row) for row in ssn.pending.of(job_row(ssn, job.key.name)).tolist()]
+        found = [ssn.state.tasks.record(row) for row in ssn.hooks.pending.of(job_row(ssn, job.key.name)).tolist()]
         ranks = []
         for record in found:
             task = next(task for task in layout.tasks if task.record.uid == record.uid)

@@ -63,9 +63,9 @@ def verdicts(hour: float, **pod: Any) -> list[str]:
     """Return why a pod may not go to an ordinary node, a lent one and one of an unknown zone."""
     nodes = [a_node("a"), a_node("b", **LENT), a_node("c", labels={ZONE: "day"})]
     ssn = session(*nodes, a_job("j", tasks=1, cpu=1, **pod), hour=hour)
-    task = ssn.task_of(int(ssn.tasks.shape[0]))
-    tdm = ssn.plugins()[0]
-    return ["" if code == 0 else tdm.reasons[code - 1].code for code in tdm.predicate(task, ssn.nodes).tolist()]
+    task = ssn.state.task_of(int(ssn.state.tasks.shape[0]))
+    tdm = ssn.hooks.plugins()[0]
+    return ["" if code == 0 else tdm.reasons[code - 1].code for code in tdm.predicate(task, ssn.state.nodes).tolist()]
 
 
 def test_a_lent_node_takes_tasks_that_may_go_there_while_its_window_is_open():
@@ -94,7 +94,7 @@ def running(n: int, *, node: str = "lent", budget: dict[str, str] | None = None,
 
 def sent_away(hour: float, *objects: Any, memory: Memory | None = None) -> list[str]:
     ssn = opened(*objects, plugins=[NIGHT], actions="shuffle", now=hour * HOUR, memory=memory)
-    return [ssn.tasks.record(row).name for row in ssn.victims.unconditional().tolist()]
+    return [ssn.state.tasks.record(row).name for row in ssn.eviction.unconditional().tolist()]
 
 
 @pytest.mark.parametrize(
@@ -133,11 +133,15 @@ def preempted(hour: float = 12, **preemptor: Any) -> list[str]:
     objects = [*running(2, node="own"), *running(2)[3:]]
     objects[-2:] = [a_pod(f"l{i}", group="g1", cpu=1, node="lent") for i in range(2)]
     ssn = session(*objects, a_job("new", tasks=1, cpu=1, **preemptor), hour=hour)
-    row = next(i for i, record in enumerate(ssn.tasks.records) if record is not None and record.name == "new-0")
-    job = ssn.job(int(ssn.tasks.job[row]))
-    preemptor = Preemptor(Purpose.PREEMPT, job, ssn.queues["default"], ssn.task_of(int(ssn.tasks.shape[row])))
-    candidates = ssn.victims.all
-    return [ssn.tasks.record(r).name for r in candidates.rows[ssn.victims.allowed(preemptor, candidates)].tolist()]
+    row = next(i for i, record in enumerate(ssn.state.tasks.records) if record is not None and record.name == "new-0")
+    job = ssn.state.job(int(ssn.state.tasks.job[row]))
+    preemptor = Preemptor(
+        Purpose.PREEMPT, job, ssn.state.queues["default"], ssn.state.task_of(int(ssn.state.tasks.shape[row]))
+    )
+    candidates = ssn.eviction.all
+    return [
+        ssn.state.tasks.record(r).name for r in candidates.rows[ssn.eviction.allowed(preemptor, candidates)].tolist()
+    ]
 
 
 def test_a_task_that_may_not_be_evicted_takes_from_ordinary_nodes_within_budgets():
@@ -154,10 +158,10 @@ def test_jobs_that_may_not_be_evicted_go_first_and_starve_while_they_wait():
     soft = a_job("soft", tasks=1, cpu=1)
     group = a_group("soft", annotations={"volcano.sh/preemptable": "true"})
     ssn = session(a_node(), group, *soft.pods, a_job("hard", tasks=1, cpu=1, created=9), hour=1)
-    tdm = ssn.plugins()[0]
-    jobs = {ssn.jobs.record(row).key.name: ssn.job(row) for row in ssn.jobs.present().tolist()}
+    tdm = ssn.hooks.plugins()[0]
+    jobs = {ssn.state.jobs.record(row).key.name: ssn.state.job(row) for row in ssn.state.jobs.present().tolist()}
 
-    keys = tdm.job_order(ssn.jobs)
+    keys = tdm.job_order(ssn.state.jobs)
     assert keys[jobs["hard"].row] < keys[jobs["soft"].row]
     assert (tdm.job_starving(jobs["hard"]), tdm.job_starving(jobs["soft"])) == (True, False)
     assert tdm.job_pipelined(jobs["hard"]) == Vote.REJECT

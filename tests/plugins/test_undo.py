@@ -33,14 +33,18 @@ VOTES = {
 
 def answers(plugin: Plugin, ssn: Session) -> list[object]:
     """Return everything a plugin says of this session."""
-    jobs = [ssn.job(row) for row in ssn.jobs.present().tolist() if ssn.jobs.record(row).queue in ssn.queues]
-    tasks = [ssn.task_of(shape) for shape, found in enumerate(ssn.shapes) if found is not None]
-    queues = list(ssn.queues.values())
+    jobs = [
+        ssn.state.job(row)
+        for row in ssn.state.jobs.present().tolist()
+        if ssn.state.jobs.record(row).queue in ssn.state.queues
+    ]
+    tasks = [ssn.state.task_of(shape) for shape, found in enumerate(ssn.state.classes.shapes) if found is not None]
+    queues = list(ssn.state.queues.values())
     said: list[object] = []
     if isinstance(plugin, extension_points.JobOrder):
-        said.append(plugin.job_order(ssn.jobs).tobytes())
+        said.append(plugin.job_order(ssn.state.jobs).tobytes())
     if isinstance(plugin, extension_points.TaskOrder):
-        said.append(plugin.task_order(ssn.tasks).tobytes())
+        said.append(plugin.task_order(ssn.state.tasks).tobytes())
     if isinstance(plugin, extension_points.QueueOrder) and (plugin.name != "drf" or plugin.hierarchy):
         said += [plugin.queue_order(left, right) for left, right in permutations(queues, 2)]
     if isinstance(plugin, extension_points.Overused):
@@ -53,20 +57,20 @@ def answers(plugin: Plugin, ssn: Session) -> list[object]:
         said += [plugin.job_pipelined(job) for job in jobs]
     if isinstance(plugin, extension_points.JobEnqueueable):
         said += [plugin.job_enqueueable(job) for job in jobs]
-    return said + _about_victims(plugin, ssn) + _about_nodes(plugin, tasks, ssn.nodes)
+    return said + _about_victims(plugin, ssn) + _about_nodes(plugin, tasks, ssn.state.nodes)
 
 
 def _about_victims(plugin: Plugin, ssn: Session) -> list[object]:
     said: list[object] = []
-    candidates = ssn.victims.all.only(ssn.victims.all.queues >= 0)
+    candidates = ssn.eviction.all.only(ssn.eviction.all.queues >= 0)
     # A claim for every job that waits, with its first task.
-    for row in ssn.jobs.present().tolist():
-        tasks, queue = ssn.pending.of(row), ssn.queues.get(ssn.jobs.record(row).queue)
+    for row in ssn.state.jobs.present().tolist():
+        tasks, queue = ssn.hooks.pending.of(row), ssn.state.queues.get(ssn.state.jobs.record(row).queue)
         if not len(tasks) or queue is None:
             continue
-        task = ssn.task_of(int(ssn.tasks.shape[tasks[0]]))
+        task = ssn.state.task_of(int(ssn.state.tasks.shape[tasks[0]]))
         preemptor = extension_points.Preemptor(
-            extension_points.Purpose.RECLAIM, ssn.job(row), queue, task, int(ssn.tasks.priority[tasks[0]])
+            extension_points.Purpose.RECLAIM, ssn.state.job(row), queue, task, int(ssn.state.tasks.priority[tasks[0]])
         )
         for point, method in VOTES.items():
             asked = isinstance(plugin, point) and (point not in (plugin.hierarchical or ()) or plugin.hierarchy)
@@ -88,13 +92,13 @@ def _about_nodes(plugin: Plugin, tasks: list[object], nodes: NodeColumns) -> lis
 def place_something(ssn: Session, random: Random) -> int:
     """Put pending tasks somewhere, a few at a time, and take some of it back on the way; return how many were put."""
     waiting: dict[tuple[int, int], list[int]] = {}
-    for row in np.flatnonzero((ssn.tasks.status == TaskStatus.PENDING) & (ssn.tasks.job >= 0)).tolist():
-        waiting.setdefault((int(ssn.tasks.job[row]), int(ssn.tasks.shape[row])), []).append(row)
+    for row in np.flatnonzero((ssn.state.tasks.status == TaskStatus.PENDING) & (ssn.state.tasks.job >= 0)).tolist():
+        waiting.setdefault((int(ssn.state.tasks.job[row]), int(ssn.state.tasks.shape[row])), []).append(row)
     done = 0
     for (job, shape), rows in waiting.items():
         statement = ssn.statement()
         count = random.randint(1, len(rows))
-        nodes = np.array([random.randrange(len(ssn.nodes)) for _ in range(count)])
+        nodes = np.array([random.randrange(len(ssn.state.nodes)) for _ in range(count)])
         put = random.choice((statement.allocate, statement.pipeline))
         put(job, shape, np.array(rows[:count]), nodes)
         done += count
@@ -105,7 +109,7 @@ def place_something(ssn: Session, random: Random) -> int:
 
 def evict_something(ssn: Session, random: Random) -> int:
     """Send some of those away that stand somewhere, and let some of them stay after all; return how many go."""
-    standing = ssn.victims.all.rows.tolist()
+    standing = ssn.eviction.all.rows.tolist()
     statement = ssn.statement()
     chosen = sorted(random.sample(standing, random.randint(0, len(standing))))
     if chosen:
@@ -125,11 +129,11 @@ def test_after_random_placements_and_their_undo_a_plugin_answers_as_before(name:
     for number in range(25):
         plugin = PLUGINS[name](PLUGINS[name].parse({}, lambda text: None))
         ssn = a_session(WORLDS.get(name, busy_world)(number), plugin)
-        before, checkpoint = answers(plugin, ssn), ssn.journal.checkpoint()
+        before, checkpoint = answers(plugin, ssn), ssn.state.journal.checkpoint()
 
         if evict_something(ssn, Random(number)) + place_something(ssn, Random(number)):
             moved += answers(plugin, ssn) != before
-        ssn.journal.rollback(checkpoint, ssn.nodes.block)
+        ssn.state.journal.rollback(checkpoint, ssn.state.nodes.block)
 
         assert answers(plugin, ssn) == before, f"world {number}"
     assert moved or name in STILL, "nothing was put to the test"

@@ -37,9 +37,9 @@ def opened(world: World, loads: dict[str, tuple[float, float, float]], **argumen
 
 def answers(ssn: Session, plugin: Usage) -> tuple[list[float], list[str | None]]:
     """Return scores and refusals of the nodes to the first task of the job."""
-    task = ssn.task_of(int(ssn.tasks.shape[task_row(ssn, "j-0")]))
-    codes = [plugin.reasons[code - 1].code if code else None for code in plugin.predicate(task, ssn.nodes)]
-    return plugin.node_order(task, ssn.nodes).tolist(), codes
+    task = ssn.state.task_of(int(ssn.state.tasks.shape[task_row(ssn, "j-0")]))
+    codes = [plugin.reasons[code - 1].code if code else None for code in plugin.predicate(task, ssn.state.nodes)]
+    return plugin.node_order(task, ssn.state.nodes).tolist(), codes
 
 
 def test_the_less_busy_node_is_the_better_one() -> None:
@@ -101,11 +101,11 @@ def test_a_pod_that_does_not_show_in_the_measurement_is_estimated(
 def test_placements_count_at_once_carefully_from_the_threshold_on_and_no_more_when_taken_back() -> None:
     arguments = {"estimator": {"risk_threshold": 0.1, "risk_factor": 2, "request_ratio": 0.5}}
     ssn, plugin = opened(cluster(nodes=1), {"n0": (0, 0, 0)}, **arguments)
-    row, tasks = job_row(ssn, "j"), ssn.pending.of(job_row(ssn, "j"))
+    row, tasks = job_row(ssn, "j"), ssn.hooks.pending.of(job_row(ssn, "j"))
     before = answers(ssn, plugin)
     statement = ssn.statement()
 
-    statement.allocate(row, int(ssn.tasks.shape[tasks[0]]), tasks, np.array([0, 0, 0]))
+    statement.allocate(row, int(ssn.state.tasks.shape[tasks[0]]), tasks, np.array([0, 0, 0]))
     # 5 %, 10 %, and from then on twice of it.
     assert answers(ssn, plugin)[0] == pytest.approx([(1 - 0.2) * 500])
 
@@ -188,15 +188,18 @@ def test_answers_equal_the_reference_also_after_placements() -> None:
                 node, row = random.choice(world.nodes).name, task_row(ssn, task.record.name)
                 put = random.choice((ssn.statement().allocate, ssn.statement().pipeline))
                 put(
-                    int(ssn.tasks.job[row]), int(ssn.tasks.shape[row]), np.array([row]), np.array([node_row(ssn, node)])
+                    int(ssn.state.tasks.job[row]),
+                    int(ssn.state.tasks.shape[row]),
+                    np.array([row]),
+                    np.array([node_row(ssn, node)]),
                 )
                 nodes[node].add(task.shape)
         _compare(ssn, plugin, nodes, f"with_usage({number}), later")
 
 
 def _compare(ssn: Session, plugin: Usage, nodes: dict[str, usage.Busy], at: str) -> None:
-    task = ssn.task_of(0)
-    scores, verdicts = plugin.node_order(task, ssn.nodes), plugin.predicate(task, ssn.nodes)
-    for name, score, verdict in zip(ssn.nodes.names, scores, verdicts, strict=True):
+    task = ssn.state.task_of(0)
+    scores, verdicts = plugin.node_order(task, ssn.state.nodes), plugin.predicate(task, ssn.state.nodes)
+    for name, score, verdict in zip(ssn.state.nodes.names, scores, verdicts, strict=True):
         assert score == pytest.approx(nodes[name].score()), f"{at}, {name}"
         assert (plugin.reasons[verdict - 1].code if verdict else None) == nodes[name].refusal(), f"{at}, {name}"

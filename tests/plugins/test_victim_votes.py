@@ -22,31 +22,33 @@ WORLDS = range(60)
 
 
 def amounts(ssn: Session, vector: np.ndarray) -> dict[str, float]:
-    return dict(zip(ssn.resources.names, vector.tolist(), strict=True))
+    return dict(zip(ssn.state.resources.names, vector.tolist(), strict=True))
 
 
 def preemptors(ssn: Session) -> list[Preemptor]:
     """Return a claim for one waiting task of every job that has any."""
     found = []
-    for row in ssn.jobs.present().tolist():
-        tasks, queue = ssn.pending.of(row), ssn.queues.get(ssn.jobs.record(row).queue)
+    for row in ssn.state.jobs.present().tolist():
+        tasks, queue = ssn.hooks.pending.of(row), ssn.state.queues.get(ssn.state.jobs.record(row).queue)
         if len(tasks) and queue is not None:
             task = int(tasks[0])
-            info = ssn.task_of(int(ssn.tasks.shape[task]))
-            found.append(Preemptor(Purpose.PREEMPT, ssn.job(row), queue, info, int(ssn.tasks.priority[task])))
+            info = ssn.state.task_of(int(ssn.state.tasks.shape[task]))
+            found.append(
+                Preemptor(Purpose.PREEMPT, ssn.state.job(row), queue, info, int(ssn.state.tasks.priority[task]))
+            )
     return found
 
 
 def everybody(ssn: Session) -> VictimCandidates:
-    return ssn.victims.all.only(ssn.victims.all.queues >= 0)
+    return ssn.eviction.all.only(ssn.eviction.all.queues >= 0)
 
 
 def by_node(ssn: Session, candidates: VictimCandidates) -> list[list[Candidate]]:
     lists: dict[int, list[Candidate]] = {}
     for row, node in zip(candidates.rows.tolist(), candidates.groups.tolist(), strict=True):
-        job = ssn.jobs.record(int(ssn.tasks.job[row]))
-        request = amounts(ssn, ssn.requests[:, ssn.tasks.shape[row]])
-        one = Candidate(str(job.key), job.queue, int(ssn.tasks.priority[row]), request)
+        job = ssn.state.jobs.record(int(ssn.state.tasks.job[row]))
+        request = amounts(ssn, ssn.state.classes.requests[:, ssn.state.tasks.shape[row]])
+        one = Candidate(str(job.key), job.queue, int(ssn.state.tasks.priority[row]), request)
         lists.setdefault(node, []).append(one)
     return list(lists.values())
 
@@ -56,15 +58,15 @@ def expected(ssn: Session, candidates: VictimCandidates, rule: Callable[[list[Ca
 
 
 def of_jobs(ssn: Session, value: Callable[[int], Any]) -> Mapping[str, Any]:
-    return {str(ssn.jobs.record(row).key): value(row) for row in ssn.jobs.present().tolist()}
+    return {str(ssn.state.jobs.record(row).key): value(row) for row in ssn.state.jobs.present().tolist()}
 
 
 @pytest.mark.parametrize("number", WORLDS)
 def test_gang_lets_go_what_is_beyond_the_minimum(number: int) -> None:
     ssn = a_session(busy_world(number), plugin := Gang())
     candidates = everybody(ssn)
-    ready = of_jobs(ssn, lambda row: ssn.job(row).ready_count)
-    minimum = of_jobs(ssn, lambda row: ssn.job(row).min_available)
+    ready = of_jobs(ssn, lambda row: ssn.state.job(row).ready_count)
+    minimum = of_jobs(ssn, lambda row: ssn.state.job(row).min_available)
     rule = expected(ssn, candidates, lambda one: victim_votes.gang(one, ready, minimum))
 
     for preemptor in preemptors(ssn):
@@ -76,7 +78,7 @@ def test_gang_lets_go_what_is_beyond_the_minimum(number: int) -> None:
 def test_priority_lets_go_what_is_lesser(number: int) -> None:
     ssn = a_session(busy_world(number), plugin := Priority())
     candidates = everybody(ssn)
-    jobs = of_jobs(ssn, lambda row: ssn.jobs.record(row).priority)
+    jobs = of_jobs(ssn, lambda row: ssn.state.jobs.record(row).priority)
 
     for preemptor in preemptors(ssn):
         key, own = str(preemptor.job.key), preemptor.priority
@@ -88,8 +90,8 @@ def test_priority_lets_go_what_is_lesser(number: int) -> None:
 def test_drf_lets_go_what_leaves_a_greater_share(number: int) -> None:
     ssn = a_session(busy_world(number), plugin := Drf())
     candidates = everybody(ssn)
-    taken = of_jobs(ssn, lambda row: amounts(ssn, ssn.jobs.taken[:, row]))
-    total = amounts(ssn, ssn.total)
+    taken = of_jobs(ssn, lambda row: amounts(ssn, ssn.state.jobs.taken[:, row]))
+    total = amounts(ssn, ssn.state.total)
 
     for preemptor in preemptors(ssn):
         assert preemptor.task is not None
@@ -108,9 +110,9 @@ def test_drf_lets_go_what_leaves_a_greater_share(number: int) -> None:
 def test_proportion_lets_go_what_queues_hold_beyond_what_they_deserve(number: int) -> None:
     ssn = a_session(busy_world(number), plugin := Proportion())
     candidates = everybody(ssn)
-    assert ssn.queue_columns is not None
-    rows = {name: queue.row for name, queue in ssn.queues.items()}
-    taken = {name: amounts(ssn, ssn.queue_columns.taken[:, row]) for name, row in rows.items()}
+    assert ssn.state.accounts.queues is not None
+    rows = {name: queue.row for name, queue in ssn.state.queues.items()}
+    taken = {name: amounts(ssn, ssn.state.accounts.queues.taken[:, row]) for name, row in rows.items()}
     deserved = {name: amounts(ssn, plugin._deserved[:, row]) for name, row in rows.items()}
     rule = expected(ssn, candidates, lambda one: victim_votes.proportion(one, taken, deserved))
 

@@ -19,10 +19,10 @@ from volcano_py.framework.contract.extension_points import (
     Vote,
 )
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.memory import Memory
+from volcano_py.framework.state.state import State
 from volcano_py.model.decisions import Bind, Decision
 from volcano_py.model.objects import QueueRecord
 from volcano_py.model.rejections import Reason
@@ -104,10 +104,10 @@ class Failing(
         if hook == self.where and (job is None or job.key.name == "a"):
             raise RuntimeError("tripped")
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         self._trip("on_session_open")
 
-    def on_session_close(self, ssn: Session) -> None:
+    def on_session_close(self, ssn: State) -> None:
         self._trip("on_session_close")
 
     def job_order(self, jobs: JobColumns) -> Any:
@@ -221,7 +221,7 @@ class BrokenScore(Plugin, NodeOrder):
 
     name = "broken"
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         raise RuntimeError("no data")
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Any:

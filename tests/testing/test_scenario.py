@@ -109,7 +109,7 @@ def test_a_name_that_nobody_has_is_an_error() -> None:
 
 def test_a_scheduler_that_never_comes_to_rest_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def restless(ssn: Session) -> None:
-        ssn.emit((RecordEvent("PodGroup", "default", "j", "u", "Normal", "Again", ssn.id),))
+        ssn.state.emit((RecordEvent("PodGroup", "default", "j", "u", "Normal", "Again", ssn.state.memory.session_id),))
 
     monkeypatch.setitem(policies.ACTIONS, "allocate", restless)
 
@@ -119,12 +119,16 @@ def test_a_scheduler_that_never_comes_to_rest_is_found_out(monkeypatch: pytest.M
 
 def evicting(ssn: Session) -> None:
     """Evict the pod ``low-0`` for the pod ``high-0`` once, by an action that has no other purpose."""
-    rows = {record.name: row for row, record in enumerate(ssn.tasks.records) if record is not None}
+    rows = {record.name: row for row, record in enumerate(ssn.state.tasks.records) if record is not None}
     low, high = rows.get("low-0", -1), rows.get("high-0", -1)
-    if low >= 0 and ssn.tasks.status[low] == TaskStatus.RUNNING and ssn.tasks.status[high] == TaskStatus.PENDING:
-        victim, winner = ssn.tasks.record(low), ssn.tasks.record(high)
+    if (
+        low >= 0
+        and ssn.state.tasks.status[low] == TaskStatus.RUNNING
+        and ssn.state.tasks.status[high] == TaskStatus.PENDING
+    ):
+        victim, winner = ssn.state.tasks.record(low), ssn.state.tasks.record(high)
         evict = Evict(victim.ref, "n1", victim.key, "preempt", "for high", winner.key)
-        ssn.emit((evict, Nominate(winner.ref, "n1")))
+        ssn.state.emit((evict, Nominate(winner.ref, "n1")))
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ _NOTHING: Final = np.zeros(0, dtype=np.intp)
 
 def allocate(ssn: Session) -> None:
     """Run the action."""
-    if "enqueue" not in ssn.actions:  # wherever it stands in the conf, it alone lets jobs in
+    if "enqueue" not in ssn.hooks.actions:  # wherever it stands in the conf, it alone lets jobs in
         _let_all_in(ssn)
     usable = _usable(ssn)
     pending, at_gate = _pending(ssn, usable), _at_gate(ssn, usable)
@@ -49,15 +49,15 @@ def allocate(ssn: Session) -> None:
         else frozenset()
     )
     rows = np.array(sorted(pending.keys() | at_gate.keys()), dtype=np.intp)
-    order = SchedulingOrder(ssn, rows, skip_overused=True, behind=victims)
+    order = SchedulingOrder(ssn.state, ssn.hooks, rows, skip_overused=True, behind=victims)
     turn = _turn_with_held_room if ssn.nominated_room else _turn
     for queue, row in order:
-        job = ssn.job(row)
+        job = ssn.state.job(row)
         try:
             through = _let_through(ssn, queue, job, at_gate.pop(row, None))
             left, moved = turn(ssn, queue, job, pending[row]) if row in pending else (_NOTHING, through)
         except PluginFailed as failure:
-            ssn.lose_turn(job, failure)
+            ssn.skip_job(job, failure)
             _stop_behind(ssn, order, queue, job)
             continue
         if not moved:
@@ -70,47 +70,47 @@ def allocate(ssn: Session) -> None:
 def _stop_behind(ssn: Session, order: SchedulingOrder, queue: QueueInfo, job: JobInfo) -> None:
     stopped = order.stop_behind(queue, job, "allocate")
     if stopped is not None:
-        ssn.queue_limits[queue.name] = stopped[1]
+        ssn.state.outcome.queue_limits[queue.name] = stopped[1]
 
 
 def _let_all_in(ssn: Session) -> None:
-    rows = ssn.jobs.present()
+    rows = ssn.state.jobs.present()
     # A Python loop over the jobs that are pending: each is noted by name.
-    for row in rows[ssn.jobs.phase[rows] == PodGroupPhase.PENDING].tolist():
-        if row not in ssn.blocked:
+    for row in rows[ssn.state.jobs.phase[rows] == PodGroupPhase.PENDING].tolist():
+        if row not in ssn.state.outcome.blocked:
             ssn.enqueue(row)
 
 
 def _usable(ssn: Session) -> Rows:
     """Return the rows of the jobs that have pending tasks and may be scheduled now."""
     usable: list[int] = []
-    phases = ssn.jobs.phase.tolist()
+    phases = ssn.state.jobs.phase.tolist()
     # A Python loop over the jobs that have pending tasks: each has its own rule.
-    for row in np.flatnonzero(ssn.pending.counts()).tolist():
-        if ssn.jobs.records[row] is None or row in ssn.blocked or phases[row] == _NOT_ENQUEUED:
+    for row in np.flatnonzero(ssn.hooks.pending.counts()).tolist():
+        if ssn.state.jobs.records[row] is None or row in ssn.state.outcome.blocked or phases[row] == _NOT_ENQUEUED:
             continue
-        refusal = ssn.job_valid(ssn.job(row))
+        refusal = ssn.hooks.job_valid(ssn.state.job(row))
         if refusal is None:
             usable.append(row)
         else:
-            ssn.blocked[row] = refusal
+            ssn.state.outcome.blocked[row] = refusal
     return np.array(usable, dtype=np.intp)
 
 
 def _pending(ssn: Session, usable: Rows) -> dict[int, Rows]:
     """Return the tasks to place, in task order, by row of the job."""
-    placeable = ssn.pending.shapes(lambda shape: not shape.best_effort and not_placeable(shape) is None)
-    return ssn.pending.only(placeable, usable)
+    placeable = ssn.hooks.pending.shapes(lambda shape: not shape.best_effort and not_placeable(shape) is None)
+    return ssn.hooks.pending.only(placeable, usable)
 
 
 def _at_gate(ssn: Session, usable: Rows) -> dict[int, Rows]:
     """Return the tasks that wait at the gate of their queue and for nothing else, by row of the job."""
     if ssn.admission is None:
         return {}
-    waits = ssn.pending.shapes(
+    waits = ssn.hooks.pending.shapes(
         lambda shape: shape.admission is Admission.AT_GATE and not shape.gates and not shape.unsupported
     )
-    found = {row: ssn.admission.waiting(tasks) for row, tasks in ssn.pending.only(waits, usable).items()}
+    found = {row: ssn.admission.waiting(tasks) for row, tasks in ssn.hooks.pending.only(waits, usable).items()}
     return {row: tasks for row, tasks in found.items() if len(tasks)}
 
 
@@ -121,9 +121,9 @@ def _let_through(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows | Non
     refused = ssn.admission.admit(queue, job, tasks)
     whole = sum(refused.values()) == len(tasks)
     for shape_id in refused:
-        lacking = tasks if whole else tasks[ssn.tasks.shape[tasks] == shape_id]
-        rejection = _over_limit(ssn, queue, shape_id, lacking[: max(1, ssn.missing(job)) if whole else 1])
-        ssn.rejections.setdefault(job.row, {})[shape_id] = rejection
+        lacking = tasks if whole else tasks[ssn.state.tasks.shape[tasks] == shape_id]
+        rejection = _over_limit(ssn, queue, shape_id, lacking[: max(1, ssn.hooks.missing(job)) if whole else 1])
+        ssn.state.outcome.rejections.setdefault(job.row, {})[shape_id] = rejection
     return not whole
 
 
@@ -131,12 +131,12 @@ def _turn_with_held_room(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Ro
     """Give a job its turn: first without what is held for lesser jobs, and if it is not ready then, with it."""
     own = ssn.nominated_room.open_own(job)
     if own is not None:
-        refused = dict(ssn.rejections.get(job.row, {}))
+        refused = dict(ssn.state.outcome.rejections.get(job.row, {}))
         with own:
             left, moved = _turn(ssn, queue, job, tasks, final=False)
         if moved:
             return left, moved
-        ssn.rejections[job.row] = refused
+        ssn.state.outcome.rejections[job.row] = refused
     with ssn.nominated_room.open_to(job):
         return _turn(ssn, queue, job, tasks)
 
@@ -148,25 +148,25 @@ def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, final: b
     """
     statement = ssn.statement()
     try:
-        left = ssn.nominated_room.place_first(statement, queue, job, tasks) if ssn.nominated_room else tasks
-        ready = len(left) < len(tasks) and ssn.missing(job) == 0
+        left = ssn.nominated_nodes.place_first(statement, queue, job, tasks) if ssn.nominated_room else tasks
+        ready = len(left) < len(tasks) and ssn.hooks.missing(job) == 0
         if not ready:
             left, ready = _place_until_ready(ssn, statement, queue, job, left)
-        keep = ready or (final and ssn.job_pipelined(job))
+        keep = ready or (final and ssn.hooks.job_pipelined(job))
     except PluginFailed:
         statement.discard()
         raise
     if not keep:
         if statement and final:
-            ssn.report.jobs_discarded += 1
+            ssn.state.report.jobs_discarded += 1
         statement.discard()
         return left[:0], False
     if not ready:
         return left[:0], bool(statement)
     moved = bool(statement)
     placed = statement.commit()
-    ssn.report.tasks_placed += placed
-    ssn.report.jobs_committed += bool(placed)
+    ssn.state.report.tasks_placed += placed
+    ssn.state.report.jobs_committed += bool(placed)
     return left, moved
 
 
@@ -180,23 +180,23 @@ def _place_until_ready(
     Tasks of one shape are placed in runs, as many at once as the job lacks at the least.
     """
     failed_roles: set[str] = set()
-    failed_shapes = ssn.rejections.setdefault(job.row, {})
-    missing = ssn.missing(job)
+    failed_shapes = ssn.state.outcome.rejections.setdefault(job.row, {})
+    missing = ssn.hooks.missing(job)
     lacking = tasks[: max(1, missing)]
     start = 0
     while start < len(tasks):
-        shape_id = int(ssn.tasks.shape[tasks[start]])
+        shape_id = int(ssn.state.tasks.shape[tasks[start]])
         if shape_id in failed_shapes:  # what one task of this shape was refused, the others are refused too
             start += _run_length(ssn, tasks[start:])
             continue
         wanted = _run_length(ssn, tasks[start : start + max(1, missing)])
-        allowed = ssn.allocatable(queue, ssn.task_of(shape_id), wanted)
+        allowed = ssn.hooks.allocatable(queue, ssn.state.task_of(shape_id), wanted)
         done = ssn.placement.place(statement, job.row, shape_id, tasks[start : start + allowed])
         if done:
-            missing = ssn.missing(job)
+            missing = ssn.hooks.missing(job)
         if done < allowed:
-            failed_shapes[shape_id] = ssn.placement.candidates(shape_id).rejection()
-            failed_roles.add(ssn.tasks.record(int(tasks[start])).role)
+            failed_shapes[shape_id] = ssn.placement.ranking(shape_id).rejection()
+            failed_roles.add(ssn.state.tasks.record(int(tasks[start])).role)
             start += _run_length(ssn, tasks[start:])
             if not job.worth_continuing(frozenset(failed_roles)):
                 return tasks[start:], missing == 0
@@ -214,7 +214,7 @@ def _run_length(ssn: Session, tasks: Rows) -> int:
     """Return how many of these tasks, from the first on, are of one shape."""
     if len(tasks) == 1:
         return 1
-    shapes = ssn.tasks.shape[tasks]
+    shapes = ssn.state.tasks.shape[tasks]
     other = np.flatnonzero(shapes != shapes[0])
     return int(other[0]) if len(other) else len(tasks)
 
@@ -223,11 +223,11 @@ def _over_limit(
     ssn: Session, queue: QueueInfo, shape_id: int, lacking: Rows, statement: Statement | None = None
 ) -> Rejection:
     """Return why a queue may not hold a task more of what a job lacks, of which a statement has placed some."""
-    why = ssn.queue_limits.get(queue.name)
+    why = ssn.state.outcome.queue_limits.get(queue.name)
     if why is None:
         placed = [] if statement is None else [task for task, _ in statement.placed]
-        given = ssn.requests[:, ssn.tasks.shape[placed]].sum(axis=1)
-        asked = ssn.requests[:, ssn.tasks.shape[lacking]].sum(axis=1)
-        task = ssn.task_of(shape_id)
-        why = ssn.over_limit(queue, task, np.maximum(asked, given + task.request), given)
-    return Rejection(len(ssn.nodes), blocked=why)
+        given = ssn.state.classes.requests[:, ssn.state.tasks.shape[placed]].sum(axis=1)
+        asked = ssn.state.classes.requests[:, ssn.state.tasks.shape[lacking]].sum(axis=1)
+        task = ssn.state.task_of(shape_id)
+        why = ssn.hooks.over_limit(queue, task, np.maximum(asked, given + task.request), given)
+    return Rejection(len(ssn.state.nodes), blocked=why)

@@ -23,48 +23,48 @@ from volcano_py.model.statuses import PodGroupPhase
 def backfill(ssn: Session) -> None:
     """Run the action."""
     pending = _pending(ssn)
-    order = SchedulingOrder(ssn, np.array(sorted(pending), dtype=np.intp), skip_overused=False)
+    order = SchedulingOrder(ssn.state, ssn.hooks, np.array(sorted(pending), dtype=np.intp), skip_overused=False)
     for _, row in list(order):  # the whole order first: what is placed here does not change it
-        job = ssn.job(row)
+        job = ssn.state.job(row)
         try:
             with ssn.nominated_room.open_to(job):
                 _place(ssn, job, pending[row])
         except PluginFailed as failure:
-            ssn.lose_turn(job, failure)
+            ssn.skip_job(job, failure)
 
 
 def _pending(ssn: Session) -> dict[int, Rows]:
     """Return the best-effort tasks that wait, in task order, by row of the jobs that may be scheduled now."""
-    best_effort = ssn.pending.shapes(lambda shape: shape.best_effort and not_placeable(shape) is None)
-    present = ssn.jobs.present()
-    found = ssn.pending.only(best_effort, present[ssn.jobs.phase[present] != PodGroupPhase.PENDING])
-    return {row: tasks for row, tasks in found.items() if row not in ssn.blocked and _valid(ssn, row)}
+    best_effort = ssn.hooks.pending.shapes(lambda shape: shape.best_effort and not_placeable(shape) is None)
+    present = ssn.state.jobs.present()
+    found = ssn.hooks.pending.only(best_effort, present[ssn.state.jobs.phase[present] != PodGroupPhase.PENDING])
+    return {row: tasks for row, tasks in found.items() if row not in ssn.state.outcome.blocked and _valid(ssn, row)}
 
 
 def _valid(ssn: Session, row: int) -> bool:
-    refusal = ssn.job_valid(ssn.job(row))
+    refusal = ssn.hooks.job_valid(ssn.state.job(row))
     if refusal is not None:
-        ssn.blocked[row] = refusal
+        ssn.state.outcome.blocked[row] = refusal
     return refusal is None
 
 
 def _place(ssn: Session, job: JobInfo, tasks: Rows) -> None:
     statement = ssn.statement()
-    shapes = ssn.tasks.shape[tasks]
+    shapes = ssn.state.tasks.shape[tasks]
     try:
         for run in np.split(tasks, np.flatnonzero(shapes[1:] != shapes[:-1]) + 1):
-            shape_id = int(ssn.tasks.shape[run[0]])
+            shape_id = int(ssn.state.tasks.shape[run[0]])
             if ssn.placement.place_idle(statement, job.row, shape_id, run) < len(run):
-                rejection = ssn.placement.candidates(shape_id).rejection(promises=False)
-                ssn.rejections.setdefault(job.row, {})[shape_id] = rejection
-        ready = ssn.missing(job) == 0
+                rejection = ssn.placement.ranking(shape_id).rejection(promises=False)
+                ssn.state.outcome.rejections.setdefault(job.row, {})[shape_id] = rejection
+        ready = ssn.hooks.missing(job) == 0
     except PluginFailed:
         statement.discard()
         raise
     if ready:
         placed = statement.commit()
-        ssn.report.tasks_placed += placed
-        ssn.report.jobs_committed += bool(placed)
+        ssn.state.report.tasks_placed += placed
+        ssn.state.report.jobs_committed += bool(placed)
     else:
-        ssn.report.jobs_discarded += len(statement) > 0
+        ssn.state.report.jobs_discarded += len(statement) > 0
         statement.discard()

@@ -16,37 +16,37 @@ from volcano_py.model.statuses import PodGroupPhase
 
 def enqueue(ssn: Session) -> None:
     """Ask for every pending job, in order of queues and jobs, whether it may come in."""
-    rows = ssn.jobs.present()
-    pending = rows[ssn.jobs.phase[rows] == PodGroupPhase.PENDING]
-    order = SchedulingOrder(ssn, pending, skip_overused=False)
+    rows = ssn.state.jobs.present()
+    pending = rows[ssn.state.jobs.phase[rows] == PodGroupPhase.PENDING]
+    order = SchedulingOrder(ssn.state, ssn.hooks, pending, skip_overused=False)
     for queue, row in order:
-        job = ssn.job(row)
+        job = ssn.state.job(row)
         try:
             refusal = _refusal(ssn, queue, job)
             if refusal is None:
                 ssn.enqueue(row)
-                ssn.job_enqueued(job)
+                ssn.hooks.job_enqueued(job)
                 continue
         except PluginFailed as failure:
-            ssn.report.jobs_refused += 1
-            ssn.lose_turn(job, failure)
-            refusal = ssn.lost_turns[row]
-        ssn.blocked.setdefault(row, refusal)
+            ssn.state.report.jobs_refused += 1
+            ssn.skip_job(job, failure)
+            refusal = ssn.state.outcome.skipped[row]
+        ssn.state.outcome.blocked.setdefault(row, refusal)
         stopped = order.stop_behind(queue, job, "enqueue")
         if stopped is not None:
-            ssn.blocked.update(dict.fromkeys(stopped[0], stopped[1]))
+            ssn.state.outcome.blocked.update(dict.fromkeys(stopped[0], stopped[1]))
 
 
 def _refusal(ssn: Session, queue: QueueInfo, job: JobInfo) -> Reason | None:
     if not queue.record.open:
         text = f'queue "{queue.name}" is {queue.record.state}, not Open: it takes no new job'
         if not job.n_tasks:  # else its tasks and its status say it
-            ssn.tell_refusal(job.record, keys.EVENT_WARNING, text)
+            ssn.announce_refusal(job.record, keys.EVENT_WARNING, text)
         return Reason("enqueue", "queue-not-open", text)
     if job.record.min_resources is None:
         return None
-    refusal = ssn.enqueue_refusal(job)
+    refusal = ssn.hooks.enqueue_refusal(job)
     if refusal is not None:
-        ssn.report.jobs_refused += 1
-        ssn.tell_refusal(job.record, keys.EVENT_NORMAL, refusal.text)
+        ssn.state.report.jobs_refused += 1
+        ssn.announce_refusal(job.record, keys.EVENT_NORMAL, refusal.text)
     return refusal

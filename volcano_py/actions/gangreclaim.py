@@ -31,20 +31,24 @@ class GangReclaim(GangAction):
         """Take from jobs of other queues, as far as the queue may."""
 
         def may_preempt(rows: Rows) -> bool:
-            shapes, counts = np.unique(ssn.tasks.shape[rows], return_counts=True)
-            asked = [(ssn.task_of(shape), count) for shape, count in zip(shapes.tolist(), counts.tolist(), strict=True)]
-            return ssn.victims.preemptive(queue, asked)
+            shapes, counts = np.unique(ssn.state.tasks.shape[rows], return_counts=True)
+            asked = [
+                (ssn.state.task_of(shape), count) for shape, count in zip(shapes.tolist(), counts.tolist(), strict=True)
+            ]
+            return ssn.eviction.preemptive(queue, asked)
 
-        everybody = ssn.victims.of_willing_jobs()
-        lent = everybody.only(ssn.victims.lent_to(queue, everybody))
-        ranks = partial(_by_queue, queue)
+        everybody = ssn.eviction.of_willing_jobs()
+        lent = everybody.only(ssn.eviction.lent_to(queue, everybody))
+        ranks = partial(ssn.eviction.ranks, queue)
         plans = GangPlans(
-            ssn, Purpose.RECLAIM, queue, job, lent, ranks, allow_whole=self.allow_whole, may_preempt=may_preempt
+            ssn.eviction,
+            Purpose.RECLAIM,
+            queue,
+            job,
+            lent,
+            ranks,
+            allow_whole=self.allow_whole,
+            may_preempt=may_preempt,
         )
         message = f"evicted to make room for PodGroup {job.key} of queue {queue.name}"
         plans.make(tasks, Cause("gangreclaim", message, job.key))
-
-
-def _by_queue(preemptor: QueueInfo, ssn: Session, rows: Rows) -> Rows:
-    """Return the places of tasks (n,): those of the queue that loses first go first, shape (n,)."""
-    return ssn.victims.ranks(preemptor, rows)

@@ -17,6 +17,7 @@ enabledAllocatable are off. ``topologyAwarePreemptWorkerNum`` and ``predicateErr
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -73,18 +74,20 @@ class Preempt(Action):
 
     def __call__(self, ssn: Session) -> None:
         """Run the action."""
-        starving = starving_jobs(ssn)
-        order = list(SchedulingOrder(ssn, np.array(sorted(starving), dtype=np.intp), skip_overused=False))
+        starving = starving_jobs(ssn.eviction)
+        order = list(
+            SchedulingOrder(ssn.state, ssn.hooks, np.array(sorted(starving), dtype=np.intp), skip_overused=False)
+        )
         search = _Search()
         if self._topology_aware is not None:
-            search = _Search(ssn.victims.blind_predicates, self._topology_aware.of(len(ssn.nodes)))
+            search = _Search(ssn.eviction.blind_predicates, self._topology_aware.of(len(ssn.state.nodes)))
         for name in dict.fromkeys(queue.name for queue, _ in order):
-            queue, rows = ssn.queues[name], [row for other, row in order if other.name == name]
+            queue, rows = ssn.state.queues[name], [row for other, row in order if other.name == name]
             for row in rows:
-                _attempt(ssn, queue, ssn.job(row), starving[row], search, inside=False)
+                _attempt(ssn, queue, ssn.state.job(row), starving[row], search, inside=False)
             for row in rows:
-                _attempt(ssn, queue, ssn.job(row), starving[row], search, inside=True)
-        ssn.victims.end_of_action()
+                _attempt(ssn, queue, ssn.state.job(row), starving[row], search, inside=True)
+        ssn.eviction.end_of_action()
 
 
 def _attempt(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, search: _Search, *, inside: bool) -> None:
@@ -95,22 +98,22 @@ def _attempt(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, search: 
             else:
                 _between_jobs(ssn, queue, job, tasks, search)
     except PluginFailed as failure:
-        ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
+        ssn.state.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
 
 
 def _between_jobs(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, search: _Search) -> None:
-    everybody = ssn.victims.all
+    everybody = ssn.eviction.all
     others = (everybody.queues == queue.row) & (everybody.jobs != job.row)
     _plan(ssn, queue, job, tasks, everybody.only(others), search)
 
 
 def _inside_job(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, search: _Search) -> None:
-    everybody = ssn.victims.all
+    everybody = ssn.eviction.all
     own = everybody.only(everybody.jobs == job.row)
     if not len(own):
         return
     # A Python loop over the job's tasks that still wait; it ends with the first that finds no node.
-    for task in tasks[ssn.tasks.status[tasks] == TaskStatus.PENDING].tolist():
+    for task in tasks[ssn.state.tasks.status[tasks] == TaskStatus.PENDING].tolist():
         if not _plan(ssn, queue, job, np.array([task]), own, search, starving_or_not=True):
             return
 
@@ -125,7 +128,16 @@ def _plan(
     *,
     starving_or_not: bool = False,
 ) -> int:
-    plan = Plan(ssn, Purpose.PREEMPT, queue, job, candidates, by_score, search.blind, search.compared)
+    plan = Plan(
+        ssn.eviction,
+        Purpose.PREEMPT,
+        queue,
+        job,
+        candidates,
+        partial(by_score, ssn.placement),
+        search.blind,
+        search.compared,
+    )
     try:
         plan.fill(tasks, starving_or_not=starving_or_not)
         return plan.conclude(Cause("preempt", f"evicted to make room for PodGroup {job.key}", job.key))

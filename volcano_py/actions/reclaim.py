@@ -49,33 +49,35 @@ class Reclaim(Action):
 
     def __call__(self, ssn: Session) -> None:
         """Run the action."""
-        starving = starving_jobs(ssn)
-        for queue, row in SchedulingOrder(ssn, np.array(sorted(starving), dtype=np.intp), skip_overused=True):
-            job = ssn.job(row)
+        starving = starving_jobs(ssn.eviction)
+        for queue, row in SchedulingOrder(
+            ssn.state, ssn.hooks, np.array(sorted(starving), dtype=np.intp), skip_overused=True
+        ):
+            job = ssn.state.job(row)
             try:
                 with ssn.nominated_room.open_to(job):
                     _plan(ssn, queue, job, starving[row])
             except PluginFailed as failure:
-                ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
-        ssn.victims.end_of_action()
+                ssn.state.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
+        ssn.eviction.end_of_action()
 
 
 def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
-    everybody = ssn.victims.all
-    lent = everybody.only(ssn.victims.lent_to(queue, everybody))
-    plan = Plan(ssn, Purpose.RECLAIM, queue, job, lent, partial(_furthest_above_first, queue))
+    everybody = ssn.eviction.all
+    lent = everybody.only(ssn.eviction.lent_to(queue, everybody))
+    plan = Plan(ssn.eviction, Purpose.RECLAIM, queue, job, lent, partial(_furthest_above_first, ssn, queue))
     try:
-        plan.fill(tasks, lambda shape_id, count: ssn.victims.preemptive(queue, [(ssn.task_of(shape_id), count)]))
+        plan.fill(tasks, lambda shape_id, count: ssn.eviction.preemptive(queue, [(ssn.state.task_of(shape_id), count)]))
         plan.conclude(Cause("reclaim", f"evicted to make room for PodGroup {job.key} of queue {queue.name}", job.key))
     except PluginFailed:
         plan.abandon()
         raise
 
 
-def _furthest_above_first(queue: QueueInfo, ssn: Session, scores: Floats, candidates: VictimCandidates) -> Rows:
+def _furthest_above_first(ssn: Session, queue: QueueInfo, scores: Floats, candidates: VictimCandidates) -> Rows:
     """Return nodes by the first queue that would lose there, then by score."""
-    nodes = by_score(ssn, scores, candidates)
-    ranks = ssn.victims.ranks(queue, candidates.rows)
-    first = np.full(len(scores), len(ssn.queues), dtype=np.intp)
+    nodes = by_score(ssn.placement, scores, candidates)
+    ranks = ssn.eviction.ranks(queue, candidates.rows)
+    first = np.full(len(scores), len(ssn.state.queues), dtype=np.intp)
     np.minimum.at(first, candidates.groups, ranks)
     return np.asarray(nodes[np.argsort(first[nodes], kind="stable")])

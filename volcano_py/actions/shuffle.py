@@ -15,9 +15,9 @@ _CAUSE = Cause("shuffle", "it must leave its node: a plugin of the configuration
 def shuffle(ssn: Session) -> None:
     """Run the action."""
     try:
-        rows = ssn.victims.unconditional()
+        rows = ssn.eviction.unconditional()
     except PluginFailed as failure:
-        ssn.report.failures.append(f"{failure}; nothing is shuffled in this cycle")
+        ssn.state.report.failures.append(f"{failure}; nothing is shuffled in this cycle")
         return
     if len(rows):
         statement = ssn.statement()

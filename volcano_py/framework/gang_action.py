@@ -40,19 +40,19 @@ class GangAction(Action):
 
     def __call__(self, ssn: Session) -> None:
         """Run the action."""
-        starving = starving_jobs(ssn)
+        starving = starving_jobs(ssn.eviction)
         for queue, row in SchedulingOrder(
-            ssn, np.array(sorted(starving), dtype=np.intp), skip_overused=self.skip_overused
+            ssn.state, ssn.hooks, np.array(sorted(starving), dtype=np.intp), skip_overused=self.skip_overused
         ):
-            job, tasks = ssn.job(row), starving[row]
-            asking = tasks[~ssn.victims.best_effort[ssn.tasks.shape[tasks]]]
+            job, tasks = ssn.state.job(row), starving[row]
+            asking = tasks[~ssn.eviction.best_effort[ssn.state.tasks.shape[tasks]]]
             try:
                 if len(asking):
                     with ssn.nominated_room.open_to(job):
                         self.plan(ssn, queue, job, asking)
             except PluginFailed as failure:
-                ssn.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
-        ssn.victims.end_of_action()
+                ssn.state.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
+        ssn.eviction.end_of_action()
 
     @abstractmethod
     def plan(self, ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:

@@ -17,8 +17,8 @@ from volcano_py.api import keys
 from volcano_py.conf.arguments import Warn, get_int, get_string
 from volcano_py.framework.contract.extension_points import NodeOrder
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.resources import Amounts
 from volcano_py.model.shape import Field
@@ -64,7 +64,7 @@ class Binpack(Plugin, NodeOrder):
             },
         )
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Lay the configured weights out in this snapshot's resource order."""
         self._weights = ssn.resources.vector(self._args.resource_weights)  # (n_resources,)
         self._everywhere: Bools = np.asarray(

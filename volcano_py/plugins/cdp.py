@@ -10,7 +10,7 @@ import numpy as np
 from volcano_py.framework.contract.extension_points import Preemptable, Preemptor, Reclaimable
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
-from volcano_py.framework.session import Session
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools
 from volcano_py.model.objects import TaskTrait
 
@@ -21,7 +21,7 @@ class Cdp(Plugin, Preemptable, Reclaimable):
     name = "cdp"
     counts = frozenset({"preemptable", "reclaimable"})
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Note the time."""
         self._now = ssn.now
         self._tasks = ssn.tasks

@@ -30,9 +30,8 @@ from volcano_py.framework.contract.extension_points import (
 )
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
-from volcano_py.framework.hooks.fit_errors import job_fit_error
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.objects import GroupCondition, JobRecord
 from volcano_py.model.rejections import Reason
@@ -104,11 +103,11 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         surplus = (ready - jobs.min_available)[candidates.jobs]
         return np.asarray(candidates.by_job.count() < surplus)
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Note whose jobs they are."""
         self._ssn = ssn
 
-    def on_session_close(self, ssn: Session) -> None:
+    def on_session_close(self, ssn: State) -> None:
         """Say on every PodGroup that has tasks whether its gang is complete."""
         jobs = ssn.jobs
         with_tasks = jobs.counts.sum(axis=0) > 0
@@ -121,17 +120,19 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
             if short[row] or (record.task_min_available and self.missing(ssn.job(row))):
                 self._complain(ssn, ssn.job(row))
             elif not _says_ready(record):
-                ready = GroupCondition(keys.CONDITION_SCHEDULED, True, keys.REASON_GANG_READY, "", ssn.id)
+                ready = GroupCondition(
+                    keys.CONDITION_SCHEDULED, True, keys.REASON_GANG_READY, "", ssn.memory.session_id
+                )
                 _set_condition(ssn, row, record, ready, keys.CONDITION_UNSCHEDULABLE)
 
-    def _complain(self, ssn: Session, job: JobInfo) -> None:
+    def _complain(self, ssn: State, job: JobInfo) -> None:
         if _only_waiting(ssn, job):
             return
-        schedulable = job.ready_count + ssn.attempts(ssn.pending.of(job.row))
+        schedulable = job.ready_count + ssn.outcome.attempts(ssn.rows_of_job(job.row))
         lacking = max(job.min_available - schedulable, 0)
-        message = f"{lacking}/{job.n_tasks} tasks in gang unschedulable: {job_fit_error(ssn, job)}"
+        message = f"{lacking}/{job.n_tasks} tasks in gang unschedulable: {ssn.outcome.fit_error(job)}"
         unschedulable = GroupCondition(
-            keys.CONDITION_UNSCHEDULABLE, True, keys.REASON_NOT_ENOUGH_RESOURCES, message, ssn.id
+            keys.CONDITION_UNSCHEDULABLE, True, keys.REASON_NOT_ENOUGH_RESOURCES, message, ssn.memory.session_id
         )
         _set_condition(ssn, job.row, job.record, unschedulable, keys.CONDITION_SCHEDULED)
 
@@ -141,17 +142,17 @@ def _says_ready(record: JobRecord) -> bool:
     return bool(says.get(keys.CONDITION_SCHEDULED)) and not says.get(keys.CONDITION_UNSCHEDULABLE)
 
 
-def _set_condition(ssn: Session, row: int, record: JobRecord, now: GroupCondition, opposite: str) -> None:
-    conditions = ssn.conditions.setdefault(row, [])
+def _set_condition(ssn: State, row: int, record: JobRecord, now: GroupCondition, opposite: str) -> None:
+    conditions = ssn.outcome.conditions.setdefault(row, [])
     conditions.append(now)
     conditions.extend(
-        written._replace(status=False, transition_id=ssn.id)
+        written._replace(status=False, transition_id=ssn.memory.session_id)
         for written in record.conditions
         if written.type == opposite and written.status
     )
 
 
-def _only_waiting(ssn: Session, job: JobInfo) -> bool:
+def _only_waiting(ssn: State, job: JobInfo) -> bool:
     """Say whether the job lacks only what still terminates on a node, so that there is nothing to complain about."""
     if not job.count(TaskStatus.RELEASING) or job.count(TaskStatus.PENDING) or job.count(TaskStatus.PIPELINED):
         return False

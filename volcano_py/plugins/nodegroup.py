@@ -27,8 +27,8 @@ from volcano_py.api import keys
 from volcano_py.conf.arguments import Warn, get_bool
 from volcano_py.framework.contract.extension_points import NodeOrder, PlacementWatch, Predicate, Verdicts
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.objects import NodeGroupAffinity, QueueRecord
 from volcano_py.model.rejections import Reason
@@ -99,7 +99,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
             preferred_order=get_bool(arguments, "enablePreferredOrder", False, warn),
         )
 
-    def equivalence_keys(self, ssn: Session) -> Ints:
+    def equivalence_keys(self, ssn: State) -> Ints:
         """Return the class of the queue of each task's job, shape (n_tasks,); 0: the queue says nothing of groups."""
         self._classes = [_Class(_UNSET, problem=False)]
         self._limited: dict[str, int] = {}  # queue -> its class
@@ -114,7 +114,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
         self._equivalence_keys: Ints = of_job[ssn.tasks.job]
         return self._equivalence_keys
 
-    def _class_of(self, queue: QueueRecord, ssn: Session, alike: dict[NodeGroupAffinity, int]) -> int:
+    def _class_of(self, queue: QueueRecord, ssn: State, alike: dict[NodeGroupAffinity, int]) -> int:
         affinity = self._affinity(queue, ssn)
         limits = queue.node_group_limits
         if limits is None and affinity in alike:
@@ -127,7 +127,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
             self._limited[queue.name] = number
         return number
 
-    def _affinity(self, queue: QueueRecord, ssn: Session) -> NodeGroupAffinity:
+    def _affinity(self, queue: QueueRecord, ssn: State) -> NodeGroupAffinity:
         """Return what counts for a queue: its own word, or that of the nearest ancestor that has any, root at last."""
         seen: set[str] = set()
         while self.hierarchy and queue.node_groups is None and queue.name not in seen:
@@ -138,7 +138,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
             queue = parent.record
         return queue.node_groups or _UNSET
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Lay out, for every class, what each node is to it; count what queues with limits hold on each group."""
         self._journal = ssn.journal
         label = ssn.nodes.label(keys.LABEL_NODE_GROUP)
@@ -178,7 +178,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
                 scores[code] = -1.0
         return scores
 
-    def _count(self, ssn: Session, queue: str, theirs: Bools) -> _Limited:
+    def _count(self, ssn: State, queue: str, theirs: Bools) -> _Limited:
         """Return the limits of a queue and what its tasks, mask (n_tasks,), hold on each group."""
         limits = ssn.queues[queue].record.node_group_limits
         amounts = {} if limits is None else limits.amounts
@@ -199,12 +199,12 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
 
     def depends(self, task: TaskInfo) -> DependsOn:
         """Only a limit ties the nodes of a group together."""
-        limited = self._classes[task.mark(self.name)].limited
+        limited = self._classes[task.equivalence_key(self.name)].limited
         return DependsOn.NODE_ALONE if limited is None else DependsOn.OTHER_NODES
 
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
         """Refuse nodes that are not in a group of the queue, or of whose group it has enough, shape (n_nodes,)."""
-        entry = self._classes[task.mark(self.name)]
+        entry = self._classes[task.equivalence_key(self.name)]
         verdicts = _of(entry.verdict, nodes)
         if entry.limited is None:
             return verdicts
@@ -214,7 +214,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
         """Return what the queue thinks of each node's group, shape (n_nodes,)."""
-        return _of(self._classes[task.mark(self.name)].score, nodes)
+        return _of(self._classes[task.equivalence_key(self.name)].score, nodes)
 
     def placed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
         """Count what a queue with limits takes."""
@@ -225,7 +225,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
         self._move(task, nodes, -1.0)
 
     def _move(self, task: TaskInfo, nodes: Rows, sign: float) -> None:
-        limited = self._classes[task.mark(self.name)].limited
+        limited = self._classes[task.equivalence_key(self.name)].limited
         if limited is not None:
             groups, counts = np.unique(self._groups[nodes], return_counts=True)
             self._journal.add(limited.used, groups, sign * task.request[:, None] * counts)

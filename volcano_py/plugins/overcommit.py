@@ -18,9 +18,9 @@ import numpy as np
 from volcano_py.conf.arguments import Warn, get_float
 from volcano_py.framework.contract.extension_points import JobEnqueueable, JobEnqueued, Vote
 from volcano_py.framework.contract.plugin import Plugin
-from volcano_py.framework.session import Session
 from volcano_py.framework.state import reservations
 from volcano_py.framework.state.info import JobInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.rejections import Reason
 
 DEFAULT_FACTOR: Final = 1.2
@@ -51,7 +51,7 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued):
             factor = DEFAULT_FACTOR
         return OvercommitArgs(factor)
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Add up what there is and what jobs that have been let in will still take."""
         self._ssn = ssn
         self._idle = ssn.total * self._args.factor - ssn.nodes.used.sum(axis=1)  # (n_resources,)

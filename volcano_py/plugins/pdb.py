@@ -27,7 +27,7 @@ from volcano_py.framework.contract.extension_points import (
 )
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import Earlier, VictimCandidates
-from volcano_py.framework.session import Session
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Ints, Rows
 from volcano_py.model.facts import BudgetRecord
 from volcano_py.model.statuses import TaskStatus
@@ -39,15 +39,12 @@ class Pdb(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, Victi
     name = "pdb"
     counts = frozenset({"preemptable", "reclaimable", "protected", "unified_evictable"})
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Note whose budgets they are, and which votes are this plugin's alone."""
         self._ssn = ssn
         self._alone = {
-            purpose: all(point.plugin is self for point in ssn.points(kind, method))
-            for purpose, kind, method in (
-                (Purpose.PREEMPT, Preemptable, "preemptable"),
-                (Purpose.RECLAIM, Reclaimable, "reclaimable"),
-            )
+            Purpose.PREEMPT: Preemptable in self.sole,
+            Purpose.RECLAIM: Reclaimable in self.sole,
         }
 
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:

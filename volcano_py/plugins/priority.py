@@ -19,8 +19,8 @@ from volcano_py.framework.contract.extension_points import (
 )
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import JobColumns, TaskColumns
@@ -32,7 +32,7 @@ class Priority(Plugin, JobOrder, TaskOrder, JobStarving, Preemptable, UnifiedEvi
     name = "priority"
     counts = frozenset({"preemptable", "unified_evictable"})
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Note whose jobs they are."""
         self._ssn = ssn
 

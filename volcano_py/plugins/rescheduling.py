@@ -27,7 +27,7 @@ from volcano_py.conf.arguments import Warn, get_string
 from volcano_py.framework.contract.extension_points import VictimTasks
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
-from volcano_py.framework.session import Session
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.resources import CPU_ROW, MEMORY_ROW
@@ -87,13 +87,13 @@ class Rescheduling(Plugin, VictimTasks):
         params = chosen[-1].get("params") or {}
         return ReschedulingArgs(interval, _limits(params, "thresholds"), _limits(params, "targetThresholds"))
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Look whether it is time; the first time comes one interval after the first session."""
         self._ssn = ssn
         last = ssn.memory.times.get(self.name)
         self._due = last is not None and last + self._args.interval < ssn.now
         if last is None or self._due:
-            ssn.times[self.name] = ssn.now
+            ssn.outcome.times[self.name] = ssn.now
 
     def victim_tasks(self, candidates: VictimCandidates) -> Bools:
         """Name pods of busy nodes, if it is time and others have headroom."""

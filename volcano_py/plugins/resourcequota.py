@@ -21,8 +21,8 @@ import numpy as np
 from volcano_py.api import keys
 from volcano_py.framework.contract.extension_points import JobEnqueueable, JobEnqueued, Vote
 from volcano_py.framework.contract.plugin import Plugin
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.facts import QuotaRecord
 from volcano_py.model.objects import JobRecord
 from volcano_py.model.rejections import Reason
@@ -37,7 +37,7 @@ class ResourceQuotas(Plugin, JobEnqueueable, JobEnqueued):
 
     name = "resourcequota"
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Add up what jobs that were let in before will still take of their namespaces' quotas."""
         self._quotas = ssn.facts.quotas
         self._reserved: dict[str, dict[str, float]] = {}  # namespace -> name -> amount

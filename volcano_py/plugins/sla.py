@@ -22,8 +22,8 @@ from volcano_py.api.duration import DurationError, parse_go_duration
 from volcano_py.conf.arguments import Warn, get_string
 from volcano_py.framework.contract.extension_points import JobEnqueueable, JobOrder, JobPipelined, Vote
 from volcano_py.framework.contract.plugin import Plugin
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Floats
 from volcano_py.model.objects import JobRecord
 from volcano_py.snapshot.columns import JobColumns
@@ -64,7 +64,7 @@ class Sla(Plugin, JobOrder, JobEnqueueable, JobPipelined):
             return SlaArgs()
         return SlaArgs(seconds)
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Note the time."""
         self._now = ssn.now
 

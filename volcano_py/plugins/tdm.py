@@ -42,8 +42,8 @@ from volcano_py.framework.contract.extension_points import (
 )
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo, TaskInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.rejections import Reason
@@ -131,16 +131,16 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
             period = _DEFAULT_PERIOD_S
         return TdmArgs(windows, period)
 
-    def equivalence_keys(self, ssn: Session) -> Ints:
+    def equivalence_keys(self, ssn: State) -> Ints:
         """Tell tasks apart that may use revocable nodes, and those that may not be evicted."""
         traits = ssn.tasks.traits
         revocable = np.where(traits & TaskTrait.REVOCABLE.value > 0, _REVOCABLE, 0)
         return np.asarray(revocable + np.where(traits & TaskTrait.PREEMPTABLE.value > 0, 0, _STAYS), dtype=np.int64)
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Note which zones are open."""
         self._ssn = ssn
-        time_of_day = (ssn.now + ssn.utc_offset) % _DAY_S
+        time_of_day = (ssn.now + ssn.clock.utc_offset) % _DAY_S
         self._open = {zone: window.open(time_of_day) for zone, window in self._args.windows.items()}
 
     # Nodes
@@ -151,7 +151,7 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
         column = nodes.label(keys.REVOCABLE_ZONE)
         if column is None:
             return found
-        allowed = 0 if task.mark(self.name) & _REVOCABLE else 3
+        allowed = 0 if task.equivalence_key(self.name) & _REVOCABLE else 3
         table = [allowed if self._open.get(zone) else 2 if zone in self._open else 1 for zone in column.values]
         for code in (0, *(code for code, zone in enumerate(column.values) if not zone)):
             table[code] = 0  # no label, or an empty one: nobody else's node
@@ -160,7 +160,7 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
         """Return 100 for open revocable nodes if the task may go there, shape (n_nodes,)."""
         column = nodes.label(keys.REVOCABLE_ZONE)
-        if column is None or not task.mark(self.name) & _REVOCABLE:
+        if column is None or not task.equivalence_key(self.name) & _REVOCABLE:
             return np.zeros(len(nodes))
         table = np.array([_BEST if code and self._open.get(zone) else 0.0 for code, zone in enumerate(column.values)])
         return np.asarray(table[column.codes])
@@ -184,7 +184,7 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
 
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Let go running tasks on ordinary nodes within their jobs' budgets; nothing for tasks that are like them."""
-        if preemptor.task is None or preemptor.task.mark(self.name) != _STAYS:
+        if preemptor.task is None or preemptor.task.equivalence_key(self.name) != _STAYS:
             return np.zeros(len(candidates), dtype=bool)
         column = self._ssn.nodes.label(keys.REVOCABLE_ZONE)
         ordinary = self._running(candidates)
@@ -202,7 +202,7 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
         zones = column.codes[candidates.nodes].astype(np.intp)
         named = self._within_budgets(candidates, self._running(candidates) & closed[zones], zones)
         if named.any():
-            self._ssn.times[self.name] = self._ssn.now
+            self._ssn.outcome.times[self.name] = self._ssn.now
         return named
 
     def _running(self, candidates: VictimCandidates) -> Bools:

@@ -33,36 +33,35 @@ def run_cycle(
         seed=seed,
         memory=memory,
         emit=emit,
-        statics=policy.statics,
+        static_filters=policy.static_filters,
     )
     _block_jobs_without_queue(ssn)
     _block_refused_gangs(ssn)
-    ssn.report.seconds["open"] = clock.stopwatch() - opened
+    ssn.state.report.seconds["open"] = clock.stopwatch() - opened
 
     for name, action in policy.actions:
         started = clock.stopwatch()
         action(ssn)
-        ssn.report.seconds[name] = clock.stopwatch() - started
+        ssn.state.report.seconds[name] = clock.stopwatch() - started
 
     closing = clock.stopwatch()
-    ssn.begin_close()
     ssn.close()
     report_jobs(ssn)
     report_queues(ssn)
     write_statuses(ssn)
-    arrivals, ssn.report.tells_in = ssn.arrivals.at_close()
-    ssn.report.seconds["close"] = clock.stopwatch() - closing
-    return _next(memory, ssn, arrivals), ssn.report
+    arrivals, ssn.state.report.tells_in = ssn.arrivals.at_close()
+    ssn.state.report.seconds["close"] = clock.stopwatch() - closing
+    return _next(memory, ssn, arrivals), ssn.state.report
 
 
 def _next(memory: Memory, ssn: Session, arrivals: Mapping[JobKey, Arrival]) -> Memory:
     plans, cooldowns = ssn.pending_evictions.plans, ssn.pending_evictions.cooldowns
-    gates = {} if ssn.admission is None else ssn.admission.since
+    gates = {} if ssn.queue_gates is None else ssn.queue_gates.since
     return memory.next(
-        ssn.refusals,
-        ssn.announced,
-        ssn.enqueued,
-        ssn.times,
+        ssn.state.outcome.refusals,
+        ssn.state.outcome.announced,
+        ssn.state.outcome.enqueued,
+        ssn.state.outcome.times,
         ssn.nominated_room.since,
         plans,
         cooldowns,
@@ -74,22 +73,22 @@ def _next(memory: Memory, ssn: Session, arrivals: Mapping[JobKey, Arrival]) -> M
 
 def _block_jobs_without_queue(ssn: Session) -> None:
     # A Python loop over jobs, one dictionary look-up each.
-    for row in ssn.jobs.present().tolist():
-        record = ssn.jobs.record(row)
-        if record.queue not in ssn.queues:
+    for row in ssn.state.jobs.present().tolist():
+        record = ssn.state.jobs.record(row)
+        if record.queue not in ssn.state.queues:
             text = f'queue "{record.queue}" of PodGroup {record.key} does not exist: create it or change spec.queue'
-            ssn.blocked[row] = Reason("scheduler", "queue-missing", text)
-            if not ssn.job(row).n_tasks:  # else its tasks and its status say it
-                ssn.tell_refusal(record, keys.EVENT_WARNING, text)
+            ssn.state.outcome.blocked[row] = Reason("scheduler", "queue-missing", text)
+            if not ssn.state.job(row).n_tasks:  # else its tasks and its status say it
+                ssn.announce_refusal(record, keys.EVENT_WARNING, text)
 
 
 def _block_refused_gangs(ssn: Session) -> None:
     """Leave a job alone as a whole if without those of its tasks that are held back it could not become ready."""
     # A Python loop over the jobs whose binds failed a moment ago.
-    for row in backing_off(ssn).tolist():
-        if ssn.jobs.records[row] is None:
+    for row in backing_off(ssn.eviction).tolist():
+        if ssn.state.jobs.records[row] is None:
             continue
-        job = ssn.job(row)
-        if ssn.missing(job) > len(ssn.pending.of(row)):
+        job = ssn.state.job(row)
+        if ssn.hooks.missing(job) > len(ssn.hooks.pending.of(row)):
             text = "the API server refused to bind pods of it: they are tried again after a while"
-            ssn.blocked[row] = Reason("scheduler", "bind-refused", text)
+            ssn.state.outcome.blocked[row] = Reason("scheduler", "bind-refused", text)

@@ -11,7 +11,9 @@ from volcano_py.conf.schema import ConfError, PluginConf, SchedulerConf
 from volcano_py.framework.action import Action
 from volcano_py.framework.contract.extension_points import POINTS, Preemptive, QueueOrder, Reclaimable, UnifiedEvictable
 from volcano_py.framework.contract.plugin import Plugin, PluginFailed
-from volcano_py.framework.session import ActivePlugin, Session
+from volcano_py.framework.hooks.plugin_calls import ActivePlugin
+from volcano_py.framework.session import Session
+from volcano_py.framework.state.state import State
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
 from volcano_py.plugins import PLUGINS
 
@@ -53,7 +55,7 @@ def _failing(plugin: type[Plugin], error: BaseException) -> Plugin:
     """Return an instance that has not been initialised, and fails when its session opens."""
     failure = PluginFailed(plugin.name, "__init__", f"{type(error).__name__}: {error}")
 
-    def fail(ssn: Session) -> None:
+    def fail(ssn: State) -> None:
         raise failure from error
 
     instance = plugin.__new__(plugin)
@@ -69,7 +71,7 @@ class Policy:
     tiers: tuple[tuple[_Chosen, ...], ...]
     warnings: tuple[str, ...]
     missing: tuple[str, ...]  # plugins that Volcano has and we do not have yet
-    statics: StaticFilterCache = field(default_factory=StaticFilterCache)
+    static_filters: StaticFilterCache = field(default_factory=StaticFilterCache)
     node_metrics: NodeMetricsConf | None = None  # who knows how busy nodes are
 
     @property

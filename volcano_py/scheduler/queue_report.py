@@ -13,11 +13,11 @@ from volcano_py.model.queue_tree import QueueTree
 
 def report_queues(ssn: Session) -> None:
     """Put what queues hold into the report, resources of which there is any."""
-    records = [queue.record for queue in ssn.queues.values()]
-    columns = ssn.queue_columns or QueueColumns(records, ssn.jobs)
-    held = QueueTree.of(records).rolled_up(columns.sums(ssn.jobs.allocated))
-    names = ssn.resources.names
+    records = [queue.record for queue in ssn.state.queues.values()]
+    columns = ssn.state.accounts.queues or QueueColumns(records, ssn.state.jobs)
+    held = QueueTree.of(records).rolled_up(columns.sums(ssn.state.jobs.allocated))
+    names = ssn.state.resources.names
     # A Python loop over queues and what they hold: it becomes text on the wire.
-    ssn.report.queues_hold = {record.name: {} for record in records}
+    ssn.state.report.queues_hold = {record.name: {} for record in records}
     for resource, row in np.argwhere(held > 0).tolist():
-        ssn.report.queues_hold[records[row].name][names[resource]] = float(held[resource, row])
+        ssn.state.report.queues_hold[records[row].name][names[resource]] = float(held[resource, row])

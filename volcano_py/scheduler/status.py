@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api import keys
-from volcano_py.framework.hooks.fit_errors import job_fit_error, rejection_of
+from volcano_py.framework.hooks.fit_errors import rejection_of
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.memory import JobReport
@@ -40,44 +40,49 @@ _MOVING: Final = re.compile(r"\S+ (held|deserved)\b")
 
 def write_statuses(ssn: Session) -> None:
     """Emit the status of every job that differs from what is written, one batch per job, by namespace and name."""
-    rows = ssn.jobs.present()
+    rows = ssn.state.jobs.present()
     columns = (
         phases(ssn)[rows].tolist(),
-        *(ssn.jobs.counts[status, rows].astype(int).tolist() for status in _COUNTED),
+        *(ssn.state.jobs.counts[status, rows].astype(int).tolist() for status in _COUNTED),
     )
     changed: list[tuple[JobRecord, int, tuple[str, int, int, int]]] = []
     # A Python loop over jobs: each compares four values with its record.
     for row, phase, running, succeeded, failed in zip(rows.tolist(), *columns, strict=True):
-        record = ssn.jobs.record(row)
+        record = ssn.state.jobs.record(row)
         stands = (PodGroupPhase(phase).label, running, succeeded, failed)
-        if row in ssn.conditions or stands != (record.phase, record.running, record.succeeded, record.failed):
+        if row in ssn.state.outcome.conditions or stands != (
+            record.phase,
+            record.running,
+            record.succeeded,
+            record.failed,
+        ):
             changed.append((record, row, stands))
     changed.sort(key=lambda entry: entry[0].key)
     for _, row, stands in changed:
-        decisions = _group_decisions(ssn, ssn.job(row), stands)
+        decisions = _group_decisions(ssn, ssn.state.job(row), stands)
         if decisions:
-            ssn.emit(decisions)
+            ssn.state.emit(decisions)
     pod_decisions = tuple(_pod_conditions(ssn))
     if pod_decisions:
-        ssn.emit(pod_decisions)
+        ssn.state.emit(pod_decisions)
 
 
 def report_jobs(ssn: Session) -> None:
     """Put every job that still waits, and why, into the report; one that was not let in may have no tasks yet."""
-    waiting = ssn.jobs.counts[_STILL_WAITING].sum(axis=0).astype(int)
-    for row in sorted({*np.flatnonzero(waiting).tolist(), *ssn.blocked, *ssn.lost_turns}):
-        if ssn.jobs.records[row] is None:
+    waiting = ssn.state.jobs.counts[_STILL_WAITING].sum(axis=0).astype(int)
+    for row in sorted({*np.flatnonzero(waiting).tolist(), *ssn.state.outcome.blocked, *ssn.state.outcome.skipped}):
+        if ssn.state.jobs.records[row] is None:
             continue
-        job = ssn.job(row)
+        job = ssn.state.job(row)
         if not waiting[row] and job.ready_count >= job.min_available:
             continue
-        ssn.report.pending_tasks += int(waiting[row])
-        ssn.report.jobs[job.key] = JobReport(
+        ssn.state.report.pending_tasks += int(waiting[row])
+        ssn.state.report.jobs[job.key] = JobReport(
             tasks=job.n_tasks,
             ready=job.ready_count,
             min_available=job.min_available,
-            rejections=tuple(ssn.rejections.get(row, {}).values()),
-            message=job_fit_error(ssn, job),
+            rejections=tuple(ssn.state.outcome.rejections.get(row, {}).values()),
+            message=ssn.state.outcome.fit_error(job),
         )
 
 
@@ -87,11 +92,13 @@ def phases(ssn: Session) -> NDArray[np.int8]:
     A minimum of 0 is met by nothing at all; a job that has tasks is not Running or Completed before one is past
     scheduling. (Volcano calls such a job Completed while its pods wait.)
     """
-    jobs, counts = ssn.jobs, ssn.jobs.counts
+    jobs, counts = ssn.state.jobs, ssn.state.jobs.counts
     incomplete = np.zeros(len(jobs), dtype=bool)
-    incomplete[[row for row, conditions in ssn.conditions.items() if _complains(conditions)]] = True
-    leaving = (ssn.tasks.status == TaskStatus.RELEASING) & (ssn.tasks.node >= 0) & (ssn.tasks.job >= 0)
-    past = counts[_PAST].sum(axis=0) + np.bincount(ssn.tasks.job[leaving], minlength=len(jobs))
+    incomplete[[row for row, conditions in ssn.state.outcome.conditions.items() if _complains(conditions)]] = True
+    leaving = (
+        (ssn.state.tasks.status == TaskStatus.RELEASING) & (ssn.state.tasks.node >= 0) & (ssn.state.tasks.job >= 0)
+    )
+    past = counts[_PAST].sum(axis=0) + np.bincount(ssn.state.tasks.job[leaving], minlength=len(jobs))
     met = (past >= jobs.min_available) & ((past > 0) | (counts.sum(axis=0) == 0))
     return np.select(
         [
@@ -111,11 +118,11 @@ def _complains(conditions: Iterable[GroupCondition]) -> bool:
 
 def _group_decisions(ssn: Session, job: JobInfo, stands: tuple[str, int, int, int]) -> tuple[Decision, ...]:
     record = job.record
-    conditions = tuple([new for new in ssn.conditions.get(job.row, ()) if not _written(record, new)])
-    if ssn.arrivals.holds(*record.key) and _complains(ssn.conditions.get(job.row, ())):
+    conditions = tuple([new for new in ssn.state.outcome.conditions.get(job.row, ()) if not _written(record, new)])
+    if ssn.arrivals.holds(*record.key) and _complains(ssn.state.outcome.conditions.get(job.row, ())):
         conditions = ()
-        if record.key in ssn.memory.announced:
-            ssn.announced[record.key] = ssn.memory.announced[record.key]
+        if record.key in ssn.state.memory.announced:
+            ssn.state.outcome.announced[record.key] = ssn.state.memory.announced[record.key]
     if stands == (record.phase, record.running, record.succeeded, record.failed) and not conditions:
         return ()
     phase, running, succeeded, failed = stands
@@ -143,7 +150,7 @@ def _event(ssn: Session, job: JobInfo, phase: str, conditions: tuple[GroupCondit
     """Return the event that goes with new conditions."""
     about = ("PodGroup", job.key.namespace, job.key.name, job.record.uid)
     if _complains(conditions) and phase in _WAITING:
-        text = f"{job.count(_PENDING)}/{job.n_tasks} tasks in gang unschedulable: {job_fit_error(ssn, job)}"
+        text = f"{job.count(_PENDING)}/{job.n_tasks} tasks in gang unschedulable: {ssn.state.outcome.fit_error(job)}"
         return RecordEvent(*about, keys.EVENT_WARNING, keys.EVENT_UNSCHEDULABLE, text)
     if any(new.type == keys.CONDITION_SCHEDULED and new.status for new in conditions):
         return RecordEvent(*about, keys.EVENT_NORMAL, keys.EVENT_SCHEDULED, "pod group is ready")
@@ -153,22 +160,24 @@ def _event(ssn: Session, job: JobInfo, phase: str, conditions: tuple[GroupCondit
 def _told(ssn: Session, key: JobKey, event: RecordEvent) -> bool:
     """Say whether this event was the last about a status that is still on its way, and remember it."""
     text = f"{event.uid} {event.reason}: {event.message}"
-    ssn.announced[key] = text
-    return ssn.memory.announced.get(key) == text
+    ssn.state.outcome.announced[key] = text
+    return ssn.state.memory.announced.get(key) == text
 
 
 def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
     """Return PodScheduled=False for every task that waits and does not say so yet, by job and in task order."""
     changed: list[tuple[tuple[str, ...], SetPodCondition]] = []
-    waiting = np.flatnonzero(_WAITS[ssn.tasks.status])
-    held = ssn.tasks.traits[waiting] & TaskTrait.BACKING_OFF.value > 0
-    placed = ssn.attempted(waiting) | (ssn.tasks.status[waiting] != _PENDING)
-    columns = (column.tolist() for column in (ssn.tasks.shape[waiting], ssn.tasks.job[waiting], placed, held))
+    waiting = np.flatnonzero(_WAITS[ssn.state.tasks.status])
+    held = ssn.state.tasks.traits[waiting] & TaskTrait.BACKING_OFF.value > 0
+    placed = ssn.state.outcome.attempted(waiting) | (ssn.state.tasks.status[waiting] != _PENDING)
+    columns = (
+        column.tolist() for column in (ssn.state.tasks.shape[waiting], ssn.state.tasks.job[waiting], placed, held)
+    )
     texts: dict[tuple[int, int], tuple[str, str]] = {}
     # A Python loop over waiting tasks: each compares one text; most have nothing to write.
     for row, shape_id, job_row, had_node, tried_again_later in zip(waiting.tolist(), *columns, strict=True):
-        record = ssn.tasks.record(row)
-        if record.foreign or _gated(ssn.shape_of(shape_id)):
+        record = ssn.state.tasks.record(row)
+        if record.foreign or _gated(ssn.state.classes.shape_of(shape_id)):
             continue  # of a gated pod the API server itself says why it waits
         if tried_again_later:
             continue  # it says that its bind failed
@@ -193,29 +202,32 @@ def _gated(shape: Shape) -> bool:
 
 def _attempt_text(ssn: Session, row: int) -> tuple[str, str] | None:
     """Return the text of a task that has or had a node in a statement that was not committed."""
-    record = ssn.tasks.record(row)
-    standing = int(ssn.tasks.status[row])
+    record = ssn.state.tasks.record(row)
+    standing = int(ssn.state.tasks.status[row])
     if standing != _PENDING:
-        status, node = TaskStatus(standing), ssn.nodes.names[int(ssn.tasks.node[row])]
+        status, node = TaskStatus(standing), int(ssn.state.tasks.node[row])
     else:
-        attempt = ssn.attempt(row)
+        attempt = ssn.state.outcome.attempt(row)
         if attempt is None:
             return None
         status, node = attempt
     promised = status is _PIPELINED
     once = "resource is released and minAvailable" if promised else "minAvailable"
     reason = keys.REASON_UNSCHEDULABLE if promised else keys.REASON_SCHEDULABLE
-    return reason, f"Pod {record.ref} can possibly be assigned to {node}, once {once} is satisfied"
+    return (
+        reason,
+        f"Pod {record.ref} can possibly be assigned to {ssn.state.nodes.names[node]}, once {once} is satisfied",
+    )
 
 
 def _shape_text(ssn: Session, job_row: int, shape_id: int, namespace: str, group: str | None) -> tuple[str, str]:
     """Return the text of tasks of one job and shape that had no node."""
     if group is None:
         text = f"the pod names no PodGroup: set the annotation {keys.GROUP_NAME}"
-    elif ssn.jobs.records[job_row] is None:
+    elif ssn.state.jobs.records[job_row] is None:
         missing = f'PodGroup "{group}" does not exist in the namespace of the pod: create it'
-        text = ssn.withheld.get(JobKey(namespace, group), missing)
+        text = ssn.state.outcome.withheld.get(JobKey(namespace, group), missing)
     else:
-        rejection = rejection_of(ssn, job_row, shape_id)
-        text = rejection.message if rejection is not None else job_fit_error(ssn, ssn.job(job_row))
+        rejection = rejection_of(ssn.state, ssn.hooks, job_row, shape_id)
+        text = rejection.message if rejection is not None else ssn.state.outcome.fit_error(ssn.state.job(job_row))
     return keys.REASON_UNSCHEDULABLE, text

@@ -34,7 +34,7 @@ def _elastic_resources(case: Case) -> Outcome:
     objects = {"podGroups": [group], "pods": pods}
     no_plugins: dict[str, Any] = {"tiers": [], "effectivePlugins": []}
     ssn = open_session(Case(case.operation, objects, {}, no_plugins))
-    return {"elastic": _of_only_job(ssn, reservations.elastic(ssn.jobs))}
+    return {"elastic": _of_only_job(ssn, reservations.elastic(ssn.state.jobs))}
 
 
 def _inqueue_resource(case: Case) -> Outcome:
@@ -44,7 +44,7 @@ def _inqueue_resource(case: Case) -> Outcome:
     shape = _shape(allocated)
     store.set_task(TaskRecord("t", KEY.namespace, "t", KEY.name), shape or Shape(()), TaskStatus.RUNNING, "n")
     ssn = _session(store)
-    return {"reserved": _of_only_job(ssn, reservations.rest(ssn))}
+    return {"reserved": _of_only_job(ssn, reservations.rest(ssn.state))}
 
 
 def _min_task_member_change(case: Case) -> Outcome:
@@ -62,16 +62,20 @@ def _pod_group_phase(case: Case) -> Outcome:
     record = JobRecord(KEY, "uid", "q", group.get("spec", {}).get("minMember", 0), phase=phase)
     ssn = _session(_with_tasks(record, job["tasks"]))
     if case.input["unschedulable"]:
-        ssn.conditions[0] = [GroupCondition(keys.CONDITION_UNSCHEDULABLE, True, "", "")]
+        ssn.state.outcome.conditions[0] = [GroupCondition(keys.CONDITION_UNSCHEDULABLE, True, "", "")]
     return {"phase": PodGroupPhase(int(phases(ssn)[0])).label}
 
 
 def _skip_unschedulable_condition(case: Case) -> Outcome:
     record = JobRecord(KEY, "uid", "q", case.input["minAvailable"], phase=keys.PHASE_RUNNING)
     ssn = _session(_with_tasks(record, case.input["tasks"]), "gang")
-    for plugin in ssn.plugins():
-        plugin.on_session_close(ssn)
-    complaints = [new for new in ssn.conditions.get(0, ()) if new.type == keys.CONDITION_UNSCHEDULABLE and new.status]
+    for plugin in ssn.hooks.plugins():
+        plugin.on_session_close(ssn.state)
+    complaints = [
+        new
+        for new in ssn.state.outcome.conditions.get(0, ())
+        if new.type == keys.CONDITION_UNSCHEDULABLE and new.status
+    ]
     return {"skip": not complaints}
 
 
@@ -114,13 +118,13 @@ def _session(store: ClusterStore, *plugins: str) -> Session:
         seed=0,
         memory=Memory(),
         emit=lambda batch: None,
-        statics=policy.statics,
+        static_filters=policy.static_filters,
     )
 
 
 def _of_only_job(ssn: Session, amounts: Floats) -> ResourceList:
-    (row,) = ssn.jobs.present().tolist()
-    return ResourceList.from_vector(ssn.resources, amounts[:, row])
+    (row,) = ssn.state.jobs.present().tolist()
+    return ResourceList.from_vector(ssn.state.resources, amounts[:, row])
 
 
 def _member_of(group: str, pod: dict[str, Any]) -> dict[str, Any]:

@@ -72,10 +72,14 @@ def _split_by_shard(case: Case) -> Outcome:
         added(cluster, NodeShard(ObjectMeta(name="ours"), NodeShardSpec(ours)))
     ssn = a_session(cluster.snapshot())
     found: dict[str, list[str] | None] = {"inShard": None, "inOtherShard": None}
-    for left_out in ssn.sharding.left_out:
-        group = np.ones(len(ssn.nodes), dtype=bool) if left_out is None else ~left_out
-        other = mode == "soft" and ssn.sharding.elsewhere is not None and bool(ssn.sharding.elsewhere[group].all())
-        found["inOtherShard" if other else "inShard"] = [ssn.nodes.names[row] for row in np.flatnonzero(group)]
+    for left_out in ssn.placement.node_sets.left_out:
+        group = np.ones(len(ssn.state.nodes), dtype=bool) if left_out is None else ~left_out
+        other = (
+            mode == "soft"
+            and ssn.placement.node_sets.elsewhere is not None
+            and bool(ssn.placement.node_sets.elsewhere[group].all())
+        )
+        found["inOtherShard" if other else "inShard"] = [ssn.state.nodes.names[row] for row in np.flatnonzero(group)]
     return found
 
 

@@ -75,7 +75,7 @@ def a_cluster(*raws: int, cpu: int = 4, tasks: int = 1, **node: object) -> World
 
 def candidates(world: World, *plugins: Plugin) -> NodeRanking:
     ssn = a_session(world, *plugins)
-    return NodeRanking(ssn, info(ssn, ONE))
+    return ssn.placement.rank(info(ssn, ONE))
 
 
 @pytest.mark.parametrize(
@@ -137,14 +137,14 @@ def test_scores_rise_when_the_best_candidate_drops_out_and_fall_when_it_is_back(
     world = a_cluster(80, 40, 20, cpu=1)
     ssn = a_session(world, ByLabel(("a", UP, 1.0)))
     own, row = shape_id(ssn, ONE), job_row(ssn, "j")
-    state = ssn.placement.candidates(own)
+    state = ssn.placement.ranking(own)
     seen = [state.ranked.tolist()]
 
     statement = ssn.statement()
-    statement.allocate(row, own, ssn.pending.of(row), np.array([0]))
-    seen.append(ssn.placement.candidates(own).ranked.tolist())
+    statement.allocate(row, own, ssn.hooks.pending.of(row), np.array([0]))
+    seen.append(ssn.placement.ranking(own).ranked.tolist())
     statement.discard()
-    seen.append(ssn.placement.candidates(own).ranked.tolist())
+    seen.append(ssn.placement.ranking(own).ranked.tolist())
 
     assert seen == [[100, 50, 25], [-np.inf, 100, 50], [100, 50, 25]]
 
@@ -168,9 +168,9 @@ def test_a_gang_is_placed_anew_from_the_task_on_that_takes_the_last_place_of_the
 
 def place(ssn: Session, count: int) -> list[str]:
     row = job_row(ssn, "j")
-    tasks = ssn.pending.of(row)[:count]
+    tasks = ssn.hooks.pending.of(row)[:count]
     done = ssn.placement.place(ssn.statement(), row, shape_id(ssn, ONE), tasks)
-    return [ssn.nodes.names[ssn.tasks.node[task]] for task in tasks[:done]]
+    return [ssn.state.nodes.names[ssn.state.tasks.node[task]] for task in tasks[:done]]
 
 
 nodes = st.lists(
@@ -206,12 +206,12 @@ def test_a_heap_places_what_recomputing_for_every_task_places(
 
 
 def test_raw_numbers_are_kept_over_cycles_and_asked_again_for_nodes_that_changed() -> None:
-    plugin, statics = ByLabel(("a", UP, 1.0)), StaticFilterCache()
+    plugin, static_filters = ByLabel(("a", UP, 1.0)), StaticFilterCache()
     store = a_cluster(80, 40, 20).store()
 
     def ranked() -> list[float]:
-        ssn = a_session(store, plugin, statics=statics)
-        return NodeRanking(ssn, info(ssn, ONE)).ranked.tolist()
+        ssn = a_session(store, plugin, static_filters=static_filters)
+        return ssn.placement.rank(info(ssn, ONE)).ranked.tolist()
 
     assert ranked() == ranked() == [100, 50, 25]
     store.set_node(a_node("n1", labels={"a": "160"}))

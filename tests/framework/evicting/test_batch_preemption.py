@@ -41,7 +41,7 @@ def decided(world: World, *plugins: Plugin) -> tuple[list[str], dict[str, str], 
     decisions: list[Decision] = []
     ssn = a_session(world, *plugins, emit=decisions.extend)
     Preempt()(ssn)
-    assert ssn.report.failures == []
+    assert ssn.state.report.failures == []
     gone = [one.task.name for one in decisions if isinstance(one, Evict)]
     return gone, {one.task.name: one.node for one in decisions if isinstance(one, Nominate)}, ssn
 
@@ -90,29 +90,33 @@ def test_what_a_job_may_lose_is_counted_over_all_nodes(gang: int, surplus: int, 
     gone, rooms, ssn = decided(full(gang, surplus=surplus), Priority(), Gang())
 
     assert (len(gone), len(rooms)) == (evicted, gang if evicted else 0)
-    assert ssn.job(job_row(ssn, "low")).ready_count == 16 - evicted
+    assert ssn.state.job(job_row(ssn, "low")).ready_count == 16 - evicted
 
 
 def test_drf_counts_the_tasks_that_are_placed_before_a_victim_goes() -> None:
     plugin = Drf()
     ssn = a_session(full(8, surplus=16), plugin)
     rows = np.array([task_row(ssn, f"low-x-{row}") for row in range(12)])
-    job = ssn.job(job_row(ssn, "high"))
-    preemptor = Preemptor(Purpose.PREEMPT, job, ssn.queues["default"], ssn.task_of(ssn.shapes.index(TWO)), 9)
+    job = ssn.state.job(job_row(ssn, "high"))
+    preemptor = Preemptor(
+        Purpose.PREEMPT, job, ssn.state.queues["default"], ssn.state.task_of(ssn.state.classes.shapes.index(TWO)), 9
+    )
     groups = np.zeros(len(rows), dtype=np.intp)
 
-    at_once = plugin.preemptable(preemptor, VictimCandidates(ssn, rows, groups, np.arange(12) // 2))
+    at_once = plugin.preemptable(preemptor, VictimCandidates(ssn.state, rows, groups, np.arange(12) // 2))
 
     in_turn = []
     statement = ssn.statement()
     waiting = [task_row(ssn, f"high-{index}") for index in range(8)]
     for index, row in enumerate(rows.tolist()):
-        one = VictimCandidates(ssn, np.array([row]), groups[:1])
+        one = VictimCandidates(ssn.state, np.array([row]), groups[:1])
         in_turn.append(bool(plugin.preemptable(preemptor, one)[0]))  # type: ignore[index]
         statement.evict(np.array([row]))
         if index % 2:
             task = np.array([waiting.pop(0)])
-            statement.pipeline(job.row, ssn.shapes.index(TWO), task, np.array([int(ssn.tasks.node[row])]))
+            statement.pipeline(
+                job.row, ssn.state.classes.shapes.index(TWO), task, np.array([int(ssn.state.tasks.node[row])])
+            )
     assert at_once is not None
     assert at_once.tolist() == in_turn
     assert True in in_turn

@@ -86,12 +86,12 @@ def a_walk(ssn: Session, candidates: VictimCandidates, floors: dict[int, float])
 def test_who_may_go_equals_a_walk_from_candidate_to_candidate(number: int, together: bool) -> None:
     rng = Random(number)
     ssn = a_session(crowded_world(number, ("a", "b", "c")), Proportion())
-    candidates = ssn.victims.all
+    candidates = ssn.eviction.all
     if together:  # those of a job stand together; some of them go only together
         units = np.where(candidates.jobs % 2 == 0, candidates.jobs, -1 - candidates.rows)
         order = np.argsort(candidates.jobs, kind="stable")
         candidates = VictimCandidates(
-            ssn, candidates.rows[order], np.zeros(len(order), dtype=np.intp), units=units[order]
+            ssn.state, candidates.rows[order], np.zeros(len(order), dtype=np.intp), units=units[order]
         )
     floors = {queue: rng.choice((0.0, 1000.0, 2000.0, 3000.0, 9000.0)) for queue in range(3)}
     least = np.array([floors[queue] for queue in candidates.queues.tolist()])
@@ -101,6 +101,6 @@ def test_who_may_go_equals_a_walk_from_candidate_to_candidate(number: int, toget
         before = candidates.by_queue.total(candidates.requests * going)[0, first]
         return np.asarray(before + sums[0] <= least)
 
-    shapes = ssn.tasks.shape[candidates.rows]
+    shapes = ssn.state.tasks.shape[candidates.rows]
     for apart in (candidates.queues, np.zeros(len(candidates), dtype=np.intp)):
         assert who_may_go(candidates, shapes, apart, agrees).tolist() == a_walk(ssn, candidates, floors)

@@ -24,7 +24,7 @@ def ssn() -> Session:
 
 
 def text(ssn: Session) -> str:
-    return job_fit_error(ssn, ssn.job(job_row(ssn, "train")))
+    return job_fit_error(ssn.state, ssn.hooks, ssn.state.job(job_row(ssn, "train")))
 
 
 def test_a_job_that_was_not_tried_has_its_counts_and_no_reason(ssn: Session) -> None:
@@ -32,7 +32,7 @@ def test_a_job_that_was_not_tried_has_its_counts_and_no_reason(ssn: Session) -> 
 
 
 def test_the_reason_of_the_first_task_in_order_that_has_one_is_the_origin(ssn: Session) -> None:
-    ssn.rejections[job_row(ssn, "train")] = {shape_id(ssn, BIG): LACKING}
+    ssn.state.outcome.rejections[job_row(ssn, "train")] = {shape_id(ssn, BIG): LACKING}
 
     assert text(ssn) == (
         "pod group is not ready, 6 Pending, 6 minAvailable; Pending: 6 Unschedulable. "
@@ -49,13 +49,13 @@ def test_tasks_that_would_have_had_a_node_are_schedulable(ssn: Session) -> None:
         np.zeros(4, dtype=np.intp),
     )
     statement.discard()
-    ssn.rejections[job_row(ssn, "train")] = {shape_id(ssn, BIG): LACKING}
+    ssn.state.outcome.rejections[job_row(ssn, "train")] = {shape_id(ssn, BIG): LACKING}
 
     assert "; Pending: 2 Unschedulable, 4 Schedulable. Origin" in text(ssn)
 
 
 def test_a_job_that_was_kept_back_ends_with_that_reason(ssn: Session) -> None:
-    ssn.blocked[job_row(ssn, "train")] = Reason("enqueue", "x", "the queue is closed")
+    ssn.state.outcome.blocked[job_row(ssn, "train")] = Reason("enqueue", "x", "the queue is closed")
 
     assert text(ssn) == "pod group is not ready, 6 Pending, 6 minAvailable. the queue is closed"
 
@@ -105,19 +105,21 @@ def test_a_rejection_of_placement_goes_before_one_of_the_shape() -> None:
     odd = a_shape(cpu=1, unsupported=("spec.x",))
     ssn = a_session(World(jobs=(a_job("train"),), tasks=tasks_of("train", 1, odd)))
     row, index = job_row(ssn, "train"), shape_id(ssn, odd)
-    first = rejection_of(ssn, row, index)
-    ssn.rejections[row] = {index: LACKING}
+    first = rejection_of(ssn.state, ssn.hooks, row, index)
+    ssn.state.outcome.rejections[row] = {index: LACKING}
 
     assert first is not None
     assert "spec.x" in first.message
-    assert rejection_of(ssn, row, index) is LACKING
+    assert rejection_of(ssn.state, ssn.hooks, row, index) is LACKING
 
 
 def test_a_text_follows_the_job_until_the_session_closes_and_is_made_once_from_then_on(ssn: Session) -> None:
     untried = text(ssn)
-    ssn.rejections[job_row(ssn, "train")] = {shape_id(ssn, BIG): LACKING}
+    ssn.state.outcome.rejections[job_row(ssn, "train")] = {shape_id(ssn, BIG): LACKING}
     tried = text(ssn)
-    ssn.begin_close()
+    ssn.close()
+    closing = ssn.state.outcome.fit_error
+    job = ssn.state.job(job_row(ssn, "train"))
 
-    assert untried != tried == text(ssn)
-    assert text(ssn) is text(ssn)
+    assert untried != tried == closing(job)
+    assert closing(job) is closing(job)

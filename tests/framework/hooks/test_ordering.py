@@ -12,7 +12,7 @@ from tests.reference.allocation import number
 from tests.reference.world import Task, World, a_job, a_shape, a_task
 from volcano_py.framework.contract.extension_points import JobOrder, QueueOrder, TaskOrder
 from volcano_py.framework.contract.plugin import Plugin
-from volcano_py.framework.hooks.ordering import QueueLine, job_sort_keys
+from volcano_py.framework.hooks.ordering import QueueLine
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import QueueInfo
 from volcano_py.model.arrays import Floats
@@ -43,7 +43,7 @@ class BigFirst(Plugin, JobOrder):
 def order_of(tasks: list[Task], *plugins: Plugin, shuffle: int | None = None) -> list[str]:
     world = World(jobs=(a_job("j"),), tasks=tuple(tasks))
     ssn = a_session(world.store(shuffle), *plugins)
-    return [ssn.tasks.record(row).name for row in ssn.pending.of(job_row(ssn, "j")).tolist()]
+    return [ssn.state.tasks.record(row).name for row in ssn.hooks.pending.of(job_row(ssn, "j")).tolist()]
 
 
 def task(name: str, **record: object) -> Task:
@@ -141,8 +141,8 @@ def test_only_pending_tasks_of_the_job_are_listed() -> None:
     )
     ssn = a_session(world)
 
-    assert [len(ssn.pending.of(job_row(ssn, name))) for name in ("j", "k", "none")] == [1, 1, 0]
-    assert ssn.pending.counts().tolist() == [1, 1, 0]
+    assert [len(ssn.hooks.pending.of(job_row(ssn, name))) for name in ("j", "k", "none")] == [1, 1, 0]
+    assert ssn.hooks.pending.counts().tolist() == [1, 1, 0]
 
 
 def test_pending_tasks_of_some_shapes_and_jobs() -> None:
@@ -158,12 +158,12 @@ def test_pending_tasks_of_some_shapes_and_jobs() -> None:
         ),
     )
     ssn = a_session(world)
-    mask = np.array([shape == big for shape in ssn.shapes])
+    mask = np.array([shape == big for shape in ssn.state.classes.shapes])
     rows = np.array([job_row(ssn, "j"), job_row(ssn, "k")])
 
     found = {
-        ssn.jobs.record(row).key.name: [ssn.tasks.record(one).name for one in tasks]
-        for row, tasks in ssn.pending.only(mask, rows).items()
+        ssn.state.jobs.record(row).key.name: [ssn.state.tasks.record(one).name for one in tasks]
+        for row, tasks in ssn.hooks.pending.only(mask, rows).items()
     }
 
     assert found == {"j": ["j-w-1", "j-w-2"]}
@@ -180,10 +180,10 @@ def test_jobs_go_by_plugins_then_creation_time_then_name() -> None:
         )
     )
     ssn = a_session(world, BigFirst())
-    rows = ssn.jobs.present()
-    keys = job_sort_keys(ssn, rows)
+    rows = ssn.state.jobs.present()
+    keys = ssn.hooks.orders.job_sort_keys(rows)
 
-    ordered = [str(ssn.jobs.record(row).key) for _, row in sorted(zip(keys, rows.tolist(), strict=True))]
+    ordered = [str(ssn.state.jobs.record(row).key) for _, row in sorted(zip(keys, rows.tolist(), strict=True))]
 
     assert ordered == ["ns/z", "ns/old", "aa/a", "ns/a", "ns/b"]
     assert len(set(keys)) == len(keys)
@@ -210,8 +210,8 @@ class ByWeight(Plugin, QueueOrder):
 def test_the_first_queue(queues: list[QueueRecord], plugins: tuple[Plugin, ...], first: str) -> None:
     ssn = a_session(World(queues=tuple(queues)), *plugins)
 
-    assert QueueLine(ssn, list(ssn.queues.values())).first().name == first
-    assert QueueLine(ssn, list(ssn.queues.values())[::-1]).first().name == first
+    assert QueueLine(ssn.hooks.orders, list(ssn.state.queues.values())).first().name == first
+    assert QueueLine(ssn.hooks.orders, list(ssn.state.queues.values())[::-1]).first().name == first
 
 
 class ByKeys(ByWeight):
@@ -243,8 +243,8 @@ def test_many_queues_are_ordered_by_keys_as_they_are_two_by_two(drawn: list[tupl
 
 
 def _in_line(ssn: Session) -> list[str]:
-    line, order = QueueLine(ssn, list(ssn.queues.values())), []
+    line, order = QueueLine(ssn.hooks.orders, list(ssn.state.queues.values())), []
     while line:
         order.append(line.first().name)
-        line.remove(ssn.queues[order[-1]])
+        line.remove(ssn.state.queues[order[-1]])
     return order

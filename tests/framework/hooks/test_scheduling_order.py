@@ -29,11 +29,11 @@ class FewestTurns(Plugin, QueueOrder, Overused):
 
 
 def turns(ssn: Session) -> SchedulingOrder:
-    return SchedulingOrder(ssn, ssn.jobs.present(), skip_overused=True)
+    return SchedulingOrder(ssn.state, ssn.hooks, ssn.state.jobs.present(), skip_overused=True)
 
 
 def names(ssn: Session) -> list[str]:
-    return [f"{queue.name}/{ssn.jobs.record(row).key.name}" for queue, row in turns(ssn)]
+    return [f"{queue.name}/{ssn.state.jobs.record(row).key.name}" for queue, row in turns(ssn)]
 
 
 def test_queue_by_queue_and_job_by_job() -> None:
@@ -57,7 +57,7 @@ def test_a_job_of_a_queue_nobody_knows_has_no_turn() -> None:
 def test_without_jobs_there_are_no_turns() -> None:
     ssn = a_session(World(jobs=(a_job("j"),)))
 
-    assert list(SchedulingOrder(ssn, np.zeros(0, dtype=np.intp), skip_overused=True)) == []
+    assert list(SchedulingOrder(ssn.state, ssn.hooks, np.zeros(0, dtype=np.intp), skip_overused=True)) == []
 
 
 def test_the_order_of_queues_is_asked_anew_after_every_turn_and_an_overused_queue_has_no_more() -> None:
@@ -66,7 +66,7 @@ def test_the_order_of_queues_is_asked_anew_after_every_turn_and_an_overused_queu
     ssn = a_session(World(queues=(QueueRecord("p"), QueueRecord("q")), jobs=tuple(jobs)), fair)
     found = []
     for queue, row in turns(ssn):
-        found.append(ssn.jobs.record(row).key.name)
+        found.append(ssn.state.jobs.record(row).key.name)
         fair.turns[queue.name] = fair.turns.get(queue.name, 0) + 1
 
     assert found == ["p0", "q0", "p1", "q1"]
@@ -78,7 +78,7 @@ def test_an_overused_queue_has_turns_where_nothing_is_given_away() -> None:
     ssn = a_session(World(jobs=(a_job("a"),)), greedy)
 
     assert list(turns(ssn)) == []
-    assert len(list(SchedulingOrder(ssn, ssn.jobs.present(), skip_overused=False))) == 1
+    assert len(list(SchedulingOrder(ssn.state, ssn.hooks, ssn.state.jobs.present(), skip_overused=False))) == 1
 
 
 def test_a_job_that_is_given_back_takes_its_place_as_it_is_now() -> None:
@@ -93,15 +93,15 @@ def test_a_job_that_is_given_back_takes_its_place_as_it_is_now() -> None:
     order = turns(ssn)
     found: list[str] = []
     for queue, row in order:
-        name = ssn.jobs.record(row).key.name
+        name = ssn.state.jobs.record(row).key.name
         found.append(name)
         if name == "a" and found.count("a") < 3:
-            pending = ssn.pending.of(row)[found.count("a") - 1 :][:1]
-            ssn.statement().allocate(row, int(ssn.tasks.shape[pending[0]]), pending, np.array([0]))
+            pending = ssn.hooks.pending.of(row)[found.count("a") - 1 :][:1]
+            ssn.statement().allocate(row, int(ssn.state.tasks.shape[pending[0]]), pending, np.array([0]))
             order.give_back(queue, row)
 
     assert found == ["a", "b", "c", "a", "a"]
-    assert ssn.job(job_row(ssn, "a")).count(TaskStatus.ALLOCATED) == 2
+    assert ssn.state.job(job_row(ssn, "a")).count(TaskStatus.ALLOCATED) == 2
 
 
 def test_the_last_job_of_a_queue_may_be_given_back() -> None:

@@ -11,6 +11,7 @@ from tests.reference.world import World, a_node, a_shape, a_task
 from volcano_py.framework.contract.combine import Point
 from volcano_py.framework.contract.extension_points import StaticPredicate, Verdicts
 from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.hooks.node_hooks import static_verdicts
 from volcano_py.framework.state import static_filter_cache
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
 from volcano_py.framework.state.tie_order import tie_order
@@ -49,8 +50,14 @@ def store() -> ClusterStore:
     return World(nodes=tuple(a_node(f"n{index}") for index in range(4))).store()
 
 
+def of(
+    kept: StaticFilterCache, shape: Shape, nodes: NodeColumns, points: list[Point], offsets: tuple[int, ...]
+) -> Verdicts:
+    return static_verdicts(lambda key, ask: kept.row(key, nodes, ask), shape, points, offsets)
+
+
 def verdicts(kept: StaticFilterCache, store: ClusterStore, plugin: Cordoned, shape: Shape = SHAPE) -> list[int]:
-    answer = kept.of(shape, store.snapshot().nodes, [Point(plugin, "static_predicate")], (0,))
+    answer = of(kept, shape, store.snapshot().nodes, [Point(plugin, "static_predicate")], (0,))
     return [int(verdict) for verdict in answer]
 
 
@@ -99,9 +106,9 @@ def test_a_shape_that_was_not_asked_for_a_while_catches_up(store: ClusterStore, 
 def test_an_answer_that_was_handed_out_does_not_change_any_more(store: ClusterStore, plugin: Cordoned) -> None:
     kept = StaticFilterCache()
     points = [Point(plugin, "static_predicate")]
-    answer = kept.of(SHAPE, store.snapshot().nodes, points, (0,))
+    answer = of(kept, SHAPE, store.snapshot().nodes, points, (0,))
     store.set_node(a_node("n0", unschedulable=True))
-    kept.of(SHAPE, store.snapshot().nodes, points, (0,))
+    of(kept, SHAPE, store.snapshot().nodes, points, (0,))
 
     assert answer.tolist() == [0, 0, 0, 0]
 
@@ -146,7 +153,7 @@ def test_shapes_that_were_not_used_for_long_go(
 def test_pods_that_differ_in_nothing_but_requests_share_their_verdicts(store: ClusterStore) -> None:
     kept, nodes = StaticFilterCache(), store.snapshot().nodes
     points = [Point(plugin, "static_predicate") for plugin in (Predicates(), NodeOrdering())]
-    one, other, picky = (kept.of(shape, nodes, points, (0, 5)) for shape in (SHAPE, OTHER, PICKY))
+    one, other, picky = (of(kept, shape, nodes, points, (0, 5)) for shape in (SHAPE, OTHER, PICKY))
 
     assert one is other
     assert picky.tolist() != one.tolist()
@@ -171,9 +178,12 @@ def test_what_is_kept_equals_what_would_be_answered_afresh(
             store.remove_node(step)
         else:
             store.set_node(step)
-        warm, cold = a_session(store, Predicates(), statics=kept), a_session(store, Predicates())
+        warm, cold = a_session(store, Predicates(), static_filters=kept), a_session(store, Predicates())
         for shape in shapes:
-            one, other = warm.static_verdicts(info(warm, shape)), cold.static_verdicts(info(cold, shape))
+            one, other = (
+                warm.hooks.nodes.static_verdicts(info(warm, shape)),
+                cold.hooks.nodes.static_verdicts(info(cold, shape)),
+            )
             assert one.tolist() == other.tolist()
 
 

@@ -28,7 +28,7 @@ NOWHERE = -np.inf
 
 def candidates(world: World, shape: Shape, *plugins: Plugin) -> NodeRanking:
     ssn = a_session(world, *plugins)
-    return NodeRanking(ssn, info(ssn, shape))
+    return ssn.placement.rank(info(ssn, shape))
 
 
 def test_nodes_are_ranked_by_the_sum_of_scores_and_others_are_nowhere() -> None:
@@ -223,8 +223,8 @@ def everything(state: NodeRanking) -> tuple[list[float], list[float], str]:
 @given(worlds(), st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), max_size=6))
 def test_a_state_that_is_refreshed_equals_a_fresh_one(world: World, history: list[tuple[int, bool]]) -> None:
     ssn = a_session(world, Predicates(), NodeOrdering(), Binpack())
-    ids = [index for index, shape in enumerate(ssn.shapes) if shape is not None]
-    kept = [NodeRanking(ssn, ssn.task_of(index)) for index in ids]
+    ids = [index for index, shape in enumerate(ssn.state.classes.shapes) if shape is not None]
+    kept = [ssn.placement.rank(ssn.state.task_of(index)) for index in ids]
     for pick, keep in history:
         statement = ssn.statement()
         _place_something(ssn, statement, np.random.default_rng(pick))
@@ -232,7 +232,7 @@ def test_a_state_that_is_refreshed_equals_a_fresh_one(world: World, history: lis
             statement.discard()
         for index, state in zip(ids, kept, strict=True):
             state.refresh()
-            fresh = NodeRanking(ssn, ssn.task_of(index))
+            fresh = ssn.placement.rank(ssn.state.task_of(index))
             assert everything(state) == everything(fresh)
 
 
@@ -251,26 +251,26 @@ def test_a_shape_without_room_is_given_no_scores_until_there_is_some(monkeypatch
         *(Predicates(), Binpack()),
     )
     row, kind, statement = job_row(ssn, "j"), shape_id(ssn, shape), ssn.statement()
-    statement.allocate(row, kind, ssn.pending.of(row)[:2], np.array([0, 1]))
-    state = NodeRanking(ssn, info(ssn, shape))
+    statement.allocate(row, kind, ssn.hooks.pending.of(row)[:2], np.array([0, 1]))
+    state = ssn.placement.rank(info(ssn, shape))
 
     assert state.ranked.tolist() == [NOWHERE, NOWHERE]
     assert asked == []
 
     statement.discard()
     state.refresh()
-    assert everything(state) == everything(NodeRanking(ssn, info(ssn, shape)))
+    assert everything(state) == everything(ssn.placement.rank(info(ssn, shape)))
     assert state.ranked.max() > NOWHERE
 
 
 def _place_something(ssn: Session, statement: object, numbers: np.random.Generator) -> None:
-    pending = np.flatnonzero((ssn.tasks.status == TaskStatus.PENDING) & (ssn.tasks.job >= 0))
-    if not len(pending) or not len(ssn.nodes):
+    pending = np.flatnonzero((ssn.state.tasks.status == TaskStatus.PENDING) & (ssn.state.tasks.job >= 0))
+    if not len(pending) or not len(ssn.state.nodes):
         return
     task = pending[numbers.integers(len(pending))]
-    nodes = np.array([numbers.integers(len(ssn.nodes))])
+    nodes = np.array([numbers.integers(len(ssn.state.nodes))])
     place = statement.allocate if numbers.integers(2) else statement.pipeline  # type: ignore[attr-defined]
-    place(int(ssn.tasks.job[task]), int(ssn.tasks.shape[task]), np.array([task]), nodes)
+    place(int(ssn.state.tasks.job[task]), int(ssn.state.tasks.shape[task]), np.array([task]), nodes)
 
 
 def test_looking_ahead_equals_having_placed() -> None:
@@ -282,15 +282,15 @@ def test_looking_ahead_equals_having_placed() -> None:
     )
     plugins = (Predicates(), NodeOrdering(), Binpack())
     ssn = a_session(world, *plugins)
-    state = NodeRanking(ssn, info(ssn, shape))
-    delta, _ = ssn.deltas(shape_id(ssn, shape), TaskStatus.ALLOCATED)
+    state = ssn.placement.rank(info(ssn, shape))
+    delta, _ = ssn.state.classes.deltas(shape_id(ssn, shape), TaskStatus.ALLOCATED)
     ahead = state.after(np.array([0, 0, 0, 1, 2]), np.array([1, 2, 3, 1, 1]), delta).tolist()
 
-    row, pending = job_row(ssn, "j"), ssn.pending.of(job_row(ssn, "j"))
+    row, pending = job_row(ssn, "j"), ssn.hooks.pending.of(job_row(ssn, "j"))
     found = []
     for count in (1, 2, 3):
         ssn.statement().allocate(row, shape_id(ssn, shape), pending[count - 1 : count], np.array([node_row(ssn, "n0")]))
-        found.append(NodeRanking(ssn, info(ssn, shape)).ranked[0])
+        found.append(ssn.placement.rank(info(ssn, shape)).ranked[0])
 
     assert ahead[:3] == found
     assert ahead[2] == NOWHERE

@@ -49,10 +49,13 @@ class Nothing(Plugin, NodeOrder):
 def place(ssn: Session, shape: Shape, count: int) -> list[tuple[str, TaskStatus]]:
     """Place pending tasks of the job ``j``; return node and status of each that found a node."""
     row = job_row(ssn, "j")
-    tasks = ssn.pending.of(row)[:count]
+    tasks = ssn.hooks.pending.of(row)[:count]
     done = ssn.placement.place(ssn.statement(), row, shape_id(ssn, shape), tasks)
-    found = [(ssn.nodes.names[ssn.tasks.node[task]], TaskStatus(ssn.tasks.status[task])) for task in tasks[:done]]
-    assert (ssn.tasks.status[tasks[done:]] == TaskStatus.PENDING).all()
+    found = [
+        (ssn.state.nodes.names[ssn.state.tasks.node[task]], TaskStatus(ssn.state.tasks.status[task]))
+        for task in tasks[:done]
+    ]
+    assert (ssn.state.tasks.status[tasks[done:]] == TaskStatus.PENDING).all()
     return found
 
 
@@ -236,7 +239,7 @@ def test_a_long_gang_fills_nodes_deeper_than_the_first_look(policy: str, seed: i
 def test_choosing_stops_where_the_room_ends(wanted: int) -> None:
     shape = a_shape(cpu=3)
     ssn = a_session(cluster([a_node("n0"), a_node("n1")], shape, 3), Predicates())
-    state = ssn.placement.candidates(shape_id(ssn, shape))
+    state = ssn.placement.ranking(shape_id(ssn, shape))
 
     assert ssn.placement.choose_many(state, shape_id(ssn, shape), wanted).tolist() == [0, 1][:wanted]
 
@@ -281,11 +284,11 @@ def test_what_is_idle_but_promised_together_with_what_is_being_released_is_not_g
     other = a_shape(cpu=small)
     world = replace(world, jobs=(*world.jobs, a_job("k")), tasks=(*world.tasks, *tasks_of("k", 2, other)))
     ssn = a_session(world, Predicates())
-    before = ssn.placement.candidates(shape_id(ssn, other)).ranked.copy()
+    before = ssn.placement.ranking(shape_id(ssn, other)).ranked.copy()
     assert place(ssn, big, 1) == [("n0", TaskStatus.PIPELINED)]
 
     row = job_row(ssn, "k")
-    done = ssn.placement.place(ssn.statement(), row, shape_id(ssn, other), ssn.pending.of(row))
+    done = ssn.placement.place(ssn.statement(), row, shape_id(ssn, other), ssn.hooks.pending.of(row))
 
     assert before.tolist() == [0.0]
     assert done == taken
@@ -297,15 +300,15 @@ def test_a_second_gang_sees_what_the_first_has_taken() -> None:
     world = replace(world, jobs=(*world.jobs, a_job("k")), tasks=(*world.tasks, *tasks_of("k", 8, small)))
     ssn = a_session(world, Predicates(), Binpack())
     statement = ssn.statement()
-    before = ssn.placement.candidates(shape_id(ssn, small)).ranked.copy()
+    before = ssn.placement.ranking(shape_id(ssn, small)).ranked.copy()
     assert len(place(ssn, big, 2)) == 2
 
     row = job_row(ssn, "k")
-    done = ssn.placement.place(statement, row, shape_id(ssn, small), ssn.pending.of(row))
+    done = ssn.placement.place(statement, row, shape_id(ssn, small), ssn.hooks.pending.of(row))
 
     assert done == 4
-    assert (ssn.nodes.idle[0] == 0).tolist() == [True, True]
-    assert before.tolist() != ssn.placement.candidates(shape_id(ssn, small)).ranked.tolist()
+    assert (ssn.state.nodes.idle[0] == 0).tolist() == [True, True]
+    assert before.tolist() != ssn.placement.ranking(shape_id(ssn, small)).ranked.tolist()
 
 
 def test_a_node_may_be_looked_into_as_deep_as_the_gang_is_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,9 +36,11 @@ def play(ssn: Session, history: list[Turn], *, anew: bool) -> list[list[tuple[in
     found = []
     for name, count, keep in history:
         statement, row = ssn.statement(), job_row(ssn, name)
-        waiting = [task for task in ssn.pending.of(row).tolist() if ssn.tasks.status[task] == TaskStatus.PENDING]
+        waiting = [
+            task for task in ssn.hooks.pending.of(row).tolist() if ssn.state.tasks.status[task] == TaskStatus.PENDING
+        ]
         tasks = np.array(waiting[:count], dtype=np.intp)
-        shape = int(ssn.tasks.shape[ssn.pending.of(row)[0]])
+        shape = int(ssn.state.tasks.shape[ssn.hooks.pending.of(row)[0]])
         for part in np.split(tasks, len(tasks)) if anew and len(tasks) else [tasks]:
             if anew:
                 ssn.placement.forget()
@@ -93,7 +95,7 @@ def test_a_long_row_of_single_tasks_is_looked_at_a_few_times() -> None:
     ssn = a_session(World(nodes=nodes, jobs=jobs, tasks=tasks), plugin)
     for number in range(200):
         row, statement = job_row(ssn, f"j{number}"), ssn.statement()
-        assert ssn.placement.place(statement, row, shape_id(ssn, a_shape(cpu=1)), ssn.pending.of(row)) == 1
+        assert ssn.placement.place(statement, row, shape_id(ssn, a_shape(cpu=1)), ssn.hooks.pending.of(row)) == 1
         statement.commit()
 
     assert plugin.times <= 20

@@ -69,7 +69,11 @@ def message(labels: list[str], *plugins: Plugin, promises: bool = True, **node: 
         for row, text in enumerate(labels)
     )
     ssn = a_session(World(nodes=nodes, tasks=(a_task("p", SMALL),)), *plugins)
-    return explain(ssn, info(ssn, SMALL), promises=promises).message.removeprefix("0/").removesuffix(".")
+    return (
+        explain(ssn.state, ssn.hooks.nodes, ssn.placement.node_sets, info(ssn, SMALL), promises=promises)
+        .message.removeprefix("0/")
+        .removesuffix(".")
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,15 +124,18 @@ def test_what_is_being_released_is_lacking_only_where_nothing_can_be_promised() 
     going = a_task("go", a_shape(cpu=4), status=TaskStatus.RELEASING, node="n1")
     ssn = a_session(World(nodes=(a_node("n1"),), tasks=(going, a_task("p", SMALL))))
 
-    assert explain(ssn, info(ssn, SMALL), promises=True).refusals == ()
-    assert explain(ssn, info(ssn, SMALL), promises=False).message == "0/1 nodes are unavailable: 1 Insufficient cpu."
+    assert explain(ssn.state, ssn.hooks.nodes, ssn.placement.node_sets, info(ssn, SMALL), promises=True).refusals == ()
+    assert (
+        explain(ssn.state, ssn.hooks.nodes, ssn.placement.node_sets, info(ssn, SMALL), promises=False).message
+        == "0/1 nodes are unavailable: 1 Insufficient cpu."
+    )
 
 
 def test_a_closed_node_says_why_and_nothing_else() -> None:
     node = a_node("n1", closed="being deleted", cpu="1m", taints=[TaintRecord("k", "", "NoSchedule")])
     ssn = a_session(World(nodes=(node,), tasks=(a_task("p", SMALL),)), Predicates())
 
-    assert explain(ssn, info(ssn, SMALL), promises=True).message == (
+    assert explain(ssn.state, ssn.hooks.nodes, ssn.placement.node_sets, info(ssn, SMALL), promises=True).message == (
         "0/1 nodes are unavailable: 1 node(s) closed: being deleted."
     )
 
@@ -174,11 +181,11 @@ def test_a_queue_that_a_plugin_gives_nothing_without_a_text_names_the_plugin(plu
         nodes=(a_node("n"),), queues=(QueueRecord("q"),), jobs=(a_job("j", queue="q"),), tasks=tasks_of("j", 1, SMALL)
     )
     ssn = a_session(world, plugin)
-    nothing = np.zeros(len(ssn.resources.names))
+    nothing = np.zeros(len(ssn.state.resources.names))
 
-    limit = ssn.over_limit(ssn.queues["q"], info(ssn, SMALL), nothing, nothing)
-    overused = ssn.why_overused(ssn.queues["q"])
+    limit = ssn.hooks.over_limit(ssn.state.queues["q"], info(ssn, SMALL), nothing, nothing)
+    overused = ssn.hooks.why_overused(ssn.state.queues["q"])
 
     assert limit == Reason("miser", "queue-limit", 'queue "q" may not hold more: plugin miser says so')
     assert overused.text == 'queue "q" has had enough: its other tasks wait until it may have more'
-    assert len(ssn.report.failures) == (2 if isinstance(plugin, Stammering) else 0)
+    assert len(ssn.state.report.failures) == (2 if isinstance(plugin, Stammering) else 0)

@@ -11,6 +11,7 @@ from volcano_py.framework.contract.extension_points import NodeOrder, PlacementW
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Floats, Ints, Rows
 from volcano_py.snapshot.columns import NodeColumns
 
@@ -28,14 +29,14 @@ class ByJob(Plugin, NodeOrder):
     name = "by-job"
     depends_on = DependsOn.OTHER_NODES
 
-    def equivalence_keys(self, ssn: Session) -> Ints:
+    def equivalence_keys(self, ssn: State) -> Ints:
         return np.where(ssn.tasks.job == job_row(ssn, "two"), 7, 0)
 
     def depends(self, task: TaskInfo) -> DependsOn:
-        return DependsOn.OTHER_NODES if task.mark(self.name) else DependsOn.NODE_ALONE
+        return DependsOn.OTHER_NODES if task.equivalence_key(self.name) else DependsOn.NODE_ALONE
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
-        return np.arange(len(nodes), dtype=float) * task.mark(self.name)
+        return np.arange(len(nodes), dtype=float) * task.equivalence_key(self.name)
 
 
 class Watching(Plugin, PlacementWatch):
@@ -43,7 +44,7 @@ class Watching(Plugin, PlacementWatch):
 
     name = "watching"
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         self._journal = ssn.journal
         self.count = np.zeros((1, len(ssn.nodes)))
 
@@ -58,12 +59,12 @@ class Watching(Plugin, PlacementWatch):
 def test_marked_tasks_have_a_kind_of_their_own_and_the_others_keep_their_shape() -> None:
     ssn = a_session(WORLD, ByJob())
 
-    one, two = (ssn.tasks.shape[task_row(ssn, name)] for name in ("one-0", "two-0"))
+    one, two = (ssn.state.tasks.shape[task_row(ssn, name)] for name in ("one-0", "two-0"))
     assert one != two
-    assert ssn.shape_of(one) is ssn.shape_of(two)
-    assert ssn.task_of(one).mark("by-job") == 0
-    assert ssn.task_of(two).mark("by-job") == 7
-    assert np.array_equal(ssn.task_of(one).request, ssn.task_of(two).request)
+    assert ssn.state.classes.shape_of(one) is ssn.state.classes.shape_of(two)
+    assert ssn.state.task_of(one).equivalence_key("by-job") == 0
+    assert ssn.state.task_of(two).equivalence_key("by-job") == 7
+    assert np.array_equal(ssn.state.task_of(one).request, ssn.state.task_of(two).request)
 
 
 class Odd(Plugin):
@@ -71,7 +72,7 @@ class Odd(Plugin):
 
     name = "odd"
 
-    def equivalence_keys(self, ssn: Session) -> Ints:
+    def equivalence_keys(self, ssn: State) -> Ints:
         return np.array([[-5, 2**40, 0, 3][row % 4] for row in range(len(ssn.tasks.records))])
 
 
@@ -80,16 +81,19 @@ def test_marks_of_several_plugins_are_told_apart_whatever_numbers_they_are() -> 
 
     equivalence_keys = []
     for row in range(4):
-        info = ssn.task_of(int(ssn.tasks.shape[row]))
-        in_two = ssn.tasks.job[row] == job_row(ssn, "two")
-        assert (info.mark("odd"), info.mark("by-job")) == ([-5, 2**40, 0, 3][row], 7 if in_two else 0)
-        assert info.shape is ssn.shape_of(0)
+        info = ssn.state.task_of(int(ssn.state.tasks.shape[row]))
+        in_two = ssn.state.tasks.job[row] == job_row(ssn, "two")
+        assert (info.equivalence_key("odd"), info.equivalence_key("by-job")) == (
+            [-5, 2**40, 0, 3][row],
+            7 if in_two else 0,
+        )
+        assert info.shape is ssn.state.classes.shape_of(0)
         equivalence_keys.append(info.shape_id)
     assert len(set(equivalence_keys)) == 4
 
 
 def test_without_marks_every_id_is_that_of_a_shape() -> None:
-    assert len(a_session(WORLD).shapes) == 1
+    assert len(a_session(WORLD).state.classes.shapes) == 1
 
 
 def test_each_kind_has_candidates_of_its_own() -> None:
@@ -97,11 +101,12 @@ def test_each_kind_has_candidates_of_its_own() -> None:
 
     for name in ("one", "two"):
         row = job_row(ssn, name)
-        tasks = ssn.pending.of(row)
-        assert ssn.placement.place(ssn.statement(), row, int(ssn.tasks.shape[tasks[0]]), tasks) == 2
+        tasks = ssn.hooks.pending.of(row)
+        assert ssn.placement.place(ssn.statement(), row, int(ssn.state.tasks.shape[tasks[0]]), tasks) == 2
 
     nodes = {
-        name: ssn.nodes.names[ssn.tasks.node[task_row(ssn, name)]] for name in ("one-0", "one-1", "two-0", "two-1")
+        name: ssn.state.nodes.names[ssn.state.tasks.node[task_row(ssn, name)]]
+        for name in ("one-0", "one-1", "two-0", "two-1")
     }
     assert nodes == {"one-0": "n1", "one-1": "n1", "two-0": "n2", "two-1": "n2"}
 
@@ -109,8 +114,8 @@ def test_each_kind_has_candidates_of_its_own() -> None:
 def test_a_plugin_that_needs_other_nodes_for_some_tasks_leaves_the_heap_to_the_rest() -> None:
     ssn = a_session(WORLD, ByJob())
 
-    assert ssn.node_local(int(ssn.tasks.shape[task_row(ssn, "one-0")]))
-    assert not ssn.node_local(int(ssn.tasks.shape[task_row(ssn, "two-0")]))
+    assert ssn.hooks.nodes.node_local(int(ssn.state.tasks.shape[task_row(ssn, "one-0")]))
+    assert not ssn.hooks.nodes.node_local(int(ssn.state.tasks.shape[task_row(ssn, "two-0")]))
 
 
 @pytest.mark.parametrize(
@@ -125,14 +130,14 @@ def test_a_plugin_that_fails_to_mark_is_reported_and_costs_nobody_the_session(
     answer: Callable[[Session], Ints],
 ) -> None:
     class Failing(ByJob):
-        def equivalence_keys(self, ssn: Session) -> Ints:
+        def equivalence_keys(self, ssn: State) -> Ints:
             return answer(ssn)
 
     ssn = a_session(WORLD, Failing())
 
-    assert len(ssn.report.failures) == 1
-    assert "by-job failed in equivalence_keys" in ssn.report.failures[0]
-    assert not ssn.node_orders
+    assert len(ssn.state.report.failures) == 1
+    assert "by-job failed in equivalence_keys" in ssn.state.report.failures[0]
+    assert not ssn.hooks.nodes.node_orders
 
 
 def test_a_watcher_is_told_of_placements_and_the_journal_takes_its_counts_back() -> None:
@@ -141,7 +146,7 @@ def test_a_watcher_is_told_of_placements_and_the_journal_takes_its_counts_back()
     row = job_row(ssn, "one")
     statement = ssn.statement()
 
-    statement.allocate(row, 0, ssn.pending.of(row), np.array([1, 1]))
+    statement.allocate(row, 0, ssn.hooks.pending.of(row), np.array([1, 1]))
     assert plugin.count.tolist() == [[0, 2]]
 
     statement.discard()

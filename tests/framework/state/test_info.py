@@ -2,6 +2,7 @@ import pytest
 
 from tests.framework.sessions import a_session, job_row
 from tests.reference.world import Task, World, a_job, a_node, a_shape, a_task
+from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.model.statuses import READY_STATUSES, VALID_STATUSES, PodGroupPhase, TaskStatus
 
@@ -20,8 +21,11 @@ STATUS = {
 }
 
 
-def job(tasks: str, min_available: int = 0, **roles: int) -> JobInfo:
-    """Return a job; ``a:PPb R`` is two pending tasks of role a, a best-effort one of it, and a running one of none."""
+def session(tasks: str, min_available: int = 0, **roles: int) -> Session:
+    """Return a session with a job.
+
+    ``a:PPb R`` is two pending tasks of role a, a best-effort one of it, and a running one of none.
+    """
     members: list[Task] = []
     for part in tasks.split():
         role, _, letters = part.rpartition(":")
@@ -36,8 +40,12 @@ def job(tasks: str, min_available: int = 0, **roles: int) -> JobInfo:
             for index, letter in enumerate(letters)
         ]
     record = a_job("j", min_available=min_available, task_min_available=roles)
-    ssn = a_session(World((a_node("n1"),), jobs=(record,), tasks=tuple(members)))
-    return ssn.job(job_row(ssn, "j"))
+    return a_session(World((a_node("n1"),), jobs=(record,), tasks=tuple(members)))
+
+
+def job(tasks: str, min_available: int = 0, **roles: int) -> JobInfo:
+    ssn = session(tasks, min_available, **roles)
+    return ssn.state.job(job_row(ssn, "j"))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +125,7 @@ def test_whether_other_tasks_are_worth_trying(
 
 def test_a_job_reads_its_phase_from_the_session() -> None:
     ssn = a_session(World(jobs=(a_job("j"),)))
-    found = ssn.job(job_row(ssn, "j"))
+    found = ssn.state.job(job_row(ssn, "j"))
     assert found.is_pending
 
     ssn.enqueue(found.row)
@@ -127,12 +135,12 @@ def test_a_job_reads_its_phase_from_the_session() -> None:
 
 
 def test_role_counts_follow_what_is_placed_and_taken_back() -> None:
-    found = job("a:PPb b:P", 2)
-    ssn = found._ssn
+    ssn = session("a:PPb b:P", 2)
+    found = ssn.state.job(job_row(ssn, "j"))
     before = found.role_counts((TaskStatus.PENDING,))
     statement = ssn.statement()
-    rows = ssn.rows_of_job(found.row)[:2]
-    statement.pipeline(found.row, int(ssn.tasks.shape[rows[0]]), rows, rows * 0)
+    rows = ssn.state.rows_of_job(found.row)[:2]
+    statement.pipeline(found.row, int(ssn.state.tasks.shape[rows[0]]), rows, rows * 0)
 
     assert before == {"a": 3, "b": 1}
     assert found.role_counts((TaskStatus.PENDING,)) == {"a": 1, "b": 1}
@@ -156,7 +164,7 @@ def test_the_tasks_of_every_job_are_listed_whatever_their_status() -> None:
     ssn = a_session(world)
 
     found = {
-        name: [ssn.tasks.record(row).name for row in ssn.rows_of_job(job_row(ssn, name)).tolist()]
+        name: [ssn.state.tasks.record(row).name for row in ssn.state.rows_of_job(job_row(ssn, name)).tolist()]
         for name in ("j", "k", "none")
     }
     assert found == {"j": ["b"], "k": ["a", "d"], "none": []}

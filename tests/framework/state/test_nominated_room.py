@@ -32,7 +32,7 @@ PODS = st.tuples(
 
 def free(ssn: Any) -> np.ndarray:
     """Return what each node has left in the end, shape (n_resources, n_nodes)."""
-    return ssn.nodes.future_idle.copy()
+    return ssn.state.nodes.future_idle.copy()
 
 
 @given(st.lists(PODS, max_size=8), st.lists(st.sampled_from(["g1", "g2"]), max_size=4), st.integers(0, 4))
@@ -58,20 +58,20 @@ def test_opening_and_closing_leaves_every_node_as_it_was(
     asked = np.zeros_like(held)
     for node, _, cpu, _, nominated_there in pods:
         if nominated_there:
-            asked[:, ssn.nodes.names.index(node)] += ssn.resources.vector({"cpu": 1000 * cpu, "pods": 1})
+            asked[:, ssn.state.nodes.names.index(node)] += ssn.state.resources.vector({"cpu": 1000 * cpu, "pods": 1})
     assert (held == asked).all(), "what is held is what nominated pods ask for, whether it is idle or on its way"
-    block = ssn.nodes.block.copy()
+    block = ssn.state.nodes.block.copy()
     for name in openings:
-        job = ssn.job(job_row(ssn, name))
+        job = ssn.state.job(job_row(ssn, name))
         with ssn.nominated_room.open_to(job):
             own = [cpu for _, group, cpu, _, there in pods if there and group == name]
             assert (free(ssn).sum(axis=1) - free_of(block, ssn).sum(axis=1))[0] >= 1000 * sum(own)
-        assert (ssn.nodes.future_idle == free_of(block, ssn)).all()
-        assert not ssn.journal.checkpoint(), "holding is no part of any statement"
+        assert (ssn.state.nodes.future_idle == free_of(block, ssn)).all()
+        assert not ssn.state.journal.checkpoint(), "holding is no part of any statement"
 
 
 def free_of(block: np.ndarray, ssn: Any) -> np.ndarray:
-    n = len(ssn.resources)
+    n = len(ssn.state.resources)
     sections = [layout.section(block, which, n) for which in (layout.IDLE, layout.RELEASING, layout.PIPELINED)]
     return np.asarray(sections[0] + sections[1] - sections[2])
 
@@ -79,13 +79,13 @@ def free_of(block: np.ndarray, ssn: Any) -> np.ndarray:
 def test_a_task_that_got_its_node_is_held_nothing_any_more() -> None:
     cluster = a_cluster(a_node("n1", cpu=4), a_group("g1"), nominated("p", "n1", cpu=3, group="g1"))
     ssn = a_session(cluster.snapshot())
-    job = ssn.job(job_row(ssn, "g1"))
-    (task,) = ssn.pending.of(job.row).tolist()
+    job = ssn.state.job(job_row(ssn, "g1"))
+    (task,) = ssn.hooks.pending.of(job.row).tolist()
 
     with ssn.nominated_room.open_to(job):
         statement = ssn.statement()
-        statement.allocate(job.row, int(ssn.tasks.shape[task]), np.array([task]), np.array([0]))
+        statement.allocate(job.row, int(ssn.state.tasks.shape[task]), np.array([task]), np.array([0]))
         statement.commit()
 
-    assert ssn.tasks.status[task] == TaskStatus.BINDING
-    assert ssn.nodes.idle[0].tolist() == [1000]
+    assert ssn.state.tasks.status[task] == TaskStatus.BINDING
+    assert ssn.state.nodes.idle[0].tolist() == [1000]

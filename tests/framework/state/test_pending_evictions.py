@@ -42,25 +42,25 @@ def test_a_job_waits_as_long_as_its_victims_leave(victims: dict[str, TaskStatus]
     plan = PlannedEviction(PLAN.job, PLAN.victims, until)
     ssn = session(Memory(plans=(plan,)), **victims)
 
-    assert ssn.pending_evictions.waits(ssn.job(job_row(ssn, "preemptor"))) is waits
+    assert ssn.pending_evictions.waits(ssn.state.job(job_row(ssn, "preemptor"))) is waits
     assert ssn.pending_evictions.plans == ((plan,) if waits else ())
 
 
 def test_who_has_lost_may_not_take_back_until_the_truce_is_over() -> None:
     for until, preemptors in ((1.0, ["preemptor"]), (0.0, [])):
         ssn = session(Memory(cooldowns=(Cooldown(PREEMPTOR, VICTIM, until),)))
-        victim, preemptor = (ssn.job(job_row(ssn, name)) for name in ("victim", "preemptor"))
+        victim, preemptor = (ssn.state.job(job_row(ssn, name)) for name in ("victim", "preemptor"))
 
         assert [
-            ssn.jobs.record(row).key.name for row in ssn.pending_evictions.preemptors(victim).tolist()
+            ssn.state.jobs.record(row).key.name for row in ssn.pending_evictions.preemptors(victim).tolist()
         ] == preemptors
         assert ssn.pending_evictions.preemptors(preemptor).tolist() == []
 
 
 def test_a_plan_is_remembered_with_a_truce_for_every_loser() -> None:
     ssn = session(Memory(), one=TaskStatus.RUNNING, other=TaskStatus.RUNNING)
-    rows = [row for row, record in enumerate(ssn.tasks.records) if record is not None and record.name != "waits"]
-    ssn.pending_evictions.add(ssn.job(job_row(ssn, "preemptor")), rows)
+    rows = [row for row, record in enumerate(ssn.state.tasks.records) if record is not None and record.name != "waits"]
+    ssn.pending_evictions.add(ssn.state.job(job_row(ssn, "preemptor")), rows)
 
     (plan,) = ssn.pending_evictions.plans
     assert (plan.job, sorted(plan.victims), plan.until) == (PREEMPTOR, ["uid-ns-one", "uid-ns-other"], PLAN_S)
@@ -74,7 +74,7 @@ def three_jobs(*cooldowns: Cooldown) -> Session:
 
 
 def named(ssn: Session, rows: Iterable[int]) -> list[str]:
-    return sorted(ssn.jobs.record(row).key.name for row in rows)
+    return sorted(ssn.state.jobs.record(row).key.name for row in rows)
 
 
 def test_who_has_lost_to_a_loser_takes_nothing_from_its_taker_either() -> None:
@@ -82,7 +82,7 @@ def test_who_has_lost_to_a_loser_takes_nothing_from_its_taker_either() -> None:
     ssn = three_jobs(Cooldown(PREEMPTOR, VICTIM, 1.0), Cooldown(VICTIM, third, 1.0))
 
     preemptors = {
-        name: ssn.pending_evictions.preemptors(ssn.job(job_row(ssn, name))).tolist()
+        name: ssn.pending_evictions.preemptors(ssn.state.job(job_row(ssn, name))).tolist()
         for name in ("preemptor", "victim", "third")
     }
 

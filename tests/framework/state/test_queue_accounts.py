@@ -32,7 +32,7 @@ CLUSTER = World(
 
 def taken(ssn: Session) -> dict[str, list[float]]:
     """Return cpu and pods that each queue holds."""
-    queues = ssn.track_queues()
+    queues = ssn.state.accounts.track_queues()
     return {record.name: queues.taken[[0, 2], row].tolist() for row, record in enumerate(queues.records)}
 
 
@@ -40,7 +40,7 @@ def place(ssn: Session, job: str, names: list[str], node: str, *, promised: bool
     statement = ssn.statement()
     rows = np.array([task_row(ssn, name) for name in names])
     put = statement.pipeline if promised else statement.allocate
-    put(job_row(ssn, job), int(ssn.tasks.shape[rows[0]]), rows, np.full(len(rows), node_row(ssn, node)))
+    put(job_row(ssn, job), int(ssn.state.tasks.shape[rows[0]]), rows, np.full(len(rows), node_row(ssn, node)))
     return statement
 
 
@@ -51,7 +51,7 @@ def test_a_queue_holds_what_tasks_of_its_jobs_hold() -> None:
 @pytest.mark.parametrize("promised", [False, True], ids=["allocated", "promised"])
 def test_what_is_placed_counts_at_once_and_undo_restores_every_bit(promised: bool) -> None:
     ssn = a_session(CLUSTER)
-    before = ssn.track_queues().taken.copy()
+    before = ssn.state.accounts.track_queues().taken.copy()
 
     statement = place(ssn, "j", ["j-0", "j-1", "j-2"], "n2", promised=promised)
     assert taken(ssn)["a"] == [4000.0, 4.0]
@@ -60,12 +60,12 @@ def test_what_is_placed_counts_at_once_and_undo_restores_every_bit(promised: boo
     one.discard()
     statement.discard()
 
-    assert ssn.track_queues().taken.tobytes() == before.tobytes()
+    assert ssn.state.accounts.track_queues().taken.tobytes() == before.tobytes()
 
 
 def test_a_commit_changes_nothing_that_a_queue_holds() -> None:
     ssn = a_session(CLUSTER)
-    ssn.track_queues()
+    ssn.state.accounts.track_queues()
     statement = place(ssn, "j", ["j-0"], "n2")
 
     statement.commit()
@@ -77,17 +77,17 @@ def test_queues_that_nobody_asks_for_cost_nothing() -> None:
     ssn = a_session(CLUSTER)
     place(ssn, "j", ["j-0"], "n2")
 
-    assert ssn.queue_columns is None
+    assert ssn.state.accounts.queues is None
     with pytest.raises(RuntimeError, match="from the opening of the session on"):
-        ssn.track_queues()
+        ssn.state.accounts.track_queues()
 
 
 def test_which_queues_have_jobs() -> None:
-    assert a_session(CLUSTER).track_queues().with_jobs().tolist() == [True, True, False]
+    assert a_session(CLUSTER).state.accounts.track_queues().with_jobs().tolist() == [True, True, False]
 
 
 def test_a_cluster_without_queues_or_jobs() -> None:
-    queues = a_session(World(queues=())).track_queues()
+    queues = a_session(World(queues=())).state.accounts.track_queues()
 
     assert queues.taken.shape == (3, 0)
     assert queues.with_jobs().tolist() == []
@@ -99,35 +99,39 @@ def test_what_queues_hold_equals_a_count_task_by_task_whatever_was_done_and_undo
     world: World, data: st.DataObject
 ) -> None:
     ssn = a_session(world)
-    ssn.track_queues()
-    before = ssn.queue_columns.taken.tobytes() if ssn.queue_columns is not None else b""
-    checkpoint = ssn.journal.checkpoint()
-    pending = [row for row in range(len(ssn.tasks.records)) if ssn.tasks.status[row] == TaskStatus.PENDING]
-    ours = [row for row in pending if ssn.tasks.job[row] >= 0 and ssn.jobs.records[ssn.tasks.job[row]] is not None]
-    for row in ours if len(ssn.nodes) else []:
+    ssn.state.accounts.track_queues()
+    before = ssn.state.accounts.queues.taken.tobytes() if ssn.state.accounts.queues is not None else b""
+    checkpoint = ssn.state.journal.checkpoint()
+    pending = [row for row in range(len(ssn.state.tasks.records)) if ssn.state.tasks.status[row] == TaskStatus.PENDING]
+    ours = [
+        row
+        for row in pending
+        if ssn.state.tasks.job[row] >= 0 and ssn.state.jobs.records[ssn.state.tasks.job[row]] is not None
+    ]
+    for row in ours if len(ssn.state.nodes) else []:
         action = data.draw(st.sampled_from(("allocate", "pipeline", "leave")))
-        node = np.array([data.draw(st.integers(0, len(ssn.nodes) - 1))])
+        node = np.array([data.draw(st.integers(0, len(ssn.state.nodes) - 1))])
         if action != "leave":
             statement = ssn.statement()
-            job, shape = int(ssn.tasks.job[row]), int(ssn.tasks.shape[row])
+            job, shape = int(ssn.state.tasks.job[row]), int(ssn.state.tasks.shape[row])
             getattr(statement, action)(job, shape, np.array([row]), node)
 
     assert taken(ssn) == counted(ssn)
-    ssn.journal.rollback(checkpoint, ssn.nodes.block)
-    assert ssn.queue_columns is not None
-    assert ssn.queue_columns.taken.tobytes() == before
+    ssn.state.journal.rollback(checkpoint, ssn.state.nodes.block)
+    assert ssn.state.accounts.queues is not None
+    assert ssn.state.accounts.queues.taken.tobytes() == before
 
 
 def counted(ssn: Session) -> dict[str, list[float]]:
-    sums = {name: [0.0, 0.0] for name in ssn.queues}
-    for row, record in enumerate(ssn.tasks.records):
-        if record is None or ssn.tasks.job[row] < 0:
+    sums = {name: [0.0, 0.0] for name in ssn.state.queues}
+    for row, record in enumerate(ssn.state.tasks.records):
+        if record is None or ssn.state.tasks.job[row] < 0:
             continue
-        job = ssn.jobs.records[ssn.tasks.job[row]]
+        job = ssn.state.jobs.records[ssn.state.tasks.job[row]]
         if job is None or job.queue not in sums:
             continue
-        if TaskStatus(ssn.tasks.status[row]) in (*ALLOCATED_STATUSES, TaskStatus.PIPELINED):
-            request = dict(ssn.shape_of(int(ssn.tasks.shape[row])).request)
+        if TaskStatus(ssn.state.tasks.status[row]) in (*ALLOCATED_STATUSES, TaskStatus.PIPELINED):
+            request = dict(ssn.state.classes.shape_of(int(ssn.state.tasks.shape[row])).request)
             sums[job.queue][0] += request.get("cpu", 0.0)
             sums[job.queue][1] += 1
     return sums
@@ -136,8 +140,10 @@ def counted(ssn: Session) -> dict[str, list[float]]:
 def test_sums_over_any_groups_of_jobs_follow_every_statement_and_its_undo() -> None:
     ssn = a_session(CLUSTER)
     both, none = np.array([0, 2]), np.zeros(0, dtype=np.intp)
-    sums = JobSums([both if row == job_row(ssn, "j") else none for row in range(len(ssn.jobs))], 3, ssn.jobs)
-    ssn.track(sums)
+    sums = JobSums(
+        [both if row == job_row(ssn, "j") else none for row in range(len(ssn.state.jobs))], 3, ssn.state.jobs
+    )
+    ssn.state.accounts.track(sums)
     before = sums.taken.copy()
     assert before[0].tolist() == [1000.0, 0.0, 1000.0]
 
@@ -152,7 +158,7 @@ def test_sums_over_any_groups_of_jobs_follow_every_statement_and_its_undo() -> N
 def test_a_stamp_is_another_after_every_change_and_that_of_before_after_an_undo() -> None:
     ssn = a_session(CLUSTER)
     stamp = JobStamp()
-    ssn.track(stamp)
+    ssn.state.accounts.track(stamp)
     first = stamp.value
 
     statement = place(ssn, "j", ["j-0"], "n2")

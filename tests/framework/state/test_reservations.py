@@ -27,7 +27,7 @@ def a_cluster(phase: str, *, running: int = 0, gated: Shape | None = None, asked
 
 
 def cores(ssn: Session, *, whole: bool) -> float:
-    return float(reservations.reserved(ssn, whole=whole)[0, job_row(ssn, "j")] / 1000)
+    return float(reservations.reserved(ssn.state, whole=whole)[0, job_row(ssn, "j")] / 1000)
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def test_a_job_without_minimum_resources_reserves_nothing_and_could_give_back_al
     ssn = a_cluster("Running", running=3, asked=False)
 
     assert cores(ssn, whole=True) == 0
-    assert reservations.elastic(ssn.jobs)[0, job_row(ssn, "j")] == 3000
+    assert reservations.elastic(ssn.state.jobs)[0, job_row(ssn, "j")] == 3000
 
 
 @pytest.mark.parametrize(("running", "elastic"), [(3, 0), (4, 0), (6, 2000)])
 def test_what_a_job_holds_beyond_its_minimum_is_elastic(running: int, elastic: float) -> None:
     ssn = a_cluster("Running", running=running)
 
-    assert reservations.elastic(ssn.jobs)[0, job_row(ssn, "j")] == elastic
+    assert reservations.elastic(ssn.state.jobs)[0, job_row(ssn, "j")] == elastic
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ def test_gated_tasks_never_make_a_reservation_negative() -> None:
 def test_ephemeral_storage_is_left_out_of_what_a_job_lacks() -> None:
     job = a_job("j", phase="Inqueue", min_resources=amounts(**{"ephemeral-storage": "1Gi", "cpu": 1}))
     ssn = a_session(World(jobs=(job,)))
-    storage = ssn.resources.find("ephemeral-storage")
+    storage = ssn.state.resources.find("ephemeral-storage")
     row = job_row(ssn, "j")
 
-    assert reservations.reserved(ssn, whole=False)[storage, row] == 0
-    assert reservations.reserved(ssn, whole=True)[storage, row] == 2**30 * 1000
+    assert reservations.reserved(ssn.state, whole=False)[storage, row] == 0
+    assert reservations.reserved(ssn.state, whole=True)[storage, row] == 2**30 * 1000
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_ephemeral_storage_is_left_out_of_what_a_job_lacks() -> None:
 )
 def test_which_resources_exceed_a_limit(need: list[float], over: list[int]) -> None:
     ssn = a_session(World(nodes=(a_node(gpu=1),)))
-    limit = ssn.total * 0 + 10
-    asked = ssn.total * 0 + [1, 0, 1, 1]
+    limit = ssn.state.total * 0 + 10
+    asked = ssn.state.total * 0 + [1, 0, 1, 1]
 
     assert reservations.over_asked(limit * 0 + need, limit, asked).nonzero()[0].tolist() == over

@@ -56,15 +56,17 @@ def allocate(ssn: Session, statement: Statement, tasks: list[str], on: list[str]
 
 
 def standing(ssn: Session, *names: str) -> list[tuple[TaskStatus, str]]:
-    found = ((TaskStatus(ssn.tasks.status[row]), int(ssn.tasks.node[row])) for row in rows(ssn, *names).tolist())
-    return [(status, ssn.nodes.names[node] if node >= 0 else "") for status, node in found]
+    found = (
+        (TaskStatus(ssn.state.tasks.status[row]), int(ssn.state.tasks.node[row])) for row in rows(ssn, *names).tolist()
+    )
+    return [(status, ssn.state.nodes.names[node] if node >= 0 else "") for status, node in found]
 
 
 def picture(ssn: Session) -> tuple[tuple[str, tuple[int, ...], bytes], ...]:
     """Return every array that a session may change, to the last bit."""
-    tasks, jobs = ssn.tasks, ssn.jobs
+    tasks, jobs = ssn.state.tasks, ssn.state.jobs
     arrays = (
-        *(ssn.nodes.block, jobs.block, jobs.phase, jobs.min_available, jobs.priority, jobs.creation),
+        *(ssn.state.nodes.block, jobs.block, jobs.phase, jobs.min_available, jobs.priority, jobs.creation),
         *(tasks.status, tasks.node, tasks.job, tasks.shape, tasks.priority, tasks.creation, tasks.suffix),
     )
     return tuple((array.dtype.str, array.shape, array.tobytes()) for array in arrays)
@@ -75,15 +77,15 @@ def test_tasks_that_are_allocated_take_what_is_idle(ssn: Session) -> None:
     allocate(ssn, statement, ["j-0", "j-1", "j-2"], ["n1", "n3", "n1"])
 
     assert standing(ssn, "j-0", "j-1", "j-2", "j-3") == [
-        (ALLOCATED, "n1"),
+        (ALLOCATED, node_row(ssn, "n1")),
         (ALLOCATED, "n3"),
-        (ALLOCATED, "n1"),
+        (ALLOCATED, node_row(ssn, "n1")),
         (PENDING, ""),
     ]
-    assert ssn.nodes.idle[0].tolist() == [2000, 3000, 1500]
-    assert ssn.nodes.used[0].tolist() == [2000, 1000, 2500]
-    assert ssn.nodes.pod_count.tolist() == [2, 1, 2]
-    job = ssn.job(job_row(ssn, "j"))
+    assert ssn.state.nodes.idle[0].tolist() == [2000, 3000, 1500]
+    assert ssn.state.nodes.used[0].tolist() == [2000, 1000, 2500]
+    assert ssn.state.nodes.pod_count.tolist() == [2, 1, 2]
+    job = ssn.state.job(job_row(ssn, "j"))
     assert (job.count(ALLOCATED), job.count(PENDING), job.missing()) == (3, 3, 0)
     assert len(statement) == 3
 
@@ -92,11 +94,11 @@ def test_tasks_that_are_pipelined_take_what_is_being_released(ssn: Session) -> N
     statement = ssn.statement()
     statement.pipeline(job_row(ssn, "j"), shape_id(ssn, SMALL), rows(ssn, "j-0"), nodes(ssn, "n3"))
 
-    assert standing(ssn, "j-0") == [(PIPELINED, "n3")]
-    assert ssn.nodes.idle[0].tolist() == [4000, 3000, 2500]
-    assert ssn.nodes.future_idle[0].tolist() == [4000, 3000, 3000]
-    assert ssn.nodes.pod_count.tolist() == [0, 1, 2], "a promised pod counts as a pod of its node"
-    assert ssn.job(job_row(ssn, "j")).missing() == 2
+    assert standing(ssn, "j-0") == [(PIPELINED, node_row(ssn, "n3"))]
+    assert ssn.state.nodes.idle[0].tolist() == [4000, 3000, 2500]
+    assert ssn.state.nodes.future_idle[0].tolist() == [4000, 3000, 3000]
+    assert ssn.state.nodes.pod_count.tolist() == [0, 1, 2], "a promised pod counts as a pod of its node"
+    assert ssn.state.job(job_row(ssn, "j")).missing() == 2
 
 
 def test_a_commit_is_one_batch_in_the_order_of_placement(ssn: Session, batches: list[tuple[Decision, ...]]) -> None:
@@ -115,7 +117,7 @@ def test_a_commit_is_one_batch_in_the_order_of_placement(ssn: Session, batches: 
         )
     ]
     assert standing(ssn, "j-1", "j-0", "j-4") == [(BINDING, "n1"), (BINDING, "n2"), (BINDING, "n1")]
-    job = ssn.job(job_row(ssn, "j"))
+    job = ssn.state.job(job_row(ssn, "j"))
     assert (job.count(BINDING), job.count(ALLOCATED), job.missing()) == (3, 0, 0)
 
 
@@ -141,7 +143,7 @@ def test_promises_are_kept_in_the_session_and_written_nowhere(
 
     assert statement.commit() == 0
     assert batches == []
-    assert standing(ssn, "j-0") == [(PIPELINED, "n3")]
+    assert standing(ssn, "j-0") == [(PIPELINED, node_row(ssn, "n3"))]
 
 
 def test_an_empty_statement_commits_nothing(ssn: Session, batches: list[tuple[Decision, ...]]) -> None:
@@ -152,10 +154,10 @@ def test_an_empty_statement_commits_nothing(ssn: Session, batches: list[tuple[De
 def test_a_commit_leaves_the_accounts_of_the_nodes_as_they_are(ssn: Session) -> None:
     statement = ssn.statement()
     allocate(ssn, statement, ["j-0", "j-1"], ["n1", "n1"])
-    before = ssn.nodes.block.copy()
+    before = ssn.state.nodes.block.copy()
     statement.commit()
 
-    assert np.array_equal(ssn.nodes.block, before)
+    assert np.array_equal(ssn.state.nodes.block, before)
 
 
 def test_a_discarded_statement_leaves_nothing_but_the_memory_of_an_attempt(ssn: Session) -> None:
@@ -167,10 +169,10 @@ def test_a_discarded_statement_leaves_nothing_but_the_memory_of_an_attempt(ssn: 
 
     assert picture(ssn) == before
     assert len(statement) == 0
-    assert ssn.attempt(task_row(ssn, "j-0")) == (ALLOCATED, "n1")
-    assert ssn.attempt(task_row(ssn, "j-2")) == (PIPELINED, "n3")
-    assert ssn.attempt(task_row(ssn, "j-3")) is None
-    assert ssn.attempts(rows(ssn, "j-0", "j-1", "j-2", "j-3")) == 2
+    assert ssn.state.outcome.attempt(task_row(ssn, "j-0")) == (ALLOCATED, node_row(ssn, "n1"))
+    assert ssn.state.outcome.attempt(task_row(ssn, "j-2")) == (PIPELINED, node_row(ssn, "n3"))
+    assert ssn.state.outcome.attempt(task_row(ssn, "j-3")) is None
+    assert ssn.state.outcome.attempts(rows(ssn, "j-0", "j-1", "j-2", "j-3")) == 2
 
 
 def test_a_commit_forgets_earlier_attempts(ssn: Session) -> None:
@@ -181,7 +183,7 @@ def test_a_commit_forgets_earlier_attempts(ssn: Session) -> None:
     allocate(ssn, statement, ["j-0"], ["n2"])
     statement.commit()
 
-    assert ssn.attempt(task_row(ssn, "j-0")) is None
+    assert ssn.state.outcome.attempt(task_row(ssn, "j-0")) is None
 
 
 def test_a_statement_can_be_used_again_after_a_discard(ssn: Session, batches: list[tuple[Decision, ...]]) -> None:
@@ -231,7 +233,9 @@ def _place(ssn: Session, statement: Statement, kind: str, count: int, pick: int)
     numbers = np.random.default_rng(pick)
     for job, shape in _kinds(numbers):
         row, wanted = job_row(ssn, job), shape_id(ssn, shape)  # type: ignore[arg-type]
-        pending = np.flatnonzero((ssn.tasks.status == PENDING) & (ssn.tasks.job == row) & (ssn.tasks.shape == wanted))
+        pending = np.flatnonzero(
+            (ssn.state.tasks.status == PENDING) & (ssn.state.tasks.job == row) & (ssn.state.tasks.shape == wanted)
+        )
         if len(pending):
             tasks = pending[:count]
             getattr(statement, kind)(row, wanted, tasks, numbers.integers(0, 3, size=len(tasks)))

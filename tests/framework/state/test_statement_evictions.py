@@ -59,16 +59,16 @@ def promise(ssn: Session, statement: Statement, task: str, node: str) -> None:
 
 def picture(ssn: Session) -> dict[str, bytes]:
     """Return everything that a statement may change, to the last bit."""
-    assert ssn.queue_columns is not None
+    assert ssn.state.accounts.queues is not None
     arrays: dict[str, Any] = {
-        "nodes": ssn.nodes.block,
-        "jobs": ssn.jobs.block,
-        "status": ssn.tasks.status,
-        "node": ssn.tasks.node,
-        "queues": ssn.queue_columns.taken,
+        "nodes": ssn.state.nodes.block,
+        "jobs": ssn.state.jobs.block,
+        "status": ssn.state.tasks.status,
+        "node": ssn.state.tasks.node,
+        "queues": ssn.state.accounts.queues.taken,
     }
     found = {name: array.tobytes() for name, array in arrays.items()}
-    found["ports"] = repr([ssn.nodes.ports.of(row) for row in range(len(ssn.nodes))]).encode()
+    found["ports"] = repr([ssn.state.nodes.ports.of(row) for row in range(len(ssn.state.nodes))]).encode()
     return found
 
 
@@ -76,22 +76,22 @@ def test_a_victim_leaves_its_room_to_the_future_and_counts_no_more(ssn: Session)
     ssn.statement().evict(rows(ssn, "run"))
 
     n1 = node_row(ssn, "n1")
-    assert ssn.nodes.idle[0, n1] == 0
-    assert ssn.nodes.releasing[0, n1] == ssn.nodes.future_idle[0, n1] == 1000
-    assert ssn.nodes.pod_count[n1] == 1, "to predicates it is gone"
-    job = ssn.job(job_row(ssn, "j"))
+    assert ssn.state.nodes.idle[0, n1] == 0
+    assert ssn.state.nodes.releasing[0, n1] == ssn.state.nodes.future_idle[0, n1] == 1000
+    assert ssn.state.nodes.pod_count[n1] == 1, "to predicates it is gone"
+    job = ssn.state.job(job_row(ssn, "j"))
     assert (job.count(RUNNING), job.count(RELEASING), job.ready_count) == (1, 1, 2)
-    assert ssn.queue_columns is not None
-    assert ssn.queue_columns.taken[0, 0] == 1500
+    assert ssn.state.accounts.queues is not None
+    assert ssn.state.accounts.queues.taken[0, 0] == 1500
 
 
 def test_a_victim_gives_its_ports_back(ssn: Session) -> None:
     statement = ssn.statement()
     statement.evict(rows(ssn, "web"))
-    assert ssn.nodes.ports.of(node_row(ssn, "n2")) == ()
+    assert ssn.state.nodes.ports.of(node_row(ssn, "n2")) == ()
 
     statement.put_back(task_row(ssn, "web"))
-    assert ssn.nodes.ports.of(node_row(ssn, "n2")) == WEB.host_ports
+    assert ssn.state.nodes.ports.of(node_row(ssn, "n2")) == WEB.host_ports
 
 
 def test_evictions_of_many_are_the_same_as_of_one_after_the_other(ssn: Session) -> None:
@@ -113,7 +113,7 @@ def test_who_is_put_back_stands_as_before(ssn: Session) -> None:
     statement.evict(rows(ssn, "stay", "run"))
     statement.put_back(task_row(ssn, "stay"))
 
-    assert TaskStatus(ssn.tasks.status[task_row(ssn, "stay")]) is BOUND
+    assert TaskStatus(ssn.state.tasks.status[task_row(ssn, "stay")]) is BOUND
     assert statement.evicted == [task_row(ssn, "run")]
     statement.put_back(task_row(ssn, "run"))
     assert picture(ssn) == before
@@ -154,14 +154,14 @@ def test_evictions_without_a_cause_are_refused(ssn: Session) -> None:
         statement.commit()
 
 
-def test_a_statement_goes_back_to_a_mark(ssn: Session) -> None:
+def test_a_statement_goes_back_to_a_checkpoint(ssn: Session) -> None:
     statement = ssn.statement()
     statement.evict(rows(ssn, "run"))
-    mark, then = statement.mark(), picture(ssn)
+    checkpoint, then = statement.checkpoint(), picture(ssn)
     statement.evict(rows(ssn, "web"))
     statement.put_back(task_row(ssn, "run"))
     promise(ssn, statement, "k-0", "n2")
-    statement.rewind(mark)
+    statement.rollback(checkpoint)
 
     assert picture(ssn) == then
     assert (statement.evicted, statement.placed) == ([task_row(ssn, "run")], [])
@@ -169,14 +169,15 @@ def test_a_statement_goes_back_to_a_mark(ssn: Session) -> None:
 
 def test_rooms_that_evictions_make_are_seen_by_placement(ssn: Session) -> None:
     ssn.statement().evict(rows(ssn, "run"))
-    state = ssn.placement.candidates(shape_id(ssn, a_shape(cpu=1, memory="1Gi")))
+    state = ssn.placement.ranking(shape_id(ssn, a_shape(cpu=1, memory="1Gi")))
 
     assert (state.future > -np.inf).tolist() == [True, False]
     assert (state.ranked > -np.inf).tolist() == [False, True]
 
 
 steps = st.lists(
-    st.tuples(st.sampled_from(("mark", "rewind", "evict", "put_back", "promise")), st.integers(0, 10**6)), max_size=16
+    st.tuples(st.sampled_from(("checkpoint", "rollback", "evict", "put_back", "promise")), st.integers(0, 10**6)),
+    max_size=16,
 )
 
 
@@ -185,25 +186,25 @@ steps = st.lists(
 def test_going_back_restores_every_bit(history: list[tuple[str, int]]) -> None:
     ssn = a_session(CLUSTER, Predicates(), Proportion())
     before, statement = picture(ssn), ssn.statement()
-    stack = [(statement.mark(), before)]
+    stack = [(statement.checkpoint(), before)]
     for kind, pick in history:
         _step(ssn, statement, stack, kind, pick)
     while stack:
-        mark, then = stack.pop()
-        statement.rewind(mark)
+        checkpoint, then = stack.pop()
+        statement.rollback(checkpoint)
         assert picture(ssn) == then
     statement.discard()
     assert picture(ssn) == before
 
 
 def _step(ssn: Session, statement: Statement, stack: list[Any], kind: str, pick: int) -> None:
-    pending = np.flatnonzero((ssn.tasks.status == PENDING) & (ssn.tasks.job >= 0)).tolist()
-    standing = np.flatnonzero((ssn.tasks.status == RUNNING) | (ssn.tasks.status == BOUND)).tolist()
-    if kind == "mark":
-        stack.append((statement.mark(), picture(ssn)))
-    elif kind == "rewind" and len(stack) > 1:
-        mark, then = stack.pop()
-        statement.rewind(mark)
+    pending = np.flatnonzero((ssn.state.tasks.status == PENDING) & (ssn.state.tasks.job >= 0)).tolist()
+    standing = np.flatnonzero((ssn.state.tasks.status == RUNNING) | (ssn.state.tasks.status == BOUND)).tolist()
+    if kind == "checkpoint":
+        stack.append((statement.checkpoint(), picture(ssn)))
+    elif kind == "rollback" and len(stack) > 1:
+        checkpoint, then = stack.pop()
+        statement.rollback(checkpoint)
         assert picture(ssn) == then
     elif kind == "evict" and standing:
         chosen = standing[pick % len(standing) :][: 1 + pick % 3]
@@ -211,4 +212,4 @@ def _step(ssn: Session, statement: Statement, stack: list[Any], kind: str, pick:
     elif kind == "put_back" and statement.evicted:
         statement.put_back(statement.evicted[pick % len(statement.evicted)])
     elif kind == "promise" and pending:
-        promise(ssn, statement, ssn.tasks.record(pending[pick % len(pending)]).name, ("n1", "n2")[pick % 2])
+        promise(ssn, statement, ssn.state.tasks.record(pending[pick % len(pending)]).name, ("n1", "n2")[pick % 2])

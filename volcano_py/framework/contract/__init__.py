@@ -1,1 +1,107 @@
-"""What plugins are: the questions they answer, how answers combine, and what they are told."""
+"""The plugin API: what a plugin is, the questions it answers, how answers combine, and what it is given.
+
+Plugin authors import everything from here. Names that were renamed stand in `RENAMED`.
+"""
+
+from typing import Final
+
+from volcano_py.framework.contract.extension_points import (
+    POINTS,
+    Allocatable,
+    ExtensionPoint,
+    InterPodFilter,
+    InterPodOrder,
+    InterPodPredicate,
+    InterPodScores,
+    JobEnqueueable,
+    JobEnqueued,
+    JobOrder,
+    JobPipelined,
+    JobReady,
+    JobStarving,
+    JobValid,
+    NamespaceOrder,
+    NodeOrder,
+    NormalizedOrder,
+    Overused,
+    PlacementWatch,
+    Predicate,
+    Preemptable,
+    Preemptive,
+    Preemptor,
+    Purpose,
+    QueueOrder,
+    Reclaimable,
+    SeesEvictions,
+    StaticPredicate,
+    TaskOrder,
+    UnifiedEvictable,
+    Verdicts,
+    VictimFilter,
+    VictimQueueOrder,
+    VictimTasks,
+    Vote,
+)
+from volcano_py.framework.contract.normalization import NormalizedScore, Normalizer
+from volcano_py.framework.contract.plugin import DependsOn, Plugin, PluginFailed
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.state.state import State
+
+RENAMED: Final = {
+    "Claim": "Preemptor",
+    "Evictables": "VictimCandidates",
+    "NeighbourFilter": "InterPodFilter",
+    "NeighbourOrder": "InterPodOrder",
+    "NeighbourPredicate": "InterPodPredicate",
+    "NeighbourScores": "InterPodScores",
+}
+"""Old name -> new name, of what plugin authors may have imported under `framework.extension` and its kin."""
+
+__all__ = [
+    "POINTS",
+    "Allocatable",
+    "DependsOn",
+    "ExtensionPoint",
+    "InterPodFilter",
+    "InterPodOrder",
+    "InterPodPredicate",
+    "InterPodScores",
+    "JobEnqueueable",
+    "JobEnqueued",
+    "JobInfo",
+    "JobOrder",
+    "JobPipelined",
+    "JobReady",
+    "JobStarving",
+    "JobValid",
+    "NamespaceOrder",
+    "NodeOrder",
+    "NormalizedOrder",
+    "NormalizedScore",
+    "Normalizer",
+    "Overused",
+    "PlacementWatch",
+    "Plugin",
+    "PluginFailed",
+    "Predicate",
+    "Preemptable",
+    "Preemptive",
+    "Preemptor",
+    "Purpose",
+    "QueueInfo",
+    "QueueOrder",
+    "Reclaimable",
+    "SeesEvictions",
+    "State",
+    "StaticPredicate",
+    "TaskInfo",
+    "TaskOrder",
+    "UnifiedEvictable",
+    "Verdicts",
+    "VictimCandidates",
+    "VictimFilter",
+    "VictimQueueOrder",
+    "VictimTasks",
+    "Vote",
+]

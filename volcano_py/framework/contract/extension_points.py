@@ -5,16 +5,17 @@ class. A switch that is absent in a loaded conf is on.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.contract.normalization import NormalizedScore
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.retired import rename_methods
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.rejections import Reason
@@ -36,8 +37,14 @@ class Vote(IntEnum):
 class ExtensionPoint(ABC):
     """A question the framework asks plugins."""
 
+    renamed: ClassVar[Mapping[str, str]] = {}  # old -> new names of its methods, see `framework.retired`
     switch: ClassVar[str]  # the conf flag that silences a plugin on this point, "" for none
     also: ClassVar[str] = ""  # another flag that, left on, keeps the plugin from being silenced
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let methods under old names answer."""
+        super().__init_subclass__(**options)
+        rename_methods(cls, {old: new for base in cls.__mro__ for old, new in getattr(base, "renamed", {}).items()})
 
 
 class JobOrder(ExtensionPoint):
@@ -247,6 +254,7 @@ class InterPodPredicate(ExtensionPoint):
     after every placement. Such a plugin is a `Predicate` too: there its ``refusals`` name the reasons of both.
     """
 
+    renamed: ClassVar = {"neighbour_filter": "inter_pod_filter"}
     switch = "enablePredicate"
 
     @abstractmethod
@@ -267,6 +275,7 @@ class InterPodOrder(ExtensionPoint):
     Asked only about shapes with terms of their own or meant by others', and asked again after every placement.
     """
 
+    renamed: ClassVar = {"neighbour_scores": "inter_pod_scores"}
     switch = "enableNodeOrder"
 
     @abstractmethod
@@ -406,6 +415,7 @@ class VictimFilter(ExtensionPoint):
     Whoever must stay is not counted as gone for anybody else: plugins are asked again without them.
     """
 
+    renamed: ClassVar = {"spared": "protected"}
     switch = ""
     about_queues: ClassVar[bool] = False
     """Whether the answers depend on the job and request of a candidate and on who goes before it, so that no task is

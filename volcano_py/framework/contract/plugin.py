@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from volcano_py.conf.arguments import Warn
+from volcano_py.framework.retired import rename_methods
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Ints
 from volcano_py.model.shape import Field
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
-    from volcano_py.framework.state.info import TaskInfo
 
 
 class DependsOn(Enum):
@@ -45,6 +44,15 @@ class Plugin:
     asked: frozenset[type] = frozenset()
     """The extension points that the conf leaves switched on for it; set by whoever makes the instance."""
 
+    sole: frozenset[type] = frozenset()
+    """The extension points that no other plugin answers; set by whoever opens the session, before it opens."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let methods under old names answer."""
+        super().__init_subclass__(**options)
+        rename_methods(cls, {"marks": "equivalence_keys"})
+        cls.counts = frozenset("protected" if name == "spared" else name for name in cls.counts)
+
     def __init__(self, arguments: Any = None) -> None:
         """Take the arguments that `parse` made of the conf."""
 
@@ -56,21 +64,21 @@ class Plugin:
         """
         return None
 
-    def depends(self, task: "TaskInfo") -> DependsOn:
+    def depends(self, task: TaskInfo) -> DependsOn:
         """Return what the answers about tasks of this kind may depend on; at most what `depends_on` says."""
         return self.depends_on
 
-    def equivalence_keys(self, ssn: "Session") -> Ints | None:
+    def equivalence_keys(self, ssn: State) -> Ints | None:
         """Return a number per task row, shape (n_tasks,), if tasks of one shape must be told apart; 0: nothing to tell.
 
-        Asked once, before `on_session_open`. A task is asked about with its mark, `TaskInfo.mark`.
+        Asked once, before `on_session_open`. A task is asked about with its mark, `TaskInfo.equivalence_key`.
         """
         return None
 
-    def on_session_open(self, ssn: "Session") -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Lay out what the hooks will look up. Arithmetic over nodes belongs here or into whole-array hooks."""
 
-    def on_session_close(self, ssn: "Session") -> None:
+    def on_session_close(self, ssn: State) -> None:
         """Say what the session came to: conditions, report entries. Nothing can be placed any more."""
 
 

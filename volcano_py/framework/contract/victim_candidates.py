@@ -14,29 +14,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from volcano_py.framework.retired import renamed_attribute
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Codes, Floats, Ints, Rows
 from volcano_py.model.statuses import TaskStatus
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 
 class VictimCandidates:
     """Candidates for eviction; row i of every column is candidate i."""
 
     def __init__(
-        self, ssn: "Session", rows: Rows, groups: Rows, placed_before: Rows | None = None, units: Rows | None = None
+        self, state: State, rows: Rows, groups: Rows, placed_before: Rows | None = None, units: Rows | None = None
     ) -> None:
         """Take task rows (n,), each of a task with a job, and the ascending numbers of their groups (n,).
 
         ``placed_before`` is how many tasks of the claim are placed before each candidate goes (n,); None: none at all.
         ``units`` are numbers (n,), equal for those that go only together; None: each stands for itself.
         """
-        self._ssn = ssn
+        self._state = state
         self.rows = rows
         self.groups = groups
         self.placed_before = placed_before
         self._units = units
+
+    if not TYPE_CHECKING:
+        __getattr__ = renamed_attribute({"claimed": "placed_before", "standing": "running_or_bound"})
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -49,11 +51,11 @@ class VictimCandidates:
         """Return those at some places, in that order; groups must stay ascending."""
         placed_before = None if self.placed_before is None else self.placed_before[places]
         units = None if self._units is None else self._units[places]
-        return VictimCandidates(self._ssn, self.rows[places], self.groups[places], placed_before, units)
+        return VictimCandidates(self._state, self.rows[places], self.groups[places], placed_before, units)
 
-    def standing(self) -> "VictimCandidates":
+    def running_or_bound(self) -> "VictimCandidates":
         """Return those that run or are bound now."""
-        status = self._ssn.tasks.status[self.rows]
+        status = self._state.tasks.status[self.rows]
         return self.only((status == TaskStatus.RUNNING) | (status == TaskStatus.BOUND))
 
     def without_jobs(self, rows: Rows) -> "VictimCandidates":
@@ -62,17 +64,17 @@ class VictimCandidates:
 
     def together(self) -> "VictimCandidates":
         """Return all of them as one group, in the order given."""
-        return VictimCandidates(self._ssn, self.rows, np.zeros(len(self.rows), dtype=np.intp))
+        return VictimCandidates(self._state, self.rows, np.zeros(len(self.rows), dtype=np.intp))
 
     @cached_property
     def jobs(self) -> Codes:
         """The rows of their jobs, shape (n,)."""
-        return self._ssn.tasks.job[self.rows]
+        return self._state.tasks.job[self.rows]
 
     @cached_property
     def queues(self) -> Rows:
         """The rows of their jobs' queues among the session's queues, -1 for a queue that does not exist, shape (n,)."""
-        return self._ssn.queue_of_job[self.jobs]
+        return self._state.queue_of_job[self.jobs]
 
     @cached_property
     def first_of_unit(self) -> Rows:
@@ -92,22 +94,22 @@ class VictimCandidates:
     @cached_property
     def nodes(self) -> Codes:
         """The rows of their nodes, shape (n,)."""
-        return self._ssn.tasks.node[self.rows]
+        return self._state.tasks.node[self.rows]
 
     @cached_property
     def priorities(self) -> Ints:
         """Their own priorities, shape (n,)."""
-        return self._ssn.tasks.priority[self.rows]
+        return self._state.tasks.priority[self.rows]
 
     @cached_property
     def traits(self) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
         """What they are, as `TaskTrait`, shape (n,)."""
-        return self._ssn.tasks.traits[self.rows]
+        return self._state.tasks.traits[self.rows]
 
     @cached_property
     def requests(self) -> Floats:
         """What each of them holds, shape (n_resources, n)."""
-        return self._ssn.requests[:, self._ssn.tasks.shape[self.rows]]
+        return self._state.classes.requests[:, self._state.tasks.shape[self.rows]]
 
     @cached_property
     def by_job(self) -> "Earlier":

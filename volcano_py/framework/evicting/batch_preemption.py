@@ -1,27 +1,27 @@
-"""Evictions for many tasks that are alike, in waves: plugins are asked once for a wave, not once for every task.
+"""Evictions for many tasks that are alike, in batches: plugins are asked once for a batch, not once for every task.
 
-A wave looks at the next nodes in order, asks who may go on each, and takes from each as many victims as let tasks fit
+A batch looks at the next nodes in order, asks who may go on each, and takes from each as many victims as let tasks fit
 there, until all tasks have a node or the nodes are used up. Then all of its victims are asked about again, as one group
-in the order in which they go, with as many tasks of the claim placed as are placed by then. That is what plugins would
+in the order in which they go, with as many tasks of the preemptor placed as are placed by then. That is what plugins
+would
 have said had they been asked one task after the other, if their answers count whoever goes before (`Plugin.counts`);
-where one says no the wave ends. What is left is for the next wave, or for a search task by task.
+where one says no the batch ends. What is left is for the next batch, or for a search task by task.
 """
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from volcano_py.framework.contract.extension_points import Preemptor
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.state.info import TaskInfo
-from volcano_py.model.arrays import Floats, Rows
+from volcano_py.framework.state.statement import Statement
+from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.resources import EPSILON
 
-if TYPE_CHECKING:
-    from volcano_py.framework.evicting.plan import Plan
-    from volcano_py.framework.session import Session
-
-_NODES: Final = 128  # of one wave
+_NODES: Final = 128  # of one batch
 
 
 class _Batch(NamedTuple):
@@ -30,61 +30,79 @@ class _Batch(NamedTuple):
     ends: list[int]  # by task: so many victims go for it and those before it
 
 
-def preempt_in_batches(plan: "Plan", info: TaskInfo, priority: int, tasks: Rows) -> int:
+class Steps(NamedTuple):
+    """What a plan of evictions does at each step of a batch."""
+
+    preemptor: Callable[[TaskInfo, int], Preemptor]
+    """Returns who asks for room as the plan stands, for a task of a priority."""
+    nodes_in_order: Callable[[TaskInfo], tuple[Rows, VictimCandidates] | None]
+    """Returns the nodes to try, first to last, and the candidates there; None if no eviction would do."""
+    allowed: Callable[[Preemptor, VictimCandidates], Bools]
+    """Returns which candidates may go, shape (n,)."""
+    fitting: Callable[[int, Rows], int]
+    """Returns how many tasks of a shape could be put on these nodes in this order."""
+    promise: Callable[[Rows, int, Rows], None]
+    """Promises tasks of a shape their nodes."""
+
+
+def preempt_in_batches(
+    eviction: Eviction, statement: Statement, steps: Steps, info: TaskInfo, priority: int, tasks: Rows
+) -> int:
     """Place tasks of one shape and priority with evictions; return how many, in order, got a node."""
     done = 0
     while done < len(tasks):
-        count = _place(plan, plan.preemptor(info, priority), info, tasks[done:])
+        count = _place(eviction, statement, steps, steps.preemptor(info, priority), info, tasks[done:])
         if not count:
             break
         done += count
     return done
 
 
-def _place(plan: "Plan", preemptor: Preemptor, info: TaskInfo, tasks: Rows) -> int:
-    ssn, statement = plan.ssn, plan.statement
-    found = plan.nodes_in_order(info)
+def _place(
+    eviction: Eviction, statement: Statement, steps: Steps, preemptor: Preemptor, info: TaskInfo, tasks: Rows
+) -> int:
+    found = steps.nodes_in_order(info)
     if found is None:
         return 0
     nodes, candidates = found
     nodes = nodes[:_NODES]
-    place = np.full(len(ssn.nodes), -1, dtype=np.intp)
+    place = np.full(len(eviction.state.nodes), -1, dtype=np.intp)
     place[nodes] = np.arange(len(nodes))
     asked = candidates.only(place[candidates.groups] >= 0)
-    rows = ssn.victims.in_order(preemptor.queue, asked.rows[plan.allowed(preemptor, asked)])
-    rows = rows[np.argsort(place[ssn.tasks.node[rows]], kind="stable")]
-    batch = _choose(ssn, info, rows, len(tasks))
-    count = _agreed(plan, preemptor, batch)
-    ssn.report.preemption_attempts += len(set(batch.nodes[:count]))
-    mark = statement.mark()
+    rows = eviction.in_order(preemptor.queue, asked.rows[steps.allowed(preemptor, asked)])
+    rows = rows[np.argsort(place[eviction.state.tasks.node[rows]], kind="stable")]
+    batch = _choose(eviction, info, rows, len(tasks))
+    count = _agreed(eviction, steps, preemptor, batch)
+    eviction.state.report.preemption_attempts += len(set(batch.nodes[:count]))
+    checkpoint = statement.checkpoint()
     while count:
         statement.evict(np.array(batch.victims[: batch.ends[count - 1]], dtype=np.intp))
         chosen = np.array(batch.nodes[:count], dtype=np.intp)
-        fitting = plan.fitting(info.shape_id, chosen)
+        fitting = steps.fitting(info.shape_id, chosen)
         if fitting == count:
-            plan.promise(tasks[:count], info.shape_id, chosen)
+            steps.promise(tasks[:count], info.shape_id, chosen)
             break
-        statement.rewind(mark)
+        statement.rollback(checkpoint)
         count = min(fitting, count - 1)
     return count
 
 
-def _choose(ssn: "Session", info: TaskInfo, rows: Rows, wanted: int) -> _Batch:
+def _choose(eviction: Eviction, info: TaskInfo, rows: Rows, wanted: int) -> _Batch:
     """Take victims node by node, in order, as few as let a task fit; ``rows`` stand in the order of their nodes."""
     batch = _Batch([], [], [])
     floor = (info.request - EPSILON).tolist()
     counted = info.fit.rows.tolist()
     if not len(rows):
         return batch
-    of_node = ssn.tasks.node[rows]
+    of_node = eviction.state.tasks.node[rows]
     bounds = np.flatnonzero(np.concatenate(([True], of_node[1:] != of_node[:-1])))
-    requests: Floats = ssn.requests[:, ssn.tasks.shape[rows]].T
-    # A Python loop over the nodes of the wave and their victims, a few numbers each.
+    requests: Floats = eviction.state.classes.requests[:, eviction.state.tasks.shape[rows]].T
+    # A Python loop over the nodes of the batch and their victims, a few numbers each.
     for start, end in zip(bounds.tolist(), [*bounds[1:].tolist(), len(rows)], strict=True):
         if len(batch.nodes) == wanted:
             break
         node = int(of_node[start])
-        room = ssn.nodes.future_idle[:, node].tolist()
+        room = eviction.state.nodes.future_idle[:, node].tolist()
         pending: list[int] = []
         for row, request in zip(rows[start:end].tolist(), requests[start:end].tolist(), strict=True):
             pending.append(row)
@@ -100,14 +118,14 @@ def _choose(ssn: "Session", info: TaskInfo, rows: Rows, wanted: int) -> _Batch:
     return batch
 
 
-def _agreed(plan: "Plan", preemptor: Preemptor, batch: _Batch) -> int:
+def _agreed(eviction: Eviction, steps: Steps, preemptor: Preemptor, batch: _Batch) -> int:
     """Return for how many tasks, in order, everybody agrees to all victims, each asked about with those before it."""
     if not batch.victims:
         return 0
     rows = np.array(batch.victims, dtype=np.intp)
     placed_before = np.searchsorted(np.array(batch.ends), np.arange(len(rows)), side="right")
-    allowed = plan.allowed(
-        preemptor, VictimCandidates(plan.ssn, rows, np.zeros(len(rows), dtype=np.intp), placed_before)
+    allowed = steps.allowed(
+        preemptor, VictimCandidates(eviction.state, rows, np.zeros(len(rows), dtype=np.intp), placed_before)
     )
     first = len(rows) if allowed.all() else int(allowed.argmin())
     return int(np.searchsorted(np.array(batch.ends), first, side="right"))

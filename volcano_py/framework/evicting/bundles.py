@@ -14,24 +14,22 @@ uselessly.)
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from volcano_py.framework.contract.extension_points import Preemptor
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.evicting.levelling import numbered
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus
 
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
-
 _ON_NODES: Final = [TaskStatus.BOUND, TaskStatus.RUNNING]
 _ROLE_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED)
 
-Ranks = Callable[["Session", Rows], Rows]
+Ranks = Callable[[Rows], Rows]
 """Takes task rows (n,) and returns the place of each among those who lose, equal ones alike, shape (n,)."""
 
 
@@ -46,43 +44,49 @@ class Bundle:
 
 
 def bundles(
-    ssn: "Session", preemptor: Preemptor, candidates: VictimCandidates, need: Floats, ranks: Ranks, *, allow_whole: bool
+    eviction: Eviction,
+    preemptor: Preemptor,
+    candidates: VictimCandidates,
+    need: Floats,
+    ranks: Ranks,
+    *,
+    allow_whole: bool,
 ) -> list[Bundle]:
     """Return what plugins let go for a claim, in the order in which it goes; ``need`` is shape (n_resources,)."""
-    found = _ordered(ssn, _cut(ssn, candidates.rows), need, ranks)
+    found = _ordered(eviction, _cut(eviction, candidates.rows), need, ranks)
     if not found:
         return []
     rows = np.concatenate([one.rows for one in found])
     # Of a whole bundle all are of one unit, a safe task is one by itself.
     units = np.concatenate([np.full(len(one.rows), one.rows[0]) if one.whole else one.rows for one in found])
-    asked = VictimCandidates(ssn, rows, np.zeros(len(rows), dtype=np.intp), units=units)
-    mask = ssn.victims.allowed_for_gang(preemptor, asked)
+    asked = VictimCandidates(eviction.state, rows, np.zeros(len(rows), dtype=np.intp), units=units)
+    mask = eviction.allowed_for_gang(preemptor, asked)
     allowed = set(rows[mask].tolist())
     kept: list[Bundle] = []
     # A Python loop over bundles, of which a job has two at the most.
     for one in found:
         if one.whole:
-            if allow_whole and allowed.issuperset(_standing(ssn, one.job).tolist()):
+            if allow_whole and allowed.issuperset(_running_or_bound(eviction, one.job).tolist()):
                 kept.append(one)
             continue
         mine = np.array([row for row in one.rows.tolist() if row in allowed], dtype=np.intp)
         if len(mine):
             kept.append(Bundle(one.job, mine, whole=False))
-    return _ordered(ssn, kept, need, ranks)
+    return _ordered(eviction, kept, need, ranks)
 
 
-def _cut(ssn: "Session", rows: Rows) -> list[Bundle]:
+def _cut(eviction: Eviction, rows: Rows) -> list[Bundle]:
     """Cut the candidates of every job into what is safe to lose and the rest."""
-    jobs = ssn.tasks.job[rows]
+    jobs = eviction.state.tasks.job[rows]
     # A Python sort over the candidates' uids: nothing else tells tasks of one priority apart for good.
-    uids = np.array([ssn.tasks.record(row).uid for row in rows.tolist()])
-    order = np.lexsort((uids, ssn.tasks.priority[rows], jobs)) if len(rows) else rows
+    uids = np.array([eviction.state.tasks.record(row).uid for row in rows.tolist()])
+    order = np.lexsort((uids, eviction.state.tasks.priority[rows], jobs)) if len(rows) else rows
     rows, jobs = rows[order], jobs[order]
     bounds = np.flatnonzero(np.diff(jobs, prepend=-1, append=-1))
     found: list[Bundle] = []
     for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        job, mine = ssn.job(int(jobs[start])), rows[start:end]
-        safe = _safe(ssn, job, mine)
+        job, mine = eviction.state.job(int(jobs[start])), rows[start:end]
+        safe = _safe(eviction, job, mine)
         if safe.any():
             found.append(Bundle(job.row, mine[safe], whole=False))
         if not safe.all():
@@ -90,7 +94,7 @@ def _cut(ssn: "Session", rows: Rows) -> list[Bundle]:
     return found
 
 
-def safe_in_groups(ssn: "Session", candidates: VictimCandidates) -> Bools:
+def safe_in_groups(eviction: Eviction, candidates: VictimCandidates) -> Bools:
     """Return which candidates are safe to lose, each group by itself and the first of a job first, shape (n,)."""
     safe = np.zeros(len(candidates), dtype=bool)
     if not len(candidates):
@@ -100,11 +104,11 @@ def safe_in_groups(ssn: "Session", candidates: VictimCandidates) -> Bools:
     changes = np.flatnonzero(np.diff(which[order])) + 1
     # A Python loop over the jobs of each group.
     for places in np.split(order, changes):
-        safe[places] = _safe(ssn, ssn.job(int(candidates.jobs[places[0]])), candidates.rows[places])
+        safe[places] = _safe(eviction, eviction.state.job(int(candidates.jobs[places[0]])), candidates.rows[places])
     return safe
 
 
-def _safe(ssn: "Session", job: JobInfo, rows: Rows) -> Bools:
+def _safe(eviction: Eviction, job: JobInfo, rows: Rows) -> Bools:
     """Return which of a job's candidates (n,), in order, are safe to lose, shape (n,)."""
     surplus = job.ready_count - job.min_available
     if surplus < 0:
@@ -112,12 +116,12 @@ def _safe(ssn: "Session", job: JobInfo, rows: Rows) -> Bools:
     minimum = job.record.task_min_available
     if not minimum or job.min_available < sum(minimum.values()):
         return np.arange(len(rows)) < surplus
-    counts = ssn.roles_of(job.row).counts(_ROLE_STATUSES, best_effort=True)
+    counts = job.role_counts(_ROLE_STATUSES, best_effort=True)
     left = {role: count - minimum.get(role, 0) for role, count in counts.items()}
     safe = np.zeros(len(rows), dtype=bool)
     # A Python loop over the tasks of a job with a rule per role.
     for place, row in enumerate(rows.tolist()):
-        role = ssn.tasks.record(row).role
+        role = eviction.state.tasks.record(row).role
         if surplus > 0 and left.get(role, 0) > 0:
             safe[place] = True
             surplus -= 1
@@ -125,20 +129,20 @@ def _safe(ssn: "Session", job: JobInfo, rows: Rows) -> Bools:
     return safe
 
 
-def _standing(ssn: "Session", job_row: int) -> Rows:
+def _running_or_bound(eviction: Eviction, job_row: int) -> Rows:
     """Return what a job has on nodes and could lose."""
-    mine = ssn.rows_of_job(job_row)
-    found: Rows = mine[np.isin(ssn.tasks.status[mine], _ON_NODES)]
+    mine = eviction.state.rows_of_job(job_row)
+    found: Rows = mine[np.isin(eviction.state.tasks.status[mine], _ON_NODES)]
     return found
 
 
-def _ordered(ssn: "Session", found: Iterable[Bundle], need: Floats, ranks: Ranks) -> list[Bundle]:
-    listed = [Bundle(one.job, one.rows, one.whole, _yield(ssn, one, need)) for one in found]
+def _ordered(eviction: Eviction, found: Iterable[Bundle], need: Floats, ranks: Ranks) -> list[Bundle]:
+    listed = [Bundle(one.job, one.rows, one.whole, _yield(eviction, one, need)) for one in found]
     if not listed:
         return []
-    place = ranks(ssn, np.array([one.rows[0] for one in listed], dtype=np.intp)).tolist()
-    names = [str(ssn.jobs.record(one.job).key) for one in listed]
-    first = [ssn.tasks.record(int(one.rows[0])).uid for one in listed]
+    place = ranks(np.array([one.rows[0] for one in listed], dtype=np.intp)).tolist()
+    names = [str(eviction.state.jobs.record(one.job).key) for one in listed]
+    first = [eviction.state.tasks.record(int(one.rows[0])).uid for one in listed]
     order = sorted(
         range(len(listed)),
         key=lambda i: (listed[i].whole, place[i], -listed[i].yields, names[i], first[i], len(listed[i].rows)),
@@ -146,12 +150,12 @@ def _ordered(ssn: "Session", found: Iterable[Bundle], need: Floats, ranks: Ranks
     return [listed[i] for i in order]
 
 
-def _yield(ssn: "Session", bundle: Bundle, need: Floats) -> float:
+def _yield(eviction: Eviction, bundle: Bundle, need: Floats) -> float:
     """Return what a bundle gives of the need over what it costs: its whole job's request, nothing if it is safe."""
     if not bundle.whole:
         return np.inf
     asked = need > 0
-    gives = ssn.requests[:, ssn.tasks.shape[bundle.rows]].sum(axis=1)[asked]
-    costs = ssn.jobs.total[asked, bundle.job]
+    gives = eviction.state.classes.requests[:, eviction.state.tasks.shape[bundle.rows]].sum(axis=1)[asked]
+    costs = eviction.state.jobs.total[asked, bundle.job]
     cost = float((costs / need[asked]).sum())
     return float((np.minimum(gives, need[asked]) / need[asked]).sum()) / cost if cost else np.inf

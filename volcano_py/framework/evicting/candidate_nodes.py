@@ -1,16 +1,14 @@
 """For one shape: the nodes where evictions might make room for it, and how good they are."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from volcano_py.framework.contract import combine
+from volcano_py.framework.hooks.node_hooks import NodeHooks
+from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.snapshot.columns import NodeColumns
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 _NOWHERE = -np.inf
 
@@ -24,34 +22,29 @@ class PreemptionCandidateNodes:
     """
 
     __slots__ = (
-        "_added",
-        "_fixed",
-        "_inter_pod",
-        "_position",
-        "_possible",
-        "_ssn",
-        "_statically_infeasible",
-        "scores",
-        "task",
+        *("_added", "_fixed", "_hooks", "_inter_pod", "_position", "_possible", "_raw_scores", "_state"),
+        *("_statically_infeasible", "scores", "task"),
     )
 
-    def __init__(self, ssn: "Session", task: TaskInfo) -> None:
-        self._ssn = ssn
+    def __init__(self, state: State, hooks: NodeHooks, placement: Placement, task: TaskInfo) -> None:
+        self._state = state
+        self._hooks = hooks
+        self._raw_scores = placement.raw_scores
         self.task = task
-        self._statically_infeasible = ssn.placement.statically_infeasible(task)
+        self._statically_infeasible = placement.statically_infeasible(task)
         self._possible: Bools = ~self._statically_infeasible.nodes
-        self._inter_pod = ssn.placement.inter_pod_filters(task.shape_id)
+        self._inter_pod = placement.inter_pod_filters(task.shape_id)
         self._fill()
 
     def _fill(self) -> None:
-        self._position = self._ssn.journal.n_touched
+        self._position = self._state.journal.n_touched
         inter_pod_filters = self._inter_pod
         possible = (
             self._possible if inter_pod_filters is None else self._possible > inter_pod_filters.unresolvable()
         )  # and not hopeless
-        scores = self._evaluate(self._ssn.nodes, possible)
+        scores = self._evaluate(self._state.nodes, possible)
         group = scores > _NOWHERE
-        normalized = self._ssn.normalized.of(self.task, self._statically_infeasible)
+        normalized = self._raw_scores.of(self.task, self._statically_infeasible)
         self._fixed = normalized.fixed
         self._added = normalized.base if normalized.fixed else normalized.added(normalized.highest(group))
         if inter_pod_filters is not None:
@@ -59,22 +52,22 @@ class PreemptionCandidateNodes:
         self.scores: Floats = scores + self._added  # (n_nodes,), minus infinity where no eviction helps
 
     def _evaluate(self, nodes: NodeColumns, possible: Bools) -> Floats:
-        ssn, task, n = self._ssn, self.task, len(nodes)
-        if ssn.predicates:
-            codes = combine.first_refusals(ssn.predicates, ssn.reason_offsets, n, task, nodes)
-            possible = possible & ssn.resolvable[codes]
-        return np.where(possible, combine.total(ssn.node_orders, n, task, nodes), _NOWHERE)
+        hooks, task, n = self._hooks, self.task, len(nodes)
+        if hooks.predicates:
+            codes = combine.first_refusals(hooks.predicates, hooks.reason_offsets, n, task, nodes)
+            possible = possible & hooks.resolvable[codes]
+        return np.where(possible, combine.total(hooks.node_orders, n, task, nodes), _NOWHERE)
 
     def refresh(self) -> None:
         """Bring the scores up to date with what has changed since."""
-        journal = self._ssn.journal
+        journal = self._state.journal
         if self._position == journal.n_touched:
             return
-        if not self._ssn.node_local(self.task.shape_id) or self._inter_pod is not None:
+        if not self._hooks.node_local(self.task.shape_id) or self._inter_pod is not None:
             self._fill()
             return
         rows: Rows = np.unique(journal.touched_since(self._position))
-        scores = self._evaluate(self._ssn.nodes.rows_view(rows), self._possible[rows])
+        scores = self._evaluate(self._state.nodes.rows_view(rows), self._possible[rows])
         if not self._fixed and ((scores > _NOWHERE) != (self.scores[rows] > _NOWHERE)).any():
             self._fill()  # what is added depends on who has a prospect
             return

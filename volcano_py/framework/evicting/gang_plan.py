@@ -10,7 +10,7 @@ victim go that was taken on the way.)
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 
@@ -18,14 +18,12 @@ from volcano_py.framework.contract.extension_points import Preemptor, Purpose
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.bundles import Bundle, Ranks, bundles
+from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.evicting.plan import Plan, by_score, greatest_gains
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.statement import Cause
 from volcano_py.model.arrays import Floats, Rows
 from volcano_py.model.resources import EPSILON
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 
 class GangPlans:
@@ -33,7 +31,7 @@ class GangPlans:
 
     def __init__(
         self,
-        ssn: "Session",
+        eviction: Eviction,
         purpose: Purpose,
         queue: QueueInfo,
         job: JobInfo,
@@ -47,9 +45,9 @@ class GangPlans:
 
         ``may_preempt`` says of tasks whether all of them may be placed at the cost of others.
         """
-        self._ssn = ssn
+        self._eviction = eviction
         self._purpose, self._queue, self._job = purpose, queue, job
-        self._candidates = candidates.without_jobs(ssn.pending_evictions.preemptors(job))
+        self._candidates = candidates.without_jobs(eviction.pending_evictions.preemptors(job))
         self._ranks = ranks
         self._allow_whole = allow_whole
         self._may_preempt = may_preempt
@@ -59,43 +57,53 @@ class GangPlans:
 
         For a job that has its minimum each task stands for itself.
         """
-        missing = self._ssn.victims.missing_once_free(self._job)
+        missing = self._eviction.missing_once_free(self._job)
         if missing:
             return self._make(tasks, missing, cause)
         placed = 0
         # A Python loop over the tasks of a job without a gang, as long as it starves.
         for row in range(len(tasks)):
-            if not self._ssn.victims.starving(self._job):
+            if not self._eviction.starving(self._job):
                 break
             placed += self._make(tasks[row : row + 1], 1, cause)
         return placed
 
     def _make(self, tasks: Rows, missing: int, cause: Cause) -> int:
-        ssn, queue, job = self._ssn, self._queue, self._job
+        eviction, queue, job = self._eviction, self._queue, self._job
         if not self._may_preempt(tasks[:missing]):
             return 0
-        preemptor = Preemptor(self._purpose, job, queue, gains=greatest_gains(ssn, job, tasks, missing))
-        need = ssn.requests[:, ssn.tasks.shape[tasks[:missing]]].sum(axis=1)
-        standing = self._candidates.standing()  # who has gone for an earlier task of the job goes no second time
-        units = list(_units(bundles(ssn, preemptor, standing, need, self._ranks, allow_whole=self._allow_whole)))
-        plan = Plan(ssn, self._purpose, queue, job, standing, by_score)
+        preemptor = Preemptor(self._purpose, job, queue, gains=greatest_gains(eviction, job, tasks, missing))
+        need = eviction.state.classes.requests[:, eviction.state.tasks.shape[tasks[:missing]]].sum(axis=1)
+        candidates = (
+            self._candidates.running_or_bound()
+        )  # who has gone for an earlier task of the job goes no second time
+        units = list(_units(bundles(eviction, preemptor, candidates, need, self._ranks, allow_whole=self._allow_whole)))
+        plan = Plan(eviction, self._purpose, queue, job, candidates, partial(by_score, eviction.placement))
         try:
-            enough = _fewest(plan, units, _first_enough(ssn, units, need), tasks)
+            enough = _fewest(plan, units, _first_enough(eviction, units, need), tasks)
             if enough is not None:
                 return plan.conclude(cause, _merged(units[:enough]))
         except PluginFailed:
             plan.abandon()
             raise
         plan.abandon()
-        return self._make_node_by_node(tasks, standing, cause)
+        return self._make_node_by_node(tasks, candidates, cause)
 
-    def _make_node_by_node(self, tasks: Rows, standing: VictimCandidates, cause: Cause) -> int:
+    def _make_node_by_node(self, tasks: Rows, candidates: VictimCandidates, cause: Cause) -> int:
         """Look for what is safe to lose on one node after the other, whichever tasks of a job stand there.
 
         Bundles name the tasks that a job can lose before anybody looks where they are.
         """
-        plan = Plan(self._ssn, self._purpose, self._queue, self._job, standing, by_score, for_gang=True)
-        shapes = self._ssn.tasks.shape
+        plan = Plan(
+            self._eviction,
+            self._purpose,
+            self._queue,
+            self._job,
+            candidates,
+            partial(by_score, self._eviction.placement),
+            for_gang=True,
+        )
+        shapes = self._eviction.state.tasks.shape
         try:
             plan.fill(tasks, lambda shape_id, count: self._may_preempt(tasks[shapes[tasks] == shape_id][:count]))
             return plan.conclude(cause)
@@ -122,10 +130,15 @@ def _merged(units: Sequence[Bundle]) -> list[Rows]:
     return [*found, *(np.concatenate(parts) for parts in wholes.values())]
 
 
-def _first_enough(ssn: "Session", units: Sequence[Bundle], need: Floats) -> int:
+def _first_enough(eviction: Eviction, units: Sequence[Bundle], need: Floats) -> int:
     """Return with how many units there is as much as is needed, all nodes together; all of them if there never is."""
-    free = (ssn.nodes.idle + ssn.nodes.releasing).sum(axis=1)
-    amounts = np.array([free, *(ssn.requests[:, ssn.tasks.shape[unit.rows]].sum(axis=1) for unit in units)])
+    free = (eviction.state.nodes.idle + eviction.state.nodes.releasing).sum(axis=1)
+    amounts = np.array(
+        [
+            free,
+            *(eviction.state.classes.requests[:, eviction.state.tasks.shape[unit.rows]].sum(axis=1) for unit in units),
+        ]
+    )
     enough = (np.cumsum(amounts, axis=0) > need - EPSILON).all(axis=1)
     return int(enough.argmax()) if enough.any() else len(units)
 

@@ -8,16 +8,14 @@ the score the one goes whose most important victim has started last.)
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.state.info import QueueInfo, TaskInfo
 from volcano_py.model.arrays import Rows
 from volcano_py.model.resources import EPSILON
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 _LOWEST_PRIORITY: Final = 2**31
 
@@ -37,23 +35,25 @@ class CandidateNodeCount(NamedTuple):
         return max(1, min(max(n_nodes * self.percentage // 100, self.at_least), self.at_most, n_nodes))
 
 
-def order_by_victims(ssn: "Session", queue: QueueInfo, info: TaskInfo, chances: Sequence[Chance]) -> list[Chance]:
+def order_by_victims(eviction: Eviction, queue: QueueInfo, info: TaskInfo, chances: Sequence[Chance]) -> list[Chance]:
     """Return nodes with their victims, who together are enough for a task of that kind, by what is lost there."""
     if len(chances) < 2:
         return list(chances)
-    rows = ssn.victims.in_order(queue, np.concatenate([victims for _, victims in chances]))
+    rows = eviction.in_order(queue, np.concatenate([victims for _, victims in chances]))
     of_node: dict[int, list[int]] = {node: [] for node, _ in chances}
-    for row, node in zip(rows.tolist(), ssn.tasks.node[rows].tolist(), strict=True):
+    for row, node in zip(rows.tolist(), eviction.state.tasks.node[rows].tolist(), strict=True):
         of_node[node].append(row)
     floor = (info.request - EPSILON).tolist()
     wanted = [(resource, floor[resource]) for resource in info.fit.rows.tolist()]
-    group = ssn.sharding.group_of  # our shard's nodes before others', whatever is lost there
-    return sorted(chances, key=lambda chance: (group(chance[0]), _harm(ssn, chance[0], of_node[chance[0]], wanted)))
+    group = eviction.placement.node_sets.group_of  # our shard's nodes before others', whatever is lost there
+    return sorted(
+        chances, key=lambda chance: (group(chance[0]), _harm(eviction, chance[0], of_node[chance[0]], wanted))
+    )
 
 
-def _harm(ssn: "Session", node: int, rows: list[int], wanted: list[tuple[int, float]]) -> tuple[int, int, int]:
-    requests = ssn.requests[:, ssn.tasks.shape[rows]].T.tolist()
-    room = ssn.nodes.future_idle[:, node].tolist()
+def _harm(eviction: Eviction, node: int, rows: list[int], wanted: list[tuple[int, float]]) -> tuple[int, int, int]:
+    requests = eviction.state.classes.requests[:, eviction.state.tasks.shape[rows]].T.tolist()
+    room = eviction.state.nodes.future_idle[:, node].tolist()
     gone: list[int] = []
     # Python loops over the few victims of one node: they go until the task fits, and then stay who need not go.
     for place, request in enumerate(requests):
@@ -68,7 +68,7 @@ def _harm(ssn: "Session", node: int, rows: list[int], wanted: list[tuple[int, fl
             room = without
         else:
             needed.append(place)
-    priorities = ssn.tasks.priority[[rows[place] for place in needed or gone]].tolist()
+    priorities = eviction.state.tasks.priority[[rows[place] for place in needed or gone]].tolist()
     return max(priorities), sum(priority + _LOWEST_PRIORITY for priority in priorities), len(priorities)
 
 

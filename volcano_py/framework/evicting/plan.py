@@ -15,16 +15,18 @@
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import chain, groupby, islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from volcano_py.framework.contract import combine
 from volcano_py.framework.contract.extension_points import Preemptor, Purpose
 from volcano_py.framework.contract.victim_candidates import Earlier, VictimCandidates
-from volcano_py.framework.evicting.batch_preemption import preempt_in_batches
+from volcano_py.framework.evicting.batch_preemption import Steps, preempt_in_batches
 from volcano_py.framework.evicting.bundles import safe_in_groups
+from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.evicting.pick_one_node import order_by_victims
+from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.statement import Cause
 from volcano_py.model.arrays import Bools, Floats, Rows
@@ -32,13 +34,10 @@ from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import NodeColumns
 
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
-
 _FIRST_LOOK: Final = 32  # nodes for which plugins are asked at a time; four times as many with each further look
 _WALKS: Final = 64  # nodes on which evictions are tried for one task before it is given up for this plan
 
-NodeOrder = Callable[["Session", Floats, VictimCandidates], Rows]
+NodeOrder = Callable[[Floats, VictimCandidates], Rows]
 """Takes a score per node (n_nodes,), minus infinity for nodes that need not be tried, and the candidates on the others;
 returns the nodes to try, first to last, shape (n,)."""
 
@@ -54,12 +53,12 @@ class Plan:
 
     def __init__(
         self,
-        ssn: "Session",
+        eviction: Eviction,
         purpose: Purpose,
         queue: QueueInfo,
         job: JobInfo,
         candidates: VictimCandidates,
-        node_order: "NodeOrder",
+        node_order: NodeOrder,
         blind: bool = False,
         compared: int = 0,
         *,
@@ -71,25 +70,25 @@ class Plan:
         first in order, are ``compared`` by the harm that is done there (`framework.least_harm`) before they are tried.
         ``for_gang`` asks plugins as the actions for gangs do, about what is safe to lose (`framework.bundles`).
         """
-        self.ssn = ssn
+        self._eviction = eviction
         self._purpose = purpose
         self._queue = queue
         self._job = job
-        preemptors = ssn.pending_evictions.preemptors(job)
+        preemptors = eviction.pending_evictions.preemptors(job)
         self._bound = len(preemptors) > 0
         self._candidates = candidates.without_jobs(preemptors)
         self._node_order = node_order
         self._blind = blind
         self._compared = compared
         self._for_gang = for_gang
-        self.statement = ssn.statement()
-        self._start = self.statement.mark()
+        self.statement = eviction.hooks.statement()
+        self._start = self.statement.checkpoint()
         self._given_up: dict[int, int] = {}  # shape -> how many had gone when a task of it found nothing
         # So many placements make the minimum; -1: not yet enough.
-        self._needed = max(1, ssn.victims.missing_once_free(job))
-        self._minimum = 0 if ssn.victims.missing_once_free(job) == 0 else -1
-        self._kind: Hashable | None = None
-        self._held = ssn.jobs.taken[:, job.row].copy()  # what the job holds before the plan
+        self._needed = max(1, eviction.missing_once_free(job))
+        self._minimum = 0 if eviction.missing_once_free(job) == 0 else -1
+        self._plan_class: Hashable | None = None
+        self._held = eviction.state.jobs.taken[:, job.row].copy()  # what the job holds before the plan
         self._gains: Floats | None = None  # what the minimum comes to at the most
 
     # Search
@@ -101,18 +100,20 @@ class Plan:
 
         ``may_preempt`` says of a shape whether so many more tasks of it may be placed at all.
         """
-        ssn, shapes = self.ssn, self.ssn.tasks.shape[tasks]
-        self._gains = greatest_gains(ssn, self._job, tasks, self._needed)
-        self._kind = self._kind_of(tasks) if ssn.victims.starving(self._job) else None
-        if self._kind is not None and self._needed >= ssn.victims.failed_plan_classes.get(self._kind, self._needed + 1):
+        eviction, shapes = self._eviction, self._eviction.state.tasks.shape[tasks]
+        self._gains = greatest_gains(eviction, self._job, tasks, self._needed)
+        self._plan_class = self._plan_class_of(tasks) if eviction.starving(self._job) else None
+        if self._plan_class is not None and self._needed >= eviction.failed_plan_classes.get(
+            self._plan_class, self._needed + 1
+        ):
             return
         start = 0
         # A Python loop over the job's tasks, by runs of equal ones as far as its minimum needs them.
-        while start < len(tasks) and (starving_or_not or ssn.victims.starving(self._job)):
+        while start < len(tasks) and (starving_or_not or eviction.starving(self._job)):
             shape_id = int(shapes[start])
             other = np.flatnonzero(shapes[start:] != shape_id)
             run = int(other[0]) if len(other) else len(tasks) - start
-            needed = min(run, ssn.victims.missing_once_free(self._job)) if self._minimum < 0 else 0
+            needed = min(run, eviction.missing_once_free(self._job)) if self._minimum < 0 else 0
             if needed > 1 and (may_preempt is None or may_preempt(shape_id, needed)):
                 done = self.place_needed(tasks[start : start + needed])
                 start += done
@@ -122,33 +123,33 @@ class Plan:
                 self.place(int(tasks[start]))
             start += 1
 
-    def _kind_of(self, tasks: Rows) -> Hashable | None:
+    def _plan_class_of(self, tasks: Rows) -> Hashable | None:
         """Return all that a plan for these tasks can depend on besides their number, None if that is not so simple.
 
         It is for a job that holds nothing yet, whose tasks are alike, where nothing is held for anybody and plugins say
         that they look no closer (`Plugin.counts`).
         """
-        ssn, job = self.ssn, self._job
-        shapes, priorities = ssn.tasks.shape[tasks], ssn.tasks.priority[tasks]
+        eviction, job = self._eviction, self._job
+        shapes, priorities = eviction.state.tasks.shape[tasks], eviction.state.tasks.priority[tasks]
         alike = (shapes == shapes[0]).all() and (priorities == priorities[0]).all()
-        if not alike or ssn.nominated_room or self._bound or ssn.jobs.taken[:, job.row].any():
+        if not alike or eviction.room or self._bound or eviction.state.jobs.taken[:, job.row].any():
             return None
         if job.record.task_min_available or len(tasks) < self._needed:
             return None
-        if not ssn.victims.all_count(self._purpose, for_gang=self._for_gang):
+        if not eviction.all_count(self._purpose, for_gang=self._for_gang):
             return None
         return self._purpose, self._queue.row, int(shapes[0]), int(priorities[0]), job.record.priority
 
     def place(self, task: int) -> bool:
         """Find a node for a pending task of the job, with evictions if it takes any; say whether there is one."""
-        shape_id = int(self.ssn.tasks.shape[task])
+        shape_id = int(self._eviction.state.tasks.shape[task])
         gone = len(self.statement.evicted)
         if self._given_up.get(shape_id, -1) == gone:
             return False
         if not (self._place_freely(task, shape_id) or self._place_with_evictions(task, shape_id)):
             self._given_up[shape_id] = gone
             return False
-        if self._minimum < 0 and self.ssn.victims.missing_once_free(self._job) == 0:
+        if self._minimum < 0 and self._eviction.missing_once_free(self._job) == 0:
             self._minimum = len(self.statement)
         return True
 
@@ -158,23 +159,28 @@ class Plan:
         What `place` does for one task this does for many at a time (`framework.evicting.batch_preemption`), where
         plugins allow it.
         """
-        ssn, shape_id = self.ssn, int(self.ssn.tasks.shape[tasks[0]])
-        info, priorities = ssn.task_of(shape_id), ssn.tasks.priority[tasks]
+        eviction, shape_id = self._eviction, int(self._eviction.state.tasks.shape[tasks[0]])
+        info, priorities = eviction.state.task_of(shape_id), eviction.state.tasks.priority[tasks]
         done = 0
         while done < len(tasks) and self._place_freely(int(tasks[done]), shape_id):
             done += 1
-        apart = ssn.placement.one_changes_one(shape_id) and not self._compared
-        apart = apart and ssn.victims.all_count(self._purpose, for_gang=self._for_gang)
+        apart = eviction.placement.one_changes_one(shape_id) and not self._compared
+        apart = apart and eviction.all_count(self._purpose, for_gang=self._for_gang)
         if len(tasks) - done > 1 and apart and (priorities == priorities[0]).all():
-            done += preempt_in_batches(self, info, int(priorities[0]), tasks[done:])
-        if self._minimum < 0 and done and ssn.victims.missing_once_free(self._job) == 0:
+            done += preempt_in_batches(
+                eviction, self.statement, self._batch_steps(), info, int(priorities[0]), tasks[done:]
+            )
+        if self._minimum < 0 and done and eviction.missing_once_free(self._job) == 0:
             self._minimum = len(self.statement)
         return done
 
+    def _batch_steps(self) -> Steps:
+        return Steps(self.preemptor, self.nodes_in_order, self.allowed, self.fitting, self.promise)
+
     def _place_freely(self, task: int, shape_id: int) -> bool:
-        if not self.ssn.allocatable(self._queue, self.ssn.task_of(shape_id), 1):
+        if not self._eviction.hooks.allocatable(self._queue, self._eviction.state.task_of(shape_id), 1):
             return False
-        node = self.ssn.placement.best_node(shape_id)
+        node = self._eviction.placement.best_node(shape_id)
         if node is None:
             return False
         self.promise(np.array([task]), shape_id, np.array([node]))
@@ -185,12 +191,12 @@ class Plan:
         self.statement.pipeline(self._job.row, shape_id, tasks, nodes)
 
     def _place_with_evictions(self, task: int, shape_id: int) -> bool:
-        info = self.ssn.task_of(shape_id)
-        preemptor = self.preemptor(info, int(self.ssn.tasks.priority[task]))
+        info = self._eviction.state.task_of(shape_id)
+        preemptor = self.preemptor(info, int(self._eviction.state.tasks.priority[task]))
         chances = self._chances(preemptor, info)
-        best = order_by_victims(self.ssn, self._queue, info, list(islice(chances, self._compared)))
+        best = order_by_victims(self._eviction, self._queue, info, list(islice(chances, self._compared)))
         for node, victims in islice(chain(best, chances), max(_WALKS, len(best))):
-            if self._walk(info, node, self.ssn.victims.in_order(self._queue, victims)):
+            if self._walk(info, node, self._eviction.in_order(self._queue, victims)):
                 self.promise(np.array([task]), shape_id, np.array([node]))
                 return True
         return False
@@ -199,15 +205,15 @@ class Plan:
         """Return what is asked for a task as the plan stands: the room of the minimum, or of one task beyond it."""
         gains, given = info.request, None
         if self._minimum < 0 and self._gains is not None:
-            gains, given = self._gains, self.ssn.jobs.taken[:, self._job.row] - self._held
+            gains, given = self._gains, self._eviction.state.jobs.taken[:, self._job.row] - self._held
         return Preemptor(self._purpose, self._job, self._queue, info, priority, gains, given)
 
     def allowed(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Return which candidates may go so that the task of a claim gets their room, shape (n,)."""
         if not self._for_gang:
-            return self.ssn.victims.allowed(preemptor, candidates)
-        allowed = safe_in_groups(self.ssn, candidates)
-        allowed[allowed] = self.ssn.victims.allowed_for_gang(preemptor, candidates.only(allowed))
+            return self._eviction.allowed(preemptor, candidates)
+        allowed = safe_in_groups(self._eviction, candidates)
+        allowed[allowed] = self._eviction.allowed_for_gang(preemptor, candidates.only(allowed))
         return allowed
 
     def nodes_in_order(self, info: TaskInfo) -> tuple[Rows, VictimCandidates] | None:
@@ -215,20 +221,20 @@ class Plan:
 
         On each of them there is room enough if all candidates go.
         """
-        ssn = self.ssn
+        eviction = self._eviction
         candidates = self._present(info)
         if not len(candidates):
             return None
-        scores = ssn.victims.candidate_nodes(info.shape_id).scores
-        hopeful = (scores > -np.inf) & info.fit.fits(ssn.nodes.future_idle + self._sums(candidates))
-        hopeful &= np.bincount(candidates.groups, minlength=len(ssn.nodes)) > 0
+        scores = eviction.candidate_nodes(info.shape_id).scores
+        hopeful = (scores > -np.inf) & info.fit.fits(eviction.state.nodes.future_idle + self._sums(candidates))
+        hopeful &= np.bincount(candidates.groups, minlength=len(eviction.state.nodes)) > 0
         if self._blind:
-            hopeful &= ~_refused(ssn, info, ssn.nodes)
+            hopeful &= ~_refused(eviction, info, eviction.state.nodes)
         candidates = candidates.only(hopeful[candidates.groups])
         if not len(candidates):
             return None
-        nodes = self._node_order(ssn, np.where(hopeful, scores, -np.inf), candidates)
-        return ssn.sharding.ours_first(nodes), candidates
+        nodes = self._node_order(np.where(hopeful, scores, -np.inf), candidates)
+        return eviction.placement.node_sets.ours_first(nodes), candidates
 
     def _chances(self, preemptor: Preemptor, info: TaskInfo) -> Iterator[tuple[int, Rows]]:
         """Yield nodes in order, each with the victims allowed there, where all of them together leave room enough."""
@@ -245,11 +251,11 @@ class Plan:
     def _chances_on(
         self, preemptor: Preemptor, info: TaskInfo, nodes: Rows, candidates: VictimCandidates
     ) -> Iterator[tuple[int, Rows]]:
-        chosen = np.zeros(len(self.ssn.nodes), dtype=bool)
+        chosen = np.zeros(len(self._eviction.state.nodes), dtype=bool)
         chosen[nodes] = True
         asked = candidates.only(chosen[candidates.groups])
         allowed = asked.only(self.allowed(preemptor, asked))
-        enough = info.fit.fits((self.ssn.nodes.future_idle + self._sums(allowed))[:, nodes])
+        enough = info.fit.fits((self._eviction.state.nodes.future_idle + self._sums(allowed))[:, nodes])
         bounds = np.searchsorted(allowed.groups, np.stack((nodes, nodes + 1)))
         for node, fits, start, end in zip(nodes.tolist(), enough.tolist(), *bounds.tolist(), strict=True):
             if fits and end > start:
@@ -257,64 +263,66 @@ class Plan:
 
     def _present(self, info: TaskInfo) -> VictimCandidates:
         """Return the candidates that still stand; a task that asks for nothing takes only from its like."""
-        standing = self._candidates.standing()
+        standing = self._candidates.running_or_bound()
         if not info.shape.best_effort:
             return standing
-        return standing.only(self.ssn.victims.best_effort[self.ssn.tasks.shape[standing.rows]])
+        return standing.only(self._eviction.best_effort[self._eviction.state.tasks.shape[standing.rows]])
 
     def _sums(self, candidates: VictimCandidates) -> Floats:
         """Return what candidates hold by node, shape (n_resources, n_nodes)."""
-        n = len(self.ssn.nodes)
+        n = len(self._eviction.state.nodes)
         return np.array([np.bincount(candidates.groups, row, n) for row in candidates.requests])
 
     def _walk(self, info: TaskInfo, node: int, victims: Rows) -> bool:
         """Evict in order until a task like this one could be placed on the node; take it all back if that fails."""
-        statement, ssn = self.statement, self.ssn
-        ssn.report.preemption_attempts += 1
-        mark = statement.mark()
-        room = ssn.nodes.future_idle[:, node, None] + np.cumsum(ssn.requests[:, ssn.tasks.shape[victims]], axis=1)
+        statement, eviction = self.statement, self._eviction
+        eviction.state.report.preemption_attempts += 1
+        checkpoint = statement.checkpoint()
+        room = eviction.state.nodes.future_idle[:, node, None] + np.cumsum(
+            eviction.state.classes.requests[:, eviction.state.tasks.shape[victims]], axis=1
+        )
         first = int(info.fit.fits(room).argmax()) + 1  # so many must go for the sake of resources
         statement.evict(victims[:first])
         if self._placeable(info, node):
             return True
         statement.evict(victims[first:])
         if len(victims) == first or not self._placeable(info, node):
-            statement.rewind(mark)
+            statement.rollback(checkpoint)
             return False
         # All of them are enough and the first few are not: let them go one by one from there.
-        statement.rewind(mark)
+        statement.rollback(checkpoint)
         statement.evict(victims[:first])
         for victim in victims[first:].tolist():
             statement.evict(np.array([victim]))
             if self._placeable(info, node):
                 return True
-        statement.rewind(mark)
+        statement.rollback(checkpoint)
         return False
 
     def _placeable(self, info: TaskInfo, node: int) -> bool:
-        if not self.ssn.allocatable(self._queue, info, 1):
+        if not self._eviction.hooks.allocatable(self._queue, info, 1):
             return False
-        view = self.ssn.nodes.rows_view(np.array([node]))
-        return bool(info.fit.fits(view.future_idle)[0]) and not _refused(self.ssn, info, view).any()
+        view = self._eviction.state.nodes.rows_view(np.array([node]))
+        return bool(info.fit.fits(view.future_idle)[0]) and not _refused(self._eviction, info, view).any()
 
     def retry(self, victims: Rows, tasks: Rows) -> bool:
         """Begin anew: let victims go and place these tasks, in order, until the job has its minimum; say if it has.
 
         A job that had its minimum before is given one task.
         """
-        self.statement.rewind(self._start)
+        self.statement.rollback(self._start)
         self._minimum = -1
         if len(victims):
             self.statement.evict(victims)
         failed: set[int] = set()  # shapes of which no further task finds a node
         # A Python loop over the tasks that a gang lacks.
         for task in tasks.tolist():
-            shape_id = int(self.ssn.tasks.shape[task])
+            shape_id = int(self._eviction.state.tasks.shape[task])
             if shape_id in failed:
                 continue
             if not self._place_freely(task, shape_id):
                 failed.add(shape_id)
-            elif self.ssn.victims.missing_once_free(self._job) == 0:
+            elif self._eviction.missing_once_free(self._job) == 0:
                 self._minimum = len(self.statement)
                 return True
         return False
@@ -327,62 +335,62 @@ class Plan:
         A plan that does not hold is taken back, and so is one that found no node. ``units`` are the victims that stay
         or go together, in the order in which they went; without them each stands for itself.
         """
-        ssn, statement = self.ssn, self.statement
-        planned = [_Placed(task, int(ssn.tasks.shape[task]), node) for task, node in statement.placed]
+        eviction, statement = self._eviction, self.statement
+        planned = [_Placed(task, int(eviction.state.tasks.shape[task]), node) for task, node in statement.placed]
         victims = np.array(statement.evicted, dtype=np.intp)
-        statement.rewind(self._start)
+        statement.rollback(self._start)
         if not planned or self._minimum < 0:
-            if self._kind is not None:
-                ssn.victims.failed_plan_classes[self._kind] = min(
-                    self._needed, ssn.victims.failed_plan_classes.get(self._kind, self._needed)
+            if self._plan_class is not None:
+                eviction.failed_plan_classes[self._plan_class] = min(
+                    self._needed, eviction.failed_plan_classes.get(self._plan_class, self._needed)
                 )
             self.abandon()
             return 0
         if len(victims):
             statement.evict(victims)
-        mark = statement.mark()
+        checkpoint = statement.checkpoint()
         held = self._replay(planned)
         if held < max(self._minimum, 1) or not self._whole():
             self.abandon()
             return 0
         planned = planned[:held]
-        statement.rewind(mark)
+        statement.rollback(checkpoint)
         self._trim(planned, list(victims.reshape(-1, 1)) if units is None else units)
         self._replay(planned)
-        ssn.victims.failed_plan_classes.clear()
+        eviction.failed_plan_classes.clear()
         if statement.evicted:
-            ssn.pending_evictions.add(self._job, statement.evicted)
+            eviction.pending_evictions.add(self._job, statement.evicted)
             statement.commit(cause)
         else:
-            ssn.victims.free_rooms.append(statement)
+            eviction.free_rooms.append(statement)
         return held
 
     def abandon(self) -> None:
         """Take everything back."""
-        self.statement.rewind(self._start)
+        self.statement.rollback(self._start)
 
     def _trim(self, planned: list[_Placed], units: Sequence[Rows]) -> None:
         """Put back who need not go, last victims first; nothing is placed before and after."""
-        ssn, statement = self.ssn, self.statement
-        loads = _loads(ssn, planned)
-        mark = statement.mark()
+        eviction, statement = self._eviction, self.statement
+        loads = _loads(eviction, planned)
+        checkpoint = statement.checkpoint()
         # A Python loop over the victims: most are seen at once to be needed for the room of their node.
         for unit in reversed([unit.tolist() for unit in units]):
             if any(
-                (load := loads.get(int(ssn.tasks.node[victim]))) is not None
-                and not load.leaves(ssn, ssn.requests[:, ssn.tasks.shape[victim]])
+                (load := loads.get(int(eviction.state.tasks.node[victim]))) is not None
+                and not load.leaves(eviction, eviction.state.classes.requests[:, eviction.state.tasks.shape[victim]])
                 for victim in unit
             ):
                 continue
             for victim in unit:
                 statement.put_back(victim)
-            without = statement.mark()
+            without = statement.checkpoint()
             if self._replay(planned) == len(planned) and self._whole():
-                mark = without
-            statement.rewind(mark)
+                checkpoint = without
+            statement.rollback(checkpoint)
 
     def _whole(self) -> bool:
-        return self.ssn.victims.missing_once_free(self._job) == 0 and self.ssn.job_pipelined(self._job)
+        return self._eviction.missing_once_free(self._job) == 0 and self._eviction.hooks.job_pipelined(self._job)
 
     def _replay(self, planned: list[_Placed]) -> int:
         """Make placements again as allocate would, turn by turn; return how many could be made, in order.
@@ -394,7 +402,7 @@ class Plan:
         for turn in turns:
             if not turn:
                 continue
-            count = 0 if self.ssn.overused(self._queue) else self._take_turn(turn)
+            count = 0 if self._eviction.hooks.overused(self._queue) else self._take_turn(turn)
             done += count
             if count < len(turn):
                 break
@@ -421,23 +429,23 @@ class Plan:
 
     def fitting(self, shape_id: int, nodes: Rows) -> int:
         """Return how many tasks of one shape, at least one of them, could be put on these nodes in this order."""
-        ssn, info = self.ssn, self.ssn.task_of(shape_id)
-        allowed = ssn.allocatable(self._queue, info, len(nodes))
-        if not ssn.placement.one_changes_one(shape_id):  # each of them may change what is said of the next
+        eviction, info = self._eviction, self._eviction.state.task_of(shape_id)
+        allowed = eviction.hooks.allocatable(self._queue, info, len(nodes))
+        if not eviction.placement.one_changes_one(shape_id):  # each of them may change what is said of the next
             return int(allowed > 0 and self._placeable(info, int(nodes[0])))
         earlier = Earlier(np.zeros(len(nodes), dtype=np.intp), nodes).count()
-        delta, _ = ssn.deltas(shape_id, TaskStatus.PIPELINED)
-        view = ssn.nodes.after(nodes, earlier, delta)
-        fits = info.fit.fits(view.future_idle) & ~_refused(ssn, info, view)
+        delta, _ = eviction.state.classes.deltas(shape_id, TaskStatus.PIPELINED)
+        view = eviction.state.nodes.after(nodes, earlier, delta)
+        fits = info.fit.fits(view.future_idle) & ~_refused(eviction, info, view)
         return min(allowed, len(nodes) if fits.all() else int(fits.argmin()))
 
 
-def greatest_gains(ssn: "Session", job: JobInfo, tasks: Rows, count: int) -> Floats:
+def greatest_gains(eviction: Eviction, job: JobInfo, tasks: Rows, count: int) -> Floats:
     """Return what a job gets at the most if so many of its tasks find nodes, shape (n_resources,).
 
     Where roles have minimums it may take more tasks than that, so all of them count.
     """
-    requests = ssn.requests[:, ssn.tasks.shape[tasks]]
+    requests = eviction.state.classes.requests[:, eviction.state.tasks.shape[tasks]]
     if job.record.task_min_available or count >= len(tasks):
         return np.asarray(requests.sum(axis=1))
     return np.asarray(np.sort(requests, axis=1)[:, len(tasks) - count :].sum(axis=1))
@@ -450,37 +458,37 @@ class _Load(NamedTuple):
     amounts: Floats  # (n_resources,)
     counted: Bools  # (n_resources,), of which resources there must be enough
 
-    def leaves(self, ssn: "Session", amount: Floats) -> bool:
+    def leaves(self, eviction: Eviction, amount: Floats) -> bool:
         """Say whether the node has room for all that is planned if it does not get this amount (n_resources,)."""
-        left = ssn.nodes.future_idle[:, self.node] - amount - self.amounts
+        left = eviction.state.nodes.future_idle[:, self.node] - amount - self.amounts
         return bool((left > -EPSILON)[self.counted].all())
 
 
-def _loads(ssn: "Session", planned: list[_Placed]) -> dict[int, _Load]:
+def _loads(eviction: Eviction, planned: list[_Placed]) -> dict[int, _Load]:
     loads: dict[int, _Load] = {}
     # A Python loop over the tasks of one plan.
     for _, shape_id, node in planned:
         if node not in loads:
-            counted = np.zeros(len(ssn.resources), dtype=bool)
+            counted = np.zeros(len(eviction.state.resources), dtype=bool)
             counted[[CPU_ROW, MEMORY_ROW]] = True
-            loads[node] = _Load(node, np.zeros(len(ssn.resources)), counted)
-        request = ssn.requests[:, shape_id]
+            loads[node] = _Load(node, np.zeros(len(eviction.state.resources)), counted)
+        request = eviction.state.classes.requests[:, shape_id]
         loads[node].amounts[:] += request
         loads[node].counted[:] |= request > 0
     return loads
 
 
-def by_score(ssn: "Session", scores: Floats, candidates: VictimCandidates) -> Rows:
+def by_score(placement: Placement, scores: Floats, candidates: VictimCandidates) -> Rows:
     """Return the nodes that have a score (n_nodes,), the best first, equal ones in tie order."""
-    order = np.arange(len(scores)) if ssn.tie_order is None else ssn.tie_order
+    order = np.arange(len(scores)) if placement.tie_order is None else placement.tie_order
     order = order[scores[order] > -np.inf]
     return np.asarray(order[np.argsort(-scores[order], kind="stable")])
 
 
-def _refused(ssn: "Session", info: TaskInfo, view: NodeColumns) -> Bools:
+def _refused(eviction: Eviction, info: TaskInfo, view: NodeColumns) -> Bools:
     """Say which nodes of a view of the session's nodes refuse a task like this one, shape (n,)."""
-    refused = combine.refused(ssn.predicates, len(view), info, view)
-    inter_pod_filters = ssn.placement.inter_pod_filters(info.shape_id)
+    refused = combine.refused(eviction.hooks.nodes.predicates, len(view), info, view)
+    inter_pod_filters = eviction.placement.inter_pod_filters(info.shape_id)
     allowed = None if inter_pod_filters is None else inter_pod_filters.allowed()
     if allowed is None:
         return np.zeros(len(view), dtype=bool) if refused is None else refused

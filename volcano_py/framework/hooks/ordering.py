@@ -2,58 +2,138 @@
 
 from collections.abc import Callable, Sequence
 from functools import cmp_to_key
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from volcano_py.framework.contract import combine
+from volcano_py.framework.contract.extension_points import JobOrder, NamespaceOrder, QueueOrder, TaskOrder
 from volcano_py.framework.contract.plugin import PluginFailed
+from volcano_py.framework.hooks.plugin_calls import PluginCalls
 from volcano_py.framework.state.info import QueueInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.objects import JobKey, TaskTrait
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import TaskColumns
 
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
-
 JobSortKey = tuple[float | JobKey, ...]
 _MANY_QUEUES = 6  # from here on one question about all of them costs less than comparing each with the best
 _Entry = tuple[list[float], int, float, int]  # keys, number in the name, creation, row of the task
 
 
-def pending_tasks(ssn: "Session") -> "OrderedTasks":
-    """Return the tasks of jobs that wait now, except those that are held back for a while."""
-    tasks = ssn.tasks
-    waits = (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0) & (tasks.traits & TaskTrait.BACKING_OFF.value == 0)
-    return OrderedTasks(ssn, np.flatnonzero(waits))
+class Orders:
+    """The orders that plugins make, each ended by a unique key."""
+
+    def __init__(self, state: State, calls: PluginCalls) -> None:
+        self.state = state
+        self._ignore = calls.ignore
+        self._jobs = calls.points(JobOrder, "job_order")
+        self._tasks = calls.points(TaskOrder, "task_order")
+        self._queues = calls.points(QueueOrder, "queue_order")
+        self._namespaces = calls.points(NamespaceOrder, "namespace_order")
+
+    # Jobs
+
+    def job_sort_keys(self, rows: Rows) -> list[JobSortKey]:
+        """Return one tuple per job of ``rows``; sorted, they are the order of jobs. No two jobs have the same tuple."""
+        jobs = self.state.jobs
+        columns = [key.tolist() for key in self.plugin_job_keys(rows)]
+        names = [jobs.record(row).key for row in rows.tolist()]
+        return list(zip(*columns, jobs.creation[rows].tolist(), names, strict=True))
+
+    def plugin_job_keys(self, rows: Rows) -> list[Floats]:
+        """Return what plugins order jobs by, most important first, each of shape (n_jobs,); the lowest goes first."""
+        return combine.sort_keys(self._jobs, len(rows), self.state.jobs.rows_view(rows), self._ignore)
+
+    # Tasks
+
+    def task_keys(self, view: TaskColumns) -> list[Floats]:
+        """Return what plugins order the tasks of a view by, most important first, each of shape (n_tasks,)."""
+        return combine.sort_keys(self._tasks, len(view.status), view, self._ignore)
+
+    def last_tasks_first(self, rows: Rows, before: Sequence[Floats | Rows]) -> Rows:
+        """Return tasks of any jobs (n,) by some keys, each (n,), the lowest first.
+
+        Of tasks with equal keys the last in task order goes first.
+        """
+        tasks, view = self.state.tasks, task_view(self.state.tasks, rows)
+        keys = [*(-key for key in before), *self.task_keys(view)]
+        numbered = view.suffix >= 0
+        if numbered.any() and not numbered.all():  # numbers count between names that have one: no matter of keys
+            entries = _entries(tasks, rows, np.stack(keys, axis=1).tolist())
+            entries.sort(key=lambda entry: tasks.record(entry[3]).uid)
+            entries.sort(key=cmp_to_key(_compare))
+            return np.array([entry[3] for entry in reversed(entries)], dtype=np.intp)
+        keys += [view.suffix, view.creation]
+        order = np.lexsort(keys[::-1])
+        tied = np.ones(max(len(rows) - 1, 0), dtype=bool)
+        for key in keys:
+            tied &= key[order][1:] == key[order][:-1]
+        if tied.any():
+            uids = np.array([tasks.record(row).uid for row in rows.tolist()])
+            order = np.lexsort((uids, *keys[::-1]))
+        found: Rows = rows[order[::-1]]
+        return found
+
+    # Queues
+
+    @property
+    def by_namespace(self) -> bool:
+        """Whether a plugin orders the namespaces of a queue."""
+        return bool(self._namespaces)
+
+    def namespace_keys(self, queue: QueueInfo, namespaces: Sequence[str]) -> list[Floats]:
+        """Return what plugins order the namespaces of a queue by, each of shape (n_namespaces,)."""
+        return combine.namespace_keys(self._namespaces, queue, namespaces, self._ignore)
+
+    def queue_keys(self) -> list[Floats | Bools] | None:
+        """Return the keys that all plugins order queues by, None if one of them has none."""
+        found: list[Floats | Bools] = []
+        for point in self._queues:
+            try:
+                keys = combine.Point(point.plugin, "queue_keys")()
+            except PluginFailed as failure:
+                self._ignore(failure)
+                return None
+            if keys is None:
+                return None
+            found.extend(keys)
+        return found
+
+    def queue_before(self, left: QueueInfo, right: QueueInfo) -> bool:
+        """Say whether a queue goes before another one now."""
+        opinion = combine.first_difference(self._queues, left, right, ignore=self._ignore)
+        if opinion:
+            return opinion < 0
+        return (left.record.creation, left.name) < (right.record.creation, right.name)
 
 
 class OrderedTasks:
     """Some tasks of every job, in task order."""
 
-    def __init__(self, ssn: "Session", rows: Rows) -> None:
+    def __init__(self, orders: Orders, rows: Rows) -> None:
         """Take the rows of tasks that belong to a job, in any order."""
-        tasks = ssn.tasks
-        view = _view(tasks, rows)
-        keys = combine.sort_keys(ssn.task_orders, len(rows), view, ssn.ignore)
+        state = orders.state
+        tasks = state.tasks
+        view = task_view(tasks, rows)
+        keys = orders.task_keys(view)
         # A job whose names all end in numbers is ordered by them; otherwise creation time decides (see _fix).
         suffix, job = view.suffix, view.job
-        numbered = np.ones(len(ssn.jobs), dtype=bool)
+        numbered = np.ones(len(state.jobs), dtype=bool)
         numbered[job[suffix < 0]] = False
         number = np.where(numbered[job], suffix, -1)
         order = np.lexsort((view.creation, number, *reversed(keys), job))
         self._rows = rows[order]
-        self._bounds = np.searchsorted(job[order], np.arange(len(ssn.jobs) + 1))
-        self._fix(ssn, order, keys, view, numbered)
+        self._bounds = np.searchsorted(job[order], np.arange(len(state.jobs) + 1))
+        self._fix(tasks, order, keys, view, numbered)
         self._shape = tasks.shape[self._rows]
-        self._shapes = ssn.shapes
+        self._shapes = state.classes.shapes
         self._status = tasks.status  # the live column: what has been placed meanwhile does not wait any more
 
     def _fix(
         self,
-        ssn: "Session",
+        tasks: TaskColumns,
         order: Rows,
         keys: list[Floats],
         view: TaskColumns,
@@ -69,8 +149,8 @@ class OrderedTasks:
         # A Python loop over the few jobs that need it.
         for row in np.union1d(job[1:][same], job[mixed]).tolist():
             start, end = int(self._bounds[row]), int(self._bounds[row + 1])
-            entries = _entries(ssn.tasks, self._rows[start:end], plugin_keys[start:end].tolist())
-            entries.sort(key=lambda entry: ssn.tasks.record(entry[3]).uid)
+            entries = _entries(tasks, self._rows[start:end], plugin_keys[start:end].tolist())
+            entries.sort(key=lambda entry: tasks.record(entry[3]).uid)
             entries.sort(key=cmp_to_key(_compare))
             self._rows[start:end] = [entry[3] for entry in entries]
 
@@ -121,29 +201,8 @@ def _compare(left: _Entry, right: _Entry) -> int:
     return 0 if left[2] == right[2] else (-1 if left[2] < right[2] else 1)
 
 
-def last_tasks_first(ssn: "Session", rows: Rows, before: Sequence[Floats | Rows]) -> Rows:
-    """Return tasks of any jobs (n,) by some keys, each (n,), the lowest first; of equal ones the last in task order."""
-    tasks, view = ssn.tasks, _view(ssn.tasks, rows)
-    keys = [*(-key for key in before), *combine.sort_keys(ssn.task_orders, len(rows), view, ssn.ignore)]
-    numbered = view.suffix >= 0
-    if numbered.any() and not numbered.all():  # numbers count between names that have one: no matter of keys
-        entries = _entries(tasks, rows, np.stack(keys, axis=1).tolist())
-        entries.sort(key=lambda entry: tasks.record(entry[3]).uid)
-        entries.sort(key=cmp_to_key(_compare))
-        return np.array([entry[3] for entry in reversed(entries)], dtype=np.intp)
-    keys += [view.suffix, view.creation]
-    order = np.lexsort(keys[::-1])
-    tied = np.ones(max(len(rows) - 1, 0), dtype=bool)
-    for key in keys:
-        tied &= key[order][1:] == key[order][:-1]
-    if tied.any():
-        uids = np.array([tasks.record(row).uid for row in rows.tolist()])
-        order = np.lexsort((uids, *keys[::-1]))
-    found: Rows = rows[order[::-1]]
-    return found
-
-
-def _view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
+def task_view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
+    """Return the columns of some tasks, as plugins order them."""
     return TaskColumns(
         records=[],  # keys are made from columns; a plugin that needs records reads them from the session
         status=tasks.status[rows],
@@ -158,25 +217,13 @@ def _view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
     )
 
 
-def job_sort_keys(ssn: "Session", rows: Rows) -> list[JobSortKey]:
-    """Return one tuple per job of ``rows``; sorted, they are the order of jobs. No two jobs have the same tuple."""
-    columns = [key.tolist() for key in plugin_job_keys(ssn, rows)]
-    names = [ssn.jobs.record(row).key for row in rows.tolist()]
-    return list(zip(*columns, ssn.jobs.creation[rows].tolist(), names, strict=True))
-
-
-def plugin_job_keys(ssn: "Session", rows: Rows) -> list[Floats]:
-    """Return what plugins order jobs by, most important first, each of shape (n_jobs,); the lowest goes first."""
-    return combine.sort_keys(ssn.job_orders, len(rows), ssn.jobs.rows_view(rows), ssn.ignore)
-
-
 class QueueLine:
     """Some queues, of which the first is asked for again and again: shares move with every placement."""
 
-    __slots__ = ("_queues", "_rows", "_ssn")
+    __slots__ = ("_orders", "_queues", "_rows")
 
-    def __init__(self, ssn: "Session", queues: list[QueueInfo]) -> None:
-        self._ssn = ssn
+    def __init__(self, orders: Orders, queues: list[QueueInfo]) -> None:
+        self._orders = orders
         self._queues = queues
         self._rows: Rows = np.array([queue.row for queue in queues], dtype=np.intp)
 
@@ -192,10 +239,10 @@ class QueueLine:
     def first(self) -> QueueInfo:
         """Return the queue that goes first now."""
         best, *others = self._queues
-        if len(others) >= _MANY_QUEUES and (keys := _queue_keys(self._ssn)) is not None:
+        if len(others) >= _MANY_QUEUES and (keys := self._orders.queue_keys()) is not None:
             return self._lowest(keys)
         for queue in others:
-            if queue_before(self._ssn, queue, best):
+            if self._orders.queue_before(queue, best):
                 best = queue
         return best
 
@@ -211,24 +258,8 @@ class QueueLine:
         return min(left, key=lambda queue: (queue.record.creation, queue.name))
 
 
-def _queue_keys(ssn: "Session") -> list[Floats | Bools] | None:
-    """Return the keys that all plugins order queues by, None if one of them has none."""
-    found: list[Floats | Bools] = []
-    for point in ssn.queue_orders:
-        try:
-            keys = combine.Point(point.plugin, "queue_keys")()
-        except PluginFailed as failure:
-            ssn.ignore(failure)
-            return None
-        if keys is None:
-            return None
-        found.extend(keys)
-    return found
-
-
-def queue_before(ssn: "Session", left: QueueInfo, right: QueueInfo) -> bool:
-    """Say whether a queue goes before another one now."""
-    opinion = combine.first_difference(ssn.queue_orders, left, right, ignore=ssn.ignore)
-    if opinion:
-        return opinion < 0
-    return (left.record.creation, left.name) < (right.record.creation, right.name)
+def pending_tasks(orders: Orders) -> OrderedTasks:
+    """Return the tasks of jobs that wait now, except those that are backing off."""
+    tasks = orders.state.tasks
+    waits = (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0) & (tasks.traits & TaskTrait.BACKING_OFF.value == 0)
+    return OrderedTasks(orders, np.flatnonzero(waits))

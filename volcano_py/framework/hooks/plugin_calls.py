@@ -4,15 +4,22 @@ After a failed open a plugin's preferences do not count, and wherever it has a s
 failure, which costs every job that asks its turn: nothing is placed without a rule that the conf demands.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, NoReturn
 
 from volcano_py.framework.contract.combine import Point
+from volcano_py.framework.contract.extension_points import POINTS, PREFERENCES
 from volcano_py.framework.contract.plugin import Plugin, PluginFailed
 from volcano_py.framework.state.memory import CycleReport
+from volcano_py.framework.state.state import State
+from volcano_py.model.arrays import Ints
 
 _OURS: Final = "volcano_py.plugins."
+
+ActivePlugin = tuple[Plugin, frozenset[type]]
+"""A plugin instance and the extension points that the conf leaves switched on for it."""
 
 
 def _fail(failure: PluginFailed, *_: Any) -> NoReturn:
@@ -20,14 +27,67 @@ def _fail(failure: PluginFailed, *_: Any) -> NoReturn:
 
 
 class PluginCalls:
-    """The calls of one session."""
+    """The plugins of one session, and every call of them."""
 
-    def __init__(self, report: CycleReport, stopwatch: Callable[[], float]) -> None:
-        """Take the report for times and failures, and what measures seconds."""
+    def __init__(
+        self, tiers: Sequence[Sequence[ActivePlugin]], report: CycleReport, stopwatch: Callable[[], float]
+    ) -> None:
+        """Take the plugins by tier, the report for times and failures, and what measures seconds."""
+        self._tiers = tiers
         self._report = report
         self._stopwatch = stopwatch
         self.failed: dict[Plugin, PluginFailed] = {}
         """Plugins that failed before, or at, the opening of the session."""
+
+    def plugins(self) -> list[Plugin]:
+        """Return the plugins in conf order."""
+        return [plugin for tier in self._tiers for plugin, _ in tier]
+
+    def tiered(self, point: type, method: str) -> list[list[Point]]:
+        """Return what the plugins answer with at an extension point, by tier."""
+        return [
+            [
+                self.point(plugin, method)
+                for plugin, points in tier
+                if point in points and not (plugin in self.failed and point in PREFERENCES)
+            ]
+            for tier in self._tiers
+        ]
+
+    def points(self, point: type, method: str) -> list[Point]:
+        """Return what the plugins answer with at an extension point, in conf order."""
+        return [entry for tier in self.tiered(point, method) for entry in tier]
+
+    def equivalence_keys(self, state: State) -> dict[str, Ints]:
+        """Return by plugin the keys with which it tells tasks of one shape apart, each of shape (n_tasks,)."""
+        found: dict[str, Ints] = {}
+        for plugin in self.plugins():
+            if type(plugin).equivalence_keys is Plugin.equivalence_keys:
+                continue
+            keys = self.tell(plugin, "equivalence_keys", state)
+            if keys is None:
+                continue
+            try:
+                answer = Point(plugin, "equivalence_keys", lambda keys=keys: keys)
+                found[plugin.name] = answer.array(len(state.tasks.records))
+            except PluginFailed as failure:
+                self.fail(plugin, failure)
+        return found
+
+    def open(self, state: State) -> None:
+        """Open every plugin; each knows then which extension points no other plugin answers."""
+        by_point = Counter(point for tier in self._tiers for _, points in tier for point in points)
+        for tier in self._tiers:
+            for plugin, points in tier:
+                plugin.sole = frozenset(point for point in POINTS if by_point[point] == (point in points))
+        for plugin in self.plugins():
+            self.tell(plugin, "on_session_open", state)
+
+    def close(self, state: State) -> None:
+        """Let the plugins say what the session came to; one that did not open has nothing to say."""
+        for plugin in self.plugins():
+            if plugin not in self.failed:
+                self.tell(plugin, "on_session_close", state)
 
     def tell(self, plugin: Plugin, hook: str, *args: Any) -> Any:
         """Call a plugin's hook at open or close and return its answer; None, and a report, if it fails."""

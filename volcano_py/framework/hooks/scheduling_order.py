@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from volcano_py.framework.contract import combine
-from volcano_py.framework.hooks.ordering import JobSortKey, QueueLine, job_sort_keys
-from volcano_py.framework.session import Session
+from volcano_py.framework.hooks.hooks import Hooks
+from volcano_py.framework.hooks.ordering import JobSortKey, Orders, QueueLine
 from volcano_py.framework.state.info import JobInfo, QueueInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Rows
 from volcano_py.model.rejections import Reason
 
@@ -59,10 +59,11 @@ class _Waiting:
 class _ByNamespace:
     """The jobs of one queue by namespace, each in order; whose namespace goes first is asked at every turn."""
 
-    __slots__ = ("_queue", "_ssn", "_waiting")
+    __slots__ = ("_orders", "_queue", "_state", "_waiting")
 
-    def __init__(self, ssn: Session, queue: QueueInfo) -> None:
-        self._ssn = ssn
+    def __init__(self, state: State, orders: Orders, queue: QueueInfo) -> None:
+        self._state = state
+        self._orders = orders
         self._queue = queue
         self._waiting: dict[str, _Waiting] = {}
 
@@ -87,7 +88,7 @@ class _ByNamespace:
         names = sorted(name for name, waiting in self._waiting.items() if waiting)
         if len(names) == 1:
             return self._waiting[names[0]].pop()
-        keys = combine.namespace_keys(self._ssn.namespace_orders, self._queue, names, self._ssn.ignore)
+        keys = self._orders.namespace_keys(self._queue, names)
         first = int(np.lexsort(keys[::-1])[0])  # stable, so the name decides at last
         return self._waiting[names[first]].pop()
 
@@ -96,38 +97,47 @@ class _ByNamespace:
         return [row for waiting in self._waiting.values() for row in waiting.drop()]
 
     def _namespace(self, entry: _Entry) -> str:
-        return self._ssn.jobs.record(entry[1]).key.namespace
+        return self._state.jobs.record(entry[1]).key.namespace
 
 
 class SchedulingOrder:
     """Yields (queue, job row) until no queue has a job left. A job may be given back for another turn."""
 
     def __init__(
-        self, ssn: Session, job_rows: Rows, *, skip_overused: bool, behind: frozenset[int] = frozenset()
+        self,
+        state: State,
+        hooks: Hooks,
+        job_rows: Rows,
+        *,
+        skip_overused: bool,
+        behind: frozenset[int] = frozenset(),
     ) -> None:
         """Lay out the turns; a queue that has had enough is left out only where resources are given away.
 
         Jobs ``behind`` (rows) come after all others of their queue.
         """
-        self._ssn = ssn
+        self._state = state
+        self._hooks = hooks
         self._skip_overused = skip_overused
         self._behind = behind
         self._jobs: dict[str, _Waiting | _ByNamespace] = {}
         # A Python loop over the jobs: each gets its place in its queue.
         for key, row in zip(self._keys(job_rows), job_rows.tolist(), strict=True):
-            queue = ssn.jobs.record(row).queue
-            if queue in ssn.queues:
+            queue = state.jobs.record(row).queue
+            if queue in state.queues:
                 waiting = self._jobs.get(queue)
                 if waiting is None:
-                    by_namespace = bool(ssn.namespace_orders)
-                    waiting = self._jobs[queue] = _ByNamespace(ssn, ssn.queues[queue]) if by_namespace else _Waiting()
+                    by_namespace = hooks.orders.by_namespace
+                    waiting = self._jobs[queue] = (
+                        _ByNamespace(state, hooks.orders, state.queues[queue]) if by_namespace else _Waiting()
+                    )
                 waiting.add((key, row))
         for waiting in self._jobs.values():
             waiting.arrange()
-        self._live = QueueLine(ssn, [ssn.queues[name] for name in sorted(self._jobs)])
+        self._live = QueueLine(hooks.orders, [state.queues[name] for name in sorted(self._jobs)])
 
     def _keys(self, job_rows: Rows) -> list[JobSortKey]:
-        keys = job_sort_keys(self._ssn, job_rows)
+        keys = self._hooks.orders.job_sort_keys(job_rows)
         if self._behind:
             keys = [(row in self._behind, *key) for key, row in zip(keys, job_rows.tolist(), strict=True)]
         return keys
@@ -142,9 +152,9 @@ class SchedulingOrder:
             yield queue, waiting.pop()
 
     def _has_enough(self, queue: QueueInfo) -> bool:
-        if not self._ssn.overused(queue):
+        if not self._hooks.overused(queue):
             return False
-        self._ssn.queue_limits[queue.name] = self._ssn.why_overused(queue)
+        self._state.outcome.queue_limits[queue.name] = self._hooks.why_overused(queue)
         return True
 
     def give_back(self, queue: QueueInfo, job_row: int) -> None:

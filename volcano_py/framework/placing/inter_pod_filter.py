@@ -1,29 +1,25 @@
 """For one shape: what the pods of a session say about where it may stand and how good it is there."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from volcano_py.framework.contract.combine import Point
+from volcano_py.framework.hooks.node_hooks import NodeHooks
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.model.arrays import Bools, Floats
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 
 class InterPodFilters:
     """The filters and scores of a shape that depend on other pods."""
 
-    __slots__ = ("_answers", "_filters", "_hopes", "_kept", "_n", "_scores", "own_pods_matter")
+    __slots__ = ("_answers", "_filters", "_kept", "_n", "_scores", "_unresolvable", "own_pods_matter")
 
-    def __init__(self, ssn: "Session", task: TaskInfo) -> None:
-        self._n = len(ssn.nodes)
-        found = [(point.plugin, point(task)) for point in ssn.inter_pod_predicates]
+    def __init__(self, n_nodes: int, hooks: NodeHooks, task: TaskInfo) -> None:
+        self._n = n_nodes
+        found = [(point.plugin, point(task)) for point in hooks.inter_pod_predicates]
         filters = [(plugin, answer) for plugin, answer in found if answer is not None]
-        scores = [(point.plugin, point(task)) for point in ssn.inter_pod_orders]
+        scores = [(point.plugin, point(task)) for point in hooks.inter_pod_orders]
         self._filters = [Point(plugin, "inter_pod_filter", answer.allowed) for plugin, answer in filters]
-        self._hopes = [Point(plugin, "inter_pod_filter", answer.unresolvable) for plugin, answer in filters]
+        self._unresolvable = [Point(plugin, "inter_pod_filter", answer.unresolvable) for plugin, answer in filters]
         self._scores = [Point(plugin, "inter_pod_scores", one.scores) for plugin, one in scores if one is not None]
         self.own_pods_matter = bool(self._scores) or any(answer.own_pods_matter for _, answer in filters)
         """Whether placing one task of the shape may change an answer for the next one."""
@@ -45,7 +41,7 @@ class InterPodFilters:
     def unresolvable(self) -> Bools:
         """Return where nobody's going could let the shape stand, shape (n_nodes,)."""
         unresolvable = np.zeros(self._n, dtype=bool)
-        for point in self._hopes:
+        for point in self._unresolvable:
             unresolvable |= point.array(self._n)
         return unresolvable
 
@@ -57,9 +53,9 @@ class InterPodFilters:
         return added
 
 
-def inter_pod_filters_of(ssn: "Session", task: TaskInfo) -> InterPodFilters | None:
+def inter_pod_filters_of(n_nodes: int, hooks: NodeHooks, task: TaskInfo) -> InterPodFilters | None:
     """Return what other pods say of a shape, None for one that they make no difference to."""
     if not task.shape.has_inter_pod_terms:
         return None
-    found = InterPodFilters(ssn, task)
+    found = InterPodFilters(n_nodes, hooks, task)
     return found if found.own_pods_matter or found.allowed() is not None else None

@@ -6,25 +6,28 @@ has a say declares that its answers depend on the node alone. What other pods ha
 added: a mask, if a task of the shape changes nothing about it for the next one, else asked again for each.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
 from volcano_py.framework.contract import combine
-from volcano_py.framework.contract.normalization import Highest, HighestWatch
-from volcano_py.framework.placing.refusals import explain
+from volcano_py.framework.contract.normalization import GroupScores, Highest, HighestWatch
+from volcano_py.framework.hooks.node_hooks import NodeHooks
+from volcano_py.framework.placing.inter_pod_filter import InterPodFilters
 from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.rejections import Rejection
 from volcano_py.model.resources import even
 from volcano_py.snapshot.columns import NodeColumns
 
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
-
 _NOWHERE = -np.inf
 _NOWHERE_AT_ALL = np.array(_NOWHERE)  # numpy is quicker with an array without dimensions than with a number
 _FEW = 64
+
+
+Explain = Callable[[TaskInfo, bool], Rejection]
+"""Says why no node takes a task; the flag says whether what is being released counts."""
 
 
 class NodeRanking:
@@ -32,20 +35,37 @@ class NodeRanking:
 
     __slots__ = (
         *("_added", "_inter_pod", "_direct", "_excluded", "_highest", "_later", "_local", "_mask", "_mixed", "_never"),
-        *("_position", "_rejection", "_scored", "_scores", "_ssn", "future", "ranked", "task"),
+        *("_explain", "_hooks", "_nowhere", "_position", "_rejection", "_scored", "_scores", "_state"),
+        *("future", "ranked", "task"),
     )
 
-    def __init__(self, ssn: "Session", task: TaskInfo, group: int = 0) -> None:
-        """Take the group of candidates (`framework.placing.node_sets`)."""
-        self._ssn = ssn
+    def __init__(
+        self,
+        state: State,
+        hooks: NodeHooks,
+        task: TaskInfo,
+        never: Bools,
+        inter_pod: InterPodFilters | None,
+        scores: GroupScores,
+        explain: Explain,
+        nowhere: Floats,
+    ) -> None:
+        """Take what belongs to the class of a task.
+
+        That is where it can ``never`` go (n_nodes,), what other pods say of it, what normalised scores add, what
+        says why no node takes it, and scores of nodes none of which may take it (n_nodes,), which nobody changes.
+        """
+        self._state = state
+        self._hooks = hooks
+        self._explain = explain
+        self._nowhere = nowhere
         self.task = task
-        statically_infeasible = ssn.placement.statically_infeasible(task, group)
-        self._never = statically_infeasible.nodes
+        self._never = never
         self._excluded = self._never
-        self._inter_pod = ssn.placement.inter_pod_filters(task.shape_id)
+        self._inter_pod = inter_pod
         self._mixed = self._inter_pod is not None and self._inter_pod.own_pods_matter
         self._mask: Bools | None = None  # what the company allows, if a task of the shape changes nothing about it
-        self._scores = ssn.normalized.of(task, statically_infeasible)
+        self._scores = scores
         self._direct = self._scores.fixed and not self._mixed  # `ranked` is of `_evaluate` as it is
         self._added = np.asarray(self._scores.base)  # () or (n_nodes,), by the normalised scores, to every node
         self._highest: Highest = ()  # raw numbers among the candidates that `_added` is made of
@@ -54,11 +74,11 @@ class NodeRanking:
         self._fill()
 
     def _fill(self) -> None:
-        self._position = self._ssn.journal.n_touched
+        self._position = self._state.journal.n_touched
         if self._inter_pod is not None and not self._mixed:
             self._mask = self._inter_pod.allowed()
             self._excluded = self._never if self._mask is None else self._never | ~self._mask
-        found = self._evaluate(self._ssn.nodes, self._excluded, None)
+        found = self._evaluate(self._state.nodes, self._excluded, None)
         if self._direct:
             self.ranked, self.future = found
         else:
@@ -73,24 +93,24 @@ class NodeRanking:
         ``nodes`` are these rows of the session's (None: all of them), ``never`` those that are out of the question.
         What depends on who the candidates are is left out.
         """
-        ssn, task, n = self._ssn, self.task, len(nodes)
-        refused = combine.refused(ssn.predicates, n, task, nodes)
+        state, task, n = self._state, self.task, len(nodes)
+        refused = combine.refused(self._hooks.predicates, n, task, nodes)
         if refused is not None:
             never = refused | never
         too_full = task.fit.lacks(nodes.idle)
         promised: Bools | None = None
-        if ssn.looks_ahead:  # else nothing is promised
+        if state.looks_ahead:  # else nothing is promised
             kept = task.fit.fits(nodes.future_idle)
             promised = too_full & ~never & kept
             too_full |= ~kept
         too_full |= never
         if rows is None and too_full.all() and (promised is None or not promised.any()):
             # A full cluster: scores, which take most of the time, would not be looked at.
-            return np.full(n, _NOWHERE), ssn.nowhere[:n] if promised is None else np.full(n, _NOWHERE)
-        scores = combine.total(ssn.node_orders, n, task, nodes, again=self._scored and rows is not None)
+            return np.full(n, _NOWHERE), self._nowhere[:n] if promised is None else np.full(n, _NOWHERE)
+        scores = combine.total(self._hooks.node_orders, n, task, nodes, again=self._scored and rows is not None)
         self._scored |= rows is None
         scores = scores + _of(self._added, rows) if self._scores.fixed else scores.copy()
-        later = ssn.nowhere[:n] if promised is None else np.where(promised, scores, _NOWHERE)
+        later = self._nowhere[:n] if promised is None else np.where(promised, scores, _NOWHERE)
         scores[too_full] = _NOWHERE_AT_ALL
         return scores, later
 
@@ -98,7 +118,7 @@ class NodeRanking:
         """Add what depends on who the candidates are, after these rows of `_local` have changed (None: all)."""
         if self._mixed:
             self.ranked = self._with_inter_pod(self._local)
-            self.future = self._with_inter_pod(self._later) if self._ssn.looks_ahead else self._later
+            self.future = self._with_inter_pod(self._later) if self._state.looks_ahead else self._later
             return
         highest = self._scores.highest(self._local > _NOWHERE)
         if rows is None or highest != self._highest:
@@ -108,7 +128,7 @@ class NodeRanking:
         else:
             self.ranked[rows] = self._local[rows] + _of(self._added, rows)
         self.future = self._later
-        if self._ssn.looks_ahead:
+        if self._state.looks_ahead:
             self.future = self._later + self._scores.added(self._scores.highest(self._later > _NOWHERE))
 
     def _with_inter_pod(self, local: Floats) -> Floats:
@@ -126,11 +146,11 @@ class NodeRanking:
 
     def refresh(self) -> None:
         """Bring the state up to date with what has been placed and taken back since."""
-        journal = self._ssn.journal
+        journal = self._state.journal
         if self._position == journal.n_touched:
             return
         self._rejection = None
-        if not self._ssn.node_local(self.task.shape_id) or (self._inter_pod is not None and self._mask_is_old()):
+        if not self._hooks.node_local(self.task.shape_id) or (self._inter_pod is not None and self._mask_is_old()):
             self._fill()
             return
         n = journal.n_touched - self._position
@@ -143,15 +163,15 @@ class NodeRanking:
             self._fill()
             return
         self._position = journal.n_touched
-        view = self._ssn.nodes.rows_view(rows)
+        view = self._state.nodes.rows_view(rows)
         ranked, future = self._evaluate(view, self._excluded.take(rows), rows)
         if self._direct:
             self.ranked[rows] = ranked
-            if self._ssn.looks_ahead:
+            if self._state.looks_ahead:
                 self.future[rows] = future
             return
         self._local[rows] = ranked
-        if self._ssn.looks_ahead:
+        if self._state.looks_ahead:
             self._later[rows] = future
         self._rank(rows)
 
@@ -165,7 +185,7 @@ class NodeRanking:
 
         That is as long as the highest raw numbers among the candidates stay, see `watch`.
         """
-        view = self._ssn.nodes.after(rows, copies, delta)
+        view = self._state.nodes.after(rows, copies, delta)
         ranked = self._evaluate(view, self._excluded[rows], rows)[0]
         return ranked if self._scores.fixed else ranked + _of(self._added, rows)
 
@@ -176,7 +196,7 @@ class NodeRanking:
     def rejection(self, *, promises: bool = True) -> Rejection:
         """Say why no node takes a task of this shape now; without ``promises`` only what is idle counts."""
         if self._rejection is None or self._rejection[0] != promises:
-            self._rejection = (promises, explain(self._ssn, self.task, promises=promises))
+            self._rejection = (promises, self._explain(self.task, promises))
         return self._rejection[1]
 
 

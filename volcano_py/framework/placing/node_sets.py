@@ -5,30 +5,28 @@ the second choice: candidates come in groups, and scores are compared within a g
 util.GetPredicatedNodeByShard). What queues deserve is computed from all nodes in both modes.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Rows
 from volcano_py.model.rejections import Reason
 from volcano_py.snapshot.columns import NodeColumns
 
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
-
 NOT_OURS: Final = Reason("cache", "other-shard", "node isn't in scheduler node shard")
 
 
-class Sharding:
+class NodeSets:
     """The nodes of a session by shard; without a shard all of them are ours."""
 
     __slots__ = ("elsewhere", "left_out", "shut")
 
-    def __init__(self, ssn: "Session") -> None:
-        shard = ssn.facts.shard
+    def __init__(self, state: State) -> None:
+        shard = state.facts.shard
         self.elsewhere: Bools | None = None
         """The nodes that are not ours, shape (n_nodes,); None: there are none."""
-        self.shut: Bools = ssn.nodes.closed
+        self.shut: Bools = state.nodes.closed
         """The nodes that no task may go to, shape (n_nodes,)."""
         self.left_out: tuple[Bools | None, ...] = (None,)
         """The nodes that are not in a group of candidates, by group; groups are asked in this order."""
@@ -40,7 +38,7 @@ class Sharding:
             # A Python loop over the nodes that have changed since the last cycle, or all after a change of the shard.
             return np.fromiter((name not in ours for name in view.names), dtype=bool, count=len(view))
 
-        elsewhere = ssn.static_row(("shard", ours), not_ours)
+        elsewhere = state.static_row(("shard", ours), not_ours)
         if not elsewhere.any():
             return
         self.elsewhere = elsewhere

@@ -10,24 +10,27 @@ import heapq
 from collections import OrderedDict
 from collections.abc import Hashable
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from volcano_py.framework.hooks.hooks import Hooks
 from volcano_py.framework.placing.inter_pod_filter import InterPodFilters, inter_pod_filters_of
 from volcano_py.framework.placing.node_ranking import NodeRanking
+from volcano_py.framework.placing.node_sets import NodeSets
+from volcano_py.framework.placing.raw_scores import RawScores
+from volcano_py.framework.placing.refusals import explain
+from volcano_py.framework.placing.statically_infeasible import StaticallyInfeasible
 from volcano_py.framework.state.info import TaskInfo
-from volcano_py.framework.state.static_filter_cache import StaticallyInfeasible
+from volcano_py.framework.state.state import State
+from volcano_py.framework.state.statement import Statement
 from volcano_py.model.arrays import Floats, Rows
+from volcano_py.model.rejections import Rejection
 from volcano_py.model.statuses import TaskStatus
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
-    from volcano_py.framework.state.statement import Statement
 
 _NUMBERS_KEPT: Final = 2**24  # of scores, 128 MiB: states of so many shapes and nodes, of the shapes seen last
 _STATES_AT_LEAST: Final = 64
-_MOST_BARRED: Final = 256
+_MOST_INFEASIBLE: Final = 256
 _LEVELS_AT_ONCE: Final = 64  # how deep one node is looked into at a time
 _FARTHER: Final = 4  # times as far as the last time a run of one shape is looked ahead
 _FAR: Final = 64  # and no farther
@@ -54,81 +57,112 @@ class _Run:
 class Placement:
     """Places runs of identical tasks on the nodes of a session."""
 
-    def __init__(self, ssn: "Session") -> None:
-        self._ssn = ssn
-        self._left_out = ssn.sharding.left_out
-        self._states = [OrderedDict[int, NodeRanking]() for _ in self._left_out]  # by group of candidates, then shape
-        self._most_states = max(_NUMBERS_KEPT // max(len(ssn.nodes), 1), _STATES_AT_LEAST)
-        self._statically_infeasible: dict[Hashable, StaticallyInfeasible] = {}  # by static part and group
+    def __init__(self, state: State, hooks: Hooks, node_sets: NodeSets, tie_order: Rows | None) -> None:
+        """Take the sets of nodes to try, and the order in which ties are broken (n_nodes,), None for that of rows."""
+        self.node_sets = node_sets
+        self.tie_order = tie_order
+        self.raw_scores = RawScores(state, hooks.nodes.normalized_orders)
+        self._state = state
+        self._hooks = hooks
+        self._left_out = node_sets.left_out
+        self._rankings = [OrderedDict[int, NodeRanking]() for _ in self._left_out]  # by set of nodes, then shape
+        self._most_rankings = max(_NUMBERS_KEPT // max(len(state.nodes), 1), _STATES_AT_LEAST)
+        self._looked_ahead = state.looks_ahead
+        self._infeasible: dict[Hashable, StaticallyInfeasible] = {}  # by static part and set of nodes
         self._inter_pod_filters: dict[int, InterPodFilters | None] = {}
+        self._nowhere = np.full(max(len(state.nodes), 1), -np.inf)  # (n_nodes,), read only
         self._run = _Run()
 
     def forget(self) -> None:
-        """Fill the state of every shape anew when it is asked for again."""
-        for states in self._states:
-            states.clear()
+        """Rank nodes anew, for every class, when they are asked for again."""
+        for rankings in self._rankings:
+            rankings.clear()
         self._run.stamp = -1
 
-    def candidates(self, shape_id: int, group: int = 0) -> NodeRanking:
-        """Return the up-to-date state of a shape; nodes of other schedulers' shards may be a group of their own."""
-        states = self._states[group]
-        state = states.get(shape_id)
-        if state is None:
-            state = NodeRanking(self._ssn, self._ssn.task_of(shape_id), group)
-            if len(states) >= self._most_states:
-                states.popitem(last=False)
-            states[shape_id] = state
-        else:
-            state.refresh()
-        return state
+    def _look_ahead(self) -> None:
+        """Rank all nodes anew if meanwhile something is released or promised that was not before."""
+        if self._looked_ahead is not self._state.looks_ahead:
+            self._looked_ahead = self._state.looks_ahead
+            self.forget()
 
-    def statically_infeasible(self, task: TaskInfo, group: int | None = None) -> StaticallyInfeasible:
-        """Return where tasks like this one can never go in this session, as candidates of a group if there is one."""
-        left_out = None if group is None else self._left_out[group]
-        key = self._ssn.static_part(task), None if left_out is None else group
-        found = self._statically_infeasible.get(key)
+    def ranking(self, shape_id: int, node_set: int = 0) -> NodeRanking:
+        """Return the up-to-date ranking of the nodes of a set for tasks of a class."""
+        self._look_ahead()
+        rankings = self._rankings[node_set]
+        found = rankings.get(shape_id)
         if found is None:
-            nodes = (self._ssn.static_verdicts(task) != 0) | self._ssn.sharding.shut
+            if len(rankings) >= self._most_rankings:
+                rankings.popitem(last=False)
+            found = rankings[shape_id] = self.rank(self._state.task_of(shape_id), node_set)
+        else:
+            found.refresh()
+        return found
+
+    def rank(self, task: TaskInfo, node_set: int = 0) -> NodeRanking:
+        """Rank the nodes of a set for tasks like this one; `ranking` keeps what this returns."""
+        infeasible = self.statically_infeasible(task, node_set)
+        return NodeRanking(
+            self._state,
+            self._hooks.nodes,
+            task,
+            infeasible.nodes,
+            self.inter_pod_filters(task.shape_id),
+            self.raw_scores.of(task, infeasible),
+            self._explain,
+            self._nowhere,
+        )
+
+    def _explain(self, task: TaskInfo, promises: bool) -> Rejection:
+        return explain(self._state, self._hooks.nodes, self.node_sets, task, promises=promises)
+
+    def statically_infeasible(self, task: TaskInfo, node_set: int | None = None) -> StaticallyInfeasible:
+        """Return where tasks like this one can never go in this session, of a set of nodes or (None) of all."""
+        left_out = None if node_set is None else self._left_out[node_set]
+        key = self._hooks.nodes.static_part(task.shape), None if left_out is None else node_set
+        found = self._infeasible.get(key)
+        if found is None:
+            nodes = (self._hooks.nodes.static_verdicts(task) != 0) | self.node_sets.shut
             if left_out is not None:
                 nodes |= left_out
-            if len(self._statically_infeasible) >= _MOST_BARRED:
-                self._statically_infeasible.clear()
-            found = self._statically_infeasible[key] = StaticallyInfeasible(nodes)
+            if len(self._infeasible) >= _MOST_INFEASIBLE:
+                self._infeasible.clear()
+            found = self._infeasible[key] = StaticallyInfeasible(nodes)
         return found
 
     def inter_pod_filters(self, shape_id: int) -> InterPodFilters | None:
-        """Return what other pods say of a shape, None for one that they make no difference to."""
-        if self._ssn.topology_counts is None:
+        """Return what other pods say of tasks of a class, None for a class that they make no difference to."""
+        if self._state.topology_counts is None:
             return None
         if shape_id not in self._inter_pod_filters:
-            self._inter_pod_filters[shape_id] = inter_pod_filters_of(self._ssn, self._ssn.task_of(shape_id))
+            found = inter_pod_filters_of(len(self._state.nodes), self._hooks.nodes, self._state.task_of(shape_id))
+            self._inter_pod_filters[shape_id] = found
         return self._inter_pod_filters[shape_id]
 
     def one_changes_one(self, shape_id: int) -> bool:
         """Whether placing a task of a shape changes, for the next one, only the node it goes to."""
         inter_pod_filters = self.inter_pod_filters(shape_id)
-        return self._ssn.node_local(shape_id) and not (
+        return self._hooks.nodes.node_local(shape_id) and not (
             inter_pod_filters is not None and inter_pod_filters.own_pods_matter
         )
 
     def best_node(self, shape_id: int) -> int | None:
         """Return where `place` would put or promise a task of this shape; None for nowhere."""
-        for group in range(len(self._states)):
-            node = self._best(self.candidates(shape_id, group).ranked)
+        for group in range(len(self._rankings)):
+            node = self._best(self.ranking(shape_id, group).ranked)
             if node is not None:
                 return node
         return self._best_future(shape_id)
 
     def _best_future(self, shape_id: int) -> int | None:
         """Return the best node where a task of this shape fits what is being released; None for nowhere."""
-        if self._ssn.looks_ahead:
-            for group in range(len(self._states)):
-                node = self._best(self.candidates(shape_id, group).future)
+        if self._state.looks_ahead:
+            for group in range(len(self._rankings)):
+                node = self._best(self.ranking(shape_id, group).future)
                 if node is not None:
                     return node
         return None
 
-    def place(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
+    def place(self, statement: Statement, job_row: int, shape_id: int, tasks: Rows) -> int:
         """Place as many of these pending tasks as fit, in order; return how many found a node.
 
         Nodes where a task fits what is idle come first; if there are none, nodes where it fits what is being released
@@ -145,7 +179,7 @@ class Placement:
             done += 1
         return done
 
-    def place_idle(self, statement: "Statement", job_row: int, shape_id: int, tasks: Rows) -> int:
+    def place_idle(self, statement: Statement, job_row: int, shape_id: int, tasks: Rows) -> int:
         """Place as many of these pending tasks as fit what is idle now, in order; return how many found a node."""
         one_by_one = not self.one_changes_one(shape_id)  # scores that every placement may change: ask again for each
         done = 0
@@ -154,7 +188,7 @@ class Placement:
             if not len(nodes):
                 break
             statement.allocate(job_row, shape_id, tasks[done : done + len(nodes)], nodes)
-            self._run.stamp = self._ssn.journal.n_touched
+            self._run.stamp = self._state.journal.n_touched
             done += len(nodes)
         return done
 
@@ -164,17 +198,18 @@ class Placement:
         Jobs of one shape often stand in a row. If nothing has changed since the last task of the shape was put where
         it was said, the next nodes are chosen for more tasks than are asked for, and most calls find them made up.
         """
+        self._look_ahead()
         run = self._run
-        again = run.shape_id == shape_id and run.stamp == self._ssn.journal.n_touched and not alone
+        again = run.shape_id == shape_id and run.stamp == self._state.journal.n_touched and not alone
         if again and run.used < len(run.nodes):
             nodes = run.nodes[run.used : run.used + wanted]
             run.used += len(nodes)
             return nodes
         ahead = max(wanted, min(_FARTHER * run.ahead, _FAR) if again else 0)
-        nodes = self._choose(self.candidates(shape_id), shape_id, ahead)
-        for group in range(1, len(self._states)):
+        nodes = self._choose(self.ranking(shape_id), shape_id, ahead)
+        for group in range(1, len(self._rankings)):
             if not len(nodes):
-                nodes = self._choose(self.candidates(shape_id, group), shape_id, ahead)
+                nodes = self._choose(self.ranking(shape_id, group), shape_id, ahead)
         run.begin(shape_id, nodes, min(wanted, len(nodes)), ahead)
         return nodes[:wanted]
 
@@ -188,7 +223,7 @@ class Placement:
         """Return the node of the highest score, the first in tie order; None if no node is feasible."""
         if not len(ranked):
             return None
-        ties = self._ssn.tie_order
+        ties = self.tie_order
         row = int(ranked.argmax()) if ties is None else int(ties[ranked[ties].argmax()])
         return None if ranked.item(row) == -inf else row
 
@@ -198,7 +233,7 @@ class Placement:
         Fewer are returned if there is no more room, or if the last one changes the scores of all others: a node that is
         full is no candidate any more, and some scores are normalised over the candidates.
         """
-        delta, _ = self._ssn.deltas(shape_id, TaskStatus.ALLOCATED)
+        delta, _ = self._state.classes.deltas(shape_id, TaskStatus.ALLOCATED)
         nodes = self._top(state.ranked, wanted)
         if not len(nodes):
             return nodes
@@ -224,7 +259,7 @@ class Placement:
 
     def _top(self, ranked: Floats, wanted: int) -> Rows:
         """Return the ``wanted`` best feasible nodes (all, if there are fewer), in tie order."""
-        ties = self._ssn.tie_order
+        ties = self.tie_order
         if ties is not None:
             ranked = ranked[ties]
         feasible = np.flatnonzero(ranked > -np.inf)

@@ -2,18 +2,16 @@
 
 from collections.abc import Hashable
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from volcano_py.framework.contract.combine import Point, Points
 from volcano_py.framework.contract.normalization import GroupScores, NormalizedScore
+from volcano_py.framework.placing.statically_infeasible import StaticallyInfeasible
 from volcano_py.framework.state.info import TaskInfo
-from volcano_py.framework.state.static_filter_cache import StaticallyInfeasible
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Floats
 from volcano_py.model.shape import Shape
 from volcano_py.snapshot.columns import NodeColumns
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 _MOST: Final = 256  # answers of so many kinds of shapes are kept: each may hold a few arrays over all nodes
 
@@ -21,9 +19,9 @@ _MOST: Final = 256  # answers of so many kinds of shapes are kept: each may hold
 class RawScores:
     """Every scorer that the plugins of `NormalizedOrder` name, and what each says of the nodes."""
 
-    def __init__(self, ssn: "Session", orders: Points) -> None:
+    def __init__(self, state: State, orders: Points) -> None:
         """Take the plugins' points; they are asked at the first use, when the session is open."""
-        self._ssn = ssn
+        self._state = state
         self._orders = orders
         self._rows: dict[Hashable, Floats] = {}  # numbers that are not kept over cycles
         self._found: dict[Hashable, GroupScores] = {}  # by where shapes may never go, and what of them counts
@@ -57,8 +55,8 @@ class RawScores:
             return raw
 
         if score.kept:
-            return self._ssn.static_row(key, ask)
+            return self._state.static_row(key, ask)
         found = self._rows.get(key)
         if found is None:
-            found = self._rows[key] = ask(self._ssn.nodes)
+            found = self._rows[key] = ask(self._state.nodes)
         return found

@@ -6,10 +6,10 @@ pod's node selector and required affinity allow it (by default) and if the pod t
 
 from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from volcano_py.framework.state.state import State
 from volcano_py.framework.state.topology_counts import TopologyCount, TopologyCounts, Weights
 from volcano_py.model.arrays import Bools
 from volcano_py.model.pod_terms import Spread
@@ -17,15 +17,12 @@ from volcano_py.model.shape import Shape
 from volcano_py.snapshot import node_terms, taints
 from volcano_py.snapshot.columns import NodeColumns
 
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
-
-def counted_nodes(ssn: "Session", shape: Shape, spread: Spread, keys: Sequence[str]) -> tuple[Hashable, Bools]:
+def counted_nodes(state: State, shape: Shape, spread: Spread, keys: Sequence[str]) -> tuple[Hashable, Bools]:
     """Return which nodes count for a constraint, shape (n_nodes,), with a key that stands for the answer."""
     affinity = (shape.node_selector, shape.node_affinity) if spread.honor_affinity else None
     known = ("spread", tuple(keys), affinity, shape.tolerations if spread.honor_taints else None)
-    counted: Bools = ssn.static_row(known, partial(_count, shape, spread, keys))
+    counted: Bools = state.static_row(known, partial(_count, shape, spread, keys))
     return known, counted
 
 
@@ -50,4 +47,4 @@ def spread_count(
     topology_counts: TopologyCounts, spread: Spread, key: str, counted: tuple[Hashable, Bools] | None
 ) -> TopologyCount:
     """Return the tally of the pods of a constraint; those being deleted do not count."""
-    return topology_counts.tally(key, matching(topology_counts, spread), counted=counted, terminating=False)
+    return topology_counts.count(key, matching(topology_counts, spread), counted=counted, terminating=False)

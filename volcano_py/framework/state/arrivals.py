@@ -5,16 +5,14 @@ events wait; placement, phases and counts never do.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from volcano_py.framework.state.memory import Arrival
+from volcano_py.framework.state.state import State
 from volcano_py.model.objects import JobKey
 from volcano_py.model.statuses import TaskStatus, members
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 QUIET_S: Final = 0.5
 """When no task has come for so long, the job's users are told."""
@@ -31,16 +29,16 @@ class Arrivals:
     Pods of a namespace that name no PodGroup count as one job without a name.
     """
 
-    def __init__(self, ssn: "Session") -> None:
-        self._ssn = ssn
-        memory = ssn.memory
-        self.seen = int(ssn.tasks.arrived.max(initial=memory.seen or 0))
+    def __init__(self, state: State) -> None:
+        self._state = state
+        memory = state.memory
+        self.seen = int(state.tasks.arrived.max(initial=memory.seen or 0))
         """How many tasks have come so far, as the store counts them."""
         found = self._still_waiting(memory.arrivals)
         came = {} if memory.seen is None else self._waiting_since(memory.seen + 1)
         for key, first in came.items():
             before = found.get(key)
-            found[key] = Arrival(first, ssn.now, ssn.now) if before is None else before._replace(last=ssn.now)
+            found[key] = Arrival(first, state.now, state.now) if before is None else before._replace(last=state.now)
         self._coming = {key: arrival for key, arrival in found.items() if self._tells_in(arrival) > 0}
 
     def holds(self, namespace: str, group: str | None) -> bool:
@@ -66,12 +64,12 @@ class Arrivals:
 
     def _tells_in(self, arrival: Arrival) -> float:
         """Return how many seconds are left; none if the clock has been set back."""
-        now = self._ssn.now
+        now = self._state.now
         return min(arrival.last + QUIET_S, arrival.since + LIMIT_S) - now if arrival.last <= now else 0.0
 
     def _waiting_since(self, number: int) -> dict[JobKey, int]:
         """Return the jobs of the waiting tasks that came as this one or later, each with the first of its tasks."""
-        tasks = self._ssn.tasks
+        tasks = self._state.tasks
         rows = np.flatnonzero(_WAITS[tasks.status] & (tasks.arrived >= number))
         rows = rows[np.argsort(tasks.arrived[rows])]
         jobs, first = np.unique(tasks.job[rows], return_index=True)

@@ -1,12 +1,14 @@
 """Handles on one job, task or queue of a session: a row number and the columns it is read from, nothing copied."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from volcano_py.framework.retired import renamed_attribute
+from volcano_py.framework.state.roles import Roles
 from volcano_py.model.arrays import Floats
 from volcano_py.model.objects import JobKey, JobRecord, QueueRecord
 from volcano_py.model.resources import PODS_ROW, Amounts, FitTest
@@ -17,9 +19,7 @@ from volcano_py.model.statuses import (
     PodGroupPhase,
     TaskStatus,
 )
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
+from volcano_py.snapshot.columns import JobColumns
 
 _PIPELINED = TaskStatus.PIPELINED
 
@@ -37,7 +37,10 @@ class TaskInfo:
     nonzero: Floats  # (2,), cpu and memory with kube-scheduler's defaults for missing requests
     equivalence_keys: Mapping[str, int] = field(default_factory=dict)  # by plugin; those that are 0 are left out
 
-    def mark(self, plugin: str) -> int:
+    if not TYPE_CHECKING:
+        __getattr__ = renamed_attribute({"mark": "equivalence_key", "marks": "equivalence_keys"})
+
+    def equivalence_key(self, plugin: str) -> int:
         """Return what a plugin marked tasks of this kind with, 0 for nothing."""
         return self.equivalence_keys.get(plugin, 0)
 
@@ -79,12 +82,14 @@ class QueueInfo:
 class JobInfo:
     """A job: the gang's rule and how far it has come in this session. Names follow Volcano's JobInfo."""
 
-    __slots__ = ("_ssn", "record", "row")
+    __slots__ = ("_jobs", "_roles_of", "record", "row")
 
-    def __init__(self, ssn: "Session", row: int, record: JobRecord) -> None:
-        self._ssn = ssn
+    def __init__(self, jobs: JobColumns, row: int, roles_of: Callable[[int], Roles]) -> None:
+        """Take the columns of jobs, the row of this one, and what gives the tasks of a job (row) by role."""
+        self._jobs = jobs
+        self._roles_of = roles_of
         self.row = row
-        self.record = record
+        self.record: JobRecord = jobs.record(row)
 
     @property
     def key(self) -> JobKey:
@@ -99,16 +104,16 @@ class JobInfo:
     @property
     def phase(self) -> PodGroupPhase:
         """The phase of the PodGroup as this session has it."""
-        return PodGroupPhase(int(self._ssn.jobs.phase[self.row]))
+        return PodGroupPhase(int(self._jobs.phase[self.row]))
 
     def count(self, status: TaskStatus) -> int:
         """Number of tasks in a status."""
-        return int(self._ssn.jobs.counts[status, self.row])
+        return int(self._jobs.counts[status, self.row])
 
     @property
     def counts(self) -> Floats:
         """Number of tasks by status, shape (N_STATUSES,)."""
-        return self._ssn.jobs.counts[:, self.row]
+        return self._jobs.counts[:, self.row]
 
     @property
     def n_tasks(self) -> int:
@@ -124,7 +129,7 @@ class JobInfo:
     @property
     def valid_count(self) -> int:
         """Tasks that may count towards the minimum one day."""
-        return int(self._ssn.jobs.valid[self.row])
+        return int(self._jobs.valid[self.row])
 
     @property
     def scheduled_count(self) -> int:
@@ -139,7 +144,7 @@ class JobInfo:
 
     def missing(self) -> int:
         """How many more tasks the gang needs to be ready: ready + pending best effort >= min_available."""
-        return max(0, self.record.min_available - int(self._ssn.jobs.held[self.row]))
+        return max(0, self.record.min_available - int(self._jobs.held[self.row]))
 
     def is_ready(self) -> bool:
         """Whether the minimum is met."""
@@ -172,7 +177,7 @@ class JobInfo:
 
     def role_counts(self, statuses: tuple[TaskStatus, ...], best_effort: bool = False) -> dict[str, int]:
         """Return the number of tasks by role in these statuses, and pending best-effort ones if asked for."""
-        return self._ssn.roles_of(self.row).counts(statuses, best_effort)
+        return self._roles_of(self.row).counts(statuses, best_effort)
 
     def worth_continuing(self, failed_roles: frozenset[str]) -> bool:
         """Say whether other tasks are worth trying after these roles failed (Volcano: NeedContinueAllocating).

@@ -13,18 +13,16 @@ other in turn; so would three, of which one preempts the second, the second recl
 the first. As takings never close a circle, some job is never taken from, and evictions come to an end.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.memory import Cooldown, PlannedEviction
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Rows
 from volcano_py.model.objects import JobKey
 from volcano_py.model.statuses import TaskStatus
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 PLAN_S: Final = 300.0
 COOLDOWN_S: Final = 300.0
@@ -35,14 +33,14 @@ _STANDING: Final = (TaskStatus.RUNNING, TaskStatus.BOUND)
 class PendingEvictions:
     """Plans and truces of a session: those of earlier cycles, and what is added to them."""
 
-    def __init__(self, ssn: "Session") -> None:
-        self._ssn = ssn
-        self._plans = _under_way(ssn) if ssn.memory.plans else []
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._plans = _under_way(state) if state.memory.plans else []
         self._waiting = {plan.job for plan in self._plans}
         self._cooldowns = {
             (cooldown.preemptor, cooldown.victim): cooldown.until
-            for cooldown in ssn.memory.cooldowns
-            if cooldown.until > ssn.now
+            for cooldown in state.memory.cooldowns
+            if cooldown.until > state.now
         }
         self._preemptors_of: dict[JobKey, set[JobKey]] = {}  # by loser
         for preemptor, victim in self._cooldowns:
@@ -63,14 +61,14 @@ class PendingEvictions:
                 ahead += self._preemptors_of.get(preemptor, ())
         if not found:
             return np.zeros(0, dtype=np.intp)
-        rows = [row for row in self._ssn.jobs.present().tolist() if self._ssn.jobs.record(row).key in found]
+        rows = [row for row in self._state.jobs.present().tolist() if self._state.jobs.record(row).key in found]
         return np.array(rows, dtype=np.intp)
 
     def victims_of(self, preemptors: set[int]) -> frozenset[int]:
         """Return the rows of the jobs from which jobs of the same queue among these (rows) have taken lately."""
         if not self._cooldowns or not preemptors:
             return frozenset()
-        jobs, queues = self._ssn.jobs, self._ssn.queue_of_job
+        jobs, queues = self._state.jobs, self._state.queue_of_job
         lost = {(victim, queues[row]) for row in preemptors for victim in self._victims(jobs.record(row).key)}
         present = jobs.present().tolist() if lost else []
         return frozenset(row for row in present if (jobs.record(row).key, queues[row]) in lost)
@@ -80,12 +78,12 @@ class PendingEvictions:
 
     def add(self, job: JobInfo, victims: list[int]) -> None:
         """Note that these tasks (rows) go for a job."""
-        ssn = self._ssn
-        records = [ssn.tasks.record(task) for task in victims]
-        self._plans.append(PlannedEviction(job.key, tuple(record.uid for record in records), ssn.now + PLAN_S))
+        state = self._state
+        records = [state.tasks.record(task) for task in victims]
+        self._plans.append(PlannedEviction(job.key, tuple(record.uid for record in records), state.now + PLAN_S))
         jobs: set[JobKey] = {key for record in records if (key := record.key) is not None and key != job.key}
         for victim in jobs:
-            self._cooldowns[job.key, victim] = ssn.now + COOLDOWN_S
+            self._cooldowns[job.key, victim] = state.now + COOLDOWN_S
             self._preemptors_of.setdefault(victim, set()).add(job.key)
 
     @property
@@ -101,14 +99,14 @@ class PendingEvictions:
         )
 
 
-def _under_way(ssn: "Session") -> list[PlannedEviction]:
+def _under_way(state: State) -> list[PlannedEviction]:
     """Return the plans of which some victim terminates, none stands where it stood, and time is not up."""
     # A Python loop over all tasks, only while there are plans.
-    rows = {record.uid: row for row, record in enumerate(ssn.tasks.records) if record is not None}
+    rows = {record.uid: row for row, record in enumerate(state.tasks.records) if record is not None}
     found = []
-    for plan in ssn.memory.plans:
-        statuses = [ssn.tasks.status[rows[uid]] for uid in plan.victims if uid in rows]
+    for plan in state.memory.plans:
+        statuses = [state.tasks.status[rows[uid]] for uid in plan.victims if uid in rows]
         failed = any(status in _STANDING for status in statuses)
-        if TaskStatus.RELEASING in statuses and not failed and plan.until > ssn.now:
+        if TaskStatus.RELEASING in statuses and not failed and plan.until > state.now:
             found.append(plan)
     return found

@@ -16,7 +16,7 @@ from volcano_py.snapshot.journal import Journal
 
 
 class JobAccounts(Protocol):
-    """Somebody who keeps account of what jobs hold: every statement tells it, see `Session.track`."""
+    """An account of what jobs hold: every statement updates it (`Accounts.track`)."""
 
     def add(self, journal: Journal, job_row: int, amount: Floats) -> None:
         """Count ``amount`` (n_resources,) more, or less where it is negative, for a job; undo is the journal's."""
@@ -113,3 +113,35 @@ class QueueColumns:
     def with_jobs(self) -> Bools:
         """Say which queues have a job, shape (n_queues,)."""
         return np.bincount(self._of_job + 1, minlength=len(self) + 1)[1:] > 0
+
+
+class Accounts:
+    """The accounts of one session: every statement updates them."""
+
+    __slots__ = ("_accounts", "_jobs", "_journal", "_records", "queues")
+
+    def __init__(self, records: Sequence[QueueRecord], jobs: JobColumns, journal: Journal) -> None:
+        self._records = records
+        self._jobs = jobs
+        self._journal = journal
+        self._accounts: list[JobAccounts] = []
+        self.queues: QueueColumns | None = None
+        """What queues hold, kept up to date once a plugin has asked for it with `track_queues`."""
+
+    def track_queues(self) -> QueueColumns:
+        """Return what queues hold, kept up to date by every statement; call it when the session opens."""
+        if self.queues is None:
+            self.queues = QueueColumns(self._records, self._jobs)
+            self.track(self.queues)
+        return self.queues
+
+    def track(self, accounts: JobAccounts) -> None:
+        """Keep an account up to date with all that jobs take and give back; call it when the session opens."""
+        if self._journal.checkpoint():
+            raise RuntimeError("what jobs hold must be tracked from the opening of the session on")
+        self._accounts.append(accounts)
+
+    def add(self, job_row: int, amount: Floats) -> None:
+        """Count ``amount`` (n_resources,) more, or less where it is negative, for a job in every account."""
+        for accounts in self._accounts:
+            accounts.add(self._journal, job_row, amount)

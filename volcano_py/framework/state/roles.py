@@ -1,13 +1,13 @@
-"""The tasks of one job by role: who they are does not change while a session lasts, only where they stand."""
+"""The tasks of one job by role: who they are does not change while a session lasts, only their status does."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from volcano_py.model.arrays import Bools, Rows
+from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import TaskStatus, members
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
+from volcano_py.snapshot.columns import TaskColumns
 
 
 class Roles:
@@ -15,16 +15,18 @@ class Roles:
 
     __slots__ = ("_best_effort", "_codes", "_names", "_rows", "_status")
 
-    def __init__(self, ssn: "Session", job_row: int) -> None:
-        self._rows = ssn.rows_of_job(job_row)
+    def __init__(self, tasks: TaskColumns, rows: Rows, shapes: Sequence[Shape | None]) -> None:
+        """Take the columns of tasks, the rows of the job's tasks, and the shapes by id."""
+        self._rows = rows
         # A Python loop over the job's tasks.
-        roles = [ssn.tasks.record(row).role for row in self._rows.tolist()]
+        roles = [tasks.record(row).role for row in rows.tolist()]
         codes = {role: code for code, role in enumerate(dict.fromkeys(roles))}
         self._names = tuple(codes)
         self._codes = np.array([codes[role] for role in roles], dtype=np.intp)
-        shapes, which = np.unique(ssn.tasks.shape[self._rows], return_inverse=True)
-        self._best_effort = np.array([ssn.shape_of(shape).best_effort for shape in shapes.tolist()], dtype=bool)[which]
-        self._status = ssn.tasks.status  # the live column
+        ids, which = np.unique(tasks.shape[rows], return_inverse=True)
+        found = [(shape := shapes[shape_id]) is not None and shape.best_effort for shape_id in ids.tolist()]
+        self._best_effort: Bools = np.array(found, dtype=bool)[which]
+        self._status = tasks.status  # the live column
 
     def counts(self, statuses: tuple[TaskStatus, ...], best_effort: bool) -> dict[str, int]:
         """Return the number of tasks of each role in these statuses, and pending best-effort ones if asked for."""

@@ -5,18 +5,17 @@ hold it no more, and to predicates and scores it is gone (`layout.eviction_delta
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Rows
 from volcano_py.model.decisions import Bind, Decision, Evict, Nominate
 from volcano_py.model.objects import JobKey
 from volcano_py.model.statuses import TaskStatus
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
-
 
 _FEW: Final = 64
 # An attribute of an enum costs a call; these are asked for with every placement.
@@ -43,22 +42,36 @@ class Cause(NamedTuple):
     beneficiary: JobKey | None = None
 
 
-class Mark(NamedTuple):
-    """A moment of a statement to which it can be taken back."""
+class Checkpoint(NamedTuple):
+    """A moment of a statement to which it can be rolled back."""
 
-    checkpoint: int
+    journal: int
     operations: int
     evicted: tuple[tuple[int, TaskStatus], ...]
+
+
+class PlacementWatcher(Protocol):
+    """Somebody who counts placements and evictions (`PlacementWatch` of plugins)."""
+
+    @property
+    def placed(self) -> Callable[[int, TaskInfo, Rows, Rows], object]:
+        """Takes the row of a job, what its tasks have in common, their rows, and the node row of each."""
+
+    @property
+    def freed(self) -> Callable[[int, TaskInfo, Rows, Rows], object]:
+        """Takes the same of tasks that are to be evicted or wait again."""
 
 
 class Statement:
     """Operations on one session, each applied at once and undone by `discard`, newest first."""
 
-    __slots__ = ("_checkpoint", "_evicted", "_operations", "_ssn")
+    __slots__ = ("_checkpoint", "_evicted", "_operations", "_state", "_watchers")
 
-    def __init__(self, ssn: "Session") -> None:
-        self._ssn = ssn
-        self._checkpoint = ssn.journal.checkpoint()
+    def __init__(self, state: State, watchers: Sequence[PlacementWatcher] = ()) -> None:
+        """Take the state to change, and who is told of every placement and eviction."""
+        self._state = state
+        self._watchers = watchers
+        self._checkpoint = state.journal.checkpoint()
         self._operations: list[_Operation] = []
         self._evicted: dict[int, TaskStatus] = {}  # task row -> its status before, in order of eviction
 
@@ -89,77 +102,75 @@ class Statement:
 
     def pipeline(self, job_row: int, shape_id: int, tasks: Rows, nodes: Rows) -> None:
         """Promise pending tasks of one shape and job resources that are still being released, or idle."""
-        self._ssn.look_ahead()
+        self._state.looks_ahead = True
         self._place(_Operation(_PIPELINED, job_row, shape_id, tasks, nodes))
 
     def _place(self, operation: _Operation) -> None:
-        ssn, journal = self._ssn, self._ssn.journal
+        state, journal = self._state, self._state.journal
         status, job_row, shape_id, tasks, nodes = operation
-        node_delta, _ = ssn.deltas(shape_id, status)
-        job_change = ssn.job_change(shape_id, _PENDING, status)
+        node_delta, _ = state.classes.deltas(shape_id, status)
+        job_change = state.classes.job_change(shape_id, _PENDING, status)
         if len(tasks) == 1:
             task, node = int(tasks[0]), int(nodes[0])
-            journal.add_to_nodes(ssn.nodes.block, node, node_delta)
-            journal.add(ssn.jobs.block, job_row, job_change)
-            journal.replace(ssn.tasks.status, task, status)
-            journal.replace(ssn.tasks.node, task, node)
+            journal.add_to_nodes(state.nodes.block, node, node_delta)
+            journal.add(state.jobs.block, job_row, job_change)
+            journal.replace(state.tasks.status, task, status)
+            journal.replace(state.tasks.node, task, node)
         else:
             distinct, counts = _counted(nodes)
-            journal.add_to_nodes(ssn.nodes.block, distinct, node_delta[:, None] * counts)
-            journal.add(ssn.jobs.block, job_row, job_change * len(tasks))
-            journal.replace(ssn.tasks.status, tasks, status)
-            journal.replace(ssn.tasks.node, tasks, nodes)
+            journal.add_to_nodes(state.nodes.block, distinct, node_delta[:, None] * counts)
+            journal.add(state.jobs.block, job_row, job_change * len(tasks))
+            journal.replace(state.tasks.status, tasks, status)
+            journal.replace(state.tasks.node, tasks, nodes)
         self._operations.append(operation)
         self._count_in(job_row, shape_id, tasks, nodes)
 
     def _count_in(self, job_row: int, shape_id: int, tasks: Rows, nodes: Rows) -> None:
-        ssn, taken = self._ssn, self._ssn.nodes.ports
-        info = ssn.task_of(shape_id)
+        state, taken = self._state, self._state.nodes.ports
+        info = state.task_of(shape_id)
         ports = info.shape.host_ports
         # A Python loop over the placed tasks, only of shapes that take ports of their nodes.
         for node in nodes.tolist() if ports else ():
-            ssn.journal.replace(taken.codes, node, taken.with_more(node, ports))
-        if ssn.topology_counts is not None:
-            ssn.topology_counts.moved(ssn.journal, shape_id, nodes, 1)
-        for accounts in ssn.accounts:
-            accounts.add(ssn.journal, job_row, info.request if len(tasks) == 1 else info.request * len(tasks))
-        for watcher in ssn.watchers:
+            state.journal.replace(taken.codes, node, taken.with_more(node, ports))
+        if state.topology_counts is not None:
+            state.topology_counts.moved(state.journal, shape_id, nodes, 1)
+        state.accounts.add(job_row, info.request if len(tasks) == 1 else info.request * len(tasks))
+        for watcher in self._watchers:
             watcher.placed(job_row, info, tasks, nodes)
 
     def _count_out(self, job_row: int, shape_id: int, tasks: Rows, nodes: Rows) -> None:
-        ssn = self._ssn
-        task, taken = ssn.task_of(shape_id), ssn.nodes.ports
+        state = self._state
+        task, taken = state.task_of(shape_id), state.nodes.ports
         ports = task.shape.host_ports
         # A Python loop over the victims, only of shapes that take ports of their nodes.
         for node in nodes.tolist() if ports else ():
-            ssn.journal.replace(taken.codes, node, taken.with_less(node, ports))
-        if ssn.topology_counts is not None:
-            ssn.topology_counts.moved(ssn.journal, shape_id, nodes, -1)
-        for accounts in ssn.accounts:
-            accounts.add(ssn.journal, job_row, -task.request * len(tasks))
-        for watcher in ssn.watchers:
+            state.journal.replace(taken.codes, node, taken.with_less(node, ports))
+        if state.topology_counts is not None:
+            state.topology_counts.moved(state.journal, shape_id, nodes, -1)
+        state.accounts.add(job_row, -task.request * len(tasks))
+        for watcher in self._watchers:
             watcher.freed(job_row, task, tasks, nodes)
 
     def evict(self, tasks: Rows) -> None:
         """Send tasks away that stand on nodes and belong to jobs; no task twice."""
-        ssn = self._ssn
-        for task, status in zip(tasks.tolist(), ssn.tasks.status[tasks].tolist(), strict=True):
+        state = self._state
+        for task, status in zip(tasks.tolist(), state.tasks.status[tasks].tolist(), strict=True):
             self._evicted[task] = TaskStatus(status)
-        ssn.look_ahead()
+        state.looks_ahead = True
         for job_row, shape_id, status, alike in self._alike(tasks):
-            self._move(alike, job_row, shape_id, status, _RELEASING, ssn.eviction_delta(shape_id))
-            self._count_out(job_row, shape_id, alike, ssn.tasks.node[alike].astype(np.intp))
+            self._move(alike, job_row, shape_id, status, _RELEASING, state.classes.eviction_delta(shape_id))
+            self._count_out(job_row, shape_id, alike, state.tasks.node[alike].astype(np.intp))
 
     def put_back(self, task: int) -> None:
         """Let a task stay that this statement has sent away."""
-        ssn, row = self._ssn, np.array([task])
-        job_row, shape_id, before = int(ssn.tasks.job[task]), int(ssn.tasks.shape[task]), self._evicted.pop(task)
-        self._move(row, job_row, shape_id, _RELEASING, before, -ssn.eviction_delta(shape_id))
-        self._count_in(job_row, shape_id, row, ssn.tasks.node[row].astype(np.intp))
+        state, row = self._state, np.array([task])
+        job_row, shape_id, before = int(state.tasks.job[task]), int(state.tasks.shape[task]), self._evicted.pop(task)
+        self._move(row, job_row, shape_id, _RELEASING, before, -state.classes.eviction_delta(shape_id))
+        self._count_in(job_row, shape_id, row, state.tasks.node[row].astype(np.intp))
 
     def _alike(self, tasks: Rows) -> list[tuple[int, int, TaskStatus, Rows]]:
         """Return job, shape, status and rows of tasks that have all three in common."""
-        columns = self._ssn.tasks
+        columns = self._state.tasks
         if len(tasks) == 1:
             task = int(tasks[0])
             return [(int(columns.job[task]), int(columns.shape[task]), TaskStatus(int(columns.status[task])), tasks)]
@@ -181,21 +192,21 @@ class Statement:
         node_delta: "np.ndarray[tuple[int], np.dtype[np.float64]]",
     ) -> None:
         """Change the status of tasks that are alike and stay where they are."""
-        ssn, journal = self._ssn, self._ssn.journal
-        distinct, counts = _counted(ssn.tasks.node[tasks].astype(np.intp))
-        journal.add_to_nodes(ssn.nodes.block, distinct, node_delta[:, None] * counts)
-        journal.add(ssn.jobs.block, job_row, ssn.job_change(shape_id, before, after) * len(tasks))
-        journal.replace(ssn.tasks.status, tasks, after)
+        state, journal = self._state, self._state.journal
+        distinct, counts = _counted(state.tasks.node[tasks].astype(np.intp))
+        journal.add_to_nodes(state.nodes.block, distinct, node_delta[:, None] * counts)
+        journal.add(state.jobs.block, job_row, state.classes.job_change(shape_id, before, after) * len(tasks))
+        journal.replace(state.tasks.status, tasks, after)
 
-    def mark(self) -> Mark:
+    def checkpoint(self) -> Checkpoint:
         """Return the present moment."""
-        return Mark(self._ssn.journal.checkpoint(), len(self._operations), tuple(self._evicted.items()))
+        return Checkpoint(self._state.journal.checkpoint(), len(self._operations), tuple(self._evicted.items()))
 
-    def rewind(self, mark: Mark) -> None:
+    def rollback(self, checkpoint: Checkpoint) -> None:
         """Take back all that came after a moment of this statement."""
-        self._ssn.journal.rollback(mark.checkpoint, self._ssn.nodes.block)
-        del self._operations[mark.operations :]
-        self._evicted = dict(mark.evicted)
+        self._state.journal.rollback(checkpoint.journal, self._state.nodes.block)
+        del self._operations[checkpoint.operations :]
+        self._evicted = dict(checkpoint.evicted)
 
     def commit(self, cause: Cause | None = None) -> int:
         """Make it decisions, emitted at once as one batch; return how many tasks are bound or evicted by it.
@@ -214,12 +225,12 @@ class Statement:
         self._operations.clear()
         self._evicted.clear()
         if decisions:
-            self._ssn.emit(tuple(decisions))
+            self._state.emit(tuple(decisions))
         return count
 
     def _binds(self) -> list[Decision]:
-        ssn = self._ssn
-        record, names, counts = ssn.tasks.record, ssn.nodes.names, ssn.jobs.counts
+        state = self._state
+        record, names, counts = state.tasks.record, state.nodes.names, state.jobs.counts
         binds: list[Decision] = []
         for status, job_row, _, tasks, nodes in self._operations:
             if status is not _ALLOCATED:
@@ -227,22 +238,22 @@ class Statement:
             # Nothing takes a commit back, so it is not journalled. In all but their number both statuses count alike.
             counts[_ALLOCATED, job_row] -= len(tasks)
             counts[_BINDING, job_row] += len(tasks)
-            ssn.tasks.status[tasks] = _BINDING
-            ssn.forget_attempt(tasks)
-            key = ssn.jobs.record(job_row).key
+            state.tasks.status[tasks] = _BINDING
+            state.outcome.forget_attempt(tasks)
+            key = state.jobs.record(job_row).key
             # A Python loop over the placed tasks: each becomes one decision.
             for task, node in zip(tasks.tolist(), nodes.tolist(), strict=True):
                 binds.append(Bind(record(task).ref, names[node], key))
         return binds
 
     def _evictions(self, cause: Cause) -> list[Evict]:
-        ssn, names = self._ssn, self._ssn.nodes.names
+        state, names = self._state, self._state.nodes.names
         # A Python loop over the victims: each becomes one decision.
         return [
             Evict(
-                task=ssn.tasks.record(task).ref,
-                node=names[int(ssn.tasks.node[task])],
-                job=ssn.tasks.record(task).key,
+                task=state.tasks.record(task).ref,
+                node=names[int(state.tasks.node[task])],
+                job=state.tasks.record(task).key,
                 action=cause.action,
                 message=cause.message,
                 beneficiary=cause.beneficiary,
@@ -251,9 +262,9 @@ class Statement:
         ]
 
     def _nominations(self) -> list[Nominate]:
-        ssn, names = self._ssn, self._ssn.nodes.names
+        state, names = self._state, self._state.nodes.names
         return [
-            Nominate(ssn.tasks.record(task).ref, names[node])
+            Nominate(state.tasks.record(task).ref, names[node])
             for operation in self._operations
             if operation.status is _PIPELINED
             for task, node in zip(operation.tasks.tolist(), operation.nodes.tolist(), strict=True)
@@ -261,22 +272,24 @@ class Statement:
 
     def withdraw(self) -> None:
         """Let all tasks that were placed wait again, whatever has been done since by other statements."""
-        ssn, journal = self._ssn, self._ssn.journal
+        state, journal = self._state, self._state.journal
         for status, job_row, shape_id, tasks, nodes in reversed(self._operations):
-            node_delta, _ = ssn.deltas(shape_id, status)
+            node_delta, _ = state.classes.deltas(shape_id, status)
             distinct, counts = _counted(nodes)
-            journal.add_to_nodes(ssn.nodes.block, distinct, -node_delta[:, None] * counts)
-            journal.add(ssn.jobs.block, job_row, ssn.job_change(shape_id, status, TaskStatus.PENDING) * len(tasks))
-            journal.replace(ssn.tasks.status, tasks, TaskStatus.PENDING)
-            journal.replace(ssn.tasks.node, tasks, -1)
+            journal.add_to_nodes(state.nodes.block, distinct, -node_delta[:, None] * counts)
+            journal.add(
+                state.jobs.block, job_row, state.classes.job_change(shape_id, status, TaskStatus.PENDING) * len(tasks)
+            )
+            journal.replace(state.tasks.status, tasks, TaskStatus.PENDING)
+            journal.replace(state.tasks.node, tasks, -1)
             self._count_out(job_row, shape_id, tasks, nodes)
         self._operations.clear()
 
     def discard(self) -> None:
         """Take everything back and remember, for the texts users read, how far each task had come."""
         for operation in self._operations:
-            self._ssn.remember_attempt(operation.tasks, operation.status, operation.nodes)
-        self._ssn.journal.rollback(self._checkpoint, self._ssn.nodes.block)
+            self._state.outcome.remember_attempt(operation.tasks, operation.status, operation.nodes)
+        self._state.journal.rollback(self._checkpoint, self._state.nodes.block)
         self._operations.clear()
         self._evicted.clear()
 

@@ -8,11 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.contract import combine
-from volcano_py.framework.contract.extension_points import Verdicts
 from volcano_py.framework.state.tie_order import tie_order
-from volcano_py.model.arrays import Bools, Ints, Rows
-from volcano_py.model.shape import Shape
+from volcano_py.model.arrays import Ints, Rows
 from volcano_py.snapshot.columns import NodeColumns, NodeStatics
 
 _MAX_ROWS: Final = 4096  # at 5,000 nodes 40 to 160 MB; past it the least recently used go
@@ -23,18 +20,6 @@ class _Kept:
     layout: tuple[object, int]
     versions: Ints
     answers: NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class StaticallyInfeasible:
-    """Where shapes of one static part can never go in a session: one object for all of them, equal to no other."""
-
-    nodes: Bools  # (n_nodes,), not to be changed
-
-
-def static_part(shape: Shape, points: combine.Points) -> Hashable:
-    """Return what of a shape the verdicts of static predicates depend on."""
-    return tuple([combine.Point(point.plugin, "static_part")(shape) for point in points])
 
 
 class StaticFilterCache:
@@ -52,14 +37,6 @@ class StaticFilterCache:
         if self._ties is None or self._ties[:2] != (statics.layout, seed):
             self._ties = (statics.layout, seed, tie_order(statics.names, seed))
         return self._ties[2]
-
-    def of(self, shape: Shape, nodes: NodeColumns, points: combine.Points, offsets: tuple[int, ...]) -> Verdicts:
-        """Return one verdict per node, shape (n_nodes,): 0 or the number of the first reason that refuses."""
-
-        def ask(view: NodeColumns) -> Verdicts:
-            return combine.first_refusals(points, offsets, len(view), shape, view)
-
-        return self.row(("verdicts", static_part(shape, points)), nodes, ask)
 
     def row(self, key: Hashable, nodes: NodeColumns, ask: Callable[[NodeColumns], NDArray[Any]]) -> NDArray[Any]:
         """Return one answer per node, shape (n_nodes,); ``ask`` answers for a view of nodes, which may be all of them.

@@ -21,7 +21,7 @@ from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.pod_terms import PodSelector
 from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import OCCUPYING_STATUSES, TaskStatus, members
-from volcano_py.snapshot.columns import NodeColumns, Snapshot, TaskColumns
+from volcano_py.snapshot.columns import NodeColumns, TaskColumns
 from volcano_py.snapshot.journal import Journal
 
 EACH_NODE: Final = ""
@@ -30,7 +30,7 @@ EACH_NODE: Final = ""
 Weights = Mapping[int, float]
 """How much a pod counts, by the id of its shape; others do not count."""
 
-_STANDING: Final = members(OCCUPYING_STATUSES)
+_OCCUPYING: Final = members(OCCUPYING_STATUSES)
 
 
 class TopologyCount:
@@ -93,7 +93,7 @@ class TopologyCounts:
         self._opened = (tasks.shape, tasks.node.copy(), tasks.status.copy())
         self._moved: dict[int, dict[int, int]] = {}  # shape -> node -> pods that came since, less those that left
         self._domains: dict[str, tuple[Rows, int]] = {}
-        self._tallies: dict[Hashable, TopologyCount] = {}
+        self._counts: dict[Hashable, TopologyCount] = {}
         self._watching: dict[
             int, list[tuple[TopologyCount, float]]
         ] = {}  # shape -> tallies that count it, and how much
@@ -175,7 +175,7 @@ class TopologyCounts:
             self._domains[key] = found
         return found
 
-    def tally(
+    def count(
         self,
         key: str,
         weights: Weights,
@@ -189,18 +189,18 @@ class TopologyCounts:
         ``terminating`` pods that were being deleted when the session opened do not count.
         """
         known = (key, tuple(sorted(weights.items())), counted and counted[0], terminating)
-        tally = self._tallies.get(known)
-        if tally is None:
+        found = self._counts.get(known)
+        if found is None:
             codes, n_codes = self.domains(key)
-            tally = self._tallies[known] = TopologyCount(codes, n_codes, weights, counted and counted[1])
+            found = self._counts[known] = TopologyCount(codes, n_codes, weights, counted and counted[1])
             for shape_id, weight in weights.items():
-                nodes = self._standing_of(shape_id, terminating)
+                nodes = self._occupied_by(shape_id, terminating)
                 if len(nodes):
-                    tally.add(nodes, np.full(len(nodes), weight))
+                    found.add(nodes, np.full(len(nodes), weight))
                 for node, count in self._moved.get(shape_id, {}).items():
-                    tally.move(node, weight * count)
-                self._watching.setdefault(shape_id, []).append((tally, weight))
-        return tally
+                    found.move(node, weight * count)
+                self._watching.setdefault(shape_id, []).append((found, weight))
+        return found
 
     def moved(self, journal: Journal, shape_id: int, nodes: Rows, count: int) -> None:
         """Count pods of a shape in (1) or out (-1), one on each of these nodes; an undo of the journal reverses it."""
@@ -223,25 +223,20 @@ class TopologyCounts:
             for tally, weight in watching:
                 tally.move(node, weight * count)
 
-    def _standing_of(self, shape_id: int, terminating: bool) -> Rows:
+    def _occupied_by(self, shape_id: int, terminating: bool) -> Rows:
         """Return the nodes of the pods of a shape that stood when the session opened, one entry for each."""
-        nodes, bounds, ending = self._standing
+        nodes, bounds, ending = self._occupied
         run = slice(bounds[shape_id], bounds[shape_id + 1])
         return nodes[run] if terminating else nodes[run][~ending[run]]
 
     @cached_property
-    def _standing(self) -> tuple[Rows, Rows, Bools]:
+    def _occupied(self) -> tuple[Rows, Rows, Bools]:
         """Nodes of pods that stood, in order of their shapes; where each shape begins; which were being deleted."""
         shape, node, status = self._opened
         has_inter_pod_terms = np.array(
             [found is not None and found.has_inter_pod_terms for found in self._shapes], dtype=bool
         )
-        rows = np.flatnonzero((node >= 0) & _STANDING[status] & has_inter_pod_terms[shape])
+        rows = np.flatnonzero((node >= 0) & _OCCUPYING[status] & has_inter_pod_terms[shape])
         rows = rows[np.argsort(shape[rows], kind="stable")]
         bounds = np.searchsorted(shape[rows], np.arange(len(self._shapes) + 1))
         return node[rows].astype(np.intp), bounds, status[rows] == TaskStatus.RELEASING
-
-
-def topology_counts_of(snapshot: Snapshot) -> TopologyCounts | None:
-    """Return where the terms between pods of a session are answered from, None if no pod has any."""
-    return TopologyCounts(snapshot.nodes, snapshot.tasks, snapshot.shapes) if snapshot.has_inter_pod_terms else None

@@ -47,10 +47,10 @@ from volcano_py.framework.contract.extension_points import (
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.levelling import compared, given_and_gains, share_lists, who_may_go
-from volcano_py.framework.session import Session
 from volcano_py.framework.state import reservations
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.queue_accounts import JobStamp, JobSums
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.queue_limits import capability, divisors, not_open, over_limit, room_for, shares
 from volcano_py.model.queue_tree import QueueTree
@@ -107,10 +107,10 @@ class Capacity(
             warn("quotas of resource claims do not exist here yet: deviceclass/... in queues has no effect")
         return CapacityArgs(max(0, level))
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Find every queue's place, entitlements, and what it holds and asks for."""
         self._ssn = ssn
-        self._queues = queues = ssn.track_queues()
+        self._queues = queues = ssn.accounts.track_queues()
         records = queues.records
         self._tree = tree = QueueTree.of(records) if self.hierarchy else QueueTree.flat(records)
         find = in_a_tree(records, ssn.resources, ssn.total, tree) if self.hierarchy else None
@@ -133,23 +133,23 @@ class Capacity(
         self._undeserving = ~np.array(self._deserving, dtype=bool)
         self._stamp, self._seen = JobStamp(), -1
         if self.hierarchy:
-            ssn.track(self._stamp)
+            ssn.accounts.track(self._stamp)
         self._shares: list[float] = []
         self._partings: dict[tuple[int, int], tuple[int, int]] = {}  # pairs of queues -> where their ways part
         self._leaf: list[bool] = tree.leaf.tolist()
         self._aside = self._set_aside(ssn)
 
-    def _track(self, ssn: Session) -> Floats:
+    def _track(self, ssn: State) -> Floats:
         """Return what queues and all below them hold, kept up to date, shape (n_resources, n_queues)."""
         if not self.hierarchy:
             return self._queues.taken
         chains = [np.array(chain, dtype=np.intp) for chain in self._tree.chains]
         nowhere = np.zeros(0, dtype=np.intp)
         sums = JobSums([chains[row] if row >= 0 else nowhere for row in self._queues.row_of_job], len(chains), ssn.jobs)
-        ssn.track(sums)
+        ssn.accounts.track(sums)
         return sums.taken
 
-    def _set_aside(self, ssn: Session) -> dict[int, Reason]:
+    def _set_aside(self, ssn: State) -> dict[int, Reason]:
         """Return why queues take no jobs at all, by row, and tell users of everything that is wrong with queues."""
         with_jobs = self._queues.with_jobs()
         aside: dict[int, Reason] = {}
@@ -165,7 +165,7 @@ class Capacity(
                 aside[row] = Reason(self.name, "queue-not-leaf", text)
                 problem = problem if with_jobs[row] else self._due.problems.get(row, "")
             if row in aside:
-                ssn.queue_limits[record.name] = aside[row]
+                ssn.outcome.queue_limits[record.name] = aside[row]
             if problem:
                 ssn.report.queue_problems[record.name] = problem
         return aside
@@ -214,8 +214,7 @@ class Capacity(
         if queue.row in self._aside or not queue.record.open:
             return 0
         held = self._held
-        admission = self._ssn.admission
-        if admission is not None and (others := admission.against(task)) is not None:
+        if (others := self._ssn.coming.through_gates(task)) is not None:
             held = held + self._tree.rolled_up(others)
         for row in self._tree.chains[queue.row]:
             if wanted:
@@ -230,8 +229,7 @@ class Capacity(
             return not_open(self.name, queue.record)
         held = self._held.copy()
         held[:, list(self._tree.chains[queue.row])] -= given[:, None]
-        admission = self._ssn.admission
-        if admission is not None and (others := admission.against(task)) is not None:
+        if (others := self._ssn.coming.through_gates(task)) is not None:
             held += self._tree.rolled_up(others)
         passed = {
             row: np.flatnonzero(
@@ -398,7 +396,7 @@ class Capacity(
 
     def _held_and_coming(self, task: TaskInfo | None) -> Floats:
         """Return what queues and all below them hold, or will before a task gets anything, (n_resources, n_queues)."""
-        coming = reservations.coming(self._ssn, task)
+        coming = self._ssn.coming.before(task)
         return self._held.copy() if coming is None else self._held + self._tree.rolled_up(coming)
 
     def victim_queue_order(self, left: QueueInfo, right: QueueInfo, preemptor: QueueInfo) -> float:
@@ -426,7 +424,7 @@ class Capacity(
         deserved = self._due.deserved[:, candidates.queues] >= EPSILON
         return np.asarray(~((candidates.requests >= EPSILON) & deserved).any(axis=0))
 
-    def on_session_close(self, ssn: Session) -> None:
+    def on_session_close(self, ssn: State) -> None:
         """Report what queues deserve and hold, idle ones too: their series go to 0 and stay."""
         amounts = Amounts(self._held, self._request, self._reserved, self._due)
         reports = amounts.reports(ssn.resources.names, [self._share(row) for row in range(len(self._queues))])

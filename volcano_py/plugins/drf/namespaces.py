@@ -8,22 +8,19 @@ in 2019 and dropped; cases E5.)
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from volcano_py.framework.state.queue_accounts import JobSums
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Floats, Rows
 from volcano_py.plugins.drf.tree import dominant_share
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 
 class NamespaceShares:
     """Sums by queue and namespace, kept up to date by every statement."""
 
-    def __init__(self, ssn: "Session", shared: Rows, total: Floats) -> None:
+    def __init__(self, ssn: State, shared: Rows, total: Floats) -> None:
         """Take the rows of the resources that are shared (n_shared,) and how much there is of each (n_shared,)."""
         self._shared = shared
         self._total = total
@@ -37,7 +34,7 @@ class NamespaceShares:
                 key = (queue, ssn.jobs.record(row).key.namespace)
                 groups[row] = np.array([self._rows.setdefault(key, len(self._rows))], dtype=np.intp)
         self._sums = JobSums(groups, len(self._rows), ssn.jobs)
-        ssn.track(self._sums)
+        ssn.accounts.track(self._sums)
         weights = [float(ssn.facts.namespace_weight(namespace)) for _, namespace in self._rows]
         self._weights = np.array(weights)
 

@@ -37,9 +37,9 @@ from volcano_py.framework.contract.extension_points import (
 )
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import QueueInfo
 from volcano_py.framework.state.queue_accounts import JobStamp
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Codes, Floats
 from volcano_py.model.resources import EPSILON
 from volcano_py.plugins.drf.namespaces import NamespaceShares
@@ -57,7 +57,7 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
     about_queues = True
     hierarchical = frozenset({QueueOrder, Reclaimable, VictimFilter})
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Lay out what there is to share."""
         self._jobs = ssn.jobs
         self._task_shapes = ssn.tasks.shape
@@ -67,7 +67,7 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
             self._namespaces = NamespaceShares(ssn, self._rows, self._total)
         if self.hierarchy:
             self._stamp = JobStamp()
-            ssn.track(self._stamp)
+            ssn.accounts.track(self._stamp)
             self._seen = self._stamp.value
             self._tree = ShareTree(
                 [queue.record for queue in ssn.queues.values()],
@@ -140,7 +140,7 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
     def _shapes(self, candidates: VictimCandidates) -> Codes:
         return self._task_shapes[candidates.rows]
 
-    def on_session_close(self, ssn: Session) -> None:
+    def on_session_close(self, ssn: State) -> None:
         """Report the shares of the jobs that hold something."""
         shares = dominant_share(ssn.jobs.taken[self._rows], self._total)
         rows = ssn.jobs.present()

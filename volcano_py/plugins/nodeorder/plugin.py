@@ -34,8 +34,8 @@ from volcano_py.framework.contract.extension_points import (
 )
 from volcano_py.framework.contract.normalization import NormalizedScore, Normalizer
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import CPU_ROW, MEMORY_ROW
@@ -123,7 +123,7 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, InterPodOrder, StaticPred
             **{name: get_int(arguments, key, getattr(defaults, name), warn) for name, key in _KEYS.items()}
         )
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Note which rows balance is about, and whether there are nodes that lack cpu or memory altogether."""
         self._ssn = ssn
         gpu = ssn.resources.find(_GPU)

@@ -29,7 +29,7 @@ class PreferredInterPodTerms:
         counted = {
             key: {shape_id: weight for shape_id, weight in found.items() if weight} for key, found in weights.items()
         }
-        self._tallies = [topology_counts.tally(key, found) for key, found in counted.items() if found]
+        self._tallies = [topology_counts.count(key, found) for key, found in counted.items() if found]
 
     def __bool__(self) -> bool:
         return bool(self._tallies)

@@ -9,18 +9,16 @@ constraints a missing label is a domain of its own. Domains are counted among ca
 """
 
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from volcano_py.api import keys
 from volcano_py.framework.placing.spread import counted_nodes, spread_count
+from volcano_py.framework.state.state import State
 from volcano_py.framework.state.topology_counts import EACH_NODE, TopologyCount, TopologyCounts
 from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.shape import Shape
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 _BEST: Final = 100.0
 
@@ -35,7 +33,7 @@ class _Constraint(NamedTuple):
 class SoftSpread:
     """The soft constraints of one shape."""
 
-    def __init__(self, ssn: "Session", shape: Shape, topology_counts: TopologyCounts) -> None:
+    def __init__(self, ssn: State, shape: Shape, topology_counts: TopologyCounts) -> None:
         soft = [spread for spread in shape.spread if not spread.hard]
         own = not any(spread.default for spread in soft)
         needed = tuple(dict.fromkeys(spread.key for spread in soft)) if own else ()

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools
 from volcano_py.plugins.predicates.pod_affinity import AFFINITY, PodAffinity
 from volcano_py.plugins.predicates.spread import NO_LABEL, HardSpread
@@ -46,7 +46,7 @@ class Filter:
         return refused
 
 
-def inter_pod_filter(ssn: Session, task: TaskInfo, pod_affinity: bool, spread: bool) -> Filter | None:
+def inter_pod_filter(ssn: State, task: TaskInfo, pod_affinity: bool, spread: bool) -> Filter | None:
     """Return the filter of a shape, of the parts that are on; None if no pod can make a difference to it."""
     topology_counts, shape = ssn.topology_counts, task.shape
     if topology_counts is None or not shape.has_inter_pod_terms:

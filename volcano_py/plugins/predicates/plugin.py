@@ -17,8 +17,8 @@ import numpy as np
 from volcano_py.conf.arguments import Warn, get_bool
 from volcano_py.framework.contract.extension_points import InterPodPredicate, Predicate, StaticPredicate, Verdicts
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import PODS_ROW
@@ -133,7 +133,7 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
                 warn(f"argument {key} has no effect: pods with {preemptors} wait here in any case")
         return PredicatesArgs(**{name: get_bool(arguments, key, True, warn) for name, key in _KEYS.items()})
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Note the session."""
         self._ssn = ssn
         self._filters: dict[int, Filter | None] = {}  # by shape id

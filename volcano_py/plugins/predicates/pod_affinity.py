@@ -26,7 +26,7 @@ class PodAffinity:
     def __init__(self, shape: Shape, topology_counts: TopologyCounts) -> None:
         near, away = shape.pod_terms.near, shape.pod_terms.away
         meeting = dict.fromkeys(topology_counts.selected_by(term.selector for term in near), 1.0) if near else {}
-        self._near = [topology_counts.tally(key, meeting) for key in dict.fromkeys(term.key for term in near)]
+        self._near = [topology_counts.count(key, meeting) for key in dict.fromkeys(term.key for term in near)]
         self._first_may_start = all(term.selector in shape.selected_by for term in near)
         unwanted: dict[str, dict[int, float]] = {}
         for term in away:
@@ -75,4 +75,4 @@ class PodAffinity:
 
 def _tallies(topology_counts: TopologyCounts, weights: dict[str, dict[int, float]]) -> list[TopologyCount]:
     found: list[tuple[str, Weights]] = [(key, counted) for key, counted in weights.items() if counted]
-    return [topology_counts.tally(key, counted) for key, counted in found]
+    return [topology_counts.count(key, counted) for key, counted in found]

@@ -7,18 +7,16 @@ The fewest is 0 if there are fewer domains than ``minDomains``. Domains are thos
 label is refused whatever happens. The first constraint that refuses a node ends the filter.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from volcano_py.framework.placing.spread import counted_nodes, spread_count
+from volcano_py.framework.state.state import State
 from volcano_py.framework.state.topology_counts import TopologyCount, TopologyCounts
 from volcano_py.model.arrays import Bools
 from volcano_py.model.pod_terms import Spread
 from volcano_py.model.shape import Shape
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 NO_LABEL, TOO_SKEWED = range(2)
 
@@ -34,7 +32,7 @@ class _Constraint(NamedTuple):
 class HardSpread:
     """The hard constraints of one shape."""
 
-    def __init__(self, ssn: "Session", shape: Shape, topology_counts: TopologyCounts) -> None:
+    def __init__(self, ssn: State, shape: Shape, topology_counts: TopologyCounts) -> None:
         hard = [spread for spread in shape.spread if spread.hard]
         keys = tuple(dict.fromkeys(spread.key for spread in hard))
         self._constraints: list[_Constraint] = []

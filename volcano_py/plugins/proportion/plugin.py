@@ -43,10 +43,10 @@ from volcano_py.framework.contract.extension_points import (
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.levelling import compared, given_and_gains, may_level, share_lists, who_may_go
-from volcano_py.framework.session import Session
 from volcano_py.framework.state import reservations
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.memory import QueueReport
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.queue_limits import (
     capability,
@@ -85,10 +85,10 @@ class Proportion(
     about_queues = True
     reads = frozenset({Field.REQUEST})
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Add up what queues ask for and hold, and divide the cluster."""
         self._ssn = ssn
-        self._queues = queues = ssn.track_queues()
+        self._queues = queues = ssn.accounts.track_queues()
         limits = columns(queues.records, ssn.resources, capability)
         guarantee = columns(queues.records, ssn.resources, lambda record, resources: record.guarantee.vector(resources))
         weights = np.array([record.weight for record in queues.records], dtype=float)
@@ -129,8 +129,7 @@ class Proportion(
         if not queue.record.open:
             return 0
         taken = self._queues.taken[:, queue.row]
-        admission = self._ssn.admission
-        if admission is not None and (others := admission.against(task)) is not None:
+        if (others := self._ssn.coming.through_gates(task)) is not None:
             taken = taken + others[:, queue.row]
         return room_for(taken.tolist(), task.asked, self._limits[queue.row], wanted)
 
@@ -140,8 +139,7 @@ class Proportion(
             return not_open(self.name, queue.record)
         row, due = queue.row, self._deserved[:, queue.row]
         taken = self._queues.taken[:, row] - given
-        admission = self._ssn.admission
-        if admission is not None and (others := admission.against(task)) is not None:
+        if (others := self._ssn.coming.through_gates(task)) is not None:
             taken = taken + others[:, row]
         own = capability(queue.record, self._ssn.resources)
         over = np.flatnonzero(reservations.over_asked(taken + asked, due, asked)).tolist()
@@ -219,7 +217,7 @@ class Proportion(
 
     def _held_and_coming(self, row: int, task: TaskInfo | None) -> Floats:
         """Return what a queue holds or will hold before a task gets anything, shape (n_resources,)."""
-        coming = reservations.coming(self._ssn, task)
+        coming = self._ssn.coming.before(task)
         held: Floats = self._queues.taken[:, row]
         return held if coming is None else held + coming[:, row]
 
@@ -261,7 +259,7 @@ class Proportion(
         asked = self._ssn.jobs.min_resources[:, job.row]
         self._reserved[:, self._queues.row_of_job[job.row]] += np.maximum(asked - self._gated[:, job.row], 0.0)
 
-    def on_session_close(self, ssn: Session) -> None:
+    def on_session_close(self, ssn: State) -> None:
         """Report what queues deserve and hold, idle ones too: their series go to 0 and stay."""
         names = ssn.resources.names
         busy = self._queues.with_jobs().tolist()

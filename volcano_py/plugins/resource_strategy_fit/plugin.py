@@ -21,8 +21,8 @@ import numpy as np
 from volcano_py.conf.arguments import Warn
 from volcano_py.framework.contract.extension_points import NodeOrder, Predicate, Verdicts
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW
@@ -65,7 +65,7 @@ class ResourceStrategyFit(Plugin, NodeOrder, Predicate):
         """
         return read(arguments, warn)
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Look up the rows of the resources that are named."""
         self._names = ssn.resources.names
         scarce = self._args.scarce

@@ -5,18 +5,16 @@ sizes and places.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Floats, Rows
 from volcano_py.model.objects import JobKey, TopologyTexts
 from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus, members
 from volcano_py.plugins.task_topology.annotations import InvalidTopology, Rules, read, rules_of
 from volcano_py.plugins.task_topology.buckets import form, size_of
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
 
 STANDING: Final = members((*ALLOCATED_STATUSES, TaskStatus.PIPELINED, TaskStatus.UNKNOWN))
 
@@ -45,7 +43,7 @@ class Kind:
 class Layouts:
     """Lays out the jobs of one session."""
 
-    def __init__(self, ssn: "Session") -> None:
+    def __init__(self, ssn: State) -> None:
         self._ssn = ssn
         self._rules: dict[tuple[TopologyTexts, tuple[str, ...]], Rules | None] = {}
         self._sizes: dict[int, float] = {}  # by id of the shape

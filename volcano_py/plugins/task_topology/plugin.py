@@ -27,8 +27,8 @@ import numpy as np
 from volcano_py.conf.arguments import Warn, get_int
 from volcano_py.framework.contract.extension_points import NodeOrder, TaskOrder
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Floats, Ints
 from volcano_py.model.resources import EPSILON
 from volcano_py.model.shape import Field
@@ -63,7 +63,7 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
         """Read ``task-topology.weight``, 1."""
         return TaskTopologyArgs(get_int(arguments, _WEIGHT, 1, warn))
 
-    def equivalence_keys(self, ssn: Session) -> Ints:
+    def equivalence_keys(self, ssn: State) -> Ints:
         """Return a number for every bucket and role, shape (n_tasks,); 0 for tasks without a bucket."""
         self._kinds: list[Kind | None] = [None]
         layouts = Layouts(ssn)
@@ -79,16 +79,16 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
                     self._kinds += kinds
         return self._equivalence_keys
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Note the places of the kinds of tasks."""
         self._ssn = ssn
         marked = np.flatnonzero(self._equivalence_keys)
         places = np.array([_LAST if kind is None else kind.place for kind in self._kinds])
-        self._places = np.full(len(ssn.shapes), _LAST)  # by id of the kind
+        self._places = np.full(len(ssn.classes.shapes), _LAST)  # by id of the kind
         self._places[ssn.tasks.shape[marked]] = places[self._equivalence_keys[marked]]
 
     def _kind(self, task: TaskInfo) -> Kind | None:
-        return self._kinds[task.mark(self.name)]
+        return self._kinds[task.equivalence_key(self.name)]
 
     def depends(self, task: TaskInfo) -> DependsOn:
         """Only tasks in buckets look at where others stand."""

@@ -20,8 +20,8 @@ import numpy as np
 from volcano_py.conf.arguments import Warn
 from volcano_py.framework.contract.extension_points import NodeOrder, PlacementWatch, Predicate, Verdicts
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
-from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import CPU_ROW, MEMORY_ROW
@@ -60,7 +60,7 @@ class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
         """
         return read(arguments, warn)
 
-    def on_session_open(self, ssn: Session) -> None:
+    def on_session_open(self, ssn: State) -> None:
         """Lay out what was measured, and estimate the tasks that do not show in it."""
         n, loads = len(ssn.nodes), ssn.loads
         self._tasks = ssn.tasks
@@ -80,7 +80,7 @@ class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
         self._means = mean_load(found, self._args.weights)  # (n_nodes,)
         self._scores = self._fresh_scores(found, slice(None))  # (n_nodes,)
 
-    def _warm_up(self, ssn: Session, since: float) -> None:
+    def _warm_up(self, ssn: State, since: float) -> None:
         """Count the tasks that stand on nodes with a fresh measurement, and do not show in it."""
         tasks = ssn.tasks
         rows = np.flatnonzero(

@@ -10,11 +10,11 @@ from tests.conformance.row_files import Case
 def _ask(case: Case, *, reported: bool) -> Outcome:
     ssn = open_session(case)
     answers = {}
-    for row in sorted(ssn.jobs.present().tolist(), key=lambda row: ssn.jobs.record(row).key):
-        job = ssn.job(row)
+    for row in sorted(ssn.state.jobs.present().tolist(), key=lambda row: ssn.state.jobs.record(row).key):
+        job = ssn.state.job(row)
         if reported:
-            ssn.job_enqueued(job)
-        answers[str(job.key)] = ssn.job_enqueueable(job)
+            ssn.hooks.job_enqueued(job)
+        answers[str(job.key)] = ssn.hooks.job_enqueueable(job)
     return {"enqueueable": answers}
 
 

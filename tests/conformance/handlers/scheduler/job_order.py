@@ -8,7 +8,6 @@ import numpy as np
 from tests.conformance.handlers.scheduler.world import open_session
 from tests.conformance.operations import Operation, Outcome, same
 from tests.conformance.row_files import Case
-from volcano_py.framework.hooks.ordering import job_sort_keys
 
 _YEAR_ONE: Final = datetime(1, 1, 1, tzinfo=UTC)  # when objects without a creation time were made, in Go
 
@@ -16,10 +15,10 @@ _YEAR_ONE: Final = datetime(1, 1, 1, tzinfo=UTC)  # when objects without a creat
 def _run(case: Case) -> Outcome:
     groups = [_pod_group(job) for job in case.input["jobs"]]
     ssn = open_session(Case(case.operation, {"podGroups": groups}, {}, case.scheduler, case.actions))
-    row_of = {ssn.jobs.record(row).key.name: row for row in ssn.jobs.present().tolist()}
+    row_of = {ssn.state.jobs.record(row).key.name: row for row in ssn.state.jobs.present().tolist()}
     left, right = (row_of[job["name"]] for job in case.input["jobs"])
-    left_key, right_key = job_sort_keys(ssn, np.array([left, right]))
-    return {"leftBeforeRight": left_key < right_key, "leftEnqueueable": ssn.job_enqueueable(ssn.job(left))}
+    left_key, right_key = ssn.hooks.orders.job_sort_keys(np.array([left, right]))
+    return {"leftBeforeRight": left_key < right_key, "leftEnqueueable": ssn.hooks.job_enqueueable(ssn.state.job(left))}
 
 
 def _pod_group(job: dict[str, Any]) -> dict[str, Any]:

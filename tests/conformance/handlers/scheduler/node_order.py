@@ -18,11 +18,11 @@ from volcano_py.framework.contract import combine
 def _run(case: Case) -> Outcome:
     ssn = open_session(case)
     scores = {}
-    for row, record in enumerate(ssn.tasks.records):
+    for row, record in enumerate(ssn.state.tasks.records):
         if record is not None:
-            task = ssn.task_of(int(ssn.tasks.shape[row]))
-            total = combine.total(ssn.node_orders, len(ssn.nodes), task, ssn.nodes)
-            scores[str(record.ref)] = dict(zip(ssn.nodes.names, total.tolist(), strict=True))
+            task = ssn.state.task_of(int(ssn.state.tasks.shape[row]))
+            total = combine.total(ssn.hooks.nodes.node_orders, len(ssn.state.nodes), task, ssn.state.nodes)
+            scores[str(record.ref)] = dict(zip(ssn.state.nodes.names, total.tolist(), strict=True))
     return {"nodeScores": scores, "tolerance": None, "predicateCode": refusals(ssn)[0]}
 
 

@@ -23,16 +23,18 @@ def refusals(ssn: Session) -> tuple[Answers, Texts]:
     """Return the code of the first refusal of each pod on each node, and how it is told."""
     codes: Answers = {}
     texts: Texts = {}
-    for row, record in enumerate(ssn.tasks.records):
+    for row, record in enumerate(ssn.state.tasks.records):
         if record is None:
             continue
-        task = ssn.task_of(int(ssn.tasks.shape[row]))
-        dynamic = combine.first_refusals(ssn.predicates, ssn.reason_offsets, len(ssn.nodes), task, ssn.nodes)
-        static = ssn.static_verdicts(task)
+        task = ssn.state.task_of(int(ssn.state.tasks.shape[row]))
+        dynamic = combine.first_refusals(
+            ssn.hooks.nodes.predicates, ssn.hooks.nodes.reason_offsets, len(ssn.state.nodes), task, ssn.state.nodes
+        )
+        static = ssn.hooks.nodes.static_verdicts(task)
         verdicts = np.where(static != 0, static, dynamic).tolist()
         answers = {
-            node: ssn.reason(int(verdict)) if verdict else None
-            for node, verdict in zip(ssn.nodes.names, verdicts, strict=True)
+            node: ssn.hooks.nodes.reason(int(verdict)) if verdict else None
+            for node, verdict in zip(ssn.state.nodes.names, verdicts, strict=True)
         }
         codes[str(record.ref)] = {node: _code(reason) for node, reason in answers.items()}
         texts[str(record.ref)] = {

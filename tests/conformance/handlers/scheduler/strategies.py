@@ -69,7 +69,7 @@ def _score(case: Case) -> Outcome:
     pod = msgspec.convert({"metadata": {}, **given["task"]["pod"]}, Pod)
     shape = Shape(request=_request(given["task"]["resreq"]), strategy=ShapeReader().shape(pod).strategy)
     ssn = _session(plugin, _amounts(given["node"]["allocatable"]), _request(given["node"]["used"]), shape)
-    return {"score": float(plugin.node_order(info(ssn, shape), ssn.nodes)[0]), "tolerance": None}
+    return {"score": float(plugin.node_order(info(ssn, shape), ssn.state.nodes)[0]), "tolerance": None}
 
 
 def _proportional(case: Case) -> Outcome:
@@ -82,7 +82,7 @@ def _proportional(case: Case) -> Outcome:
     # A node that has none of a resource idle still has it: something else must stand there.
     has = {name: amount + 1000 for name, amount in idle.items()}
     ssn = _session(plugin, has, tuple((name, 1000.0) for name in idle), shape)
-    refused = bool(plugin.predicate(info(ssn, shape), ssn.nodes)[0])
+    refused = bool(plugin.predicate(info(ssn, shape), ssn.state.nodes)[0])
     assert not any(reason.resolvable for reason in plugin.reasons)
     return {"code": "UnschedulableAndUnresolvable" if refused else "Success", "error": refused}
 

@@ -25,14 +25,14 @@ def _revocable(case: Case) -> Outcome:
     ssn = open_session(case)
     codes, _ = refusals(ssn)
     scores, feasible = {}, set()
-    for row, record in enumerate(ssn.tasks.records):
-        if record is None or ssn.tasks.status[row] != TaskStatus.PENDING:
+    for row, record in enumerate(ssn.state.tasks.records):
+        if record is None or ssn.state.tasks.status[row] != TaskStatus.PENDING:
             continue
         pod = str(record.ref)
         nodes = [node for node, code in codes[pod].items() if code == "Success"]
-        task = ssn.task_of(int(ssn.tasks.shape[row]))
-        total = combine.total(ssn.node_orders, len(ssn.nodes), task, ssn.nodes)
-        scores[pod] = {node: float(total[ssn.nodes.statics.row_of[node]]) for node in nodes}
+        task = ssn.state.task_of(int(ssn.state.tasks.shape[row]))
+        total = combine.total(ssn.hooks.nodes.node_orders, len(ssn.state.nodes), task, ssn.state.nodes)
+        scores[pod] = {node: float(total[ssn.state.nodes.statics.row_of[node]]) for node in nodes}
         feasible |= set(nodes)
     return {"feasibleNodes": sorted(feasible), "nodeScores": scores, "tolerance": None}
 

@@ -28,7 +28,7 @@ def _evictable(case: Case) -> Outcome:
     purposes = {"gangReclaim": Purpose.RECLAIM, "gangPreempt": Purpose.PREEMPT}
     return {
         key: _names(
-            ssn, candidates, ssn.victims.allowed_for_gang(Preemptor(purpose, job, _queue(ssn, job)), candidates)
+            ssn, candidates, ssn.eviction.allowed_for_gang(Preemptor(purpose, job, _queue(ssn, job)), candidates)
         )
         for key, purpose in purposes.items()
     }
@@ -45,10 +45,10 @@ def _preemptable(case: Case) -> Outcome:
     ssn = open_session(case)
     candidates = _candidates(ssn, case)
     row = _row_of(ssn, wanted)
-    job = ssn.job(int(ssn.tasks.job[row]))
-    task = ssn.task_of(int(ssn.tasks.shape[row]))
-    preemptor = Preemptor(Purpose.PREEMPT, job, _queue(ssn, job), task, int(ssn.tasks.priority[row]))
-    return {"victims": _names(ssn, candidates, ssn.victims.allowed(preemptor, candidates))}
+    job = ssn.state.job(int(ssn.state.tasks.job[row]))
+    task = ssn.state.task_of(int(ssn.state.tasks.shape[row]))
+    preemptor = Preemptor(Purpose.PREEMPT, job, _queue(ssn, job), task, int(ssn.state.tasks.priority[row]))
+    return {"victims": _names(ssn, candidates, ssn.eviction.allowed(preemptor, candidates))}
 
 
 def _with_pods(case: Case) -> Case:
@@ -102,15 +102,17 @@ def _group_of(pod: dict[str, Any]) -> str:
 
 def _candidates(ssn: Session, case: Case) -> VictimCandidates:
     rows = np.array([_row_of(ssn, name) for name in case.input["candidates"]], dtype=np.intp)
-    return VictimCandidates(ssn, rows, np.zeros(len(rows), dtype=np.intp))
+    return VictimCandidates(ssn.state, rows, np.zeros(len(rows), dtype=np.intp))
 
 
 def _row_of(ssn: Session, name: str) -> int:
-    return next(row for row, record in enumerate(ssn.tasks.records) if record is not None and str(record.ref) == name)
+    return next(
+        row for row, record in enumerate(ssn.state.tasks.records) if record is not None and str(record.ref) == name
+    )
 
 
 def _names(ssn: Session, candidates: VictimCandidates, allowed: Any) -> list[str]:
-    return [str(ssn.tasks.record(row).ref) for row in candidates.rows[allowed].tolist()]
+    return [str(ssn.state.tasks.record(row).ref) for row in candidates.rows[allowed].tolist()]
 
 
 def _name(written: dict[str, Any]) -> str:
@@ -118,11 +120,13 @@ def _name(written: dict[str, Any]) -> str:
 
 
 def _job(ssn: Session, key: JobKey) -> Any:
-    return ssn.job(next(row for row in ssn.jobs.present().tolist() if ssn.jobs.record(row).key == key))
+    return ssn.state.job(
+        next(row for row in ssn.state.jobs.present().tolist() if ssn.state.jobs.record(row).key == key)
+    )
 
 
 def _queue(ssn: Session, job: Any) -> Any:
-    return ssn.queues[job.record.queue]
+    return ssn.state.queues[job.record.queue]
 
 
 EVICTABLE: Final = Operation(

@@ -151,7 +151,7 @@ def open_session(case: Case, emit: Callable[[tuple[Decision, ...]], None] = lamb
         seed=0,
         memory=Memory(),
         emit=emit,
-        statics=policy.statics,
+        static_filters=policy.static_filters,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property, cmp_to_key
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -26,21 +26,19 @@ from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.candidate_nodes import PreemptionCandidateNodes
 from volcano_py.framework.evicting.levelling import numbered
+from volcano_py.framework.hooks.hooks import Hooks
 from volcano_py.framework.hooks.ordering import (
     OrderedTasks,
-    job_sort_keys,
-    last_tasks_first,
-    plugin_job_keys,
-    queue_before,
 )
+from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.state.nominated_room import NominatedRoom
+from volcano_py.framework.state.pending_evictions import PendingEvictions
+from volcano_py.framework.state.state import State
+from volcano_py.framework.state.statement import Statement
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.statuses import TaskStatus
-
-if TYPE_CHECKING:
-    from volcano_py.framework.session import Session
-    from volcano_py.framework.state.statement import Statement
 
 _ROUNDS: Final = 16  # in which plugins are asked again; two or three are usual
 _METHODS: Final[dict[type, str]] = {
@@ -51,17 +49,24 @@ _METHODS: Final[dict[type, str]] = {
 }
 
 
-class Victims:
+class Eviction:
     """The part of a session that evictions are about."""
 
-    def __init__(self, ssn: "Session") -> None:
-        self._ssn = ssn
-        self._starving = ssn.tiered(JobStarving, "job_starving")
-        self._preemptive = ssn.points(Preemptive, "preemptive")
-        self._queue_order = ssn.points(VictimQueueOrder, "victim_queue_order")
-        self._tiers = {kind: ssn.tiered(kind, method) for kind, method in _METHODS.items()}
-        seeing = {point.plugin for point in ssn.points(SeesEvictions, "predicate")}
-        self.blind_predicates = any(point.plugin not in seeing for point in ssn.points(Predicate, "predicate"))
+    def __init__(
+        self, state: State, hooks: Hooks, placement: Placement, room: NominatedRoom, pending: PendingEvictions
+    ) -> None:
+        """Take the parts of a session that a plan of evictions needs."""
+        self.state = state
+        self.hooks = hooks
+        self.placement = placement
+        self.room = room
+        self.pending_evictions = pending
+        self._starving = hooks.tiered(JobStarving, "job_starving")
+        self._preemptive = hooks.points(Preemptive, "preemptive")
+        self._queue_order = hooks.points(VictimQueueOrder, "victim_queue_order")
+        self._tiers = {kind: hooks.tiered(kind, method) for kind, method in _METHODS.items()}
+        seeing = {point.plugin for point in hooks.points(SeesEvictions, "predicate")}
+        self.blind_predicates = any(point.plugin not in seeing for point in hooks.points(Predicate, "predicate"))
         self._candidate_nodes: dict[int, PreemptionCandidateNodes] = {}
         self.failed_plan_classes: dict[Hashable, int] = {}
         """Kinds of plans (`Plan`) that fail as things are now -> the smallest number of tasks that was too many."""
@@ -71,7 +76,7 @@ class Victims:
     def _filters_of(self, kind: type) -> tuple[list[Point], list[Point]]:
         """Return the filters of the plugins that answer this kind of question, those about queues apart."""
         asked = {point.plugin for tier in self._tiers[kind] for point in tier}
-        found = [point for point in self._ssn.points(VictimFilter, "protected") if point.plugin in asked]
+        found = [point for point in self.hooks.points(VictimFilter, "protected") if point.plugin in asked]
         late = [point for point in found if point.plugin.about_queues]
         return [point for point in found if point not in late], late
 
@@ -107,7 +112,7 @@ class Victims:
 
     def unconditional(self) -> Rows:
         """Return the running tasks that must go whoever gets their room, in order of candidates."""
-        candidates = self.all.only(self._ssn.tasks.status[self.all.rows] == TaskStatus.RUNNING).together()
+        candidates = self.all.only(self.state.tasks.status[self.all.rows] == TaskStatus.RUNNING).together()
         chosen = candidates.only(combine.united(self._tiers[VictimTasks], candidates))
         early, late = self._filters[VictimTasks]
         rows: Rows = chosen.rows[~combine.protected([*early, *late], None, chosen)]
@@ -142,7 +147,7 @@ class Victims:
 
     def _behind(self, candidates: VictimCandidates, places: Rows) -> Bools:
         """Say who stands at these places, or behind one of them and is alike, or goes only with one of them, (n,)."""
-        shapes = self._ssn.tasks.shape[candidates.rows]
+        shapes = self.state.tasks.shape[candidates.rows]
         kinds = numbered(candidates.groups, candidates.jobs, shapes)
         since = np.full(len(candidates), len(candidates))
         np.minimum.at(since, kinds[places], places)
@@ -151,15 +156,17 @@ class Victims:
 
     def missing_once_free(self, job: JobInfo) -> int:
         """Return what `Session.missing` will be when the resources that the job's tasks are promised are free."""
-        ssn = self._ssn
-        rows = ssn.rows_of_job(job.row)
-        return ssn.missing_with(job, rows[ssn.tasks.status[rows] == TaskStatus.PIPELINED])
+        state = self.state
+        rows = state.rows_of_job(job.row)
+        return self.hooks.missing_with(job, rows[state.tasks.status[rows] == TaskStatus.PIPELINED])
 
     def candidate_nodes(self, shape_id: int) -> PreemptionCandidateNodes:
         """Return where evictions might make room for tasks of this kind, up to date."""
         found = self._candidate_nodes.get(shape_id)
         if found is None:
-            found = self._candidate_nodes[shape_id] = PreemptionCandidateNodes(self._ssn, self._ssn.task_of(shape_id))
+            found = self._candidate_nodes[shape_id] = PreemptionCandidateNodes(
+                self.state, self.hooks.nodes, self.placement, self.state.task_of(shape_id)
+            )
         else:
             found.refresh()
         return found
@@ -167,64 +174,64 @@ class Victims:
     @cached_property
     def best_effort(self) -> Bools:
         """Whether tasks of a kind ask for nothing but their own place, shape (n_shapes,)."""
-        return np.array([shape is not None and shape.best_effort for shape in self._ssn.shapes], dtype=bool)
+        return np.array([shape is not None and shape.best_effort for shape in self.state.classes.shapes], dtype=bool)
 
     def end_of_action(self) -> None:
         """Leave to allocate what needs no eviction."""
         for statement in self.free_rooms:
             statement.withdraw()
         if self.free_rooms:
-            self._ssn.nominated_room.restore()
+            self.room.restore()
         self.failed_plan_classes.clear()
         self.free_rooms.clear()
 
     # Candidates
 
     @cached_property
-    def _standing(self) -> Rows:
+    def _running_or_bound(self) -> Rows:
         """The tasks that run or are bound, of jobs that have a PodGroup, and that agree to be evicted, by job rank."""
-        ssn, tasks = self._ssn, self._ssn.tasks
-        standing = (tasks.status == TaskStatus.RUNNING) | (tasks.status == TaskStatus.BOUND)
-        standing &= (tasks.node >= 0) & (tasks.job >= 0) & (tasks.traits & TaskTrait.PREEMPTABLE.value > 0)
-        rows = np.flatnonzero(standing)
-        rows = rows[ssn.jobs.rules.present[tasks.job[rows]]]
-        rows = OrderedTasks(ssn, rows).rows[::-1]  # the last of a job first
+        state, tasks = self.state, self.state.tasks
+        running_or_bound = (tasks.status == TaskStatus.RUNNING) | (tasks.status == TaskStatus.BOUND)
+        running_or_bound &= (tasks.node >= 0) & (tasks.job >= 0) & (tasks.traits & TaskTrait.PREEMPTABLE.value > 0)
+        rows = np.flatnonzero(running_or_bound)
+        rows = rows[state.jobs.rules.present[tasks.job[rows]]]
+        rows = OrderedTasks(self.hooks.orders, rows).rows[::-1]  # the last of a job first
         return np.asarray(rows[np.argsort(self._job_rank[tasks.job[rows]], kind="stable")])
 
     @cached_property
     def all(self) -> VictimCandidates:
         """Every task of a job that stood on a node at the first use and may be a victim at all, grouped by node."""
-        nodes = self._ssn.tasks.node[self._standing]
+        nodes = self.state.tasks.node[self._running_or_bound]
         order = np.argsort(nodes, kind="stable")
-        return VictimCandidates(self._ssn, self._standing[order], nodes[order].astype(np.intp))
+        return VictimCandidates(self.state, self._running_or_bound[order], nodes[order].astype(np.intp))
 
     def of_willing_jobs(self) -> VictimCandidates:
         """Return those of `all` that still stand and whose PodGroup does not refuse; it may say nothing."""
-        standing = self.all.standing()
-        return standing.only(~self._refusing_jobs[standing.jobs])
+        running_or_bound = self.all.running_or_bound()
+        return running_or_bound.only(~self._refusing_jobs[running_or_bound.jobs])
 
     @cached_property
     def _refusing_jobs(self) -> Bools:
         # A Python loop over jobs, once a session with an action for gangs: it is in their records.
-        return np.array([record is not None and record.preemptable is False for record in self._ssn.jobs.records])
+        return np.array([record is not None and record.preemptable is False for record in self.state.jobs.records])
 
     def lent_to(self, queue: QueueInfo, candidates: VictimCandidates) -> Bools:
         """Return which candidates run in other queues that may be reclaimed from, shape (n,)."""
-        queues = self._ssn.queues.values()
+        queues = self.state.queues.values()
         lenders = np.array([other.record.reclaimable and other is not queue for other in queues], dtype=bool)
         lent = (candidates.queues >= 0) & lenders[candidates.queues]
-        return np.asarray(lent & (self._ssn.tasks.status[candidates.rows] == TaskStatus.RUNNING))
+        return np.asarray(lent & (self.state.tasks.status[candidates.rows] == TaskStatus.RUNNING))
 
     @cached_property
     def _job_rank(self) -> Rows:
         """The place of every job: by queue, then the one that goes last first, shape (n_jobs,)."""
-        ssn = self._ssn
-        present = ssn.jobs.present()
-        keys = job_sort_keys(ssn, present)
+        state = self.state
+        present = state.jobs.present()
+        keys = self.hooks.orders.job_sort_keys(present)
         order = np.array(sorted(range(len(present)), key=keys.__getitem__, reverse=True), dtype=np.intp)
         last_first = present[order]
-        by_queue = last_first[np.argsort(ssn.queue_of_job[last_first], kind="stable")]
-        rank = np.zeros(len(ssn.jobs), dtype=np.intp)
+        by_queue = last_first[np.argsort(state.queue_of_job[last_first], kind="stable")]
+        rank = np.zeros(len(state.jobs), dtype=np.intp)
         rank[by_queue] = np.arange(len(by_queue))
         return rank
 
@@ -240,22 +247,22 @@ class Victims:
         """
         if len(rows) < 2:
             return rows
-        jobs, which = np.unique(self._ssn.tasks.job[rows], return_inverse=True)
-        keys = [-key[which] for key in plugin_job_keys(self._ssn, jobs.astype(np.intp))]
-        return last_tasks_first(self._ssn, rows, [self.ranks(preemptor, rows), *keys])
+        jobs, which = np.unique(self.state.tasks.job[rows], return_inverse=True)
+        keys = [-key[which] for key in self.hooks.orders.plugin_job_keys(jobs.astype(np.intp))]
+        return self.hooks.orders.last_tasks_first(rows, [self.ranks(preemptor, rows), *keys])
 
     def ranks(self, preemptor: QueueInfo, rows: Rows) -> Rows:
         """Return the place of the queue of each of these tasks (n,) in the order in which they lose, shape (n,)."""
-        candidates = VictimCandidates(self._ssn, rows, np.zeros(len(rows), dtype=np.intp))
+        candidates = VictimCandidates(self.state, rows, np.zeros(len(rows), dtype=np.intp))
         ranks = self._queue_rank(preemptor, candidates.queues)
         for point in self._queue_order:
             try:
                 first = combine.Point(point.plugin, "loses_first")(preemptor, candidates)
             except PluginFailed as failure:
-                self._ssn.ignore(failure)
+                self.hooks.ignore(failure)
                 continue
             if first is not None:
-                ranks = np.where(first, ranks - len(self._ssn.queues), ranks)
+                ranks = np.where(first, ranks - len(self.state.queues), ranks)
         return ranks
 
     def _queue_rank(self, preemptor: QueueInfo, queues: Rows) -> Rows:
@@ -263,19 +270,19 @@ class Victims:
         distinct, which = np.unique(queues, return_inverse=True)
         if len(distinct) < 2:
             return which
-        infos = list(self._ssn.queues.values())
+        infos = list(self.state.queues.values())
         keys = self._queue_keys(preemptor)
         by_keys = None if keys is None else [tuple(column) for column in keys[:, distinct].T.tolist()]
 
         def compare(left: int, right: int) -> int:
             one, other = infos[distinct[left]], infos[distinct[right]]
             if by_keys is None:
-                opinion = combine.first_difference(self._queue_order, one, other, preemptor, ignore=self._ssn.ignore)
+                opinion = combine.first_difference(self._queue_order, one, other, preemptor, ignore=self.hooks.ignore)
             else:
                 opinion = (by_keys[left] > by_keys[right]) - (by_keys[left] < by_keys[right])
             if opinion:
                 return -1 if opinion < 0 else 1
-            return 1 if queue_before(self._ssn, one, other) else -1
+            return 1 if self.hooks.orders.queue_before(one, other) else -1
 
         rank = np.empty(len(distinct), dtype=np.intp)
         rank[sorted(range(len(distinct)), key=cmp_to_key(compare))] = np.arange(len(distinct))
@@ -288,9 +295,9 @@ class Victims:
             try:
                 keys = combine.Point(point.plugin, "victim_queue_keys")(preemptor)
             except PluginFailed as failure:
-                self._ssn.ignore(failure)
+                self.hooks.ignore(failure)
                 return None
             if keys is None:
                 return None
             found.append(keys)
-        return np.concatenate(found) if found else np.zeros((0, len(self._ssn.queues)))
+        return np.concatenate(found) if found else np.zeros((0, len(self.state.queues)))

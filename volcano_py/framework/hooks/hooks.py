@@ -1,0 +1,164 @@
+"""Asking plugins about jobs, tasks and queues: one answer out of those of all plugins. It knows no engine."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from volcano_py.framework.contract import combine, extension_points
+from volcano_py.framework.contract.combine import Point, Watcher
+from volcano_py.framework.contract.plugin import Plugin, PluginFailed
+from volcano_py.framework.hooks import refusals
+from volcano_py.framework.hooks.node_hooks import NodeHooks
+from volcano_py.framework.hooks.ordering import OrderedTasks, Orders, pending_tasks
+from volcano_py.framework.hooks.plugin_calls import ActivePlugin, PluginCalls
+from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.state.state import State
+from volcano_py.framework.state.statement import Statement
+from volcano_py.model.arrays import Floats, Rows
+from volcano_py.model.rejections import Reason
+from volcano_py.model.statuses import TaskStatus
+
+
+class Hooks:
+    """The plugins of a session and what they answer together. `open` it before anything is asked."""
+
+    def __init__(self, state: State, tiers: Sequence[Sequence[ActivePlugin]], actions: frozenset[str]) -> None:
+        """Take the plugins by tier with the extension points that are switched on, and the names of the actions."""
+        self.actions = actions
+        self._state = state
+        self._calls = PluginCalls(tiers, state.report, state.clock.stopwatch)
+        self.points = self._calls.points
+        """Returns what the plugins answer with at an extension point, in conf order."""
+        self.tiered = self._calls.tiered
+        """The same by tier."""
+        self.ignore = self._calls.ignore
+        """Reports an answer that the cycle goes on without."""
+        self._limit_texts: dict[tuple[object, ...], Reason] = {}
+        self._collect()
+
+    def open(self) -> None:
+        """Tell tasks apart as plugins do, and open the plugins; what one that fails prefers does not count."""
+        self._state.split_classes(self._calls.equivalence_keys(self._state))
+        self._calls.open(self._state)
+        if self._calls.failed:
+            self._collect()
+
+    def _collect(self) -> None:
+        points, tiered = self._calls.points, self._calls.tiered
+        self.orders = Orders(self._state, self._calls)
+        """In what order jobs, tasks, queues and namespaces go."""
+        self._job_valid = points(extension_points.JobValid, "job_valid")
+        self._job_ready = points(extension_points.JobReady, "missing")
+        self._overused = points(extension_points.Overused, "overused")
+        self._allocatable = points(extension_points.Allocatable, "allocatable")
+        self._job_enqueueable = tiered(extension_points.JobEnqueueable, "job_enqueueable")
+        self._job_enqueued = points(extension_points.JobEnqueued, "job_enqueued")
+        self._job_pipelined = tiered(extension_points.JobPipelined, "job_pipelined")
+        self._watchers = [
+            Watcher(point, Point(point.plugin, "freed"))
+            for point in points(extension_points.PlacementWatch, "placed")
+            if point.plugin not in self._calls.failed
+        ]
+        self.nodes = NodeHooks(self._state, self._calls)
+        """What plugins answer about nodes."""
+
+    def plugins(self) -> list[Plugin]:
+        """Return the plugins in conf order."""
+        return self._calls.plugins()
+
+    def close(self) -> None:
+        """Let the plugins say what the session came to."""
+        self._calls.close(self._state)
+
+    def statement(self) -> Statement:
+        """Open a transaction; plugins that count placements are told of all that it does."""
+        return Statement(self._state, self._watchers)
+
+    @cached_property
+    def pending(self) -> OrderedTasks:
+        """The pending tasks of every job, in task order, as they were at the first use."""
+        return pending_tasks(self.orders)
+
+    # Jobs
+
+    def job_valid(self, job: JobInfo) -> Reason | None:
+        """Return why a job cannot be scheduled at all, None if it can; a plugin that fails here is such a reason."""
+        try:
+            refusal: Reason | None = combine.first_refusal(self._job_valid, job)
+        except PluginFailed as failure:
+            self._state.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
+            return Reason(failure.plugin, "plugin-failed", str(failure))
+        return refusal
+
+    def is_ready(self, job: JobInfo) -> bool:
+        """Say for texts whether a job is ready; where a plugin fails to say, it is not."""
+        try:
+            return self.missing(job) == 0
+        except PluginFailed as failure:
+            self.ignore(failure)
+            return False
+
+    def job_enqueueable(self, job: JobInfo) -> bool:
+        """Say whether a pending job may be enqueued."""
+        return combine.vote(self._job_enqueueable, job)
+
+    def enqueue_refusal(self, job: JobInfo) -> Reason | None:
+        """Return why a pending job may not be enqueued, None if it may."""
+        answer = combine.rejection(self._job_enqueueable, job)
+        if answer is None or isinstance(answer, Reason):
+            return answer
+        return Reason("enqueue", "not-enqueued", f"PodGroup {job.key} waits: a plugin of the configuration rejects it")
+
+    def job_enqueued(self, job: JobInfo) -> None:
+        """Tell the plugins that a pending job has been enqueued."""
+        combine.notify(self._job_enqueued, job)
+
+    def missing(self, job: JobInfo) -> int:
+        """Return 0 if what a job holds may be committed, else how many more tasks that takes at the least."""
+        return combine.largest(self._job_ready, job)
+
+    def missing_with(self, job: JobInfo, tasks: Rows) -> int:
+        """Return what `missing` would be if these tasks of the job, which wait or are promised a node, had one."""
+        if not len(tasks):
+            return self.missing(job)
+        state, journal = self._state, self._state.journal
+        checkpoint = journal.checkpoint()
+        alike = np.stack((state.tasks.shape[tasks], state.tasks.status[tasks]))
+        distinct, counts = np.unique(alike, axis=1, return_counts=True)
+        for (shape_id, status), count in zip(distinct.T.tolist(), counts.tolist(), strict=True):
+            change = state.classes.job_change(shape_id, TaskStatus(status), TaskStatus.ALLOCATED)
+            journal.add(state.jobs.block, job.row, change * count)
+        journal.replace(state.tasks.status, tasks, TaskStatus.ALLOCATED)
+        try:
+            return self.missing(job)
+        finally:
+            journal.rollback(checkpoint)
+
+    def job_pipelined(self, job: JobInfo) -> bool:
+        """Say whether a job that is not ready may keep what it was promised for this session."""
+        return combine.vote(self._job_pipelined, job)
+
+    # Queues
+
+    def overused(self, queue: QueueInfo) -> bool:
+        """Say whether a queue gets nothing more."""
+        return combine.any_yes(self._overused, queue)
+
+    def why_overused(self, queue: QueueInfo) -> Reason:
+        """Return why a queue that is overused gets nothing more."""
+        return refusals.why_overused(self._overused, queue, self.ignore)
+
+    def over_limit(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason:
+        """Return why a queue may not hold one more task like this; see `Allocatable.why_not_allocatable`."""
+        key = (queue.row, task.shape_id, asked.tobytes(), given.tobytes(), self._state.journal.n_touched)
+        found = self._limit_texts.get(key)
+        if found is None:
+            found = refusals.over_limit(self._allocatable, queue, task, asked, given, self.ignore)
+            if not self._state.has_queue_gates:  # else the limit moves without a placement
+                self._limit_texts[key] = found
+        return found
+
+    def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
+        """Return how many of ``wanted`` tasks like this one the queue may take now."""
+        return combine.smallest(self._allocatable, wanted, queue, task)

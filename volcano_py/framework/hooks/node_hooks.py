@@ -1,0 +1,102 @@
+"""What plugins answer about nodes: predicates, scores, and the reasons behind their verdicts."""
+
+from collections.abc import Callable, Hashable, Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.contract import combine, extension_points
+from volcano_py.framework.contract.combine import Point, Points
+from volcano_py.framework.contract.extension_points import Verdicts
+from volcano_py.framework.contract.plugin import DependsOn
+from volcano_py.framework.hooks import refusals
+from volcano_py.framework.hooks.plugin_calls import PluginCalls
+from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.state import State
+from volcano_py.model.arrays import Bools
+from volcano_py.model.rejections import Reason
+from volcano_py.model.shape import Shape
+from volcano_py.snapshot.columns import NodeColumns
+
+
+class NodeHooks:
+    """The extension points that are asked about nodes, in conf order."""
+
+    def __init__(self, state: State, calls: PluginCalls) -> None:
+        self._state = state
+        self._static_predicates = calls.points(extension_points.StaticPredicate, "static_predicate")
+        self.predicates = calls.points(extension_points.Predicate, "predicate")
+        self.inter_pod_predicates = calls.points(extension_points.InterPodPredicate, "inter_pod_filter")
+        self.node_orders = calls.points(extension_points.NodeOrder, "node_order")
+        self.normalized_orders = calls.points(extension_points.NormalizedOrder, "normalized_orders")
+        self.inter_pod_orders = calls.points(extension_points.InterPodOrder, "inter_pod_scores")
+        self._about_nodes = list(dict.fromkeys(point.plugin for point in (*self.predicates, *self.node_orders)))
+        self._node_local: dict[int, bool] = {}
+        self._reasons: list[Reason] = []
+        self.reason_offsets = self._number(point.plugin.reasons for point in self.predicates)
+        self._static_offsets = self._number(point.plugin.static_reasons for point in self._static_predicates)
+        self.filters = refusals.filters(
+            calls.plugins(),
+            zip(self._static_predicates, self._static_offsets, strict=True),
+            zip(self.predicates, self.reason_offsets, strict=True),
+        )
+
+    def _number(self, groups: Iterable[tuple[Reason, ...]]) -> tuple[int, ...]:
+        offsets = []
+        for group in groups:
+            offsets.append(len(self._reasons))
+            self._reasons.extend(group)
+        return tuple(offsets)
+
+    @cached_property
+    def resolvable(self) -> Bools:
+        """Whether an eviction could change a verdict, by its number; 0 is no refusal at all."""
+        return np.array([True, *(reason.resolvable for reason in self._reasons)], dtype=bool)
+
+    def reason(self, code: int) -> Reason:
+        """Return the reason behind a verdict: above 0 a plugin's, below 0 the lack of a resource."""
+        if code > 0:
+            return self._reasons[code - 1]
+        name = self._state.resources.names[-1 - code]
+        return Reason("resources", f"insufficient-{name}", f"Insufficient {name}", resolvable=True)
+
+    def node_local(self, shape_id: int) -> bool:
+        """Say whether all answers about tasks of this class depend on the node alone."""
+        found = self._node_local.get(shape_id)
+        if found is None:
+            task = self._state.task_of(shape_id)
+            found = all(plugin.depends(task) is DependsOn.NODE_ALONE for plugin in self._about_nodes)
+            self._node_local[shape_id] = found
+        return found
+
+    def static_verdicts(self, task: TaskInfo) -> Verdicts:
+        """Return what static predicates say of all nodes, shape (n_nodes,): 0 or the number of the first reason."""
+        points, offsets = self._static_predicates, self._static_offsets
+        return static_verdicts(self._state.static_row, task.shape, points, offsets)
+
+    def static_part(self, shape: Shape) -> Hashable:
+        """Return what of a shape static predicates look at: shapes of one part have the same verdicts."""
+        return static_part(shape, self._static_predicates)
+
+
+StaticRow = Callable[[Hashable, Callable[[NodeColumns], NDArray[Any]]], NDArray[Any]]
+"""Returns answers about all nodes, kept under a key; see `State.static_row`."""
+
+
+def static_verdicts(row: StaticRow, shape: Shape, points: Points, offsets: tuple[int, ...]) -> Verdicts:
+    """Return one verdict per node, shape (n_nodes,): 0 or the number of the first reason that refuses.
+
+    Verdicts are kept over cycles, by what of the shape they depend on.
+    """
+
+    def ask(view: NodeColumns) -> Verdicts:
+        return combine.first_refusals(points, offsets, len(view), shape, view)
+
+    return row(("verdicts", static_part(shape, points)), ask)
+
+
+def static_part(shape: Shape, points: Points) -> Hashable:
+    """Return what of a shape the verdicts of static predicates depend on."""
+    return tuple([Point(point.plugin, "static_part")(shape) for point in points])

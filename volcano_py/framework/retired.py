@@ -1,0 +1,55 @@
+"""Names of the plugin API that were renamed: the old ones work for one release, with a warning.
+
+The modules `framework.extension`, `plugin`, `evictables`, `info` and `normalized` are such names, too. All of it goes
+with the next release.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+_RELEASE = "the next release"
+
+
+def warn(old: str, new: str, *, stacklevel: int = 3) -> None:
+    """Warn the caller of a plugin API that it uses an old name."""
+    text = f"{old} is now {new}: use the new name, the old one goes with {_RELEASE}"
+    warnings.warn(text, FutureWarning, stacklevel=stacklevel)
+
+
+def old_module(name: str, contract: ModuleType, renamed: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a module whose names are in `framework.contract` now, some under new names."""
+
+    def get(attribute: str) -> Any:
+        new = renamed.get(attribute, attribute)
+        if attribute.startswith("__") or not hasattr(contract, new):
+            raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+        warn(f"{name}.{attribute}", f"{contract.__name__}.{new}")
+        return getattr(contract, new)
+
+    return get
+
+
+def rename_methods(cls: type, renamed: Mapping[str, str]) -> None:
+    """Let methods that a class defines under old names answer under the new ones."""
+    for old, new in renamed.items():
+        if old in vars(cls) and new not in vars(cls):
+            warn(f"{cls.__name__}.{old}", new, stacklevel=5)
+            setattr(cls, new, vars(cls)[old])
+
+
+def renamed_attribute(renamed: Mapping[str, str]) -> Callable[[Any, str], Any]:
+    """Return the ``__getattr__`` of a class some of whose attributes have new names; a name may be a dotted path."""
+
+    def get(self: Any, attribute: str) -> Any:
+        path = renamed.get(attribute)
+        if path is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r}")
+        warn(f"{type(self).__name__}.{attribute}", path)
+        found = self
+        for name in path.split("."):
+            found = getattr(found, name)
+        return found
+
+    return get

@@ -1,0 +1,164 @@
+"""The state of a session: columns, journal, handles of jobs and tasks, memory, report. It knows no plugin.
+
+Plugins get it when a session opens. Cluster state changes only through a `Statement`, and every change can be undone.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.framework.retired import renamed_attribute
+from volcano_py.framework.state.clock import CycleClock
+from volcano_py.framework.state.equivalence import EquivalenceClasses
+from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
+from volcano_py.framework.state.memory import CycleReport, Memory
+from volcano_py.framework.state.outcome import Outcome
+from volcano_py.framework.state.queue_accounts import Accounts
+from volcano_py.framework.state.roles import Roles
+from volcano_py.framework.state.static_filter_cache import StaticFilterCache
+from volcano_py.framework.state.topology_counts import TopologyCounts
+from volcano_py.model.arrays import Floats, Ints, Rows
+from volcano_py.model.decisions import Emit
+from volcano_py.snapshot.columns import NodeColumns, Snapshot
+from volcano_py.snapshot.journal import Journal
+
+
+class Coming(Protocol):
+    """What queues will hold besides what they hold now."""
+
+    def through_gates(self, task: TaskInfo) -> Floats | None:
+        """Return the requests of waiting tasks that went through the gate of their queue, as far as they come first.
+
+        Shape (n_resources, n_queues); None for nothing. Nothing comes before a ``task`` that went through itself.
+        """
+
+    def before(self, task: TaskInfo | None) -> Floats | None:
+        """Return all that queues will hold before a task, or a job (None), gets anything.
+
+        Shape (n_resources, n_queues); None for nothing. It is what evictions under way have promised and
+        `through_gates`.
+        """
+
+
+class _Nothing:
+    def through_gates(self, task: TaskInfo) -> Floats | None:
+        return None
+
+    def before(self, task: TaskInfo | None) -> Floats | None:
+        return None
+
+
+class State:
+    """What a session knows."""
+
+    def __init__(
+        self, snapshot: Snapshot, clock: CycleClock, memory: Memory, emit: Emit, static_filters: StaticFilterCache
+    ) -> None:
+        """Take a snapshot, which is used up, and whom to give decisions to."""
+        self.resources = snapshot.resources
+        self.nodes = snapshot.nodes
+        self.tasks = snapshot.tasks
+        self.jobs = snapshot.jobs
+        self.queues = {name: QueueInfo(record, row) for row, (name, record) in enumerate(snapshot.queues.items())}
+        self.facts = snapshot.facts
+        self.loads = snapshot.loads
+        self.clock = clock
+        self.memory = memory
+        self.emit = emit
+        self.journal = Journal()
+        self.report = CycleReport()
+        self.classes = EquivalenceClasses(snapshot)
+        self.accounts = Accounts(tuple(queue.record for queue in self.queues.values()), self.jobs, self.journal)
+        self.outcome = Outcome(memory, len(self.tasks.records), snapshot.withheld)
+        self.looks_ahead = bool(self.nodes.releasing.any())
+        """Whether what is idle and what will be idle may differ: something is being released, or is promised."""
+        self.coming: Coming = _Nothing()
+        self.topology_counts: TopologyCounts | None = None
+        """Pods by topology domain; None if no pod has terms about other pods. See `split_classes`."""
+        self.has_queue_gates = snapshot.queue_gates
+        """Whether tasks wait at gates of their queues, which this scheduler takes away."""
+        self._has_inter_pod_terms = snapshot.has_inter_pod_terms
+        self._static_filters = static_filters
+        self._job_infos: dict[int, JobInfo] = {}
+        self._roles: dict[int, Roles] = {}
+
+    if not TYPE_CHECKING:
+        __getattr__ = renamed_attribute(
+            {
+                "attempts": "outcome.attempts",
+                "conditions": "outcome.conditions",
+                "id": "memory.session_id",
+                "neighbours": "topology_counts",
+                "queue_limits": "outcome.queue_limits",
+                "requests": "classes.requests",
+                "shape_of": "classes.shape_of",
+                "shapes": "classes.shapes",
+                "times": "outcome.times",
+                "track": "accounts.track",
+                "track_queues": "accounts.track_queues",
+                "utc_offset": "clock.utc_offset",
+            }
+        )
+
+    @property
+    def now(self) -> float:
+        """The time of the cycle, seconds since the epoch."""
+        return self.clock.now
+
+    def split_classes(self, keys: Mapping[str, Ints]) -> None:
+        """Tell tasks apart by the keys of plugins (`EquivalenceClasses.split`), and begin to count pods by topology."""
+        self.classes.split(self.tasks, keys)
+        if self._has_inter_pod_terms:
+            self.topology_counts = TopologyCounts(self.nodes, self.tasks, self.classes.shapes)
+
+    def job(self, row: int) -> JobInfo:
+        """Return a handle on a job that has a PodGroup."""
+        found = self._job_infos.get(row)
+        if found is None:
+            found = self._job_infos[row] = JobInfo(self.jobs, row, self._roles_of)
+        return found
+
+    def task_of(self, shape_id: int) -> TaskInfo:
+        """Return what predicates, scores and queues see of a task of this class."""
+        return self.classes.task_of(shape_id)
+
+    def rows_of_job(self, job_row: int) -> Rows:
+        """Return the task rows of a job, whatever their status, shape (n_tasks,)."""
+        order, bounds = self._tasks_by_job
+        return order[bounds[job_row] : bounds[job_row + 1]]
+
+    @cached_property
+    def _tasks_by_job(self) -> tuple[Rows, Rows]:
+        order = np.argsort(self.tasks.job, kind="stable")
+        return order, np.searchsorted(self.tasks.job[order], np.arange(len(self.jobs) + 1))
+
+    def _roles_of(self, job_row: int) -> Roles:
+        found = self._roles.get(job_row)
+        if found is None:
+            found = self._roles[job_row] = Roles(self.tasks, self.rows_of_job(job_row), self.classes.shapes)
+        return found
+
+    @cached_property
+    def queue_of_job(self) -> Rows:
+        """The row of each job's queue among the queues, -1 where there is none, shape (n_jobs,)."""
+        known = np.array(
+            [-1 if (queue := self.queues.get(name)) is None else queue.row for name in self.jobs.rules.queue_names],
+            dtype=np.intp,
+        )
+        rules = self.jobs.rules
+        of_job = np.full(len(self.jobs), -1, dtype=np.intp)
+        of_job[rules.present] = known[rules.queue[rules.present]]
+        return of_job
+
+    @cached_property
+    def total(self) -> Floats:
+        """What all nodes together can give to pods, shape (n_resources,)."""
+        total: Floats = self.nodes.allocatable.sum(axis=1)
+        return total
+
+    def static_row(self, key: Hashable, ask: Callable[[NodeColumns], NDArray[Any]]) -> NDArray[Any]:
+        """Return answers that depend on node records only, one per node, kept over cycles (`StaticFilterCache.row`)."""
+        return self._static_filters.row(key, self.nodes, ask)
