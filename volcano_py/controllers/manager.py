@@ -28,7 +28,7 @@ from volcano_py.controllers.writes import Writer
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.informer import Informers, SyncTimeout
-from volcano_py.kube.volcano_resources import PODGROUPS, QUEUES
+from volcano_py.kube.resource import PODGROUPS, QUEUES
 from volcano_py.kube.workqueue import WorkQueueOptions
 from volcano_py.metrics.effects import RequestMetrics, WriteQueueMetrics
 from volcano_py.metrics.leader import LeaderMetrics

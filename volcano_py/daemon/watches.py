@@ -15,10 +15,13 @@ from volcano_py.kube.informer import Informers
 from volcano_py.kube.reflector import Reflector, ReflectorOptions
 from volcano_py.kube.resource import (
     NAMESPACES,
+    NODE_SHARDS,
     NODES,
     POD_DISRUPTION_BUDGETS,
+    PODGROUPS,
     PODS,
     PRIORITY_CLASSES,
+    QUEUES,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
     RESOURCE_QUOTAS,
@@ -26,7 +29,6 @@ from volcano_py.kube.resource import (
     STATEFUL_SETS,
     Resource,
 )
-from volcano_py.kube.volcano_resources import NODE_SHARDS, PODGROUPS, QUEUES
 from volcano_py.metrics.effects import BindMetrics
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.objects import JobKey, TaskRef

@@ -21,7 +21,7 @@ from volcano_py.controllers.writes import Create, Patch, Write, Writer
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.informer import Informers
-from volcano_py.kube.resource import PODS
+from volcano_py.kube.resource import PODS, REPLICA_SETS, STATEFUL_SETS
 from volcano_py.kube.workqueue import Observer, WorkQueue, WorkQueueOptions
 from volcano_py.model.decisions import RecordEvent
 from volcano_py.runtime.clock import Clock
@@ -98,8 +98,8 @@ class PodGroupController:
         stateful_sets: View[StatefulSet] = View(self._is_ours)
         replica_sets.subscribe(self._workload_changed)
         stateful_sets.subscribe(self._workload_changed)
-        informers.add(names.REPLICA_SETS, ReplicaSet, replica_sets)
-        informers.add(names.STATEFUL_SETS, StatefulSet, stateful_sets)
+        informers.add(REPLICA_SETS, ReplicaSet, replica_sets)
+        informers.add(STATEFUL_SETS, StatefulSet, stateful_sets)
 
     def start(self, supervisor: Supervisor) -> None:
         """Start to work; before, changes are only gathered."""

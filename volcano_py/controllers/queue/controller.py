@@ -16,7 +16,7 @@ from volcano_py.controllers.queue.decision import CountedQueue
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Writer
 from volcano_py.kube.informer import Informers
-from volcano_py.kube.volcano_resources import QUEUES
+from volcano_py.kube.resource import QUEUES
 from volcano_py.kube.workqueue import WorkQueue, WorkQueueOptions
 from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
