@@ -11,11 +11,9 @@ from volcano_py.api import keys
 from volcano_py.api.meta import ObjectMeta
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.errors import AlreadyExists
-from volcano_py.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, Resource
+from volcano_py.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES, PODGROUPS, PODS, Resource
 from volcano_py.local.manifests import definitions
 
-GROUPS = Resource(keys.SCHEDULING_GROUP, keys.SCHEDULING_VERSION, "podgroups", "PodGroup", True)
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False)
 CREATORS = 16
 
 T = TypeVar("T")
@@ -95,19 +93,19 @@ async def make_groups(client: ApiClient, namespace: str, gangs: int, min_member:
 
     async def make(gang: int) -> None:
         body = {
-            "apiVersion": GROUPS.api_version,
-            "kind": GROUPS.kind,
+            "apiVersion": PODGROUPS.api_version,
+            "kind": PODGROUPS.kind,
             "metadata": {"name": f"gang-{gang}"},
             "spec": {"minMember": min_member, "queue": keys.DEFAULT_QUEUE},
         }
-        await client.create(GROUPS, body, dict, namespace=namespace)
+        await client.create(PODGROUPS, body, dict, namespace=namespace)
 
     await in_turns(range(gangs), make)
 
 
 async def clean(client: ApiClient, namespace: str) -> None:
     """Delete the pods and PodGroups of a namespace, so that the next round finds empty nodes."""
-    for resource in (PODS, GROUPS):
+    for resource in (PODS, PODGROUPS):
         names: list[str] = []
         async for page in client.list_pages(resource, Named, namespace=namespace):
             names.extend(item.metadata.name for item in page.items)

@@ -13,10 +13,12 @@ from msgspec import inspect
 
 from volcano_py.api import keys
 from volcano_py.api.meta import Wire
-from volcano_py.api.scheduling import PodGroup, Queue
+from volcano_py.cache.watched_kinds import WATCHED_KINDS
 
 CRDS = Path(__file__).resolve().parents[2] / "manifests" / "crds"
-KINDS: dict[str, type[Wire]] = {"podgroups": PodGroup, "queues": Queue}
+KINDS: dict[str, type[Wire]] = {
+    kind.resource.plural: kind.type for kind in WATCHED_KINDS if kind.resource.group == keys.SCHEDULING_GROUP
+}
 SCALARS: dict[type[inspect.Type], dict[str, str]] = {
     inspect.StrType: {"type": "string"},
     inspect.IntType: {"type": "integer"},

@@ -13,8 +13,8 @@ from volcano_py.apiserver import ApiServer
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.controllers.options import ManagerOptions
 from volcano_py.kube.credentials import Credentials
-from volcano_py.kube.lease import LEASES, LeaseOptions
-from volcano_py.kube.resource import EVENTS
+from volcano_py.kube.lease import LeaseOptions
+from volcano_py.kube.resource import EVENTS, LEASES
 from volcano_py.runtime.signals import Shutdown
 
 NAME = "vc-controller-manager"

@@ -12,10 +12,10 @@ from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.controllers.options import LEASE as DEFAULT_LEASE
-from volcano_py.controllers.podgroup.names import GROUP_MIN_MEMBER, QUEUE_NAME, REPLICA_SETS
+from volcano_py.controllers.podgroup.names import GROUP_MIN_MEMBER, QUEUE_NAME
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
-from volcano_py.kube.resource import PODS
+from volcano_py.kube.resource import PODS, REPLICA_SETS
 
 RULES = Path(__file__).parents[2] / "manifests" / "rbac" / "controllers.yaml"
 LEASE = replace(DEFAULT_LEASE, retry_period_s=0.1)

@@ -11,8 +11,7 @@ from volcano_py.controllers.writes import Create, Delete, Patch, Writer
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
-from volcano_py.kube.resource import NAMESPACES
-from volcano_py.kube.volcano_resources import PODGROUPS
+from volcano_py.kube.resource import NAMESPACES, PODGROUPS
 from volcano_py.runtime.clock import RealClock
 
 

@@ -29,8 +29,8 @@ from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.effects.binder import BinderOptions
 from volcano_py.kube.errors import ConnectionFailed
 from volcano_py.kube.informer import Informers
-from volcano_py.kube.lease import LEASES, LeaseOptions
-from volcano_py.kube.resource import EVENTS
+from volcano_py.kube.lease import LeaseOptions
+from volcano_py.kube.resource import EVENTS, LEASES
 from volcano_py.model.objects import JobKey
 
 SHORT = LeaseOptions(duration_s=1, renew_deadline_s=0.6, retry_period_s=0.1)

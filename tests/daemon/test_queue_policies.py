@@ -20,8 +20,7 @@ from volcano_py.apiserver import ApiServer
 from volcano_py.conf.loader import parse_conf
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
-from volcano_py.kube.resource import PODS, RESOURCE_QUOTAS
-from volcano_py.kube.volcano_resources import PODGROUPS
+from volcano_py.kube.resource import PODGROUPS, PODS, RESOURCE_QUOTAS
 from volcano_py.scheduler import Policy, resolve
 from volcano_py.writing.write_queue import WriteQueueOptions
 

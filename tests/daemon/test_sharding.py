@@ -10,7 +10,7 @@ from tests.daemon.cluster import Running, condition, placed, put_job, put_node, 
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
 from volcano_py.daemon.options import ShardOptions
-from volcano_py.kube.volcano_resources import NODE_SHARDS
+from volcano_py.kube.resource import NODE_SHARDS
 
 MANIFESTS = Path(__file__).parents[2] / "manifests" / "sharding"
 SHARDS = "nodeshards.shard.volcano.sh"

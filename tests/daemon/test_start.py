@@ -37,8 +37,7 @@ from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.delivery import Delivery
 from volcano_py.kube.outage import Outage
-from volcano_py.kube.resource import NODES, PODS
-from volcano_py.kube.volcano_resources import PODGROUPS
+from volcano_py.kube.resource import NODES, PODGROUPS, PODS
 from volcano_py.ledger.ledger import Patience
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.decisions import Bind

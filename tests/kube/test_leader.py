@@ -14,7 +14,8 @@ from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.leader import LeaderElector, new_identity
-from volcano_py.kube.lease import LEASES, LeaseOptions
+from volcano_py.kube.lease import LeaseOptions
+from volcano_py.kube.resource import LEASES
 from volcano_py.runtime.clock import FakeClock
 
 NAMESPACE = "volcano-system"

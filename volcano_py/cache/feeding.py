@@ -3,27 +3,28 @@
 For tests and for clusters that are only simulated.
 """
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from volcano_py.api import keys
-from volcano_py.api.apps import ReplicaSet, StatefulSet
-from volcano_py.api.core import Namespace, Node, Pod, ReplicationController, ResourceQuota, Service
+from volcano_py.api.core import Pod
 from volcano_py.api.meta import Condition
-from volcano_py.api.policy import PodDisruptionBudget
-from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
-from volcano_py.api.shard import NodeShard
+from volcano_py.api.scheduling import PodGroup
 from volcano_py.cache.cluster import ClusterCache
+from volcano_py.cache.watched_kinds import WATCHED_KINDS
 from volcano_py.kube.delivery import Event, EventHandler, EventType, KubernetesObject
 from volcano_py.model.decisions import SetPodCondition, SetPodGroupStatus
 
 T = TypeVar("T", bound=KubernetesObject)
 
-_Fact = Namespace | ResourceQuota | PodDisruptionBudget | NodeShard
-_Series = Service | ReplicationController | ReplicaSet | StatefulSet
-Known = Node | Pod | PodGroup | PriorityClass | Queue | _Fact | _Series
-"""What a cache takes in."""
+Known = KubernetesObject
+"""What a cache takes in: an object of one of `WATCHED_KINDS`."""
+
+_HANDLERS: Final[dict[type, Callable[[ClusterCache], EventHandler[Any]]]] = {
+    kind.type: kind.handler for kind in WATCHED_KINDS
+}
 
 
 def added(cache: ClusterCache, *objects: Known) -> None:
@@ -89,20 +90,8 @@ def without_queue_gate(pod: Pod) -> Pod:
 
 
 def _tell(cache: ClusterCache, type_: EventType, objects: tuple[Known, ...]) -> None:
-    handlers: dict[type, EventHandler[Any]] = {
-        Node: cache.nodes,
-        Pod: cache.pods,
-        PodGroup: cache.groups,
-        PriorityClass: cache.priority_classes,
-        Queue: cache.queues,
-        Namespace: cache.namespaces,
-        ResourceQuota: cache.quotas,
-        PodDisruptionBudget: cache.budgets,
-        NodeShard: cache.shards,
-        Service: cache.series.services,
-        ReplicationController: cache.series.replication_controllers,
-        ReplicaSet: cache.series.replica_sets,
-        StatefulSet: cache.series.stateful_sets,
-    }
     for one in objects:
-        handlers[type(one)].on_events([event(type_, one)])
+        handler = _HANDLERS.get(type(one))
+        if handler is None:
+            raise TypeError(f"the cache takes in no {type(one).__name__}: add the kind to cache/watched_kinds.py")
+        handler(cache).on_events([event(type_, one)])

@@ -1,5 +1,6 @@
 """`volcano-py demo`: draws the demo while it runs and tells at the end, in numbers, what happened."""
 
+import argparse
 import asyncio
 import os
 import signal
@@ -11,18 +12,32 @@ from rich.live import Live
 from rich.text import Text
 
 from volcano_py.apiserver import PortInUse
+from volcano_py.cli.flags import add_port, flag
 from volcano_py.cli.tables import NARROW, Cell, bar, compact, explained
 from volcano_py.local.demo import DemoOptions, DemoResult, Frame, run_demo
 from volcano_py.local.workload import GPU_GANG, GPU_PODS, TRAINING_JOBS, JobView
 from volcano_py.runtime.logs import configure_logging
+from volcano_py.runtime.options import OptionError
 from volcano_py.runtime.signals import DEFAULT_SIGNALS
 from volcano_py.runtime.supervisor import TaskFailed
 
 _BAR = 16
 
 
-def demo(options: DemoOptions) -> int:
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of the command."""
+    add_port(parser)
+    parser.add_argument(
+        "--without-gang", action="store_true", help="leave the gang plugin out and see jobs block each other"
+    )
+    parser.add_argument(
+        "--give-up", type=flag(_seconds), default=45.0, metavar="SECONDS", help="end then (default: %(default)s)"
+    )
+
+
+def run(flags: argparse.Namespace) -> int:
     """Run the demo in this terminal; return the exit code."""
+    options = DemoOptions(port=flags.port, gang=not flags.without_gang, give_up_s=flags.give_up)
     configure_logging("warning")
     console = Console(soft_wrap=not sys.stdout.isatty())
     mode = "with gang scheduling" if options.gang else "WITHOUT the gang plugin"
@@ -33,9 +48,9 @@ def demo(options: DemoOptions) -> int:
     try:
         if console.is_terminal:
             with Live(console=console, refresh_per_second=8, transient=False) as live:
-                result = asyncio.run(_run(options, lambda frame: live.update(screen(frame, console.width))))
+                result = asyncio.run(_demo(options, lambda frame: live.update(screen(frame, console.width))))
         else:
-            result = asyncio.run(_run(options, _Lines(console)))
+            result = asyncio.run(_demo(options, _Lines(console)))
     except PortInUse as error:
         console.print(f"[red]{error.strerror}[/]: volcano-py demo --port 0", style="red", highlight=False)
         return 1
@@ -51,7 +66,7 @@ def demo(options: DemoOptions) -> int:
     return 0
 
 
-async def _run(options: DemoOptions, show: Callable[[Frame], None]) -> DemoResult | signal.Signals:
+async def _demo(options: DemoOptions, show: Callable[[Frame], None]) -> DemoResult | signal.Signals:
     """Return what happened, or the signal that ended it; a second signal does not wait for the end."""
     loop = asyncio.get_running_loop()
     running = asyncio.create_task(run_demo(options, show), name="demo")
@@ -151,3 +166,13 @@ def _account(options: DemoOptions, result: DemoResult) -> list[str]:
         lines.append("Next: [bold]volcano-py demo[/] shows the same with the gang plugin;")
     lines.append("      [bold]vc-scheduler --kubeconfig ...[/] runs the scheduler on a cluster of yours (README).")
     return lines
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise OptionError(f"{text!r} is no time: write a number of seconds above 0")
+    return seconds

@@ -22,7 +22,7 @@ from volcano_py.scheduler import Policy, resolve
 _MISUSED = 2  # as argparse exits
 
 
-def add_up_flags(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of the command."""
     add_port(parser)
     parser.add_argument("--nodes", type=_count, default=4, metavar="N", help="how many nodes (default: %(default)s)")
@@ -48,13 +48,13 @@ def add_up_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log-level", choices=LEVELS, default="warning", help="default: %(default)s")
 
 
-def up(flags: argparse.Namespace) -> int:
+def run(flags: argparse.Namespace) -> int:
     """Run a cluster in this terminal until it is told to end; return the exit code."""
     configure_logging(flags.log_level)
     options = UpOptions(flags.port, flags.nodes, flags.cpu, flags.memory, tuple(flags.resource))
     try:
         policy = resolve(load_conf(flags.scheduler_conf) if flags.scheduler_conf else built_in_conf())
-        return asyncio.run(_run(options, policy, flags.kubeconfig))
+        return asyncio.run(_up(options, policy, flags.kubeconfig))
     except ConfError as error:
         return _fail(str(error), _MISUSED)
     except PortInUse as error:
@@ -63,7 +63,7 @@ def up(flags: argparse.Namespace) -> int:
         return _fail(str(error), 1)
 
 
-async def _run(options: UpOptions, policy: Policy, kubeconfig: Path | None) -> int:
+async def _up(options: UpOptions, policy: Policy, kubeconfig: Path | None) -> int:
     shutdown = Shutdown()
     with shutdown_on_signals(shutdown, _signals()):
         async with LocalSystem(options, policy, shutdown) as system:

@@ -21,7 +21,6 @@ from volcano_py.cli.process import begin, process_registry, run
 from volcano_py.cli.volcano_flags import CONTROLLER_FLAGS, LeftAside, add_volcano_flags, left_aside, with_dashes
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.controllers.options import (
-    CONTROLLERS,
     DEFAULT_HEALTH_ADDRESS,
     DEFAULT_METRICS_ADDRESS,
     LEASE,
@@ -29,6 +28,7 @@ from volcano_py.controllers.options import (
     ManagerOptions,
     chosen_controllers,
 )
+from volcano_py.controllers.table import CONTROLLERS
 from volcano_py.kube.credentials import Credentials
 from volcano_py.runtime.options import OptionError
 
@@ -112,7 +112,7 @@ def _add_behaviour(add: Any) -> None:
         type=flag(chosen_controllers),
         default=Chosen(frozenset(CONTROLLERS)),
         metavar="LIST",
-        help=f"which to run: *, or some of {', '.join(CONTROLLERS)}, each with - to leave it out (default: *)",
+        help=f"which to run: *, or some of {', '.join(sorted(CONTROLLERS))}, each with - to leave it out (default: *)",
     )
     add(
         "--scheduler-name",

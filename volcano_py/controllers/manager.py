@@ -17,19 +17,16 @@ from prometheus_client import CollectorRegistry
 
 import volcano_py
 from volcano_py.api.scheduling import PodGroup
+from volcano_py.controllers.controller import Controller, ControllerContext
 from volcano_py.controllers.metrics import ControllerMetrics
 from volcano_py.controllers.options import ManagerOptions
-from volcano_py.controllers.podgroup import controller as podgroup
-from volcano_py.controllers.podgroup.controller import PodGroupController, PodGroupOptions
-from volcano_py.controllers.queue import controller as queue
-from volcano_py.controllers.queue.controller import QueueController, QueueOptions
+from volcano_py.controllers.table import CONTROLLERS
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Writer
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.informer import Informers, SyncTimeout
-from volcano_py.kube.volcano_resources import PODGROUPS, QUEUES
-from volcano_py.kube.workqueue import WorkQueueOptions
+from volcano_py.kube.resource import PODGROUPS
 from volcano_py.metrics.effects import RequestMetrics, WriteQueueMetrics
 from volcano_py.metrics.leader import LeaderMetrics
 from volcano_py.process.leadership import Leadership
@@ -43,7 +40,6 @@ log = structlog.get_logger()
 
 COMPONENT: Final = "vc-controller-manager"
 _SYNC_REPORT_S: Final = 15.0
-_REFILL_EVERY_S: Final = 60.0
 
 
 class ControllerManager:
@@ -90,32 +86,27 @@ class ControllerManager:
         )
         self._controllers = tuple(self._build())
 
-    def _build(self) -> Iterator[PodGroupController | QueueController]:
-        options, clock, rng = self.options, self._clock, self._rng
+    def _build(self) -> Iterator[Controller]:
+        """Build the chosen controllers and let them say what they watch."""
         groups: View[PodGroup] = View()
         self._informers.add(PODGROUPS, PodGroup, groups, optional=True)
-        if queue.NAME in options.controllers:
-            chosen = QueueOptions(options.default_queue, options.count_after_s, self._pace(options.queue_workers))
-            queues = QueueController(self._writer, groups, self._metrics, chosen, clock=clock, rng=rng)
-            queues.watch(self._informers)
-            queues.served = lambda: not self._informers.status()[QUEUES.label].absent
-            self._metrics.watch_backlog(queue.NAME, lambda: queues.queue.backlog)
-            yield queues
-        if podgroup.NAME in options.controllers:
-            settings = PodGroupOptions(
-                options.scheduler_names, options.inherit_owner_annotations, self._pace(options.podgroup_workers)
-            )
-            observe = self._metrics.turn
-            pods = PodGroupController(
-                self.client, self._writer, groups, self._events, settings, clock=clock, rng=rng, observe=observe
-            )
-            pods.watch(self._informers)
-            pods.served = lambda: not self._informers.status()[PODGROUPS.label].absent
-            self._metrics.watch_backlog(podgroup.NAME, lambda: pods.queue.backlog)
-            yield pods
-
-    def _pace(self, workers: int) -> WorkQueueOptions:
-        return WorkQueueOptions(workers=workers, attempts=self.options.attempts, refill_every_s=_REFILL_EVERY_S)
+        context = ControllerContext(
+            client=self.client,
+            writer=self._writer,
+            groups=groups,
+            events=self._events,
+            metrics=self._metrics,
+            options=self.options,
+            clock=self._clock,
+            rng=self._rng,
+            served=lambda resource: not self._informers.status()[resource.label].absent,
+        )
+        for name, build in CONTROLLERS.items():
+            if name in self.options.controllers:
+                controller = build(context)
+                controller.watch(self._informers)
+                self._metrics.watch_backlog(name, controller.backlog)
+                yield controller
 
     # Life
 

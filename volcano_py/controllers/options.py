@@ -3,9 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from volcano_py.api import keys
-from volcano_py.controllers.podgroup import controller as podgroup
-from volcano_py.controllers.queue import controller as queue
+from volcano_py.controllers.controller import ControllerOptions
+from volcano_py.controllers.table import CONTROLLERS
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.kube.reflector import ReflectorOptions
 from volcano_py.runtime.options import ListenAddress, OptionError
@@ -15,7 +14,6 @@ from volcano_py.writing.write_queue import WriteQueueOptions
 DEFAULT_METRICS_ADDRESS: Final = ListenAddress("", 8081)
 DEFAULT_HEALTH_ADDRESS: Final = ListenAddress("", 11251)
 
-CONTROLLERS: Final = (podgroup.NAME, queue.NAME)
 CONTROLLERS_TO_COME: Final = (
     *("job-controller", "gc-controller", "cronjob-controller", "jobflow-controller", "jobtemplate-controller"),
     *("hyperNode-controller", "sharding-controller", "colocation-config-controller"),
@@ -27,22 +25,13 @@ LEASE: Final = LeaseOptions(name="vc-controller-manager")
 
 
 @dataclass(frozen=True, slots=True)
-class ManagerOptions:
+class ManagerOptions(ControllerOptions):
     """Settings of one controller manager. The defaults are those of the command line."""
 
     controllers: frozenset[str] = frozenset(CONTROLLERS)
-    scheduler_names: tuple[str, ...] = (keys.SCHEDULER_NAME,)
-    default_queue: str = keys.DEFAULT_QUEUE
-    inherit_owner_annotations: bool = True
     rate_per_s: float = 50.0
     """Writes per second altogether, in the long run."""
     burst: int = 100
-    podgroup_workers: int = 5
-    queue_workers: int = 5
-    attempts: int = 15
-    """Turns in a row that may fail before an object is left to its next change."""
-    count_after_s: float = 0.5
-    """PodGroups that change within this time cost their queue one write."""
     metrics_address: ListenAddress | None = DEFAULT_METRICS_ADDRESS
     health_address: ListenAddress | None = DEFAULT_HEALTH_ADDRESS
     stop_patience_s: float = 2.0
@@ -72,8 +61,8 @@ def chosen_controllers(text: str) -> Chosen:
             rest = True
             continue
         name, switch = entry.lstrip("+-"), not entry.startswith("-")
-        if name not in CONTROLLERS + CONTROLLERS_TO_COME:
-            known = ", ".join(CONTROLLERS)
+        if name not in CONTROLLERS and name not in CONTROLLERS_TO_COME:
+            known = ", ".join(sorted(CONTROLLERS))
             raise OptionError(f"{entry!r} is no controller: write *, or some of {known}, each with - to leave it out")
         if wanted.setdefault(name, switch) != switch:
             raise OptionError(f"controller {name} is both asked for and left out: mention it once")

@@ -9,7 +9,7 @@ from volcano_py.kube import errors
 from volcano_py.kube.backoff import Backoff
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.outage import Outage
-from volcano_py.kube.volcano_resources import QUEUES
+from volcano_py.kube.resource import QUEUES
 from volcano_py.runtime.clock import Clock
 
 log = structlog.get_logger()

@@ -2,31 +2,15 @@
 
 from typing import Any, Generic
 
-from volcano_py.api.apps import ReplicaSet, StatefulSet
-from volcano_py.api.core import Namespace, Node, Pod, ReplicationController, ResourceQuota, Service
-from volcano_py.api.policy import PodDisruptionBudget
-from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
-from volcano_py.api.shard import NodeShard
+from volcano_py.api.core import Pod
 from volcano_py.cache.cluster import ClusterCache
+from volcano_py.cache.watched_kinds import WATCHED_KINDS, WatchedKind
 from volcano_py.effects.podgroup_status import Shown
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import Event, EventHandler, EventType, Quarantined, T
 from volcano_py.kube.informer import Informers
 from volcano_py.kube.reflector import Reflector, ReflectorOptions
-from volcano_py.kube.resource import (
-    NAMESPACES,
-    NODES,
-    POD_DISRUPTION_BUDGETS,
-    PODS,
-    PRIORITY_CLASSES,
-    REPLICA_SETS,
-    REPLICATION_CONTROLLERS,
-    RESOURCE_QUOTAS,
-    SERVICES,
-    STATEFUL_SETS,
-    Resource,
-)
-from volcano_py.kube.volcano_resources import NODE_SHARDS, PODGROUPS, QUEUES
+from volcano_py.kube.resource import PODGROUPS, PODS, QUEUES, Resource
 from volcano_py.metrics.effects import BindMetrics
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.objects import JobKey, TaskRef
@@ -103,38 +87,27 @@ class Watches:
         """Take whether nodes are divided among schedulers."""
         self.informers = Informers(client, options=options, clock=clock)
         self._cache = cache
+        self._metrics = metrics
+        self._binds = binds
+        self._clock = clock
+        self._reflectors: dict[Resource, Reflector[Any]] = {
+            kind.resource: self._open(kind) for kind in WATCHED_KINDS if shards or not kind.sharded_only
+        }
 
-        def add(
-            resource: Resource,
-            into: type[T],
-            handler: EventHandler[T],
-            *,
-            optional: bool = False,
-            dispensable: bool = False,
-        ) -> Reflector[T]:
-            name = resource.label
-            handler = Measured(name, handler, metrics, clock)
-            reflector = self.informers.add(resource, into, handler, optional=optional, dispensable=dispensable)
-            metrics.watch_resource(name, lambda: reflector.status().lists, lambda: self._unreadable(resource.kind))
-            return reflector
-
-        # Priorities, queues and groups first, so that most pods find their job in place.
-        add(PRIORITY_CLASSES, PriorityClass, cache.priority_classes)
-        add(QUEUES, Queue, cache.queues, optional=True)
-        self._groups = add(PODGROUPS, PodGroup, cache.groups, optional=True)
-        # What few plugins read, and what changes seldom; a scheduler that may not read it does everything else.
-        add(NAMESPACES, Namespace, cache.namespaces, dispensable=True)
-        add(RESOURCE_QUOTAS, ResourceQuota, cache.quotas, dispensable=True)
-        add(POD_DISRUPTION_BUDGETS, PodDisruptionBudget, cache.budgets, dispensable=True)
-        # Whose pods are spread although they do not say so.
-        add(SERVICES, Service, cache.series.services, dispensable=True)
-        add(REPLICATION_CONTROLLERS, ReplicationController, cache.series.replication_controllers, dispensable=True)
-        add(REPLICA_SETS, ReplicaSet, cache.series.replica_sets, dispensable=True)
-        add(STATEFUL_SETS, StatefulSet, cache.series.stateful_sets, dispensable=True)
-        if shards:
-            add(NODE_SHARDS, NodeShard, cache.shards, optional=True)
-        add(NODES, Node, cache.nodes)
-        self._pods = add(PODS, Pod, AgeAtArrival(cache.pods, cache, binds, clock))
+    def _open(self, kind: WatchedKind[Any]) -> Reflector[Any]:
+        """Add the informer of a kind."""
+        name = kind.resource.label
+        handler = kind.handler(self._cache)
+        if kind.resource == PODS:
+            handler = AgeAtArrival(handler, self._cache, self._binds, self._clock)
+        handler = Measured(name, handler, self._metrics, self._clock)
+        reflector: Reflector[Any] = self.informers.add(
+            kind.resource, kind.type, handler, optional=kind.optional, dispensable=kind.dispensable
+        )
+        self._metrics.watch_resource(
+            name, lambda: reflector.status().lists, lambda: self._unreadable(kind.resource.kind)
+        )
+        return reflector
 
     def _unreadable(self, kind: str) -> int:
         return sum(entry.kind == kind for entry in self._cache.unreadable())
@@ -150,16 +123,16 @@ class Watches:
 
     def pod_version(self, name: str) -> str:
         """Return the resourceVersion of a pod that the watch has shown last."""
-        return _shown_version(self._pods, name)[1]
+        return self._shown_version(PODS, name)[1]
 
     def group_version(self, name: str) -> str:
         """Return the resourceVersion of a PodGroup that the watch has shown last."""
-        return _shown_version(self._groups, name)[1]
+        return self._shown_version(PODGROUPS, name)[1]
 
     def group_without_conditions(self, key: JobKey) -> Shown | None:
         """Return a PodGroup as the watch shows it, if it has no conditions that a write would have to keep."""
         record = self._cache.store.job(key)
-        uid, version = _shown_version(self._groups, str(key))
+        uid, version = self._shown_version(PODGROUPS, str(key))
         if record is None or record.conditions or record.uid != uid:
             return None
         return Shown(uid, version, record.phase, record.running, record.succeeded, record.failed)
@@ -169,6 +142,6 @@ class Watches:
         place = self._cache.store.task(task.uid)
         return place is not None and place.status is TaskStatus.PENDING
 
-
-def _shown_version(reflector: Reflector[Any], name: str) -> tuple[str, str]:
-    return reflector.delivery.known.get(name, ("", ""))
+    def _shown_version(self, resource: Resource, name: str) -> tuple[str, str]:
+        """Return UID and resourceVersion of an object as its watch has shown it last; empty if it shows none."""
+        return self._reflectors[resource].delivery.known.get(name, ("", ""))

@@ -14,7 +14,7 @@ import msgspec
 from volcano_py.api.timestamp import wire_time
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
-from volcano_py.kube.volcano_resources import PODGROUPS
+from volcano_py.kube.resource import PODGROUPS
 from volcano_py.metrics.effects import WriteQueueMetrics
 from volcano_py.model.decisions import SetPodGroupStatus
 from volcano_py.model.objects import GroupCondition, JobKey

@@ -9,7 +9,7 @@ import msgspec
 from volcano_py.api import keys
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
-from volcano_py.kube.volcano_resources import QUEUES
+from volcano_py.kube.resource import QUEUES
 from volcano_py.metrics.effects import WriteQueueMetrics
 from volcano_py.model.resources import quantity_text
 from volcano_py.runtime.clock import Clock

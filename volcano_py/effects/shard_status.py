@@ -12,7 +12,7 @@ import structlog
 
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
-from volcano_py.kube.volcano_resources import NODE_SHARDS
+from volcano_py.kube.resource import NODE_SHARDS
 from volcano_py.metrics.effects import WriteQueueMetrics
 from volcano_py.model.facts import NodeShardRecord, Shard
 from volcano_py.runtime.clock import Clock

@@ -25,7 +25,8 @@ import structlog
 
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
-from volcano_py.kube.lease import JITTER, LEASES, LeaseOptions, LeaseRecord, micro_time
+from volcano_py.kube.lease import JITTER, LeaseOptions, LeaseRecord, micro_time
+from volcano_py.kube.resource import LEASES
 from volcano_py.runtime.clock import Clock
 
 log = structlog.get_logger()

@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from volcano_py.kube.resource import Resource
-
-LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 JITTER: Final = 1.2  # of the retry period, at the most, while waiting
 
 

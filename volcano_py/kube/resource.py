@@ -1,9 +1,14 @@
-"""Where a kind of object lives on the API server: its group, version and plural, and the URL paths they make."""
+"""Where a kind of object lives on the API server: its group, version and plural, and the URL paths they make.
+
+Every kind that the programs read or write stands at the end of this module, by API group.
+"""
 
 import re
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
+
+from volcano_py.api import keys
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.~-]+")  # what quoting leaves as it is, and all that most names are made of
 
@@ -100,17 +105,34 @@ def _target(path: str) -> tuple[str, str, str]:
     return resource, namespace, rest[1] if len(rest) > 1 else ""
 
 
-PODS = Resource("", "v1", "pods", "Pod")
-NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-EVENTS = Resource("", "v1", "events", "Event")
-RESOURCE_QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
-POD_DISRUPTION_BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
-SERVICES = Resource("", "v1", "services", "Service")
-REPLICATION_CONTROLLERS = Resource("", "v1", "replicationcontrollers", "ReplicationController")
-REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
-STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
-PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
-CUSTOM_RESOURCE_DEFINITIONS = Resource(
+# The core group
+
+PODS: Final = Resource("", "v1", "pods", "Pod")
+NODES: Final = Resource("", "v1", "nodes", "Node", namespaced=False)
+NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+EVENTS: Final = Resource("", "v1", "events", "Event")
+RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")
+SERVICES: Final = Resource("", "v1", "services", "Service")
+REPLICATION_CONTROLLERS: Final = Resource("", "v1", "replicationcontrollers", "ReplicationController")
+
+# apps and batch
+
+REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
+STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
+DAEMON_SETS: Final = Resource("apps", "v1", "daemonsets", "DaemonSet")
+JOBS: Final = Resource("batch", "v1", "jobs", "Job")
+
+# policy, scheduling.k8s.io, coordination.k8s.io and apiextensions.k8s.io
+
+POD_DISRUPTION_BUDGETS: Final = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
+
+# scheduling.volcano.sh and shard.volcano.sh
+
+PODGROUPS: Final = Resource(keys.SCHEDULING_GROUP, keys.SCHEDULING_VERSION, "podgroups", "PodGroup")
+QUEUES: Final = Resource(keys.SCHEDULING_GROUP, keys.SCHEDULING_VERSION, "queues", "Queue", namespaced=False)
+NODE_SHARDS: Final = Resource(keys.SHARD_GROUP, keys.SHARD_VERSION, "nodeshards", "NodeShard", namespaced=False)

@@ -15,8 +15,8 @@ from tests.daemon.cluster import event_reasons, stays
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.controllers.manager import ControllerManager
-from volcano_py.controllers.podgroup.names import REPLICA_SETS as REPLICA_SET_RESOURCE
 from volcano_py.kube.resource import PODS
+from volcano_py.kube.resource import REPLICA_SETS as REPLICA_SET_RESOURCE
 
 
 async def scale(manager: ControllerManager, name: str, replicas: int) -> None:

@@ -14,7 +14,7 @@ from tests.controllers.managing import (
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.controllers.manager import ControllerManager
-from volcano_py.kube.volcano_resources import QUEUES as QUEUE_RESOURCE
+from volcano_py.kube.resource import QUEUES as QUEUE_RESOURCE
 
 
 async def set_state(manager: ControllerManager, queue: str, text: str) -> None:

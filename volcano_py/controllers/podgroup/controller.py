@@ -1,9 +1,7 @@
 """The podgroup controller: watches pods and workloads, and carries out what `decision.plan` says."""
 
 import asyncio
-import random
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -12,37 +10,25 @@ from volcano_py.api import keys
 from volcano_py.api.core import Pod
 from volcano_py.api.meta import ObjectMeta
 from volcano_py.api.scheduling import PodGroup
+from volcano_py.controllers.controller import ControllerContext
 from volcano_py.controllers.podgroup import decision, names
 from volcano_py.controllers.podgroup.cycles import owner_cycle
 from volcano_py.controllers.podgroup.decision import GroupKey, ReplicaSet, StatefulSet, Workload
 from volcano_py.controllers.recent import Recent
 from volcano_py.controllers.view import View
-from volcano_py.controllers.writes import Create, Patch, Write, Writer
+from volcano_py.controllers.writes import Create, Patch, Write
 from volcano_py.kube import errors
-from volcano_py.kube.client import ApiClient
 from volcano_py.kube.informer import Informers
-from volcano_py.kube.resource import PODS
-from volcano_py.kube.workqueue import Observer, WorkQueue, WorkQueueOptions
+from volcano_py.kube.resource import PODGROUPS, PODS, REPLICA_SETS, STATEFUL_SETS
+from volcano_py.kube.workqueue import WorkQueue
 from volcano_py.model.decisions import RecordEvent
-from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
-from volcano_py.writing.events import EventRecorder
 
-NAME: Final = "pg-controller"
 EVENT_FAILED: Final = "FailedPodGroup"
 EVENT_CYCLE: Final = "OwnerCycle"
 _TIMEOUT_S: Final = 10.0
 _PODS_AT_ONCE: Final = 8  # patches of pods of one group under way
 _TOLD_PODS: Final = 10  # pods that get the event when their group was given up
-
-
-@dataclass(frozen=True, slots=True)
-class PodGroupOptions:
-    """What can be chosen."""
-
-    scheduler_names: tuple[str, ...] = (keys.SCHEDULER_NAME,)
-    inherit_owner_annotations: bool = True
-    queue: WorkQueueOptions = field(default_factory=lambda: WorkQueueOptions(workers=5, refill_every_s=60.0))
 
 
 class _Owner(msgspec.Struct):
@@ -52,42 +38,32 @@ class _Owner(msgspec.Struct):
 class PodGroupController:
     """Gives pods that name no PodGroup one, and takes away those of workloads that have no pods."""
 
-    def __init__(
-        self,
-        client: ApiClient,
-        writer: Writer,
-        groups: View[PodGroup],
-        events: EventRecorder,
-        options: PodGroupOptions | None = None,
-        *,
-        clock: Clock,
-        rng: random.Random,
-        observe: Observer,
-    ) -> None:
-        self._client = client
-        self._writer = writer
-        self._groups = groups
-        self._events = events
-        self._options = options = options or PodGroupOptions()
+    name: Final = "pg-controller"
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._client = context.client
+        self._writer = context.writer
+        self._groups = context.groups
+        self._events = context.events
+        self._options = options = context.options
+        self._served = context.served
         self._pods: View[Pod] = View(lambda pod: decision.needs_group(pod, options.scheduler_names))
         self._workloads: dict[GroupKey, Workload] = {}  # those whose pods will be ours
         self._waiting: dict[GroupKey, set[str]] = {}  # keys of pods that need the group
-        self._written: Recent[tuple[str, str]] = Recent(clock)  # uid and version of pods that were annotated
-        self._created: Recent[str] = Recent(clock)  # keys of PodGroups
-        self.served: Callable[[], bool] = lambda: True
-        """Whether the API server knows PodGroups; without them there is nothing to do."""
-        self.queue: WorkQueue[GroupKey] = WorkQueue(
-            NAME,
+        self._written: Recent[tuple[str, str]] = Recent(context.clock)  # uid and version of pods that were annotated
+        self._created: Recent[str] = Recent(context.clock)  # keys of PodGroups
+        self._queue: WorkQueue[GroupKey] = WorkQueue(
+            self.name,
             self._reconcile,
-            options.queue,
-            clock=clock,
-            rng=rng,
+            options.work_queue(options.podgroup_workers),
+            clock=context.clock,
+            rng=context.rng,
             refill=self._unfinished,
             on_given_up=self._tell,
-            observe=observe,
+            observe=context.metrics.turn,
         )
         self._pods.subscribe(self._pod_changed)
-        groups.subscribe(self._group_changed)
+        context.groups.subscribe(self._group_changed)
 
     def watch(self, informers: Informers) -> None:
         """Ask for what this controller needs beside PodGroups."""
@@ -98,12 +74,16 @@ class PodGroupController:
         stateful_sets: View[StatefulSet] = View(self._is_ours)
         replica_sets.subscribe(self._workload_changed)
         stateful_sets.subscribe(self._workload_changed)
-        informers.add(names.REPLICA_SETS, ReplicaSet, replica_sets)
-        informers.add(names.STATEFUL_SETS, StatefulSet, stateful_sets)
+        informers.add(REPLICA_SETS, ReplicaSet, replica_sets)
+        informers.add(STATEFUL_SETS, StatefulSet, stateful_sets)
 
     def start(self, supervisor: Supervisor) -> None:
         """Start to work; before, changes are only gathered."""
-        self.queue.start(supervisor)
+        self._queue.start(supervisor)
+
+    def backlog(self) -> int:
+        """Return how many PodGroups wait for their turn or have it now."""
+        return self._queue.backlog
 
     # What changed
 
@@ -120,21 +100,21 @@ class PodGroupController:
         if after is not None:
             group = decision.group_key(after)
             self._waiting.setdefault(group, set()).add(key)
-            self.queue.add(group)
+            self._queue.add(group)
 
     def _workload_changed(self, _: str, before: Workload | None, after: Workload | None) -> None:
         if before is not None:
             self._workloads.pop(_key_of(before), None)
         if after is not None:
             self._workloads[_key_of(after)] = after
-            self.queue.add(_key_of(after))
+            self._queue.add(_key_of(after))
 
     def _group_changed(self, key: str, before: PodGroup | None, after: PodGroup | None) -> None:
         self._created.discard(key)
         namespace, _, name = key.partition("/")
         group = GroupKey(namespace, name.removeprefix(names.GROUP_PREFIX))
         if after is None and group.name == name and (group in self._waiting or group in self._workloads):
-            self.queue.add(group)  # somebody deleted it while it is needed
+            self._queue.add(group)  # somebody deleted it while it is needed
 
     def _unfinished(self) -> Iterable[GroupKey]:
         """Return every group that may need work."""
@@ -143,7 +123,7 @@ class PodGroupController:
     # What is done about it
 
     async def _reconcile(self, key: GroupKey) -> None:
-        if not self.served():
+        if not self._served(PODGROUPS):
             return
         pods = [
             pod

@@ -22,8 +22,7 @@ from volcano_py.controllers.podgroup import names
 from volcano_py.controllers.podgroup.min_resources import min_resources
 from volcano_py.controllers.writes import Create, Delete, Patch, Write
 from volcano_py.kube.client import PatchType
-from volcano_py.kube.resource import PODS
-from volcano_py.kube.volcano_resources import PODGROUPS
+from volcano_py.kube.resource import PODGROUPS, PODS, REPLICA_SETS, STATEFUL_SETS
 
 log = structlog.get_logger()
 
@@ -74,13 +73,13 @@ class Workload(Wire, frozen=True):
 class ReplicaSet(Workload, frozen=True):
     """Pods that are all alike."""
 
-    kind: ClassVar[str] = names.REPLICA_SETS.kind
+    kind: ClassVar[str] = REPLICA_SETS.kind
 
 
 class StatefulSet(Workload, frozen=True):
     """Pods with names that last."""
 
-    kind: ClassVar[str] = names.STATEFUL_SETS.kind
+    kind: ClassVar[str] = STATEFUL_SETS.kind
 
 
 class Plan(NamedTuple):

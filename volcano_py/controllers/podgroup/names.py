@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from volcano_py.kube.resource import Resource
+from volcano_py.kube.resource import DAEMON_SETS, JOBS, REPLICA_SETS, STATEFUL_SETS
 
 QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"  # pod annotation: the queue of its PodGroup
 GROUP_MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"  # annotation of the owner: minMember
@@ -23,15 +23,5 @@ POD_LABELS: Final = (PREEMPTABLE, COOLDOWN_TIME)
 
 GROUP_PREFIX: Final = "podgroup-"
 
-REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
-STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
-OWNERS: Final = {
-    resource.kind: resource
-    for resource in (
-        REPLICA_SETS,
-        STATEFUL_SETS,
-        Resource("apps", "v1", "daemonsets", "DaemonSet"),
-        Resource("batch", "v1", "jobs", "Job"),
-    )
-}
+OWNERS: Final = {resource.kind: resource for resource in (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, JOBS)}
 """The kinds of owners whose annotations count."""

@@ -1,75 +1,51 @@
 """The queue controller: watches queues and PodGroups, and carries out what `decision.judge` says."""
 
-import random
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Final
 
 import structlog
 
 from volcano_py.api import keys
 from volcano_py.api.scheduling import PodGroup
-from volcano_py.controllers.metrics import ControllerMetrics
+from volcano_py.controllers.controller import ControllerContext
 from volcano_py.controllers.queue import decision
 from volcano_py.controllers.queue.decision import CountedQueue
 from volcano_py.controllers.view import View
-from volcano_py.controllers.writes import Writer
 from volcano_py.kube.informer import Informers
-from volcano_py.kube.volcano_resources import QUEUES
-from volcano_py.kube.workqueue import WorkQueue, WorkQueueOptions
-from volcano_py.runtime.clock import Clock
+from volcano_py.kube.resource import QUEUES
+from volcano_py.kube.workqueue import WorkQueue
 from volcano_py.runtime.supervisor import Supervisor
 
 log = structlog.get_logger()
-
-NAME: Final = "queue-controller"
-
-
-@dataclass(frozen=True, slots=True)
-class QueueOptions:
-    """What can be chosen."""
-
-    default_queue: str = keys.DEFAULT_QUEUE
-    count_after_s: float = 0.5
-    """PodGroups that change within this time cost their queue one write."""
-    queue: WorkQueueOptions = field(default_factory=lambda: WorkQueueOptions(workers=5, refill_every_s=60.0))
 
 
 class QueueController:
     """Keeps queues in existence, in their state and counted."""
 
-    def __init__(
-        self,
-        writer: Writer,
-        groups: View[PodGroup],
-        metrics: ControllerMetrics,
-        options: QueueOptions | None = None,
-        *,
-        clock: Clock,
-        rng: random.Random,
-    ) -> None:
-        self._writer = writer
-        self._metrics = metrics
-        self._options = options = options or QueueOptions()
+    name: Final = "queue-controller"
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._writer = context.writer
+        self._metrics = context.metrics
+        self._options = options = context.options
+        self._served = context.served
         self._queues: View[CountedQueue] = View()
         self._counts: dict[str, Counter[str]] = {}  # queue -> phase -> PodGroups
         self._children: dict[str, set[str]] = {}  # queue -> those that name it as their parent
         self._states: dict[str, tuple[str, str]] = {}  # queue -> uid, and the state it was found to be in last
         self._required = tuple(dict.fromkeys((keys.ROOT_QUEUE, options.default_queue)))
-        self.served: Callable[[], bool] = lambda: True
-        """Whether the API server knows queues; without them there is nothing to do."""
-        self.queue: WorkQueue[str] = WorkQueue(
-            NAME,
+        self._queue: WorkQueue[str] = WorkQueue(
+            self.name,
             self._reconcile,
-            options.queue,
-            clock=clock,
-            rng=rng,
+            options.work_queue(options.queue_workers),
+            clock=context.clock,
+            rng=context.rng,
             refill=self._all,
-            observe=metrics.turn,
+            observe=context.metrics.turn,
         )
         self._queues.subscribe(self._queue_changed)
-        groups.subscribe(self._group_changed)
+        context.groups.subscribe(self._group_changed)
 
     def watch(self, informers: Informers) -> None:
         """Ask for what this controller needs beside PodGroups."""
@@ -77,9 +53,13 @@ class QueueController:
 
     def start(self, supervisor: Supervisor) -> None:
         """Start to work; before, changes are only gathered."""
-        self.queue.start(supervisor)
+        self._queue.start(supervisor)
         for name in self._required:
-            self.queue.add(name)
+            self._queue.add(name)
+
+    def backlog(self) -> int:
+        """Return how many queues wait for their turn or have it now."""
+        return self._queue.backlog
 
     # What changed
 
@@ -91,10 +71,10 @@ class QueueController:
         elif name in self._states:
             del self._states[name]
             self._metrics.queue_gone(name)
-        self.queue.add(name)
+        self._queue.add(name)
         if before is None or after is None or before.status.state != after.status.state:
             for child in sorted(self._children.get(name, ())):
-                self.queue.add(child)
+                self._queue.add(child)
 
     def _group_changed(self, _: str, before: PodGroup | None, after: PodGroup | None) -> None:
         was, now = self._place(before), self._place(after)
@@ -109,7 +89,7 @@ class QueueController:
                     del counts[phase]
                     if not counts:
                         del self._counts[queue]
-                self.queue.add_later(queue, self._options.count_after_s)
+                self._queue.add_later(queue, self._options.count_after_s)
 
     def _place(self, group: PodGroup | None) -> tuple[str, str] | None:
         """Return the queue and the phase under which a PodGroup counts."""
@@ -127,7 +107,7 @@ class QueueController:
     # What is done about it
 
     async def _reconcile(self, name: str) -> None:
-        if not self.served():
+        if not self._served(QUEUES):
             return
         queue = self._queues.get(name)
         if queue is None:

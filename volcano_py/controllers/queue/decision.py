@@ -11,7 +11,7 @@ from volcano_py.api import keys
 from volcano_py.api.scheduling import Queue, QueueStatus
 from volcano_py.controllers.queue import states
 from volcano_py.controllers.writes import Create, Patch, Write
-from volcano_py.kube.volcano_resources import QUEUES
+from volcano_py.kube.resource import QUEUES
 
 CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"  # annotation: "true" while a queue is closed with its parent
 _TRUE, _FALSE = "true", "false"

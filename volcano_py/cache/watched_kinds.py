@@ -1,0 +1,86 @@
+"""The kinds of objects that the scheduler watches, one entry each: the door for a new one.
+
+To add a kind:
+
+1. its wire type in the module of its API group, such as `volcano_py.api.scheduling`,
+2. its `Resource` in `volcano_py.kube.resource`,
+3. the event handler that takes it into the cache, as an attribute of `ClusterCache`,
+4. a line in the table here, and the right to list and watch it in ``manifests/``.
+
+The daemon opens a watch for each entry. Simulations and tests feed the cache by the same entries (`cache.feeding`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Generic
+
+from volcano_py.api.apps import ReplicaSet, StatefulSet
+from volcano_py.api.core import Namespace, Node, Pod, ReplicationController, ResourceQuota, Service
+from volcano_py.api.policy import PodDisruptionBudget
+from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
+from volcano_py.api.shard import NodeShard
+from volcano_py.cache.cluster import ClusterCache
+from volcano_py.kube.delivery import EventHandler, T
+from volcano_py.kube.resource import (
+    NAMESPACES,
+    NODE_SHARDS,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODGROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    QUEUES,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    RESOURCE_QUOTAS,
+    SERVICES,
+    STATEFUL_SETS,
+    Resource,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedKind(Generic[T]):
+    """One kind: where it lives, what it is read into, and who takes it in."""
+
+    resource: Resource
+    type: type[T]
+    """The wire type that its objects are read into."""
+    handler: Callable[[ClusterCache], EventHandler[T]]
+    """Returns the event handler of a cache that takes its objects in."""
+    optional: bool = False
+    """The scheduler runs without it if the API server does not serve it."""
+    dispensable: bool = False
+    """The scheduler runs without it if the API server does not serve it or does not let us read it."""
+    sharded_only: bool = False
+    """It is watched only if nodes are divided among schedulers."""
+
+
+WATCHED_KINDS: Final = (
+    # Priorities, queues and groups first, so that most pods find their job in place.
+    WatchedKind(PRIORITY_CLASSES, PriorityClass, lambda cache: cache.priority_classes),
+    WatchedKind(QUEUES, Queue, lambda cache: cache.queues, optional=True),
+    WatchedKind(PODGROUPS, PodGroup, lambda cache: cache.groups, optional=True),
+    # Few plugins read these, and they change seldom.
+    WatchedKind(NAMESPACES, Namespace, lambda cache: cache.namespaces, dispensable=True),
+    WatchedKind(RESOURCE_QUOTAS, ResourceQuota, lambda cache: cache.quotas, dispensable=True),
+    WatchedKind(POD_DISRUPTION_BUDGETS, PodDisruptionBudget, lambda cache: cache.budgets, dispensable=True),
+    # Their pods are spread even if they have no topology spread constraints.
+    WatchedKind(SERVICES, Service, lambda cache: cache.series.services, dispensable=True),
+    WatchedKind(
+        REPLICATION_CONTROLLERS,
+        ReplicationController,
+        lambda cache: cache.series.replication_controllers,
+        dispensable=True,
+    ),
+    WatchedKind(REPLICA_SETS, ReplicaSet, lambda cache: cache.series.replica_sets, dispensable=True),
+    WatchedKind(STATEFUL_SETS, StatefulSet, lambda cache: cache.series.stateful_sets, dispensable=True),
+    WatchedKind(NODE_SHARDS, NodeShard, lambda cache: cache.shards, optional=True, sharded_only=True),
+    # Pods last: what they refer to is known by then.
+    WatchedKind(NODES, Node, lambda cache: cache.nodes),
+    WatchedKind(PODS, Pod, lambda cache: cache.pods),
+)
+"""Every kind that the scheduler watches, in the order in which the watches begin.
+
+The type is inferred, so that mypy compares the wire type of each entry with that of its event handler.
+"""
