@@ -1,4 +1,4 @@
-"""A lane on a clock that is moved by hand."""
+"""A write queue on a clock that is moved by hand."""
 
 import asyncio
 

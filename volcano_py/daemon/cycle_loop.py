@@ -21,12 +21,13 @@ from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.state import SnapshotToken
 from volcano_py.daemon.alarm import wait_for
 from volcano_py.daemon.cycle_runner import CycleRunner
+from volcano_py.daemon.debug import LastCycle
 from volcano_py.daemon.reporting import CycleReporter, Timing
 from volcano_py.effects.backpressure import BindBackpressure
 from volcano_py.kube.backoff import Backoff
-from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.decisions import Bind, Decision
 from volcano_py.runtime.clock import Clock
+from volcano_py.scheduler import Policy
 
 log = structlog.get_logger()
 
@@ -52,7 +53,6 @@ class CycleLoop:
         deliver: Deliver,
         backpressure: BindBackpressure,
         reporter: CycleReporter,
-        metrics: StateMetrics,
         *,
         clock: Clock,
         rng: random.Random,
@@ -60,11 +60,10 @@ class CycleLoop:
         debounce_s: float,
     ) -> None:
         self._cache = cache
-        self._decider = runner
+        self._runner = runner
         self._deliver = deliver
         self._backpressure = backpressure
         self._reporter = reporter
-        self._metrics = metrics
         self._clock = clock
         self._period_s = period_s
         self._debounce_s = debounce_s
@@ -84,6 +83,22 @@ class CycleLoop:
     def running_for_s(self) -> float:
         """For how long the present cycle has been running, 0 if there is none."""
         return 0.0 if self._running_since is None else self._clock.monotonic() - self._running_since
+
+    @property
+    def policy(self) -> Policy:
+        """What the next cycle runs."""
+        return self._runner.policy
+
+    @property
+    def last(self) -> LastCycle | None:
+        """The cycle that ended last; None before the first one has ended."""
+        return self._reporter.last
+
+    def use(self, policy: Policy) -> None:
+        """Run another policy from the next cycle on, and ask for that cycle."""
+        self._runner.policy = policy
+        self._reporter.new_policy()
+        self.wake("configuration")
 
     def wake(self, why: str) -> None:
         """Ask for a cycle after the debounce."""
@@ -106,13 +121,17 @@ class CycleLoop:
         self._backpressure.close()
         self._changed.set()
 
+    def close(self) -> None:
+        """Release the thread of the cycles; one that is under way ends by itself."""
+        self._runner.close()
+
     async def run(self) -> None:
         """Run cycles until stopped."""
         self.wake("start")
         while not self._stopped:
             why = await self._next()
             if not self._stopped:
-                self._metrics.woken(why)
+                self._reporter.woken(why)
                 await self._cycle(why)
 
     def _on_change(self, changes: frozenset[Change]) -> None:
@@ -154,7 +173,7 @@ class CycleLoop:
         try:
             token, snapshot = self._cache.token, self._cache.snapshot()
             taken = self._clock.monotonic()
-            report = await self._decider.decide(snapshot, partial(self._emit, asyncio.get_running_loop(), token))
+            report = await self._runner.decide(snapshot, partial(self._emit, asyncio.get_running_loop(), token))
         except Exception:
             pause_s = self._failures.next()
             self._not_before = self._clock.monotonic() + pause_s

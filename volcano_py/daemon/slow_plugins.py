@@ -1,4 +1,4 @@
-"""Plugins that hold up cycles: told in the log once per plugin and configuration, and counted in every cycle.
+"""Reports slow plugins: in the log once per plugin and configuration, and in the metrics in every cycle.
 
 Built-in plugins are timed where they open and close, all others in every answer. The limits are far above what
 whole-array work takes at thousands of nodes: a plugin that reaches one would be the longest part of a cycle.
@@ -33,11 +33,11 @@ class SlowPlugins:
 
     def __init__(self, metrics: CycleMetrics) -> None:
         self._metrics = metrics
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def forget(self) -> None:
         """Tell everything anew: the configuration is another, or a plugin has been exchanged."""
-        self._told.clear()
+        self._reported.clear()
 
     def look(self, report: CycleReport) -> None:
         """Count the plugins that took too long in a cycle, and tell those that have not been told."""
@@ -47,9 +47,9 @@ class SlowPlugins:
                 slow[plugin] = max(slow.get(plugin, (0.0, "")), (seconds, hook))
         for plugin, (seconds, hook) in slow.items():
             self._metrics.slow_plugin(plugin)
-            if plugin in self._told:
+            if plugin in self._reported:
                 continue
-            self._told.add(plugin)
+            self._reported.add(plugin)
             log.warning(
                 "plugin is slow",
                 plugin=plugin,

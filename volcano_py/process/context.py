@@ -1,4 +1,4 @@
-"""What every process is built on: a clock, metrics, the right to act, and a client that asks for it before each write."""
+"""What every process is built on: a clock, metrics, the right to act, and a client that writes only with that right."""
 
 import random
 from dataclasses import dataclass

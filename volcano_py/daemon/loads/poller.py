@@ -21,7 +21,7 @@ Take = Callable[[Mapping[str, NodeLoad], float], None]
 
 
 class LoadPoller:
-    """One question at a time, whoever answers; it remembers what it has complained of."""
+    """Asks one source for all loads, one request at a time; it logs each problem once."""
 
     def __init__(
         self,
