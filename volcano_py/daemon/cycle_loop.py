@@ -1,11 +1,11 @@
-"""When cycles run: soon after a change that could help, at the latest after a period while something waits, else never.
+"""Decides when cycles run: soon after a helpful change; else once per period while something waits; else never.
 
     idle ──── helpful change ───▶ debounce ──▶ cycle ──▶ nothing waits: idle
       │                                          │
       └── other change ──▶ within the period ──▶ └─────▶ something waits: again within the period
 
-A cycle that raises is reported and tried again after a pause that grows; nothing else ends the loop but the end of the
-process.
+A change is helpful if it could let a pending job be placed. A cycle that raises is reported, and the next one starts
+after a pause that grows. Only the end of the process ends the loop.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ log = structlog.get_logger()
 
 _FAILED_FIRST_S: Final = 0.5
 _FAILED_CAP_S: Final = 30.0
-_CROWDED: Final = 128  # binds on their way: twice as many as are sent at once
+_CROWDED: Final = 128  # binds under way: twice as many as are sent at once
 _CROWDED_PAUSE_S: Final = 0.1
-"""What is decided while so many wait would wait behind them; deciding it slows down those who send them."""
+"""While more binds are under way, new decisions would only wait behind them, and deciding slows the sending."""
 _AT_ONCE: Final = HELPFUL - {Change.BIND_FAILED, Change.EVICTION_FAILED}
-"""What failed is tried again with the next period: at once, a refusal for good would be repeated without end."""
+"""A failed bind or eviction is decided again after a period. At once, a final refusal would be repeated without end."""
 
 Deliver = Callable[[tuple[Decision, ...], SnapshotToken], bool]
 """Takes a batch of decisions on the event loop, with the state they were made on; False asks for another cycle."""
@@ -69,12 +69,12 @@ class CycleLoop:
         self._debounce_s = debounce_s
         self._failures = Backoff(rng, first_s=_FAILED_FIRST_S, cap_s=_FAILED_CAP_S)
         self._not_before = float("-inf")
-        self._why = ""  # what asks for a cycle now, "" for nothing
+        self._why = ""  # why a cycle is needed now, "" if none is
         self._due: tuple[float, str] | None = None  # when there must be one at the latest, and why
         self._changed = asyncio.Event()
         self._running_since: float | None = None
         self._stopped = False
-        self._broken: Exception | None = None  # what went wrong with a decision on its way out
+        self._broken: Exception | None = None  # the error of a delivery that failed
         self.cycles = 0
         """How many cycles have ended."""
         cache.on_change(self._on_change)
@@ -106,7 +106,7 @@ class CycleLoop:
         self._changed.set()
 
     def wake_within_period(self) -> None:
-        """Ask for a cycle that may take its time."""
+        """Ask for a cycle within a period."""
         self._wake_within(self._period_s, "period")
 
     def _wake_within(self, seconds: float, why: str) -> None:
@@ -116,7 +116,7 @@ class CycleLoop:
             self._changed.set()
 
     def stop(self) -> None:
-        """Start no cycle any more, and take no decision from the one that runs."""
+        """Start no further cycle, and take no decision from the one that runs."""
         self._stopped = True
         self._backpressure.close()
         self._changed.set()
@@ -145,7 +145,7 @@ class CycleLoop:
         """Wait until a cycle is due and return why."""
         while not self._stopped:
             if self._broken is not None:
-                # Decisions are half taken in: only a restart makes the picture of the cluster right again.
+                # Some decisions of the batch are assumed, others are not: only a restart brings a correct view again.
                 raise self._broken
             self._changed.clear()
             now = self._clock.monotonic()
@@ -165,7 +165,7 @@ class CycleLoop:
         return why
 
     def _pause_s(self) -> float:
-        """Return how long changes are gathered: for longer while there are more binds on their way than can be sent."""
+        """Return how long changes are gathered, in seconds: longer while more binds are under way than can be sent."""
         return max(self._debounce_s, _CROWDED_PAUSE_S) if self._backpressure.count > _CROWDED else self._debounce_s
 
     async def _cycle(self, why: str) -> None:
@@ -192,7 +192,7 @@ class CycleLoop:
             self.cycles += 1
 
     def _emit(self, loop: asyncio.AbstractEventLoop, token: SnapshotToken, batch: tuple[Decision, ...]) -> None:
-        """Hand a batch to the event loop; the cycle's thread waits here while too many binds are on their way."""
+        """Hand a batch to the event loop; the cycle's thread waits here while too many binds are under way."""
         binds = sum(isinstance(decision, Bind) for decision in batch)
         if binds and not self._backpressure.enter(binds):
             log.warning("decisions dropped: too many binds are on their way, or the process ends", binds=binds)

@@ -1,7 +1,7 @@
-"""From a configuration that may name other people's plugins to a policy that has been tried.
+"""Turns a configuration into a policy, and tries third-party plugins before it loads them.
 
-Loading a plugin runs its code, and code may hang. So a process of its own loads and tries everything first, on a small
-cluster and with a time limit; only what comes through is loaded into the scheduler.
+Loading a plugin runs its code, and code may hang. Therefore a process of its own first loads and tries all of them, on
+a small cluster and with a time limit. The scheduler loads only plugins that have passed.
 """
 
 import subprocess

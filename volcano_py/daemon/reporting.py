@@ -1,4 +1,4 @@
-"""From the report of a cycle to metrics and log lines."""
+"""Turns the report of a cycle into metrics and log lines."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -16,8 +16,6 @@ from volcano_py.snapshot.store import ClusterStore
 log = structlog.get_logger()
 
 _STAGES_OF_OURS: Final = frozenset({"open", "close"})  # every other duration of a report is that of an action
-
-
 _HOOKS: Final = {"on_session_open": "OnSessionOpen", "on_session_close": "OnSessionClose"}
 """Hooks that Volcano measures, by its names for them."""
 _REPAIR: Final = "correct the plugin, or leave it out of the configuration: what it must allow waits until then"
@@ -25,7 +23,7 @@ _SWEEP_S: Final = 10.0  # how often series of jobs that are gone are removed
 
 
 class Timing(NamedTuple):
-    """What a cycle took, seen from outside."""
+    """How long a cycle took, seen from outside, and why it ran."""
 
     why: str
     snapshot_s: float
@@ -117,7 +115,7 @@ class CycleReporter:
         self._shown = report.queues
 
     def _report_problems(self, report: CycleReport) -> None:
-        """Log what is wrong with queues when it is something else than last time."""
+        """Log what is wrong with queues when it differs from the last cycle."""
         for queue in sorted(report.queue_problems.keys() | self._problems.keys()):
             problem = report.queue_problems.get(queue)
             if problem is None:
@@ -152,7 +150,7 @@ class CycleReporter:
         self._slow.look(report)
 
     def _report_failures(self, report: CycleReport) -> None:
-        """Log failures of plugins when they are others than last time: the same one comes with every cycle."""
+        """Log failures of plugins when they differ from the last cycle: a plugin that fails does so in every cycle."""
         failures = tuple(sorted(set(report.failures)))
         if report.failures:
             self._metrics.cycles.plugin_failures(len(report.failures))

@@ -29,18 +29,18 @@ _THEIRS: Final = (
 
 
 class SlowPlugins:
-    """Looks at what plugins took."""
+    """Compares the times of plugins with the limits."""
 
     def __init__(self, metrics: CycleMetrics) -> None:
         self._metrics = metrics
         self._reported: set[str] = set()
 
     def forget(self) -> None:
-        """Tell everything anew: the configuration is another, or a plugin has been exchanged."""
+        """Report every slow plugin anew: the configuration or a plugin has changed."""
         self._reported.clear()
 
     def look(self, report: CycleReport) -> None:
-        """Count the plugins that took too long in a cycle, and tell those that have not been told."""
+        """Count the plugins that took too long in a cycle, and log those that have not been logged."""
         slow: dict[str, tuple[float, str]] = {}  # plugin -> its slowest question
         for (plugin, hook), seconds in report.plugin_seconds.items():
             if seconds > CYCLE_LIMIT_S or report.plugin_longest.get((plugin, hook), 0.0) > CALL_LIMIT_S:

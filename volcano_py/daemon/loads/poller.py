@@ -1,4 +1,4 @@
-"""Asks for the loads of all nodes; what is not answered keeps the last good load, which grows old."""
+"""Asks for the loads of all nodes; a node without an answer keeps its last good load, which grows old."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
