@@ -123,8 +123,8 @@ class StartBarrier:
                 self.held = True
                 self.waits_for = f"bound pods cannot be listed: {error}"
                 pause_s = failures.next(error.retry_after_s)
-                tell = log.debug if self._outage.failed(_NAME, error) else log.warning
-                tell("bound pods cannot be listed; trying again", error=str(error), retry_in_s=round(pause_s, 2))
+                log_it = log.debug if self._outage.failed(_NAME, error) else log.warning
+                log_it("bound pods cannot be listed; trying again", error=str(error), retry_in_s=round(pause_s, 2))
                 await self._clock.sleep(pause_s)
             else:
                 self._outage.answered(_NAME)

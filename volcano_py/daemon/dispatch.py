@@ -51,8 +51,8 @@ class Dispatcher:
         binds = tuple(decision for decision in batch if isinstance(decision, Bind))
         plans = _plans(batch)
         objections = [self._cache.objection(plan, decided_at) for plan in plans]
-        crowded = sum(len(plan.evictions) for plan in plans) > self._writers.evictor.room
-        if crowded:
+        too_many = sum(len(plan.evictions) for plan in plans) > self._writers.evictor.room
+        if too_many:
             objections = ["too many evictions are on their way" for _ in plans]
         if any(objections) and binds:
             self._refuse_binds(binds, next(filter(None, objections)))
@@ -64,7 +64,7 @@ class Dispatcher:
         if not plans:
             self._nominate(decision for decision in batch if isinstance(decision, Nominate))
         self._write(batch)
-        return crowded or (bound and not any(objections))  # more room for evictions comes with time
+        return too_many or (bound and not any(objections))  # evictions that end make room: no cycle is needed for it
 
     def _write(self, batch: tuple[Decision, ...]) -> None:
         for decision in batch:

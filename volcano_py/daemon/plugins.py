@@ -29,7 +29,7 @@ def policy_of(
 ) -> tuple[Policy, tuple[str, ...]]:
     """Return the policy of a configuration, and what could not be loaded and is not named in it.
 
-    Raises ConfError for a name that nobody knows, and for a plugin that does not come through its trial. Takes up to
+    Raises ConfError for an unknown name, and for a plugin that fails its trial. Takes up to
     ``limit_s`` if other people's plugins are named, and must not be called on an event loop then.
     """
     foreign = list(_foreign(loaded.conf))

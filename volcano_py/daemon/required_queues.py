@@ -66,8 +66,8 @@ async def _create(
         return None
     except errors.ApiError as error:
         pause_s = backoff.next(error.retry_after_s)
-        tell = log.debug if outage.failed(_NAME, error) else log.warning
-        tell("queue could not be created; trying again", queue=name, error=str(error), pause_s=round(pause_s, 2))
+        log_it = log.debug if outage.failed(_NAME, error) else log.warning
+        log_it("queue could not be created; trying again", queue=name, error=str(error), pause_s=round(pause_s, 2))
         return pause_s
     log.info("queue created", queue=name)
     return None

@@ -75,7 +75,7 @@ class _Order:
         self.bind = bind
         self.gang = gang
         self.postponed = False  # an attempt has failed
-        self.unclear = False  # a request went out and nobody knows whether it took effect
+        self.unclear = False  # a request went out, and it is not known whether it took effect
 
 
 class Binder:
@@ -214,7 +214,7 @@ class Binder:
             return
         bind = order.bind
         if why := self._objection(bind):  # the cluster may have changed while it waited
-            self._ended(order, "")  # it has not failed: nobody has asked the API server
+            self._ended(order, "")  # it has not failed: no request was sent
             self._outcomes.bind_withdrawn(bind, why)
             return
         path = PODS.item(bind.task.name, bind.task.namespace, "binding")

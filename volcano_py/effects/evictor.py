@@ -74,7 +74,7 @@ class _Order:
     def __init__(self, evict: Evict) -> None:
         self.evict = evict
         self.explained = False  # the reason stands on the pod, or cannot be written there
-        self.unclear = False  # a request to delete went out and nobody knows whether it took effect
+        self.unclear = False  # a request went out, and it is not known whether it took effect
 
 
 class _Pod(msgspec.Struct):

@@ -90,7 +90,7 @@ class PodConditionWriter:
             return "obsolete"
         content = (condition.reason, condition.message)
         if self._dedup.repeats(task.uid, content, task):
-            return "unchanged"  # decided again while the first write was on its way
+            return "unchanged"  # decided again while the first write was under way
         shown, version = self._dedup.shown(str(task)), self._dedup.version(task.uid, task)
         try:
             written = await self._client.patch(

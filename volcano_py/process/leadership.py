@@ -71,7 +71,7 @@ class Leadership:
             supervisor.start("lease", self._keep(self._elector))
 
     async def lost_before(self, asked: asyncio.Event) -> bool:
-        """Wait until the process is asked to end or the lease is lost; say whether it is lost and nobody asked."""
+        """Wait until the process is asked to end or the lease is lost; return False if it is asked."""
         waits = [
             asyncio.create_task(asked.wait(), name="asked to end"),
             asyncio.create_task(self.lost.wait(), name="lease lost"),
