@@ -35,7 +35,7 @@ class DaemonOptions:
     scheduler_name: str = keys.SCHEDULER_NAME
     default_queue: str = keys.DEFAULT_QUEUE
     queue_admission: bool = False
-    """Whether pods carry a gate of their queue until the scheduler removes it; see `framework.placing.queue_admission`."""
+    """Whether pods carry a gate of their queue until the scheduler removes it (`framework.placing.queue_admission`)."""
     seed: int = 0
     period_s: float = 1.0
     """Longest time between two cycles while something is pending; without pending tasks no cycle runs."""

@@ -102,10 +102,7 @@ class BindMetrics:
 
 
 class WriteQueueMetrics:
-    """What waits in the write queues of statuses, conditions and events, and what became of it.
-
-    On the wire a write queue is called a lane: names and labels of metrics do not change.
-    """
+    """What waits in the lanes for statuses, conditions and events, and what became of it."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._ended = Counter(
@@ -119,15 +116,15 @@ class WriteQueueMetrics:
         )
         self._children: dict[tuple[str, str], Counter] = {}
 
-    def watch(self, write_queue: str, backlog: Callable[[], float]) -> None:
-        """Read the backlog of a write queue whenever metrics are asked for."""
-        self._backlog.labels(write_queue).set_function(backlog)
+    def watch(self, lane: str, backlog: Callable[[], float]) -> None:
+        """Read the backlog of a lane whenever metrics are asked for."""
+        self._backlog.labels(lane).set_function(backlog)
 
-    def count(self, write_queue: str, result: str) -> None:
+    def count(self, lane: str, result: str) -> None:
         """Count an entry: written, unchanged, merged, dropped, retried, failed or obsolete."""
-        child = self._children.get((write_queue, result))
+        child = self._children.get((lane, result))
         if child is None:
-            child = self._children[write_queue, result] = self._ended.labels(write_queue, result)
+            child = self._children[lane, result] = self._ended.labels(lane, result)
         child.inc()
 
     def dropped_event(self) -> None:
