@@ -245,6 +245,7 @@ async def test_why_a_job_waits_can_be_asked_for(server):
         put_job(server, "big", 3)
         put_job(server, "other", 3)
         await until(lambda: running.metric("volcano_unschedule_job_count") == 2)
+        await until(lambda: all(job.rejections for job in running.daemon.cycles.last.report.jobs.values()))
 
         shown = await answer(port, "/debug/jobs")
         one = await answer(port, "/debug/jobs?namespace=default&name=other")

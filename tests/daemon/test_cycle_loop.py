@@ -14,14 +14,10 @@ from volcano_py.cache.cluster import ClusterCache
 from volcano_py.conf.loader import parse_conf
 from volcano_py.daemon.cycle_loop import CycleLoop
 from volcano_py.daemon.cycle_runner import CycleRunner
+from volcano_py.daemon.metrics import DaemonMetrics
 from volcano_py.daemon.reporting import CycleReporter
 from volcano_py.effects.backpressure import BindBackpressure
 from volcano_py.framework.state.memory import CycleReport
-from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
-from volcano_py.metrics.evictions import EvictionMetrics
-from volcano_py.metrics.jobs import JobMetrics
-from volcano_py.metrics.queue_shares import QueueMetrics
-from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.decisions import Bind
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.runtime.clock import FakeClock
@@ -47,13 +43,8 @@ class Stage:
         self.emits: list[tuple[Bind, ...]] = []
         self.emits_late: list[tuple[Bind, ...]] = []  # after the hold
         self.hold: threading.Event | None = None
-        metrics = StateMetrics(self.registry)
         reporter = CycleReporter(
-            CycleMetrics(self.registry),
-            WaitingMetrics(self.registry),
-            QueueMetrics(self.registry),
-            JobMetrics(self.registry),
-            EvictionMetrics(self.registry),
+            DaemonMetrics.of(self.registry),
             self.cache.store,
             clock=self.clock,
         )
@@ -65,7 +56,6 @@ class Stage:
             self._deliver,
             self.backpressure,
             reporter,
-            metrics,
             clock=self.clock,
             rng=random.Random(1),
             period_s=PERIOD_S,

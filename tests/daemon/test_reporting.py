@@ -2,12 +2,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from volcano_py.daemon.metrics import DaemonMetrics
 from volcano_py.daemon.reporting import CycleReporter, Timing
 from volcano_py.framework.state.memory import CycleReport, JobReport, QueueReport
-from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
-from volcano_py.metrics.evictions import EvictionMetrics
-from volcano_py.metrics.jobs import JobMetrics
-from volcano_py.metrics.queue_shares import QueueMetrics
 from volcano_py.model.objects import JobKey, JobRecord
 from volcano_py.runtime.clock import FakeClock
 from volcano_py.snapshot.store import ClusterStore
@@ -33,11 +30,7 @@ def clock() -> FakeClock:
 @pytest.fixture
 def reporter(registry, store, clock) -> CycleReporter:
     return CycleReporter(
-        CycleMetrics(registry),
-        WaitingMetrics(registry),
-        QueueMetrics(registry),
-        JobMetrics(registry),
-        EvictionMetrics(registry),
+        DaemonMetrics.of(registry),
         store,
         clock=clock,
     )

@@ -6,45 +6,57 @@ from volcano_py.effects.backpressure import BindBackpressure
 
 
 def test_batches_enter_while_there_is_room():
-    gate = BindBackpressure(capacity=10)
+    backpressure = BindBackpressure(capacity=10)
 
-    assert gate.enter(9)
-    assert gate.enter(5)  # a batch enters whole
-    assert gate.count == 14
+    assert backpressure.enter(9)
+    assert backpressure.enter(5)  # a batch enters as a whole
+    assert backpressure.count == 14
 
 
 async def test_a_full_gate_holds_the_cycle_until_binds_have_ended():
-    gate = BindBackpressure(capacity=10)
-    gate.enter(12)
+    backpressure = BindBackpressure(capacity=10)
+    backpressure.enter(12)
     with ThreadPoolExecutor(1) as thread:
-        waiting = asyncio.get_running_loop().run_in_executor(thread, gate.enter, 1)
+        waiting = asyncio.get_running_loop().run_in_executor(thread, backpressure.enter, 1)
         await asyncio.sleep(0.02)
         assert not waiting.done()
 
-        gate.leave(3)
+        backpressure.leave(3)
 
         assert await waiting
-    assert gate.count == 10
+    assert backpressure.count == 10
 
 
 async def test_closing_wakes_who_waits_and_lets_nothing_in():
-    gate = BindBackpressure(capacity=1)
-    gate.enter(1)
+    backpressure = BindBackpressure(capacity=1)
+    backpressure.enter(1)
     with ThreadPoolExecutor(1) as thread:
-        waiting = asyncio.get_running_loop().run_in_executor(thread, gate.enter, 1)
+        waiting = asyncio.get_running_loop().run_in_executor(thread, backpressure.enter, 1)
         await asyncio.sleep(0.02)
 
-        gate.close()
+        backpressure.close()
 
         await until(waiting.done)
         assert not await waiting
-    gate.leave(1)
-    assert not gate.enter(1)
+    backpressure.leave(1)
+    assert not backpressure.enter(1)
 
 
 def test_patience_ends():
-    gate = BindBackpressure(capacity=1, patience_s=0.01)
-    gate.enter(1)
+    backpressure = BindBackpressure(capacity=1, patience_s=0.01)
+    backpressure.enter(1)
 
-    assert not gate.enter(1)
-    assert gate.count == 1
+    assert not backpressure.enter(1)
+    assert backpressure.count == 1
+
+
+def test_binds_are_under_way_until_the_last_one_has_ended():
+    backpressure = BindBackpressure()
+    assert not backpressure.under_way()
+    backpressure.enter(2)
+    backpressure.leave()
+    assert backpressure.under_way()
+
+    backpressure.leave()
+
+    assert not backpressure.under_way()

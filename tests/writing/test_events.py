@@ -86,7 +86,7 @@ class Forgetful:
         return b""
 
 
-async def test_an_event_that_is_crowded_out_while_its_repeat_is_written_is_written_anew(
+async def test_an_event_that_is_forgotten_while_its_repeat_is_written_is_written_anew(
     monkeypatch, supervisor, write_queue_metrics
 ):
     monkeypatch.setattr("volcano_py.writing.events._REMEMBERED", 1)

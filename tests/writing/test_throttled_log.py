@@ -10,9 +10,9 @@ def test_the_first_is_printed_and_those_right_after_it_are_counted():
     throttled_log = ThrottledLog("binds failed", clock)
     with capture_logs() as lines:
         for number in range(5):
-            throttled_log.tell(job=str(number))
+            throttled_log.log(job=str(number))
         clock.advance(1.0)
-        throttled_log.tell(job="later")
+        throttled_log.log(job="later")
 
     assert [(line["job"], line["not_printed"]) for line in lines] == [("0", 0), ("later", 4)]
 
@@ -22,9 +22,9 @@ def test_every_cause_is_printed_for_itself_and_the_count_is_of_what_the_lines_st
     throttled_log = ThrottledLog("binds failed", clock, every_s=10.0)
     with capture_logs() as lines:
         for cause in ("refused", "gone", "refused", "refused"):
-            throttled_log.tell(cause, 3, problem=cause)
+            throttled_log.log(cause, 3, problem=cause)
         clock.advance(10.0)
-        throttled_log.tell("refused", 3, problem="refused")
+        throttled_log.log("refused", 3, problem="refused")
 
     assert [(line["problem"], line["not_printed"]) for line in lines] == [("refused", 0), ("gone", 0), ("refused", 6)]
 
@@ -33,9 +33,9 @@ def test_causes_are_remembered_up_to_a_bound():
     throttled_log = ThrottledLog("binds failed", FakeClock())
     with capture_logs() as lines:
         for number in range(1000):
-            throttled_log.tell(str(number))
-        throttled_log.tell("999")
-        throttled_log.tell("0")
+            throttled_log.log(str(number))
+        throttled_log.log("999")
+        throttled_log.log("0")
 
     assert len(lines) == 1001
 

@@ -1,4 +1,4 @@
-"""A lane on a clock that is moved by hand."""
+"""A write queue on a clock that is moved by hand."""
 
 import asyncio
 
@@ -197,7 +197,7 @@ async def test_where_each_may_be_late_all_are_written_once_they_are_and_overdue_
     assert sorted(key for key, _ in sink.written) == ["a", "b", "urgent"]
 
 
-async def test_a_full_lane_drops_new_keys_and_still_merges_old_ones(
+async def test_a_full_write_queue_drops_new_keys_and_still_merges_old_ones(
     a_write_queue, write_queue_metrics, registry, clock
 ):
     write_queue = a_write_queue(WriteQueueOptions(rate_per_s=1000, burst=1000, capacity=1, delay_s=1.0))

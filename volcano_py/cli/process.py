@@ -1,4 +1,7 @@
-"""What every process of the system does around its work: the log, the event loop, signals, exit codes."""
+"""The outermost shell of every process: the log, the event loop, signals, exit codes.
+
+:mod:`volcano_py.process` has what is inside: start, lease, probes, drain, end.
+"""
 
 import argparse
 import asyncio
@@ -29,15 +32,15 @@ MISUSED: Final = 2
 """Exit code of a process that cannot start as it was asked to; argparse has the same."""
 
 
-class Work(Protocol):
-    """What a process is there for."""
+class Process(Protocol):
+    """A process that is put together and not yet started."""
 
     async def run(self, shutdown: Shutdown) -> int:
         """Work until asked to end; return 0 after an orderly end, 1 if it was forced or the lease is lost."""
 
 
 def begin(flags: argparse.Namespace, aside: Iterable[LeftAside]) -> None:
-    """Set the log up as the flags say, and warn of flags that have no meaning here: of all of them in one line."""
+    """Set the log up as the flags say, and warn in one line of all flags that have no meaning here."""
     configure_logging(flags.log_level, flags.log_format)
     if listed := in_one_line(aside):
         log.warning("these flags have no meaning here: remove them; docs/flags.md says why", flags=listed)
@@ -45,14 +48,14 @@ def begin(flags: argparse.Namespace, aside: Iterable[LeftAside]) -> None:
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
 
 
-def run(flags: argparse.Namespace, make: Callable[[Credentials], Work]) -> int:
-    """Reach the API server, do the work that ``make`` returns until it ends, and return the exit code.
+def run(flags: argparse.Namespace, make: Callable[[Credentials], Process]) -> int:
+    """Load the credentials, run the process that ``make`` returns until it ends, and return the exit code.
 
-    Does not return when the work did not end in order, or when a thread is still busy that would keep the process.
+    It exits at once instead of returning if the process did not end in order, or if a busy thread would keep it alive.
     """
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         try:
-            code, at_once = runner.run(_work(flags, make))
+            code, at_once = runner.run(_live(flags, make))
         except Exception:
             log.exception("the process ends because of a bug")
             code, at_once = 1, True
@@ -66,7 +69,7 @@ def run(flags: argparse.Namespace, make: Callable[[Credentials], Work]) -> int:
 
 
 def _still_busy() -> list[str]:
-    """Return the names of threads that do not end within a moment, although nothing more is asked of them."""
+    """Return the names of threads that have no more work and do not end within a moment."""
     deadline = time.monotonic() + _THREADS_END_S
     left = [thread for thread in threading.enumerate() if thread is not threading.main_thread() and not thread.daemon]
     for thread in left:
@@ -75,14 +78,14 @@ def _still_busy() -> list[str]:
 
 
 def process_registry() -> CollectorRegistry:
-    """Return a registry with what Prometheus expects of every process."""
+    """Return a registry with the metrics that Prometheus expects of every process."""
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector):
         collector(registry=registry)
     return registry
 
 
-async def _work(flags: argparse.Namespace, make: Callable[[Credentials], Work]) -> tuple[int, bool]:
+async def _live(flags: argparse.Namespace, make: Callable[[Credentials], Process]) -> tuple[int, bool]:
     """Return the exit code, and whether to end at once: forced to, or because the lease is lost."""
     shutdown = Shutdown()
     aside = ThreadPoolExecutor(thread_name_prefix="aside")  # of asyncio.to_thread

@@ -1,4 +1,4 @@
-"""The events that the daemon records by itself; all others are decisions of a cycle."""
+"""The events that the daemon records by itself; all other events are decisions of a cycle."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _NAMED = 3  # failed binds or evicted pods that a message names
 
 
 def scheduled(bind: Bind) -> RecordEvent:
-    """Return the event of a pod that has got its node."""
+    """Return the event of a pod that is bound to its node."""
     text = f"Successfully assigned {bind.task} to {bind.node}"
     return RecordEvent("Pod", *bind.task, keys.EVENT_NORMAL, keys.EVENT_SCHEDULED, text)
 
@@ -42,7 +42,7 @@ def member_evicted(evict: Evict, job: JobRecord) -> RecordEvent:
 
 
 def evicting(job: JobRecord, evictions: Sequence[Evict]) -> RecordEvent:
-    """Return the event of a PodGroup for which others go."""
+    """Return the event of a PodGroup for which victims are evicted."""
     named = ", ".join(str(evict.task) for evict in evictions[:_NAMED])
     more = f" and {len(evictions) - _NAMED} more" if len(evictions) > _NAMED else ""
     text = f"{evictions[0].action}: pods are evicted to make room: {named}{more}"

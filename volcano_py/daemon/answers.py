@@ -1,4 +1,4 @@
-"""What became of binds and evictions: told to the cache, to the pod, to the PodGroup and to the operators."""
+"""Reports what became of binds and evictions: to the cache, on the pod, on the PodGroup and in the log."""
 
 from typing import Final
 
@@ -14,11 +14,11 @@ from volcano_py.runtime.clock import Clock
 from volcano_py.writing.events import EventRecorder
 from volcano_py.writing.throttled_log import ThrottledLog, cause_of
 
-_EVERY_S: Final = 10.0  # lines of one cause, however many binds it costs
+_EVERY_S: Final = 10.0  # between two log lines of one cause
 
 
 class BindAnswers:
-    """Who the binder reports to; every bind ends in exactly one of bound, failed, withdrawn and unknown."""
+    """The binder reports to it; every bind ends in exactly one of bound, failed, withdrawn and unknown."""
 
     def __init__(
         self,
@@ -53,22 +53,22 @@ class BindAnswers:
         self._events.record(announcements.scheduled(bind))
 
     def bind_failed(self, bind: Bind, why: str) -> None:
-        """Let the pod wait again, and say so on it."""
+        """Let the pod wait again, and write the reason on it."""
         self._backpressure.leave()
         self._cache.bind_failed(bind.task, why)
         text = f"failed to bind to node {bind.node}: {why}"
         self._conditions.put(SetPodCondition(bind.task, keys.REASON_SCHEDULER_ERROR, text))
 
     def bind_withdrawn(self, bind: Bind, why: str) -> None:
-        """Let the pod wait for another node; the next cycle says what comes of it."""
+        """Let the pod wait for another node; the next cycle decides about it."""
         self._backpressure.leave()
         self._cache.bind_withdrawn(bind.task, why)
         self._metrics.refused()
 
     def bind_unknown(self, bind: Bind) -> None:
-        """Leave the bind in the ledger, whose deadline makes the pod be read again."""
+        """Leave the bind in the ledger; when its deadline has passed, the pod is read again."""
         self._backpressure.leave()
-        self._unclear.tell(task=str(bind.task), node=bind.node)
+        self._unclear.log(task=str(bind.task), node=bind.node)
 
     def gang_failed(self, outcome: GangOutcome) -> None:
         """Report a gang of which binds failed; the next cycle completes it or plans it anew."""
@@ -78,11 +78,11 @@ class BindAnswers:
             self._events.record(event)
         bind, why = outcome.failed[0]
         count = len(outcome.failed)
-        self._failures.tell(cause_of(why, bind.task), count, job=str(outcome.job), binds=count, problem=event.message)
+        self._failures.log(cause_of(why, bind.task), count, job=str(outcome.job), binds=count, problem=event.message)
 
 
 class EvictionAnswers:
-    """Who the evictor reports to; every eviction ends in exactly one of evicted, failed and unknown."""
+    """The evictor reports to it; every eviction ends in exactly one of evicted, failed and unknown."""
 
     def __init__(self, cache: ClusterCache, events: EventRecorder, *, clock: Clock) -> None:
         self._cache = cache
@@ -95,7 +95,7 @@ class EvictionAnswers:
         self._cache.evicting(evict.task)
 
     def evicted(self, evict: Evict) -> None:
-        """Tell a pod and its PodGroup that it goes."""
+        """Record an event on the pod and on its PodGroup."""
         self._cache.evicted(evict.task)
         self._events.record(announcements.evicted(evict))
         job = None if evict.job is None else self._cache.store.job(evict.job)
@@ -105,11 +105,11 @@ class EvictionAnswers:
                 self._events.record(event)
 
     def eviction_failed(self, evict: Evict, why: str) -> None:
-        """Let the pod stay; who was to get its room is planned for again."""
+        """Let the pod stay; the beneficiary is planned anew."""
         self._cache.eviction_failed(evict.task, why)
         cause = cause_of(why, evict.task)
-        self._failures.tell(cause, task=str(evict.task), node=evict.node, action=evict.action, problem=why)
+        self._failures.log(cause, task=str(evict.task), node=evict.node, action=evict.action, problem=why)
 
     def eviction_unknown(self, evict: Evict) -> None:
-        """Leave the eviction in the ledger, whose deadline makes the pod be read again."""
-        self._unclear.tell(task=str(evict.task), node=evict.node)
+        """Leave the eviction in the ledger; when its deadline has passed, the pod is read again."""
+        self._unclear.log(task=str(evict.task), node=evict.node)

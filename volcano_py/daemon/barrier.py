@@ -1,8 +1,8 @@
-"""Before the first cycle: every pod that is bound must be counted, or its room would be given away again.
+"""The start barrier: no cycle runs before the cache counts every bound pod, so that no room is given away twice.
 
-The informers have delivered their lists by then. A fresh list of bound pods, made after that, is the proof: what a
-former process of ours bound in its last moment is in it, and each of its pods is waited for. What ended the former
-process may have silenced our watch as well; therefore pods that do not come are not only waited for but listed anew.
+The informers have delivered their first lists by then. After that, the barrier makes a fresh list of bound pods, which
+also contains what the last leader bound in its last moment. It waits until the cache counts each of these pods. What
+ended the last leader may have silenced our watch, too; therefore pods that do not come are listed anew.
 """
 
 import random
@@ -49,7 +49,7 @@ class _BoundPod(msgspec.Struct, gc=False):
 
 
 class StartBarrier:
-    """Holds the first cycle back until the cache knows every bound pod, however long that takes."""
+    """Delays the first cycle until the cache counts every bound pod, however long that takes."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class StartBarrier:
         rng: random.Random,
         patience_s: float,
     ) -> None:
-        """Take how to have pods listed anew, and how long the watch has to show what a fresh list names."""
+        """``relist`` lists pods anew; ``patience_s`` is how long the watch has to show the pods of a fresh list."""
         self._client = client
         self._cache = cache
         self._relist = relist
@@ -71,15 +71,15 @@ class StartBarrier:
         self._backoff = Backoff(rng, first_s=_PAUSE_S, cap_s=_LONGEST_PAUSE_S)
         self._patience_s = patience_s
         self.waits_for = "bound pods are not listed yet"
-        """What is missing still; empty when the barrier is passed."""
+        """What is still missing; empty when the barrier is passed."""
         self.held = False
-        """Whether something has gone wrong while it waits: a list has failed, or pods do not come."""
+        """Whether something went wrong while it waits: a list failed, or pods do not come."""
 
     async def passed(self) -> None:
         """Return when every bound pod is counted.
 
-        A pod may have ended between list and look; therefore the proof is made anew in each round. A round without
-        success ends in a new list of the informer, which is made over new connections.
+        A pod may end after it was listed; therefore each round begins with a fresh list. After a round without success
+        the informer lists pods anew, over new connections.
         """
         while True:
             bound = await self._list()
@@ -99,7 +99,7 @@ class StartBarrier:
         log.info("start barrier passed", bound_pods=len(bound))
 
     async def _missing_after_a_while(self, bound: dict[str, str]) -> dict[str, str]:
-        """Return which pods are still not counted when the time for it is up, or none as soon as all are."""
+        """Return the pods that are not counted when the time is up; return none as soon as all are."""
         deadline = self._clock.monotonic() + self._patience_s
         missing = self._missing(bound)
         while missing:
@@ -116,15 +116,15 @@ class StartBarrier:
         failures = Backoff(self._backoff.rng)
         while True:
             timeout_s = min(_TIMEOUT_S * 2.0 ** min(failures.failures, 10), _LONGEST_TIMEOUT_S)
-            self._client.distrust_idle()  # they may be as dead as that of the watch
+            self._client.distrust_idle()  # they may be broken, as that of the watch
             try:
                 bound = await self._list_once(timeout_s)
             except errors.ApiError as error:
                 self.held = True
                 self.waits_for = f"bound pods cannot be listed: {error}"
                 pause_s = failures.next(error.retry_after_s)
-                tell = log.debug if self._outage.failed(_NAME, error) else log.warning
-                tell("bound pods cannot be listed; trying again", error=str(error), retry_in_s=round(pause_s, 2))
+                log_it = log.debug if self._outage.failed(_NAME, error) else log.warning
+                log_it("bound pods cannot be listed; trying again", error=str(error), retry_in_s=round(pause_s, 2))
                 await self._clock.sleep(pause_s)
             else:
                 self._outage.answered(_NAME)
@@ -142,7 +142,7 @@ class StartBarrier:
         }
 
     def _missing(self, bound: dict[str, str]) -> dict[str, str]:
-        """Return those that the cache has on no node; one that cannot be read has closed its node."""
+        """Return those that the cache has on no node, except unreadable ones: these have closed their nodes already."""
         unreadable = {entry.uid for entry in self._cache.unreadable()}
         task = self._cache.store.task
         return {

@@ -1,7 +1,8 @@
 """The configuration in force, and its replacement when the file changes: at the next cycle, or not at all.
 
-A file that cannot be used is said with file, line and key, counted, and shown until it is mended; the last good one
-stays in force. Nothing of a former configuration is kept: an argument that is removed goes back to its default.
+If a file cannot be used, the error names file, line and key. It is logged, counted, and shown until the file is
+corrected; the last good configuration stays in force. Nothing of a former configuration is kept: an argument that is
+removed goes back to its default.
 """
 
 import asyncio
@@ -32,9 +33,9 @@ def shown_policy(policy: Policy, warnings: Sequence[str] = ()) -> dict[str, Any]
 
 
 class Configuration:
-    """A loaded configuration with its policy, and the file it may be replaced from.
+    """A loaded configuration with its policy, and the file that may replace it.
 
-    Raises ConfError if a name in it is nobody's, or a plugin that it names does not work.
+    Raises ConfError if it contains an unknown name, or names a plugin that does not work.
     """
 
     def __init__(self, loaded: LoadedConf, file: ConfFile | None = None, plugins: PluginFolder | None = None) -> None:
@@ -45,7 +46,7 @@ class Configuration:
         """What cycles run."""
         self._since = ""
         self._error: dict[str, str] | None = None
-        self._tell()
+        self._log()
 
     @classmethod
     def of_file(cls, file: ConfFile, plugins: PluginFolder | None = None) -> "Configuration":
@@ -55,7 +56,7 @@ class Configuration:
     async def watch(
         self, on_change: Callable[[Policy], None], metrics: ConfMetrics, *, clock: Clock, every_s: float
     ) -> None:
-        """Look at the file again and again, and hand a new policy on."""
+        """Look at the file every ``every_s`` seconds, and hand a new policy on."""
         self._since = clock.now().isoformat(timespec="seconds")
         self._show(metrics)
         while self._file is not None:
@@ -79,7 +80,7 @@ class Configuration:
         }
 
     async def _replace(self, file: ConfFile, metrics: ConfMetrics, clock: Clock, *, plugins: bool) -> bool:
-        """Read the file, and the plugins it names; say whether there is a new policy."""
+        """Read the file and the plugins it names; return whether there is a new policy."""
         now = clock.now().isoformat(timespec="seconds")
         try:
             loaded = await asyncio.to_thread(file.load)
@@ -101,13 +102,13 @@ class Configuration:
         self._loaded, self.policy, self._unused, self._since = loaded, policy, unused, now
         metrics.applied()
         self._show(metrics)
-        self._tell()
+        self._log()
         return True
 
     def _show(self, metrics: ConfMetrics) -> None:
         metrics.in_force(self._loaded.conf.file, self._loaded.hash, len(self.policy.missing))
 
-    def _tell(self) -> None:
+    def _log(self) -> None:
         conf, policy = self._loaded.conf, self.policy
         for warning in (*conf.warnings, *self._unused, *policy.warnings):
             log.warning("configuration", file=conf.file, problem=warning)

@@ -1,11 +1,11 @@
-"""When cycles run: soon after a change that could help, at the latest after a period while something waits, else never.
+"""Decides when cycles run: soon after a helpful change; else once per period while something waits; else never.
 
     idle ──── helpful change ───▶ debounce ──▶ cycle ──▶ nothing waits: idle
       │                                          │
       └── other change ──▶ within the period ──▶ └─────▶ something waits: again within the period
 
-A cycle that raises is reported and tried again after a pause that grows; nothing else ends the loop but the end of the
-process.
+A change is helpful if it could let a pending job be placed. A cycle that raises is reported, and the next one starts
+after a pause that grows. Only the end of the process ends the loop.
 """
 
 import asyncio
@@ -21,22 +21,23 @@ from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.state import SnapshotToken
 from volcano_py.daemon.alarm import wait_for
 from volcano_py.daemon.cycle_runner import CycleRunner
+from volcano_py.daemon.debug import LastCycle
 from volcano_py.daemon.reporting import CycleReporter, Timing
 from volcano_py.effects.backpressure import BindBackpressure
 from volcano_py.kube.backoff import Backoff
-from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.decisions import Bind, Decision
 from volcano_py.runtime.clock import Clock
+from volcano_py.scheduler import Policy
 
 log = structlog.get_logger()
 
 _FAILED_FIRST_S: Final = 0.5
 _FAILED_CAP_S: Final = 30.0
-_CROWDED: Final = 128  # binds on their way: twice as many as are sent at once
+_CROWDED: Final = 128  # binds under way: twice as many as are sent at once
 _CROWDED_PAUSE_S: Final = 0.1
-"""What is decided while so many wait would wait behind them; deciding it slows down those who send them."""
+"""While more binds are under way, new decisions would only wait behind them, and deciding slows the sending."""
 _AT_ONCE: Final = HELPFUL - {Change.BIND_FAILED, Change.EVICTION_FAILED}
-"""What failed is tried again with the next period: at once, a refusal for good would be repeated without end."""
+"""A failed bind or eviction is decided again after a period. At once, a final refusal would be repeated without end."""
 
 Deliver = Callable[[tuple[Decision, ...], SnapshotToken], bool]
 """Takes a batch of decisions on the event loop, with the state they were made on; False asks for another cycle."""
@@ -52,7 +53,6 @@ class CycleLoop:
         deliver: Deliver,
         backpressure: BindBackpressure,
         reporter: CycleReporter,
-        metrics: StateMetrics,
         *,
         clock: Clock,
         rng: random.Random,
@@ -60,22 +60,21 @@ class CycleLoop:
         debounce_s: float,
     ) -> None:
         self._cache = cache
-        self._decider = runner
+        self._runner = runner
         self._deliver = deliver
         self._backpressure = backpressure
         self._reporter = reporter
-        self._metrics = metrics
         self._clock = clock
         self._period_s = period_s
         self._debounce_s = debounce_s
         self._failures = Backoff(rng, first_s=_FAILED_FIRST_S, cap_s=_FAILED_CAP_S)
         self._not_before = float("-inf")
-        self._why = ""  # what asks for a cycle now, "" for nothing
+        self._why = ""  # why a cycle is needed now, "" if none is
         self._due: tuple[float, str] | None = None  # when there must be one at the latest, and why
         self._changed = asyncio.Event()
         self._running_since: float | None = None
         self._stopped = False
-        self._broken: Exception | None = None  # what went wrong with a decision on its way out
+        self._broken: Exception | None = None  # the error of a delivery that failed
         self.cycles = 0
         """How many cycles have ended."""
         cache.on_change(self._on_change)
@@ -85,13 +84,29 @@ class CycleLoop:
         """For how long the present cycle has been running, 0 if there is none."""
         return 0.0 if self._running_since is None else self._clock.monotonic() - self._running_since
 
+    @property
+    def policy(self) -> Policy:
+        """What the next cycle runs."""
+        return self._runner.policy
+
+    @property
+    def last(self) -> LastCycle | None:
+        """The cycle that ended last; None before the first one has ended."""
+        return self._reporter.last
+
+    def use(self, policy: Policy) -> None:
+        """Run another policy from the next cycle on, and ask for that cycle."""
+        self._runner.policy = policy
+        self._reporter.new_policy()
+        self.wake("configuration")
+
     def wake(self, why: str) -> None:
         """Ask for a cycle after the debounce."""
         self._why = self._why or why
         self._changed.set()
 
     def wake_within_period(self) -> None:
-        """Ask for a cycle that may take its time."""
+        """Ask for a cycle within a period."""
         self._wake_within(self._period_s, "period")
 
     def _wake_within(self, seconds: float, why: str) -> None:
@@ -101,10 +116,14 @@ class CycleLoop:
             self._changed.set()
 
     def stop(self) -> None:
-        """Start no cycle any more, and take no decision from the one that runs."""
+        """Start no further cycle, and take no decision from the one that runs."""
         self._stopped = True
         self._backpressure.close()
         self._changed.set()
+
+    def close(self) -> None:
+        """Release the thread of the cycles; one that is under way ends by itself."""
+        self._runner.close()
 
     async def run(self) -> None:
         """Run cycles until stopped."""
@@ -112,7 +131,7 @@ class CycleLoop:
         while not self._stopped:
             why = await self._next()
             if not self._stopped:
-                self._metrics.woken(why)
+                self._reporter.woken(why)
                 await self._cycle(why)
 
     def _on_change(self, changes: frozenset[Change]) -> None:
@@ -126,7 +145,7 @@ class CycleLoop:
         """Wait until a cycle is due and return why."""
         while not self._stopped:
             if self._broken is not None:
-                # Decisions are half taken in: only a restart makes the picture of the cluster right again.
+                # Some decisions of the batch are assumed, others are not: only a restart brings a correct view again.
                 raise self._broken
             self._changed.clear()
             now = self._clock.monotonic()
@@ -146,7 +165,7 @@ class CycleLoop:
         return why
 
     def _pause_s(self) -> float:
-        """Return how long changes are gathered: for longer while there are more binds on their way than can be sent."""
+        """Return how long changes are gathered, in seconds: longer while more binds are under way than can be sent."""
         return max(self._debounce_s, _CROWDED_PAUSE_S) if self._backpressure.count > _CROWDED else self._debounce_s
 
     async def _cycle(self, why: str) -> None:
@@ -154,7 +173,7 @@ class CycleLoop:
         try:
             token, snapshot = self._cache.token, self._cache.snapshot()
             taken = self._clock.monotonic()
-            report = await self._decider.decide(snapshot, partial(self._emit, asyncio.get_running_loop(), token))
+            report = await self._runner.decide(snapshot, partial(self._emit, asyncio.get_running_loop(), token))
         except Exception:
             pause_s = self._failures.next()
             self._not_before = self._clock.monotonic() + pause_s
@@ -173,7 +192,7 @@ class CycleLoop:
             self.cycles += 1
 
     def _emit(self, loop: asyncio.AbstractEventLoop, token: SnapshotToken, batch: tuple[Decision, ...]) -> None:
-        """Hand a batch to the event loop; the cycle's thread waits here while too many binds are on their way."""
+        """Hand a batch to the event loop; the cycle's thread waits here while too many binds are under way."""
         binds = sum(isinstance(decision, Bind) for decision in batch)
         if binds and not self._backpressure.enter(binds):
             log.warning("decisions dropped: too many binds are on their way, or the process ends", binds=binds)

@@ -1,4 +1,4 @@
-"""The cycle as the daemon sees it: a function in a thread of its own, with a memory between its calls."""
+"""Runs the cycle, a plain function, in a thread of its own, and keeps its memory between two calls."""
 
 import asyncio
 import time
@@ -22,11 +22,11 @@ class CycleRunner:
 
     def __init__(self, policy: Policy, *, seed: int, clock: Clock, cycle: Cycle = run_cycle) -> None:
         self.policy = policy
-        """What the next cycle runs; one that is under way keeps what it began with."""
+        """What the next cycle runs; a cycle that is under way keeps the policy that it began with."""
         self._seed = seed
         self._clock = clock
         self._cycle = cycle
-        # Session ids stay unique over restarts. What is there when the process starts may still be arriving.
+        # Session ids stay unique over restarts. Objects that are there when the process starts may still be arriving.
         self._memory = Memory(lineage=uuid.uuid4().hex[:8], seen=0)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="cycle")
 
@@ -38,7 +38,7 @@ class CycleRunner:
     async def decide(self, snapshot: Snapshot, emit: Emit) -> CycleReport:
         """Run one cycle over a private snapshot; ``emit`` is called in the cycle's thread.
 
-        A cycle has no time limit: it is pure arithmetic and cannot be stopped from outside.
+        A cycle has no time limit: it is pure arithmetic, and nothing can stop it from outside.
         """
         now = self._clock.now()
         local = now.astimezone().utcoffset() or timedelta()

@@ -1,4 +1,4 @@
-"""What operators can ask a running scheduler over HTTP: which configuration is in force, and why jobs wait."""
+"""Pages for operators of a running scheduler: which configuration is in force, and why jobs wait."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Decisions on their way out: binds and evictions are assumed and sent, everything else goes into its lane."""
+"""Carries out decisions: assumes and sends binds and evictions, and puts everything else into its write queue."""
 
 from collections.abc import Iterable
 
@@ -10,16 +10,9 @@ from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.evictions import Plan
 from volcano_py.cache.state import SnapshotToken
 from volcano_py.daemon import announcements
-from volcano_py.effects.backpressure import BindBackpressure
-from volcano_py.effects.binder import Binder
-from volcano_py.effects.evictor import Evictor
-from volcano_py.effects.nominations import NominationWriter
-from volcano_py.effects.pod_conditions import PodConditionWriter
-from volcano_py.effects.podgroup_status import BINDING_S, SETTLES_S, PodGroupStatusWriter
-from volcano_py.effects.queue_gates import GateLifter
-from volcano_py.metrics.effects import BindMetrics
-from volcano_py.metrics.evictions import EvictionMetrics
-from volcano_py.metrics.jobs import JobMetrics
+from volcano_py.daemon.metrics import DaemonMetrics
+from volcano_py.daemon.writers import Writers
+from volcano_py.effects.podgroup_status import BINDING_S, SETTLES_S
 from volcano_py.model.decisions import (
     Bind,
     Decision,
@@ -33,59 +26,33 @@ from volcano_py.model.decisions import (
 from volcano_py.model.objects import JobKey, JobRecord
 from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus
 from volcano_py.runtime.clock import Clock
-from volcano_py.writing.events import EventRecorder
 from volcano_py.writing.throttled_log import ThrottledLog
 
 log = structlog.get_logger()
 
 
 class Dispatcher:
-    """Takes batches from cycles, on the event loop, while the cycle still runs."""
+    """Takes batches of decisions on the event loop, while the cycle that makes them still runs."""
 
-    def __init__(
-        self,
-        cache: ClusterCache,
-        backpressure: BindBackpressure,
-        binder: Binder,
-        evictor: Evictor,
-        nominations: NominationWriter,
-        gates: GateLifter,
-        groups: PodGroupStatusWriter,
-        conditions: PodConditionWriter,
-        events: EventRecorder,
-        metrics: BindMetrics,
-        evictions: EvictionMetrics,
-        jobs: JobMetrics,
-        *,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, cache: ClusterCache, writers: Writers, metrics: DaemonMetrics, *, clock: Clock) -> None:
         self._cache = cache
-        self._backpressure = backpressure
-        self._binder = binder
-        self._evictor = evictor
-        self._nominations = nominations
-        self._gates = gates
-        self._groups = groups
-        self._conditions = conditions
-        self._events = events
+        self._writers = writers
         self._metrics = metrics
-        self._eviction_metrics = evictions
-        self._jobs = jobs
         self._clock = clock
-        self._plans = ThrottledLog("evicting", clock, level="info")
-        self._refusals = ThrottledLog("plan to evict refused", clock, level="info")
+        self._evicting = ThrottledLog("evicting", clock, level="info")
+        self._refused_plans = ThrottledLog("plan to evict refused", clock, level="info")
 
     def deliver(self, batch: tuple[Decision, ...], decided_at: SnapshotToken) -> bool:
-        """Carry out a batch; False if some of it rests on a state that has passed, so that another cycle is needed.
+        """Carry out a batch; return False if some of it was decided on an outdated state: another cycle is needed.
 
-        A batch with evictions is one plan: those who go, those who are promised their room and those who are bound
-        beside them stand or fall together.
+        A batch with evictions is one plan. Its victims, its nominations and its binds are carried out together or not
+        at all.
         """
         binds = tuple(decision for decision in batch if isinstance(decision, Bind))
         plans = _plans(batch)
         objections = [self._cache.objection(plan, decided_at) for plan in plans]
-        crowded = sum(len(plan.evictions) for plan in plans) > self._evictor.room
-        if crowded:
+        too_many = sum(len(plan.evictions) for plan in plans) > self._writers.evictor.room
+        if too_many:
             objections = ["too many evictions are on their way" for _ in plans]
         if any(objections) and binds:
             self._refuse_binds(binds, next(filter(None, objections)))
@@ -97,60 +64,60 @@ class Dispatcher:
         if not plans:
             self._nominate(decision for decision in batch if isinstance(decision, Nominate))
         self._write(batch)
-        return crowded or (bound and not any(objections))  # more room for evictions comes with time
+        return too_many or (bound and not any(objections))  # evictions that end make room: no cycle is needed for it
 
     def _write(self, batch: tuple[Decision, ...]) -> None:
         for decision in batch:
             match self._cache.to_write(decision):
                 case SetPodGroupStatus() as status:
-                    self._groups.put(status, self._patience(status))
+                    self._writers.groups.put(status, self._patience(status))
                 case SetPodCondition() as condition:
-                    self._conditions.put(condition)
+                    self._writers.conditions.put(condition)
                 case RecordEvent() as event:
-                    self._events.record(event)
-                case LiftGate() as backpressure:
-                    self._gates.put(backpressure)
+                    self._writers.events.record(event)
+                case LiftGate() as gate:
+                    self._writers.gates.put(gate)
 
     # Evictions
 
     def _refuse(self, plan: Plan, why: str) -> None:
-        self._eviction_metrics.refused(len(plan.evictions))
+        self._metrics.evictions.refused(len(plan.evictions))
         action = plan.evictions[0].action
-        self._refusals.tell(f"{action}: {why}", action=action, victims=len(plan.evictions), reason=why)
+        self._refused_plans.log(f"{action}: {why}", action=action, victims=len(plan.evictions), reason=why)
         self._cache.plan_refused()
 
     def _evict(self, plan: Plan) -> None:
         evictions = plan.evictions
         self._cache.assume_evicted(evictions)
         self._nominate(plan.nominations)
-        self._evictor.submit(evictions)
+        self._writers.evictor.submit(evictions)
         action, beneficiary = evictions[0].action, evictions[0].beneficiary
-        self._eviction_metrics.planned(action, len(evictions))
-        self._plans.tell(action, action=action, victims=len(evictions), beneficiary=str(beneficiary or ""))
+        self._metrics.evictions.planned(action, len(evictions))
+        self._evicting.log(action, action=action, victims=len(evictions), beneficiary=str(beneficiary or ""))
         job = None if beneficiary is None else self._cache.store.job(beneficiary)
         if job is not None:
             event = self._cache.to_write(announcements.evicting(job, evictions))
             if isinstance(event, RecordEvent):
-                self._events.record(event)
+                self._writers.events.record(event)
 
     def _nominate(self, nominations: Iterable[Nominate]) -> None:
         for nomination in nominations:
             if self._cache.nominate(nomination):
-                self._nominations.put(nomination)
+                self._writers.nominations.put(nomination)
 
     # Binds
 
     def _refuse_binds(self, binds: tuple[Bind, ...], why: str) -> None:
         for bind in binds:
-            self._metrics.refused()
-            self._backpressure.leave()
+            self._metrics.binds.refused()
+            self._writers.backpressure.leave()
             log.debug("bind refused", task=str(bind.task), node=bind.node, reason=why)
 
     def _patience(self, status: SetPodGroupStatus) -> float:
-        """Return how long a status may wait.
+        """Return how long a status may wait, in seconds.
 
-        One that lets a gang in may not: who makes its pods waits for it. While pods are being bound, and as long as the
-        phase says nothing of those that are, another status follows.
+        The status of a gang that is enqueued does not wait: the controller that creates its pods needs it. While pods
+        of the gang are being bound, another status follows soon, so this one may wait longer.
         """
         count = self._cache.store.count
         if status.phase == keys.PHASE_INQUEUE:
@@ -164,25 +131,25 @@ class Dispatcher:
         for answer in self._cache.assume(binds, decided_at):
             bind = answer.bind
             if isinstance(answer, Refused):
-                self._metrics.refused()
-                self._backpressure.leave()
+                self._metrics.binds.refused()
+                self._writers.backpressure.leave()
                 log.debug("bind refused", task=str(bind.task), node=bind.node, reason=answer.reason)
                 continue
             accepted.append(bind)
-            self._conditions.discard(bind.task)
-            self._nominations.discard(bind.task)
+            self._writers.conditions.discard(bind.task)
+            self._writers.nominations.discard(bind.task)
             place, job = self._cache.store.task(bind.task.uid), self._cache.store.job(bind.job)
             if place is not None and job is not None:
-                self._metrics.assumed(now - place.record.creation, now - job.creation)
+                self._metrics.binds.assumed(now - place.record.creation, now - job.creation)
                 placed[job.key] = job
-        self._binder.submit(accepted)
+        self._writers.binder.submit(accepted)
         for key, job in placed.items():
-            self._jobs.placed(key, job.queue, job.creation, now)
+            self._metrics.jobs.placed(key, job.queue, job.creation, now)
         return len(accepted) == len(binds)
 
 
 def _plans(batch: tuple[Decision, ...]) -> list[Plan]:
-    """Return what a batch evicts: one plan for a job that gets the room, one for each pod that goes for nobody."""
+    """Return the plans of a batch: one for the job that gets the room, one for each victim that goes for no job."""
     evictions = [decision for decision in batch if isinstance(decision, Evict)]
     alone = [Plan((evict,)) for evict in evictions if evict.beneficiary is None]
     together = tuple(evict for evict in evictions if evict.beneficiary is not None)

@@ -1,4 +1,4 @@
-"""What can be chosen about a scheduler process."""
+"""The settings of a scheduler process."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -23,9 +23,9 @@ class ShardOptions:
     """How nodes are divided among schedulers (`model.facts.Shard`)."""
 
     name: str = keys.SCHEDULER_NAME
-    """Of our NodeShard."""
+    """Name of our NodeShard."""
     strict: bool = False
-    """Whether pods never go to other nodes, or only if ours have no room."""
+    """True: our pods never go to other nodes; False: they do if ours have no room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,34 +35,34 @@ class DaemonOptions:
     scheduler_name: str = keys.SCHEDULER_NAME
     default_queue: str = keys.DEFAULT_QUEUE
     queue_admission: bool = False
-    """Whether pods wait at the gate of their queue until we take it away (`framework.placing.queue_admission`)."""
+    """Whether pods carry a gate of their queue until the scheduler removes it (`framework.placing.queue_admission`)."""
     seed: int = 0
     period_s: float = 1.0
-    """Longest time between two cycles while something is pending; without that there are none."""
+    """Longest time between two cycles while something is pending; without pending tasks no cycle runs."""
     debounce_s: float = 0.02
-    """What else changes within this time is seen by the same cycle."""
+    """One cycle sees all changes within this time."""
     metrics_address: ListenAddress | None = DEFAULT_METRICS_ADDRESS
     health_address: ListenAddress | None = DEFAULT_HEALTH_ADDRESS
     remote_debug: bool = False
-    """Whether `/debug/...` answers also those who ask from another machine."""
+    """Whether `/debug/...` also answers other machines."""
     barrier_patience_s: float = 10.0
     """How long the watch has for bound pods that a fresh list names and the cache does not know yet.
 
     After that pods are listed anew. The first cycle waits until all are known.
     """
     stop_patience_s: float = 10.0
-    """How long binds that have begun may take to end when the process is asked to."""
+    """How long binds and evictions may take to complete when the process is asked to end."""
     flush_patience_s: float = 2.0
     """How long statuses and events may then take."""
     recheck_every_s: float = 1.0
     shard: ShardOptions | None = None
-    """Which part of the nodes is ours; None: all of them."""
+    """Which part of the nodes is ours; None: all nodes."""
     lease: LeaseOptions | None = None
     """The lease by which schedulers agree on who acts; None: this one acts always."""
     conf_poll_s: float = 0.5
     """How often the configuration file is looked at; a change is taken at the second look that finds it the same."""
     freeze_garbage: bool = False
-    """Take everything that is there after the start out of the garbage collector's rounds; for a process of its own."""
+    """Leave what the first lists brought out of garbage collections; it concerns the whole Python process."""
     bind_capacity: int = DEFAULT_CAPACITY
     binder: BinderOptions = field(default_factory=BinderOptions)
     evictor: EvictorOptions = field(default_factory=EvictorOptions)

@@ -1,7 +1,7 @@
-"""From a configuration that may name other people's plugins to a policy that has been tried.
+"""Turns a configuration into a policy, and tries third-party plugins before it loads them.
 
-Loading a plugin runs its code, and code may hang. So a process of its own loads and tries everything first, on a small
-cluster and with a time limit; only what comes through is loaded into the scheduler.
+Loading a plugin runs its code, and code may hang. Therefore a process of its own first loads and tries all of them, on
+a small cluster and with a time limit. The scheduler loads only plugins that have passed.
 """
 
 import subprocess
@@ -29,7 +29,7 @@ def policy_of(
 ) -> tuple[Policy, tuple[str, ...]]:
     """Return the policy of a configuration, and what could not be loaded and is not named in it.
 
-    Raises ConfError for a name that nobody knows, and for a plugin that does not come through its trial. Takes up to
+    Raises ConfError for an unknown name, and for a plugin that fails its trial. Takes up to
     ``limit_s`` if other people's plugins are named, and must not be called on an event loop then.
     """
     foreign = list(_foreign(loaded.conf))

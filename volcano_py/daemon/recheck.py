@@ -1,8 +1,8 @@
-"""Binds and evictions that the watch should have confirmed by now: their pods are read, and what they say counts.
+"""Reads the pods of overdue binds and evictions: those that the watch should have confirmed by now.
 
-An answer counts only if nothing has been heard of the pod since it was asked for. A pod that cannot be read is asked
-for again when it is late again, and holds nobody else up. If the API server does not answer at all, those who have not
-been asked for yet come first in the next round.
+An answer counts only if the watch has shown nothing of the pod since the request. A pod that cannot be read is read
+again when it is overdue again; the others do not wait for it. If the API server does not answer at all, the next round
+begins with the pods that have not been read yet.
 """
 
 from collections import deque
@@ -24,21 +24,21 @@ from volcano_py.runtime.clock import Clock
 from volcano_py.writing.throttled_log import ThrottledLog
 
 _TIMEOUT_S: Final = 10.0
-_COMPLAIN_EVERY_S: Final = 10.0
-_UNANSWERED: Final = 3  # requests in a row without an answer: the rest is asked for in the next round
+_LOG_EVERY_S: Final = 10.0
+_UNANSWERED: Final = 3  # requests in a row without an answer; the other pods are read in the next round
 _NO_ANSWER: Final = (errors.Timeout, errors.ConnectionFailed)
 
 
 @dataclass(slots=True)
 class _Kind:
-    """One kind of what is assumed."""
+    """Binds or evictions: how to find and resolve the overdue ones."""
 
     what: str
     expired: Callable[[], list[Entry]]
-    holds: Callable[[TaskRef], bool]  # still to be sent or tried again: nothing is lost
+    holds: Callable[[TaskRef], bool]  # still to be sent or tried again, so not overdue
     resolve: Callable[[TaskRef, Pod | None], None]
-    unchanged: Callable[[Entry], bool] = lambda _: True  # nothing has been heard of it since
-    left: deque[Entry] = field(default_factory=deque)  # to be asked for
+    unchanged: Callable[[Entry], bool] = lambda _: True  # the watch has shown nothing of the pod since
+    left: deque[Entry] = field(default_factory=deque)  # to be read
 
 
 async def recheck_overdue(
@@ -51,7 +51,7 @@ async def recheck_overdue(
     clock: Clock,
     every_s: float,
 ) -> None:
-    """Look for what is overdue again and again, until cancelled."""
+    """Read overdue pods every ``every_s`` seconds, until cancelled."""
     kinds = (
         _Kind("bind", cache.expired, lambda task: binder.holds(task.uid), cache.resolve, cache.ledger.unchanged),
         _Kind(
@@ -62,7 +62,7 @@ async def recheck_overdue(
             cache.evictions.unchanged,
         ),
     )
-    throttled_log = ThrottledLog("what is overdue could not be checked", clock, _COMPLAIN_EVERY_S)
+    throttled_log = ThrottledLog("what is overdue could not be checked", clock, _LOG_EVERY_S)
     while True:
         await clock.sleep(every_s)
         cache.end_nominations()
@@ -86,7 +86,7 @@ async def _recheck(client: ApiClient, kind: _Kind, metrics: StateMetrics, thrott
         except errors.NotFound:
             pod = None
         except errors.ApiError as error:
-            throttled_log.tell(kind.what, what=kind.what, task=str(task), node=entry.node, problem=str(error))
+            throttled_log.log(kind.what, what=kind.what, task=str(task), node=entry.node, problem=str(error))
             unanswered = unanswered + 1 if isinstance(error, _NO_ANSWER) else 0
             continue  # the ledger names it again
         unanswered = 0

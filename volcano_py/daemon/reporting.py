@@ -1,4 +1,4 @@
-"""From the report of a cycle to metrics and log lines."""
+"""Turns the report of a cycle into metrics and log lines."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -6,12 +6,9 @@ from typing import Final, NamedTuple
 import structlog
 
 from volcano_py.daemon.debug import LastCycle
+from volcano_py.daemon.metrics import DaemonMetrics
 from volcano_py.daemon.slow_plugins import SlowPlugins
 from volcano_py.framework.state.memory import CycleReport, QueueReport
-from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
-from volcano_py.metrics.evictions import EvictionMetrics
-from volcano_py.metrics.jobs import JobMetrics
-from volcano_py.metrics.queue_shares import QueueMetrics
 from volcano_py.model.objects import JobKey
 from volcano_py.runtime.clock import Clock
 from volcano_py.snapshot.store import ClusterStore
@@ -19,8 +16,6 @@ from volcano_py.snapshot.store import ClusterStore
 log = structlog.get_logger()
 
 _STAGES_OF_OURS: Final = frozenset({"open", "close"})  # every other duration of a report is that of an action
-
-
 _HOOKS: Final = {"on_session_open": "OnSessionOpen", "on_session_close": "OnSessionClose"}
 """Hooks that Volcano measures, by its names for them."""
 _REPAIR: Final = "correct the plugin, or leave it out of the configuration: what it must allow waits until then"
@@ -28,7 +23,7 @@ _SWEEP_S: Final = 10.0  # how often series of jobs that are gone are removed
 
 
 class Timing(NamedTuple):
-    """What a cycle took, seen from outside."""
+    """How long a cycle took, seen from outside, and why it ran."""
 
     why: str
     snapshot_s: float
@@ -36,27 +31,19 @@ class Timing(NamedTuple):
 
 
 class CycleReporter:
-    """Tells operators what cycles did."""
+    """Reports to operators what cycles did."""
 
     def __init__(
         self,
-        cycles: CycleMetrics,
-        waiting: WaitingMetrics,
-        queues: QueueMetrics,
-        jobs: JobMetrics,
-        evictions: EvictionMetrics,
+        metrics: DaemonMetrics,
         store: ClusterStore,
         *,
         clock: Clock,
         queues_hold: Callable[[Mapping[str, Mapping[str, float]]], None] = lambda _: None,
     ) -> None:
-        """Take the metrics, the store that knows which jobs still exist, and who is told what queues hold."""
+        """Take the store that knows which jobs still exist; ``queues_hold`` is called with what queues hold."""
         self._queues_hold = queues_hold
-        self._cycles = cycles
-        self._waiting = waiting
-        self._queues = queues
-        self._jobs = jobs
-        self._evictions = evictions
+        self._metrics = metrics
         self._store = store
         self._clock = clock
         self._swept_at = clock.monotonic()
@@ -65,16 +52,20 @@ class CycleReporter:
         self._failures: tuple[str, ...] = ()
         self._shown: Mapping[str, QueueReport] = {}  # what metrics say of queues
         self._problems: dict[str, str] = {}  # what was wrong with queues in the last cycle
-        self._slow = SlowPlugins(cycles)
+        self._slow = SlowPlugins(metrics.cycles)
 
     def new_policy(self) -> None:
-        """Take note that other plugins run from now on: what is wrong with them has not been told yet."""
+        """Take note that other plugins run from now on: nothing wrong with them has been reported yet."""
         self._failures = ()
         self._slow.forget()
 
+    def woken(self, why: str) -> None:
+        """Count a cycle that begins."""
+        self._metrics.state.woken(why)
+
     def failed(self) -> None:
         """Count a cycle that raised."""
-        self._cycles.failed()
+        self._metrics.cycles.failed()
 
     def ended(self, report: CycleReport, timing: Timing) -> None:
         """Turn a report into metrics, and into one line if the cycle did something."""
@@ -86,12 +77,12 @@ class CycleReporter:
             if job.ready < job.min_available:
                 jobs += 1
                 lacking[key.name] = lacking.get(key.name, 0) + job.min_available - job.ready
-        self._waiting.update(lacking, jobs)
+        self._metrics.waiting.update(lacking, jobs)
         self._show_queues(report)
-        self._tell_problems(report)
+        self._report_problems(report)
         self._queues_hold(report.queues_hold)
         self._show_jobs(report)
-        self._tell_failures(report)
+        self._report_failures(report)
         did_something = report.tasks_placed or report.jobs_enqueued
         (log.info if did_something else log.debug)(
             "cycle",
@@ -106,10 +97,10 @@ class CycleReporter:
         )
 
     def _show_queues(self, report: CycleReport) -> None:
-        self._queues.keep_only(frozenset(report.queues))
+        self._metrics.queues.keep_only(frozenset(report.queues))
         for name, queue in report.queues.items():
             if queue == self._shown.get(name):
-                continue  # most queues stand as they stood
+                continue  # as most queues are, from cycle to cycle
             amounts = {
                 "allocated": queue.allocated,
                 "request": queue.request,
@@ -120,11 +111,11 @@ class CycleReporter:
                 amounts["capacity"] = queue.capacity
             if queue.real_capacity is not None:
                 amounts["real_capacity"] = queue.real_capacity
-            self._queues.show(name, queue.share, queue.weight, queue.overused, amounts)
+            self._metrics.queues.show(name, queue.share, queue.weight, queue.overused, amounts)
         self._shown = report.queues
 
-    def _tell_problems(self, report: CycleReport) -> None:
-        """Log what is wrong with queues when it is something else than last time."""
+    def _report_problems(self, report: CycleReport) -> None:
+        """Log what is wrong with queues when it differs from the last cycle."""
         for queue in sorted(report.queue_problems.keys() | self._problems.keys()):
             problem = report.queue_problems.get(queue)
             if problem is None:
@@ -132,19 +123,19 @@ class CycleReporter:
             elif problem != self._problems.get(queue):
                 log.warning("queue misconfigured", queue=queue, problem=problem)
         self._problems = dict(report.queue_problems)
-        self._queues.problems(len(self._problems))
+        self._metrics.queues.problems(len(self._problems))
 
     def _show_jobs(self, report: CycleReport) -> None:
-        self._jobs.shares(report.job_shares)
+        self._metrics.jobs.shares(report.job_shares)
         now = self._clock.monotonic()
         if now - self._swept_at >= _SWEEP_S:
             self._swept_at = now
-            self._jobs.keep(lambda name: self._store.job(JobKey(*name)) is not None)
+            self._metrics.jobs.keep(lambda name: self._store.job(JobKey(*name)) is not None)
 
     def _measure(self, report: CycleReport, timing: Timing) -> None:
-        cycles = self._cycles
+        cycles = self._metrics.cycles
         cycles.ended(timing.total_s, report.tasks_placed, report.pending_tasks)
-        self._evictions.attempted(report.preemption_attempts)
+        self._metrics.evictions.attempted(report.preemption_attempts)
         cycles.stage("snapshot", timing.snapshot_s)
         opened_s = report.seconds.get("open")
         if opened_s is not None:
@@ -158,11 +149,11 @@ class CycleReporter:
                 cycles.plugin(plugin, _HOOKS[hook], seconds)
         self._slow.look(report)
 
-    def _tell_failures(self, report: CycleReport) -> None:
-        """Log failures of plugins when they are others than last time: the same one comes with every cycle."""
+    def _report_failures(self, report: CycleReport) -> None:
+        """Log failures of plugins when they differ from the last cycle: a plugin that fails does so in every cycle."""
         failures = tuple(sorted(set(report.failures)))
         if report.failures:
-            self._cycles.plugin_failures(len(report.failures))
+            self._metrics.cycles.plugin_failures(len(report.failures))
         if failures and failures != self._failures:
             log.error("plugins failed", failures=failures[:10], count=len(report.failures), what_to_do=_REPAIR)
         self._failures = failures

@@ -1,4 +1,4 @@
-"""The queues that must exist: ``root`` and the default queue, created where they are missing."""
+"""Creates the queues that must exist if they are missing: ``root`` and the default queue."""
 
 from typing import Any, Final
 
@@ -27,10 +27,10 @@ async def ensure_queues(
     absent_retry_s: float,
     outage: Outage | None = None,
 ) -> None:
-    """Create the queues that are missing; returns when they exist or when we are not allowed to create them.
+    """Create the queues that are missing; return when they exist or when we are not allowed to create them.
 
-    Tried until the API server answers, since without its queue no job is placed; where queues are not even defined,
-    at least once in ``absent_retry_s``.
+    No job is placed without its queue. Therefore this is tried until the API server answers; if the CRD of queues is
+    missing, at least every ``absent_retry_s`` seconds.
     """
     outage = outage or Outage(client.server, clock)
     for name, reclaimable in ((keys.ROOT_QUEUE, False), (default_queue, True)):
@@ -42,7 +42,7 @@ async def ensure_queues(
 async def _create(
     client: ApiClient, name: str, reclaimable: bool, backoff: Backoff, absent_retry_s: float, outage: Outage
 ) -> float | None:
-    """Try once; return after how many seconds to try again, None if there is nothing left to do."""
+    """Try once; return the seconds to the next attempt, None if there is nothing left to do."""
     body = {
         "apiVersion": QUEUES.api_version,
         "kind": QUEUES.kind,
@@ -55,7 +55,7 @@ async def _create(
         return None
     except errors.NotFound:
         outage.answered(_NAME)
-        # The informer has said what to do about it; a single 404 may be a mistake, so it is not waited for long.
+        # The informer has logged what to do. A single 404 may be a mistake; therefore the next attempt comes soon.
         return min(absent_retry_s, backoff.next())
     except (errors.Forbidden, errors.Invalid, errors.BadRequest) as error:
         log.warning(
@@ -66,8 +66,8 @@ async def _create(
         return None
     except errors.ApiError as error:
         pause_s = backoff.next(error.retry_after_s)
-        tell = log.debug if outage.failed(_NAME, error) else log.warning
-        tell("queue could not be created; trying again", queue=name, error=str(error), pause_s=round(pause_s, 2))
+        log_it = log.debug if outage.failed(_NAME, error) else log.warning
+        log_it("queue could not be created; trying again", queue=name, error=str(error), pause_s=round(pause_s, 2))
         return pause_s
     log.info("queue created", queue=name)
     return None

@@ -1,4 +1,4 @@
-"""Plugins that hold up cycles: told in the log once per plugin and configuration, and counted in every cycle.
+"""Reports slow plugins: in the log once per plugin and configuration, and in the metrics in every cycle.
 
 Built-in plugins are timed where they open and close, all others in every answer. The limits are far above what
 whole-array work takes at thousands of nodes: a plugin that reaches one would be the longest part of a cycle.
@@ -29,27 +29,27 @@ _THEIRS: Final = (
 
 
 class SlowPlugins:
-    """Looks at what plugins took."""
+    """Compares the times of plugins with the limits."""
 
     def __init__(self, metrics: CycleMetrics) -> None:
         self._metrics = metrics
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def forget(self) -> None:
-        """Tell everything anew: the configuration is another, or a plugin has been exchanged."""
-        self._told.clear()
+        """Report every slow plugin anew: the configuration or a plugin has changed."""
+        self._reported.clear()
 
     def look(self, report: CycleReport) -> None:
-        """Count the plugins that took too long in a cycle, and tell those that have not been told."""
+        """Count the plugins that took too long in a cycle, and log those that have not been logged."""
         slow: dict[str, tuple[float, str]] = {}  # plugin -> its slowest question
         for (plugin, hook), seconds in report.plugin_seconds.items():
             if seconds > CYCLE_LIMIT_S or report.plugin_longest.get((plugin, hook), 0.0) > CALL_LIMIT_S:
                 slow[plugin] = max(slow.get(plugin, (0.0, "")), (seconds, hook))
         for plugin, (seconds, hook) in slow.items():
             self._metrics.slow_plugin(plugin)
-            if plugin in self._told:
+            if plugin in self._reported:
                 continue
-            self._told.add(plugin)
+            self._reported.add(plugin)
             log.warning(
                 "plugin is slow",
                 plugin=plugin,

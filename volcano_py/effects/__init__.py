@@ -1,1 +1,4 @@
-"""Decisions to API calls, on the event loop: binds first, then PodGroup statuses, then pod conditions and events."""
+"""Carries out decisions as requests to the API server, on the event loop.
+
+Binds come first, then PodGroup statuses, then pod conditions and events.
+"""

@@ -1,4 +1,4 @@
-"""Back-pressure from the binds to the cycle that decides them."""
+"""Backpressure from the binds to the cycle that decides them."""
 
 import threading
 from typing import Final
@@ -8,10 +8,10 @@ _PATIENCE_S: Final = 60.0
 
 
 class BindBackpressure:
-    """Counts binds that are decided and not ended, and holds the cycle's thread while there are too many.
+    """Counts the binds that are decided and have not ended, and holds the cycle's thread while they are too many.
 
-    The one object here that two threads share. A batch enters whole, so that up to one batch more than the capacity is
-    on its way.
+    It is the only object here that two threads share. A batch enters as a whole, so the count may exceed the capacity
+    by one batch.
     """
 
     def __init__(self, capacity: int = DEFAULT_CAPACITY, patience_s: float = _PATIENCE_S) -> None:
@@ -23,13 +23,17 @@ class BindBackpressure:
 
     @property
     def count(self) -> int:
-        """How many are on their way."""
+        """How many binds are under way."""
         return self._count
 
-    def enter(self, binds: int) -> bool:
-        """Wait on the cycle's thread until there is room; False if there is none in time or the gate is closed.
+    def under_way(self) -> bool:
+        """Say whether any bind is under way."""
+        return self._count > 0
 
-        A batch that may not enter is forgotten: nothing was assumed for it, and the next cycle decides anew.
+    def enter(self, binds: int) -> bool:
+        """Wait on the cycle's thread until there is room; return False if there is none in time, or after `close`.
+
+        The caller drops a batch that may not enter. Nothing was assumed for it, and the next cycle decides anew.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._count < self._capacity, self._patience_s)
@@ -39,13 +43,13 @@ class BindBackpressure:
             return True
 
     def leave(self, binds: int = 1) -> None:
-        """Count binds that have ended, in whatever way."""
+        """Count binds out that have ended, in whatever way."""
         with self._changed:
             self._count -= binds
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Let nothing in any more and wake who waits."""
+        """Refuse every further batch, and wake the cycle if it waits."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

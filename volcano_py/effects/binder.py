@@ -1,13 +1,13 @@
-"""Binds: one POST per pod, as many at once as the API server takes well, never two that succeed for one pod.
+"""Binds: one POST per pod, as many at once as the API server answers quickly, and never two that succeed for one pod.
 
     queued ──▶ sent ──▶ bound
      │ ▲         ├────▶ failed     404, a refusal for good, or attempts used up
-     │ │         ├────▶ unknown    attempts used up and the pod cannot be read; the ledger asks again later
+     │ │         ├────▶ unknown    attempts used up and the pod cannot be read; the ledger reads it later
      │ └─ later ◀┘                 429, 5xx, no answer; after an unclear one the pod is read before the next POST
-     └────────────────▶ withdrawn  not sent: what it rests on is gone (its pod, its node)
+     └────────────────▶ withdrawn  not sent: its pod or its node is gone
 
-Binds of one gang are sent one after another in the order they were decided. One that fails does not hold back the rest:
-what is bound counts, and the next cycle completes the gang or plans it anew.
+Binds of one gang are sent one after another in the order they were decided. One that fails does not stop the others.
+The next cycle completes the gang or plans it anew.
 """
 
 import asyncio
@@ -41,12 +41,12 @@ _PUSH_BACK = (
     errors.ConnectionFailed,
     errors.UnexpectedAnswer,
 )
-"""What may be otherwise in a moment; every other error is a refusal for good."""
+"""Errors after which a retry may succeed; every other error is final."""
 
 
 @dataclass(frozen=True, slots=True)
 class BinderOptions:
-    """How hard the binder tries."""
+    """How many binds are sent at once, and how often each is tried."""
 
     start: int = DEFAULT_START
     highest: int = DEFAULT_HIGHEST
@@ -67,15 +67,15 @@ class _Gang:
 
 
 class _Order:
-    """One bind on its way."""
+    """One bind that has not ended."""
 
     __slots__ = ("bind", "gang", "postponed", "unclear")
 
     def __init__(self, bind: Bind, gang: _Gang) -> None:
         self.bind = bind
         self.gang = gang
-        self.postponed = False  # it has been tried in vain
-        self.unclear = False  # a request went out and nobody knows whether it took effect
+        self.postponed = False  # an attempt has failed
+        self.unclear = False  # a request went out, and it is not known whether it took effect
 
 
 class Binder:
@@ -92,7 +92,7 @@ class Binder:
         options: BinderOptions | None = None,
         objection: Callable[[Bind], str] = lambda _: "",
     ) -> None:
-        """Take the way to the API server; ``objection`` says why a bind must not be sent now, "" if it may."""
+        """Take whom to report to; ``objection`` says why a bind must not be sent now, "" if it may."""
         self._client = client
         self._objection = objection
         self._outcomes = outcomes
@@ -110,7 +110,7 @@ class Binder:
             retry_cap_s=self._options.retry_cap_s,
         )
         self._in_flight = 0
-        self._held: set[str] = set()  # uids of binds that have not ended
+        self._open: set[str] = set()  # uids of pods whose binds have not ended
         self._idle: list[asyncio.Future[_Order]] = []  # workers without work
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -118,27 +118,27 @@ class Binder:
 
     @property
     def queued(self) -> int:
-        """How many wait, for a connection or for their next attempt."""
+        """How many binds wait, for a connection or for their next attempt."""
         return len(self._queue) + len(self._later)
 
     @property
     def in_flight(self) -> int:
-        """How many are with the API server now."""
+        """How many binds are sent and not answered."""
         return self._in_flight
 
     @property
     def limit(self) -> int:
-        """How many may be with the API server now."""
+        """How many binds may be sent and not answered at present."""
         return self._limit.current
 
     @property
     def busy(self) -> bool:
-        """Whether anything is left to do."""
+        """Whether any bind has not ended."""
         return not self._quiet.is_set()
 
     def holds(self, uid: str) -> bool:
-        """Whether a bind of this pod is still to be sent, answered or tried again."""
-        return uid in self._held
+        """Say whether a bind of this pod has still to be sent, answered or tried again."""
+        return uid in self._open
 
     def start(self, supervisor: Supervisor) -> None:
         """Start the workers."""
@@ -147,7 +147,7 @@ class Binder:
         supervisor.start("bind retries", self._release_retries())
 
     def submit(self, binds: Sequence[Bind]) -> None:
-        """Take binds that were decided together; the caller bounds how many are on their way."""
+        """Take binds that were decided together; the caller bounds how many are under way."""
         gangs: dict[JobKey, _Gang] = {}
         for bind in binds:
             gang = gangs.get(bind.job)
@@ -155,14 +155,14 @@ class Binder:
                 gang = gangs[bind.job] = _Gang(bind.job)
             gang.binds += 1
             gang.left += 1
-            self._held.add(bind.task.uid)
+            self._open.add(bind.task.uid)
             self._queue.append(_Order(bind, gang))
         if binds:
             self._quiet.clear()
             self._hand_out()
 
     async def drained(self, timeout_s: float) -> bool:
-        """Wait until every bind has ended; say whether that came in time."""
+        """Wait until every bind has ended; return whether all ended in time."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._quiet.wait()
@@ -173,7 +173,7 @@ class Binder:
     # Workers
 
     def _hand_out(self) -> None:
-        """Give work to idle workers, as much as may be in flight."""
+        """Give binds to idle workers, as many as may be in flight."""
         while self._queue and self._idle and self._in_flight < self._limit.current:
             worker = self._idle.pop()
             if not worker.done():
@@ -202,8 +202,8 @@ class Binder:
 
     async def _release_retries(self) -> None:
         while True:
-            uid = await self._retries.next()  # its turn ends when it is carried out
-            # In front of the queue: it has waited longest, and its gang waits for it.
+            uid = await self._retries.next()  # it is released when it has been carried out
+            # It goes to the front: it has waited longest, and its gang waits for it.
             self._queue.appendleft(self._later.pop(uid))
             self._hand_out()
 
@@ -213,8 +213,8 @@ class Binder:
         if order.unclear and not await self._may_send_again(order):
             return
         bind = order.bind
-        if why := self._objection(bind):  # it has waited: for its turn, for a retry, for the pod to be read
-            self._ended(order, "")  # it has not failed: nobody has asked the API server
+        if why := self._objection(bind):  # the cluster may have changed while it waited
+            self._ended(order, "")  # it has not failed: no request was sent
             self._outcomes.bind_withdrawn(bind, why)
             return
         path = PODS.item(bind.task.name, bind.task.namespace, "binding")
@@ -237,7 +237,7 @@ class Binder:
             self._bound(order)
 
     async def _may_send_again(self, order: _Order) -> bool:
-        """Read the pod after an unclear outcome: it may be bound, it may be free, it may be gone."""
+        """Read the pod after an unclear outcome: it may be bound, free or gone; return whether it is free."""
         try:
             place = await read_place(self._client, order.bind.task, self._options.timeout_s)
         except errors.ApiError as error:
@@ -255,7 +255,7 @@ class Binder:
         return free
 
     async def _refused(self, order: _Order, error: errors.ApiError) -> None:
-        """A refusal for good, unless it is 409 because an earlier request of ours did take effect."""
+        """Take a final refusal, unless it is a 409 because an earlier request of ours did take effect."""
         if isinstance(error, errors.Conflict):
             order.unclear = True
             if not await self._may_send_again(order):
@@ -292,7 +292,7 @@ class Binder:
         self._outcomes.bind_failed(order.bind, why)
 
     def _ended(self, order: _Order, why: str) -> None:
-        self._held.discard(order.bind.task.uid)
+        self._open.discard(order.bind.task.uid)
         if order.postponed:
             self._retries.succeeded(order.bind.task.uid)  # another bind of this pod begins anew
             self._retries.release(order.bind.task.uid)

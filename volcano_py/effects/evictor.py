@@ -1,14 +1,14 @@
-"""Evictions: the reason is written on the pod, then the pod is deleted, with the grace that it asks for itself.
+"""Evictions: write the reason on the pod, then delete the pod with its own grace period.
 
     queued ──▶ conditions written ──▶ deleted ──▶ evicted     also when the pod turns out to be gone already
       ▲              │                   ├──────▶ failed      refused for good, or attempts used up
       └─── later ◀───┴───────────────────┴──────▶ unknown     attempts used up and the last answer was lost
 
-The conditions are those of Volcano's evictor: Ready=False with reason Evict, DisruptionTarget=True with reason
-PreemptionByScheduler, by which job controllers tell an eviction from a failure. Volcano deletes nothing if the first of
-them is there already, or cannot be written; here a pod that is to go always goes, and a refusal of its conditions is
-only reported. The uid is a precondition of both requests, so both may be repeated after a lost answer: another pod of
-that name is never meant, and a second deletion of the same one changes nothing.
+The conditions are those of Volcano's evictor: Ready=False with reason Evict, and DisruptionTarget=True with reason
+PreemptionByScheduler, by which job controllers tell an eviction from a failure. Volcano does not delete the pod if the
+first condition is there already or cannot be written. Here the pod is deleted in any case, and a refusal of its
+conditions is only logged. The uid is a precondition of both requests, so that both may be repeated after a lost answer:
+they never concern another pod of that name, and a second deletion of the same pod changes nothing.
 """
 
 import random
@@ -33,12 +33,12 @@ from volcano_py.runtime.supervisor import Supervisor
 from volcano_py.writing.throttled_log import ThrottledLog
 
 _AGAIN: Final = (errors.TooManyRequests, errors.ServerError, errors.Timeout, errors.ConnectionFailed)
-"""What may be otherwise in a moment; every other error is a refusal for good."""
+"""Errors after which a retry may succeed; every other error is final."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvictorOptions:
-    """How hard the evictor tries."""
+    """How many evictions run at once, and how often each is tried."""
 
     workers: int = 8
     capacity: int = 10_000
@@ -49,7 +49,7 @@ class EvictorOptions:
 
 
 class EvictionOutcomes(Protocol):
-    """Who is told what became of evictions, on the event loop."""
+    """Learns what became of evictions, on the event loop."""
 
     def evicting(self, evict: Evict) -> None:
         """A request to delete is about to go out, the first or another."""
@@ -64,17 +64,17 @@ class EvictionOutcomes(Protocol):
         ...
 
     def eviction_unknown(self, evict: Evict) -> None:
-        """Nobody knows yet whether it was deleted: it must count as leaving until it can be read."""
+        """It is not known whether the pod was deleted; it must count as leaving until it can be read."""
         ...
 
 
 class _Order:
-    __slots__ = ("evict", "told", "unclear")
+    __slots__ = ("evict", "explained", "unclear")
 
     def __init__(self, evict: Evict) -> None:
         self.evict = evict
-        self.told = False  # whether the pod carries the reason, or never will
-        self.unclear = False  # a request to delete went out and nobody knows whether it took effect
+        self.explained = False  # the reason stands on the pod, or cannot be written there
+        self.unclear = False  # a request went out, and it is not known whether it took effect
 
 
 class _Pod(msgspec.Struct):
@@ -123,7 +123,7 @@ class Evictor:
 
     @property
     def backlog(self) -> int:
-        """How many have not ended."""
+        """How many evictions have not ended."""
         return len(self._orders)
 
     @property
@@ -132,7 +132,7 @@ class Evictor:
         return self._options.capacity - len(self._orders)
 
     def holds(self, task: TaskRef) -> bool:
-        """Whether an eviction of this pod is still to be sent, answered or tried again."""
+        """Say whether an eviction of this pod has still to be sent, answered or tried again."""
         return task in self._orders
 
     def start(self, supervisor: Supervisor) -> None:
@@ -140,21 +140,21 @@ class Evictor:
         self._queue.start(supervisor)
 
     def submit(self, evictions: Sequence[Evict]) -> None:
-        """Take evictions that were decided together; the caller keeps to `room`."""
+        """Take evictions that were decided together, at most `room` of them."""
         for evict in evictions:
             self._orders[evict.task] = _Order(evict)
             if not self._queue.add(evict.task):
                 self._failed(self._orders[evict.task], "too many evictions are on their way")
 
     async def drained(self, timeout_s: float) -> bool:
-        """Wait until every eviction has ended; say whether that came in time."""
+        """Wait until every eviction has ended; return whether all ended in time."""
         return await self._queue.drained(timeout_s)
 
     async def _carry_out(self, task: TaskRef) -> None:
         order = self._orders[task]
         try:
-            if not order.told:
-                await self._tell(order)
+            if not order.explained:
+                await self._explain(order)
             self._outcomes.evicting(order.evict)
             await self._client.delete(
                 PODS, task.name, namespace=task.namespace, uid=task.uid, timeout_s=self._options.timeout_s
@@ -169,8 +169,8 @@ class Evictor:
         else:
             self._evicted(order)
 
-    async def _tell(self, order: _Order) -> None:
-        """Write the reason on the pod; raise only if that may go better in a moment."""
+    async def _explain(self, order: _Order) -> None:
+        """Write the reason on the pod; raise only if a retry may succeed."""
         task = order.evict.task
         try:
             await self._client.patch(
@@ -187,8 +187,8 @@ class Evictor:
             raise
         except errors.ApiError as error:
             if not isinstance(error, errors.NotFound | errors.Conflict):
-                self._throttled_log.tell(task=str(task), error=str(error))
-        order.told = True
+                self._throttled_log.log(task=str(task), error=str(error))
+        order.explained = True
 
     def _reason(self, evict: Evict) -> dict[str, Any]:
         now = wire_time(self._clock.now())
@@ -235,6 +235,6 @@ class Evictor:
 
 
 def message(evict: Evict) -> str:
-    """Return what users read on an evicted pod: Volcano's words, and for whom it goes."""
+    """Return what users read on an evicted pod: Volcano's words, and the beneficiary."""
     because = f"Pod is evicted, because of {evict.action}"
     return f"{because}: {evict.message}" if evict.message else because

@@ -1,4 +1,4 @@
-"""Where a pod stands according to the API server itself, for when an answer was lost."""
+"""Reads a pod from the API server after an answer was lost: is it bound, free or gone?"""
 
 import msgspec
 
@@ -23,7 +23,7 @@ class _Pod(msgspec.Struct, gc=False):
 
 
 class PodPlace(msgspec.Struct, frozen=True, gc=False):
-    """What stands under a pod's name."""
+    """The pod that has a name at present."""
 
     uid: str
     node: str  # "" for none
@@ -31,7 +31,7 @@ class PodPlace(msgspec.Struct, frozen=True, gc=False):
 
 
 async def read_place(client: ApiClient, task: TaskRef, timeout_s: float) -> PodPlace | None:
-    """Return where the pod of this name stands, None if there is none; raise ApiError if that cannot be learnt."""
+    """Return where the pod of this name is, None if there is none; raise ApiError if it cannot be read."""
     try:
         pod = await client.get(PODS, task.name, _Pod, namespace=task.namespace, timeout_s=timeout_s)
     except errors.NotFound:
@@ -40,7 +40,7 @@ async def read_place(client: ApiClient, task: TaskRef, timeout_s: float) -> PodP
 
 
 def why_not_there(task: TaskRef, node: str, place: PodPlace | None) -> str:
-    """Return why a bind of this pod to this node cannot be true or come true, "" if it is true."""
+    """Return why this pod is not bound to this node, "" if it is."""
     if place is None:
         return "the pod is gone"
     if place.uid != task.uid:

@@ -1,4 +1,4 @@
-"""status.nominatedNodeName of pods that wait for others to leave: written when it changes, so that it outlives us."""
+"""Writes status.nominatedNodeName of pods that wait for victims to leave, so that the next scheduler knows it, too."""
 
 import random
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
 from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
-LANE: Final = "nomination"
+NAME: Final = "nomination"
 DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=100, burst=200, workers=4, capacity=20_000)
 _TIMEOUT_S: Final = 10.0
 
@@ -28,8 +28,8 @@ class _Pod(msgspec.Struct):
 class NominationWriter:
     """Writes :class:`~volcano_py.model.decisions.Nominate`.
 
-    ``waits`` says whether a pod still has no node when its turn comes; ``on_refused`` is told of pods on which nothing
-    can be written.
+    ``waits`` says whether a pod still has no node when it is about to be written; ``on_refused`` is called with pods on
+    which nothing can be written.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class NominationWriter:
         self._waits = waits
         self._on_refused = on_refused
         self._write_queue: WriteQueue[TaskRef, str] = WriteQueue(
-            LANE, self._write, options, metrics, clock=clock, rng=rng
+            NAME, self._write, options, metrics, clock=clock, rng=rng
         )
 
     @property
@@ -60,16 +60,16 @@ class NominationWriter:
         self._write_queue.start(supervisor)
 
     def put(self, nomination: Nominate) -> None:
-        """Take a nomination; a later one for the same pod takes its place."""
+        """Take a nomination; a later one for the same pod replaces it."""
         if not self._write_queue.put(nomination.task, nomination.node):
             self._on_refused(nomination.task)
 
     def discard(self, task: TaskRef) -> None:
-        """Forget what waits for a pod: it has a node now."""
+        """Drop what waits for a pod: it has a node now."""
         self._write_queue.discard(task)
 
     async def drained(self, timeout_s: float) -> bool:
-        """Write what waits; say whether that was done in time."""
+        """Write what waits; return whether all was written in time."""
         return await self._write_queue.drained(timeout_s)
 
     async def _write(self, task: TaskRef, node: str) -> str:
@@ -92,5 +92,5 @@ class NominationWriter:
             )
         except (errors.NotFound, errors.Conflict, errors.Invalid):
             self._on_refused(task)
-            return "obsolete"  # gone, or another pod of this name: its uid is not the one in the patch
+            return "obsolete"  # gone, or replaced by a pod with another uid
         return "written"

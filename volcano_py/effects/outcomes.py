@@ -1,4 +1,4 @@
-"""What can become of binds, and who is told."""
+"""What can become of binds, and the interface by which the binder reports it."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,15 +9,15 @@ from volcano_py.model.objects import JobKey
 
 @dataclass(frozen=True, slots=True)
 class GangOutcome:
-    """What became of the binds of a gang that were decided together."""
+    """What became of the binds of one gang that were decided together."""
 
     job: JobKey
     binds: int
-    failed: tuple[tuple[Bind, str], ...]  # with the reason
+    failed: tuple[tuple[Bind, str], ...]  # each with its reason
 
 
 class BindOutcomes(Protocol):
-    """Who is told what became of binds, on the event loop."""
+    """Learns what became of binds, on the event loop."""
 
     def sending(self, bind: Bind) -> None:
         """A request is about to go out, the first or another."""
@@ -32,11 +32,11 @@ class BindOutcomes(Protocol):
         ...
 
     def bind_withdrawn(self, bind: Bind, why: str) -> None:
-        """The bind was not sent, or not again, because what it rests on is gone."""
+        """The bind was not sent, or not again, because its pod or its node is gone."""
         ...
 
     def bind_unknown(self, bind: Bind) -> None:
-        """Nobody knows yet whether it happened: its room must stay taken until the pod can be read."""
+        """It is not known whether the bind happened; its room must stay taken until the pod can be read."""
         ...
 
     def gang_failed(self, outcome: GangOutcome) -> None:

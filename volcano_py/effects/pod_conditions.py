@@ -1,4 +1,4 @@
-"""PodScheduled=False with the reason, on pods that wait: after the binds, slowly, and only when the text is new."""
+"""Writes PodScheduled=False with the reason on pods that wait: after the binds, slowly, and only when it changes."""
 
 import random
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from volcano_py.runtime.supervisor import Supervisor
 from volcano_py.writing.write_dedup import VersionOf, WriteDedup
 from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
-LANE: Final = "pod condition"
+NAME: Final = "pod condition"
 DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=50, burst=50, workers=4, capacity=200_000, delay_s=0.5)
 _TIMEOUT_S: Final = 10.0
 
@@ -35,9 +35,9 @@ class _Written(msgspec.Struct):
 class PodConditionWriter:
     """Writes :class:`~volcano_py.model.decisions.SetPodCondition`.
 
-    A decision waits half a second, so that a pod that is bound in the next cycle costs no write; ``waits`` says whether
-    a pod still has no node when its turn comes. A bind that overtakes a write on its way makes it a conflict, as does
-    any other change of the pod; it is then tried again, as long as the pod waits.
+    A condition waits half a second, so that a pod that is bound in the next cycle costs no write. ``waits`` says
+    whether a pod still has no node when it is about to be written. If the pod is bound or otherwise changed meanwhile,
+    the write ends in a conflict; it is tried again as long as the pod waits.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class PodConditionWriter:
         self._on_written = on_written
         self._dedup: WriteDedup[str, None] = WriteDedup(version_of)
         self._write_queue: WriteQueue[TaskRef, SetPodCondition] = WriteQueue(
-            LANE, self._write, options, metrics, clock=clock, rng=rng, hold=hold
+            NAME, self._write, options, metrics, clock=clock, rng=rng, hold=hold
         )
 
     @property
@@ -72,17 +72,17 @@ class PodConditionWriter:
         self._write_queue.start(supervisor)
 
     def put(self, condition: SetPodCondition) -> None:
-        """Take a condition; a later one for the same pod takes its place."""
+        """Take a condition; a later one for the same pod replaces it."""
         task = condition.task
         if not self._dedup.repeats(task.uid, (condition.reason, condition.message), task):
             self._write_queue.put(task, condition)
 
     def discard(self, task: TaskRef) -> None:
-        """Forget what waits for a pod: it has a node now."""
+        """Drop what waits for a pod: it has a node now."""
         self._write_queue.discard(task)
 
     async def drained(self, timeout_s: float) -> bool:
-        """Write what waits; say whether that was done in time."""
+        """Write what waits; return whether all was written in time."""
         return await self._write_queue.drained(timeout_s)
 
     async def _write(self, task: TaskRef, condition: SetPodCondition) -> str:
@@ -90,7 +90,7 @@ class PodConditionWriter:
             return "obsolete"
         content = (condition.reason, condition.message)
         if self._dedup.repeats(task.uid, content, task):
-            return "unchanged"  # decided again while the first write was on its way
+            return "unchanged"  # decided again while the first write was under way
         shown, version = self._dedup.shown(str(task)), self._dedup.version(task.uid, task)
         try:
             written = await self._client.patch(
@@ -111,7 +111,7 @@ class PodConditionWriter:
 
     def _patch(self, condition: SetPodCondition, version: str) -> dict[str, Any]:
         return {
-            # Preconditions: a pod of the same name is not meant, nor this one once it is bound.
+            # Preconditions: not another pod of the same name, and not this one once it is bound.
             "metadata": {"uid": condition.task.uid, "resourceVersion": version},
             "status": {
                 "conditions": [

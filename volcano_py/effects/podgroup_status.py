@@ -1,7 +1,7 @@
-"""The status of PodGroups: written when it changed, merged with what others wrote, one write per object at a time.
+"""Writes the status of PodGroups when it changes, merged with what others wrote, one write per object at a time.
 
-A PodGroup has no status subresource, so that its status is patched on the object itself, at the version that was read:
-who else changed the object makes the patch fail, and only then is the object read again.
+A PodGroup has no status subresource. Its status is therefore patched on the object itself, at the version that was
+read. If somebody else has changed the object, the patch fails, and only then the object is read again.
 """
 
 import random
@@ -23,14 +23,14 @@ from volcano_py.runtime.supervisor import Supervisor
 from volcano_py.writing.write_dedup import VersionOf, WriteDedup
 from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
-LANE: Final = "podgroup status"
+NAME: Final = "podgroup status"
 DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=400, burst=400, workers=8, capacity=100_000, each_s=2.0)
 SETTLES_S: Final = 0.25
-"""How long a status waits for one that takes its place: pods of a gang start and end one after another."""
+"""How long a status waits for one that replaces it: pods of a gang start and end one after another."""
 BINDING_S: Final = 5.0
-"""The same while pods of the gang are being bound: another phase follows when they are."""
+"""The same while pods of the gang are being bound: the phase changes again when they are bound."""
 _TIMEOUT_S: Final = 10.0
-_READS: Final = 4  # times that the object may change under our hands before the lane tries again later
+_READS: Final = 4  # how often the object may change meanwhile before the write queue tries again later
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -52,7 +52,7 @@ class _PodGroup(msgspec.Struct):
 
 
 class Shown(NamedTuple):
-    """A PodGroup without conditions as the watch shows it: it need not be read before its status is written."""
+    """A PodGroup without conditions, as the watch shows it; its status can be written without reading it first."""
 
     uid: str
     resource_version: str
@@ -80,10 +80,10 @@ class PodGroupStatusWriter:
         self._client = client
         self._clock = clock
         self._shown = shown
-        self._overdue_s = -(options.each_s or 0.0)  # a delay after which nothing holds a write
+        self._overdue_s = -(options.each_s or 0.0)  # with this delay, `hold` does not delay a write
         self._dedup: WriteDedup[JobKey, _PodGroup] = WriteDedup(version_of)
         self._write_queue: WriteQueue[JobKey, SetPodGroupStatus] = WriteQueue(
-            LANE, self._write, options, metrics, clock=clock, rng=rng, hold=hold
+            NAME, self._write, options, metrics, clock=clock, rng=rng, hold=hold
         )
 
     @property
@@ -96,15 +96,15 @@ class PodGroupStatusWriter:
         self._write_queue.start(supervisor)
 
     def put(self, status: SetPodGroupStatus, delay_s: float = SETTLES_S) -> None:
-        """Take a status, to be written after a delay; a later one for the same PodGroup takes its place.
+        """Take a status and write it after a delay; a later one for the same PodGroup replaces it.
 
-        While ``hold`` says that there is more important work it waits up to ``each_s`` longer, unless without a delay.
+        While ``hold`` is true, a status with a delay waits up to ``each_s`` longer.
         """
         if not self._dedup.repeats(status.job, _content(status), status.job):
             self._write_queue.put(status.job, status, delay_s or self._overdue_s)
 
     async def drained(self, timeout_s: float) -> bool:
-        """Write what waits; say whether that was done in time."""
+        """Write what waits; return whether all was written in time."""
         return await self._write_queue.drained(timeout_s)
 
     async def _write(self, key: JobKey, wanted: SetPodGroupStatus) -> str:
@@ -136,7 +136,7 @@ class PodGroupStatusWriter:
         raise conflict
 
     def _known(self, key: JobKey) -> _PodGroup | None:
-        """Return the PodGroup as far as it need not be read: as our last write left it, or without conditions."""
+        """Return the PodGroup if it need not be read: as our last write left it, or one without conditions."""
         last = self._dedup.answer(key, str(key))
         shown = self._shown(key) if last is None else None
         if shown is None:
@@ -152,9 +152,9 @@ class PodGroupStatusWriter:
 
 
 def status_patch(found: _Status, wanted: SetPodGroupStatus, now: datetime) -> dict[str, Any]:
-    """Return the merge patch that makes a status the wanted one; what nobody asked to change is left out.
+    """Return the merge patch that turns a status into the wanted one; fields that do not change are left out.
 
-    A merge patch replaces lists, so that the conditions of others go along as they were found.
+    A merge patch replaces lists. Therefore it contains the conditions of others as they were found.
     """
     patch: dict[str, Any] = {}
     for name in ("phase", "running", "succeeded", "failed"):
@@ -169,7 +169,7 @@ def status_patch(found: _Status, wanted: SetPodGroupStatus, now: datetime) -> di
 
 
 def _stands(old: dict[str, Any] | None, new: GroupCondition) -> bool:
-    """Say whether a condition is there already; time and transition id alone are no reason to write."""
+    """Say whether a condition is there already; another time or transition id alone is no reason to write."""
     if old is None:
         return False
     has = (old.get("status"), old.get("reason", ""), old.get("message", ""))
@@ -177,7 +177,7 @@ def _stands(old: dict[str, Any] | None, new: GroupCondition) -> bool:
 
 
 def _condition(old: dict[str, Any] | None, new: GroupCondition, now: datetime) -> dict[str, Any]:
-    """Return a condition as it is written; its time is that of the last change of its truth, not of its text."""
+    """Return a condition as it is written; its time is that of the last change of its status, not of its text."""
     same_truth = old is not None and old.get("status") == _truth(new.status)
     since = old.get("lastTransitionTime") if old is not None and same_truth else None
     fields = {"reason": new.reason, "message": new.message, "transitionID": new.transition_id}
@@ -190,7 +190,7 @@ def _condition(old: dict[str, Any] | None, new: GroupCondition, now: datetime) -
 
 
 def _content(status: SetPodGroupStatus) -> tuple[object, ...]:
-    """Return what makes two writes the same; ids of sessions do not count."""
+    """Return what two equal writes have in common; ids of sessions may differ."""
     conditions = tuple((one.type, one.status, one.reason, one.message) for one in status.conditions)
     return (status.uid, status.phase, status.running, status.succeeded, status.failed, conditions)
 

@@ -1,4 +1,4 @@
-"""Scheduling gates of queues, taken away from pods that their queue may hold."""
+"""Removes the scheduling gate of a queue from pods that the queue has room for."""
 
 import random
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
 from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
-LANE: Final = "queue gate"
+NAME: Final = "queue gate"
 DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=500, burst=500, workers=8, capacity=20_000)
 _TIMEOUT_S: Final = 10.0
 
@@ -29,7 +29,8 @@ class _Pod(msgspec.Struct):
 class GateLifter:
     """Carries out :class:`~volcano_py.model.decisions.LiftGate`.
 
-    ``waits`` says whether a pod still has no node when its turn comes. What cannot be carried out is decided again.
+    ``waits`` says whether a pod still has no node when it is about to be written. The cycle decides again what cannot
+    be carried out.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class GateLifter:
         self._client = client
         self._waits = waits
         self._write_queue: WriteQueue[TaskRef, None] = WriteQueue(
-            LANE, self._write, options, metrics, clock=clock, rng=rng
+            NAME, self._write, options, metrics, clock=clock, rng=rng
         )
 
     @property
@@ -62,7 +63,7 @@ class GateLifter:
         self._write_queue.put(decision.task, None)
 
     async def drained(self, timeout_s: float) -> bool:
-        """Write what waits; say whether that was done in time."""
+        """Write what waits; return whether all was written in time."""
         return await self._write_queue.drained(timeout_s)
 
     async def _write(self, task: TaskRef, _: None) -> str:
@@ -79,12 +80,12 @@ class GateLifter:
                 timeout_s=_TIMEOUT_S,
             )
         except (errors.NotFound, errors.Invalid):
-            return "obsolete"  # a conflict is tried again: another pod of this name soon waits no longer as this one
+            return "obsolete"  # a conflict is tried again; if the pod was replaced, it soon ceases to wait
         return "written"
 
 
 def _patch(task: TaskRef) -> dict[str, Any]:
-    """Return what takes the gate away; the annotation says later that the pod has been let through."""
+    """Return the patch that removes the gate; the annotation says later that the pod was admitted."""
     return {
         "metadata": {"uid": task.uid, "annotations": {keys.QUEUE_GATE: "true"}},  # the uid is a precondition
         "spec": {"schedulingGates": [{"$patch": "delete", "name": keys.QUEUE_GATE}]},

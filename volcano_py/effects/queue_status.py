@@ -1,4 +1,4 @@
-"""status.allocated of queues: what their pods hold, written when it changed, one write per queue and moment at most."""
+"""Writes status.allocated of queues, what their pods hold, when it changes: one write per queue at a time."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -16,9 +16,9 @@ from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
 from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
-LANE: Final = "queue status"
+NAME: Final = "queue status"
 DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=20, burst=100, workers=2, capacity=10_000, delay_s=1.0)
-"""The delay is what keeps these writes few: while pods are bound, what a queue holds changes with every cycle."""
+"""The delay keeps these writes few: while pods are bound, what a queue holds changes with every cycle."""
 _TIMEOUT_S: Final = 10.0
 _ALWAYS: Final = (keys.CPU, keys.MEMORY)
 
@@ -49,7 +49,7 @@ class QueueStatusWriter:
         self._shown = shown
         self._written: dict[str, Amounts] = {}  # what the watch has not shown yet
         self._write_queue: WriteQueue[str, Amounts] = WriteQueue(
-            LANE, self._write, options, metrics, clock=clock, rng=rng
+            NAME, self._write, options, metrics, clock=clock, rng=rng
         )
 
     def start(self, supervisor: Supervisor) -> None:
@@ -57,7 +57,7 @@ class QueueStatusWriter:
         self._write_queue.start(supervisor)
 
     def put(self, queues: Mapping[str, Amounts]) -> None:
-        """Take what every queue holds, resources of which there is any; what is shown so already is not written."""
+        """Take what every queue holds, without resources of amount 0; write what the watch shows otherwise."""
         self._written = {name: held for name, held in self._written.items() if name in queues}
         for name, held in queues.items():
             shown = self._shown(name)
@@ -68,7 +68,7 @@ class QueueStatusWriter:
                 self._write_queue.put(name, held)
 
     async def drained(self, timeout_s: float) -> bool:
-        """Write what waits; say whether that was done in time."""
+        """Write what waits; return whether all was written in time."""
         return await self._write_queue.drained(timeout_s)
 
     async def _write(self, name: str, held: Amounts) -> str:
@@ -76,7 +76,7 @@ class QueueStatusWriter:
         if shown is None:
             return "obsolete"
         if held == self._written.get(name):
-            return "unchanged"  # told again while the first write was on its way
+            return "unchanged"  # decided again while the first write was under way
         before = self._written.get(name, shown)
         gone: dict[str, str | None] = dict.fromkeys((*before, *shown))
         now = {resource: quantity_text(resource, int(held.get(resource, 0))) for resource in (*_ALWAYS, *held)}

@@ -1,6 +1,7 @@
-"""The status of our NodeShard: which nodes we use, written when that or what we are to have changes.
+"""Writes the status of our NodeShard: which nodes this scheduler uses. It is written when the shard changes.
 
-Other schedulers take a node over once our status does not name it any more, so what it says is what the cache says now.
+Other schedulers take over a node once our status does not name it any more. Therefore the status says what the cache
+says at the moment of the write.
 """
 
 import random
@@ -21,7 +22,7 @@ from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
 log = structlog.get_logger()
 
-LANE: Final = "shard status"
+NAME: Final = "shard status"
 DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=5, burst=10, workers=1, capacity=1, delay_s=0.05)
 _TIMEOUT_S: Final = 10.0
 
@@ -33,7 +34,7 @@ class _Shard(msgspec.Struct):
 class ShardStatusWriter:
     """Writes which nodes this scheduler uses.
 
-    ``own`` returns our NodeShard as the watch shows it, None for one that does not exist; ``shard`` what we use.
+    ``own`` returns our NodeShard as the watch shows it, None if it does not exist; ``shard`` returns what we use.
     """
 
     def __init__(
@@ -53,15 +54,15 @@ class ShardStatusWriter:
         self._own = own
         self._shard = shard
         self._missed = False
-        self._write_queue: WriteQueue[str, None] = WriteQueue(LANE, self._write, options, metrics, clock=clock, rng=rng)
+        self._write_queue: WriteQueue[str, None] = WriteQueue(NAME, self._write, options, metrics, clock=clock, rng=rng)
 
     def start(self, supervisor: Supervisor) -> None:
-        """Start writing, with what is to be written now."""
+        """Start writing, and write the status now if it is outdated."""
         self._write_queue.start(supervisor)
         self.look()
 
     def look(self) -> None:
-        """Write the status if it says something else than what is so."""
+        """Write the status if it is outdated."""
         if self._own() is None:
             if not self._missed:
                 log.warning(
@@ -76,7 +77,7 @@ class ShardStatusWriter:
             self._write_queue.put(self._name, None)
 
     def _due(self) -> dict[str, list[str]] | None:
-        """Return the status as it should be, None if it is so."""
+        """Return the status as it should be, None if it is so already."""
         own, shard = self._own(), self._shard()
         if own is None or shard is None:
             return None

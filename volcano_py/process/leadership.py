@@ -1,7 +1,7 @@
 """Whether this process may act: always, or as long as it holds the lease.
 
-The lease has a client of its own, so that a renewal never waits behind binds. Its loss is final: what was decided is
-dropped, nothing more is sent, and the process ends, so that a new one starts from a fresh picture.
+The lease has a client of its own, so that a renewal never waits behind binds. A lost lease is not taken again: the
+process drops what it has decided, sends nothing more and ends. A new process starts from a fresh view of the cluster.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from volcano_py.writing.events import EventRecorder
 
 
 class Leadership:
-    """The right to act; an asynchronous context manager."""
+    """The right of a process to act; an asynchronous context manager."""
 
     def __init__(
         self,
@@ -38,25 +38,28 @@ class Leadership:
         self._client = ApiClient(credentials, connections=2, user_agent=user_agent, observer=observer)
         self._elector = None if lease is None else LeaderElector(self._client, lease, clock=clock, rng=rng)
         self.lost = asyncio.Event()
+        """Set when this process held the lease and does not hold it any more."""
         self.why_lost = ""
         metrics.watch(lambda: not self.obstacle())
 
     async def __aenter__(self) -> "Leadership":
         """Open the connections of the lease."""
-        await self._client.__aenter__()
+        if self.contested:
+            await self._client.__aenter__()
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
         """Close them."""
-        await self._client.__aexit__(*exc_info)
+        if self.contested:
+            await self._client.__aexit__(*exc_info)
 
     @property
     def contested(self) -> bool:
-        """Whether there is a lease to be held."""
+        """Whether this process needs a lease to act."""
         return self._elector is not None
 
     def obstacle(self) -> str:
-        """Return why nothing may be written now, "" if it may; asked before every write."""
+        """Return why this process must not write now, "" if it may; asked before every write."""
         if self._elector is None or self._elector.holds():
             return ""
         return self.why_lost or f"lease {self._lease} is not held by this process"
@@ -68,7 +71,7 @@ class Leadership:
             supervisor.start("lease", self._keep(self._elector))
 
     async def lost_before(self, asked: asyncio.Event) -> bool:
-        """Wait until the process is asked to end or the lease is lost; say whether it is lost and nobody asked."""
+        """Wait until the process is asked to end or the lease is lost; return False if it is asked."""
         waits = [
             asyncio.create_task(asked.wait(), name="asked to end"),
             asyncio.create_task(self.lost.wait(), name="lease lost"),
@@ -82,7 +85,7 @@ class Leadership:
         return not asked.is_set()
 
     def announce(self, events: EventRecorder) -> None:
-        """Record on the lease who leads now."""
+        """Record an event on the lease: this process leads now."""
         if self._elector is not None and self._lease is not None:
             lease, elector = self._lease, self._elector
             text = f"{elector.identity} became leader"  # client-go's words
@@ -90,7 +93,7 @@ class Leadership:
             events.record(RecordEvent(*who, keys.EVENT_NORMAL, "LeaderElection", text))
 
     async def give_up(self) -> None:
-        """Let the next one begin at once; only for when nothing of ours is on its way any more."""
+        """Release the lease, so that the next process begins at once; call it when no request of ours is under way."""
         if self._elector is not None and self._elector.holds():
             await self._elector.release()
 

@@ -1,1 +1,1 @@
-"""Writes to an API server that may wait: write queues, deduplication, rates, events."""
+"""Writes to an API server in general: write queues, deduplication, rates, limits, events. It knows no decision."""

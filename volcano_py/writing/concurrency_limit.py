@@ -1,4 +1,4 @@
-"""How many binds may be in flight: a little more while all goes well, half as many when the server pushes back."""
+"""How many requests may be in flight: a little more while all goes well, half as many when the server pushes back."""
 
 from typing import Final
 
@@ -9,14 +9,15 @@ _PUSHED_BACK: Final = 0.5  # 429, 5xx, no answer
 _SLOWER: Final = 0.8
 _RECENT: Final = 0.1  # weight of one answer in the recent latency
 _USUAL: Final = 0.005  # and in the usual one
-_SLOW_FACTOR: Final = 4.0  # so many times the usual latency is a rise,
-_SLOW_S: Final = 0.25  # if it is at least this: below, latency is made by our own number in flight
+_SLOW_FACTOR: Final = 4.0  # a recent latency above this multiple of the usual one is a rise,
+_SLOW_S: Final = 0.25  # if it is above this, too: shorter latencies come from the number of our own requests
 
 
 class AdaptiveLimit:
     """Additive increase, multiplicative decrease.
 
-    A decrease counts once per round trip: answers to requests that were sent before it say nothing about it.
+    The limit falls at most once per round trip: answers to requests that were sent before a decrease do not lower it
+    again.
     """
 
     __slots__ = ("_highest", "_limit", "_lowered_at", "_lowest", "_recent_s", "_usual_s")
@@ -37,7 +38,7 @@ class AdaptiveLimit:
         return int(self._limit)
 
     def answered(self, sent_at: float, now: float, used_up: bool) -> None:
-        """Take a clear answer; ``used_up`` says that the limit was what held further requests back."""
+        """Take a clear answer; ``used_up`` says that requests waited because of the limit."""
         seconds = now - sent_at
         if self._recent_s < 0:
             self._recent_s = self._usual_s = seconds

@@ -1,4 +1,4 @@
-"""Events: after the binds, at a modest rate, a repeat as a higher count; when too many wait, new ones are dropped."""
+"""Events, written at a modest rate: a repeat raises the count of an event; when too many wait, new ones are dropped."""
 
 import itertools
 import random
@@ -19,13 +19,13 @@ from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
 from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
-LANE: Final = "event"
+NAME: Final = "event"
 DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=100, burst=100, workers=4, capacity=10_000)
 _TIMEOUT_S: Final = 10.0
 _REMEMBERED: Final = 4096  # events whose repeats are counted on them
-_REPEATS_WITHIN_S: Final = 600.0  # later ones are events of their own, as events live for an hour
+_REPEATS_WITHIN_S: Final = 600.0  # a later repeat is an event of its own, since events live for an hour
 _LONGEST: Final = 1024  # characters of a message that the API server accepts
-_LONGEST_NAME: Final = 230  # of 253, so that a number fits behind it
+_LONGEST_NAME: Final = 230  # of 253 characters, so that a number can follow
 _API_VERSIONS: Final[Mapping[str, str]] = {
     "PodGroup": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
     "Queue": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
@@ -65,7 +65,7 @@ class EventRecorder:
         self._names = itertools.count()
         self._written: OrderedDict[RecordEvent, _Written] = OrderedDict()
         self._write_queue: WriteQueue[RecordEvent, int] = WriteQueue(
-            LANE, self._write, options, metrics, clock=clock, rng=rng, merge=int.__add__, hold=hold
+            NAME, self._write, options, metrics, clock=clock, rng=rng, merge=int.__add__, hold=hold
         )
 
     @property
@@ -78,12 +78,12 @@ class EventRecorder:
         self._write_queue.start(supervisor)
 
     def record(self, event: RecordEvent) -> None:
-        """Take an event; one that is equal to a waiting one adds to its count."""
+        """Take an event; if an equal one waits already, its count grows."""
         if not self._write_queue.put(event, 1):
             self._metrics.dropped_event()
 
     async def drained(self, timeout_s: float) -> bool:
-        """Write what waits; say whether that was done in time."""
+        """Write what waits; say whether all was written in time."""
         return await self._write_queue.drained(timeout_s)
 
     async def _write(self, event: RecordEvent, times: int) -> str:
@@ -91,12 +91,12 @@ class EventRecorder:
         if before is not None and self._clock.monotonic() - before.at <= _REPEATS_WITHIN_S:
             if await self._raise_count(event, before, times):
                 return "written"
-            self._written.pop(event, None)  # others may have crowded it out meanwhile
+            self._written.pop(event, None)  # it may be forgotten already
         await self._create(event, times)
         return "written"
 
     async def _raise_count(self, event: RecordEvent, before: _Written, times: int) -> bool:
-        """Count a repeat on the event that is there; False if it is there no more."""
+        """Count a repeat on the existing event; return False if it is gone."""
         count = before.times + times
         body = {"count": count, "lastTimestamp": wire_time(self._clock.now())}
         namespace = event.namespace or _CLUSTER_NAMESPACE

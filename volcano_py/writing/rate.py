@@ -1,8 +1,8 @@
-"""So many per second, with a reserve for bursts."""
+"""A token bucket: so many writes per second, with a reserve for bursts."""
 
 
 class TokenBucket:
-    """Allows ``burst`` at once and ``rate_per_s`` in the long run; time is given by the caller."""
+    """Allows ``burst`` writes at once and ``rate_per_s`` in the long run; the caller passes the time."""
 
     __slots__ = ("_at", "_burst", "_rate", "_tokens")
 

@@ -1,4 +1,4 @@
-"""Lines of the log that would come by the thousand: one per cause and period, with the number of those not printed."""
+"""A throttled log, for lines that could come by the thousand: one per cause and period, with a count of the others."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,13 +11,13 @@ from volcano_py.runtime.clock import Clock
 log = structlog.get_logger()
 
 _EVERY_S: Final = 1.0
-_CAUSES: Final = 64  # those that are remembered; an older one is as good as new
+_CAUSES: Final = 64  # that are remembered; an older one counts as new
 
 
 @dataclass(slots=True)
-class _Told:
+class _Logged:
     at: float
-    silent: int = 0
+    not_printed: int = 0
 
 
 class ThrottledLog:
@@ -28,22 +28,22 @@ class ThrottledLog:
         self._clock = clock
         self._every_s = every_s
         self._level = level
-        self._told: dict[str, _Told] = {}  # by cause, the one told last at the end
+        self._logged: dict[str, _Logged] = {}  # by cause; the one logged last stands at the end
 
-    def tell(self, cause: str = "", count: int = 1, **facts: Any) -> None:
-        """Log a line, or count it if one of the same cause is too recent; ``count`` is how many it stands for."""
+    def log(self, cause: str = "", count: int = 1, **facts: Any) -> None:
+        """Log a line, or count it if the last one of its cause is too recent; it stands for ``count`` events."""
         now = self._clock.monotonic()
-        told = self._told.get(cause)
-        if told is not None and now - told.at < self._every_s:
-            told.silent += count
+        last = self._logged.get(cause)
+        if last is not None and now - last.at < self._every_s:
+            last.not_printed += count
             return
-        getattr(log, self._level)(self._event, **facts, not_printed=0 if told is None else told.silent)
-        self._told.pop(cause, None)
-        self._told[cause] = _Told(now)
-        if len(self._told) > _CAUSES:
-            del self._told[next(iter(self._told))]
+        getattr(log, self._level)(self._event, **facts, not_printed=0 if last is None else last.not_printed)
+        self._logged.pop(cause, None)
+        self._logged[cause] = _Logged(now)
+        if len(self._logged) > _CAUSES:
+            del self._logged[next(iter(self._logged))]
 
 
 def cause_of(why: str, task: TaskRef) -> str:
-    """Return what failures of many pods have in common: why one failed, without its name."""
+    """Return what the failures of many pods have in common: the reason of one failure without the name of its pod."""
     return why.replace(str(task), "*").replace(task.name, "*")

@@ -1,7 +1,8 @@
-"""Not writing twice what the watch has only not shown yet.
+"""Write deduplication: a write is not repeated while the watch has not shown it yet.
 
-A cycle compares with what the watch has brought. Between a write and its appearance in the watch it decides the same
-write again; the version of the object tells this case from the one in which somebody has changed the object since.
+A cycle compares its decisions with the objects that the watch has shown. Until the watch shows a write, the cycle
+decides the same write again. The version of the object tells whether somebody else has changed it since: only then the
+write is repeated.
 """
 
 from collections import OrderedDict
@@ -13,13 +14,13 @@ K = TypeVar("K", bound=Hashable)
 A = TypeVar("A")
 
 VersionOf = Callable[[str], str]
-"""The resourceVersion that the watch has shown last, by ``namespace/name``; "" for an object it does not know."""
+"""Returns the resourceVersion that the watch has shown last, by ``namespace/name``; "" for an unknown object."""
 
-_CAPACITY: Final = 20_000  # forgetting one costs a write that changes nothing
+_CAPACITY: Final = 20_000  # a forgotten write is written once more, which changes nothing
 
 
 class WriteDedup(Generic[K, A]):
-    """What was written last to each object, what the API server answered, and between which versions that was."""
+    """Remembers the last write to each object, the answer to it, and the versions before and after it."""
 
     def __init__(self, version_of: VersionOf, capacity: int = _CAPACITY) -> None:
         self._version_of = version_of
@@ -27,28 +28,28 @@ class WriteDedup(Generic[K, A]):
         self._written: OrderedDict[K, _Write[A]] = OrderedDict()
 
     def shown(self, name: str) -> str:
-        """Return the version that the watch shows now, to be given to :meth:`remember` after the write."""
+        """Return the version that the watch shows now; pass it to :meth:`remember` after the write."""
         return self._version_of(name)
 
     def remember(self, key: K, content: object, answer: A, shown_before: str, version_after: str) -> None:
-        """Note what was written and what came of it."""
+        """Note what was written and what the API server answered."""
         self._written[key] = _Write(content, answer, shown_before, version_after)
         self._written.move_to_end(key)
         if len(self._written) > self._capacity:
             self._written.popitem(last=False)
 
     def repeats(self, key: K, content: object, name: object) -> bool:
-        """Say whether this was the last write and nobody else has changed the object since, as far as is known."""
+        """Say whether the last write had this content and nobody else is known to have changed the object since."""
         write = self._last(key, name)
         return write is not None and write.content == content
 
     def answer(self, key: K, name: object) -> A | None:
-        """Return the answer to the last write, if nobody else has changed the object since, as far as is known."""
+        """Return the answer to the last write, if nobody else is known to have changed the object since."""
         write = self._last(key, name)
         return None if write is None else write.answer
 
     def version(self, key: K, name: object) -> str:
-        """Return the version of an object as far as is known: that of our last write, or else what the watch shows."""
+        """Return the newest known version of an object: that of our last write, or the one that the watch shows."""
         write = self._last(key, name)
         return self._version_of(str(name)) if write is None else write.version_after
 

@@ -1,10 +1,11 @@
-"""A lane for writes that may wait: one per object at a time, the newest content only, at most so many per second.
+"""A write queue, for writes that may wait: one write per object at a time, the newest content only, at a bounded rate.
 
-Binds have their own way (:mod:`volcano_py.effects.binder`). A lane never holds anybody back: what comes while it is
-full is dropped and counted, and whoever decided it decides it again, or it was an event.
+Binds do not pass through a write queue (:mod:`volcano_py.effects.binder`). A write queue never blocks its caller: a
+write that comes while it is full is dropped and counted. The cycle decides a dropped write again; a dropped event is
+lost.
 
-A write that fails is tried again under the rule of :mod:`volcano_py.kube.retry_queue`: the back-off belongs to the
-object, so that a newer content waits for its end too, even if the older one was given up.
+A write that fails is tried again under the rule of :mod:`volcano_py.kube.retry_queue`. The back-off belongs to the
+object: newer content waits for its end, too, even if the older write was given up.
 """
 
 import random
@@ -29,20 +30,24 @@ _AGAIN = (errors.TooManyRequests, errors.ServerError, errors.Timeout, errors.Con
 
 @dataclass(frozen=True, slots=True)
 class WriteQueueOptions:
-    """How a lane paces itself."""
+    """How fast a write queue writes, and how much may wait in it."""
 
     rate_per_s: float
     burst: int
     workers: int = 4
     capacity: int = 10_000
-    delay_s: float = 0.0  # what is superseded within this time is never written
-    patience_s: float = 2.0  # how long one write lets itself be held back by more important ones
-    each_s: float | None = None  # instead: how late every one of them may be written for the sake of those
+    delay_s: float = 0.0  # content that is replaced within this time is never written
+    patience_s: float = 2.0  # how long `hold` may delay the next write
+    each_s: float | None = None  # if given, instead: how long `hold` may delay each write
     attempts: int = 5
 
 
 class WriteQueue(Generic[K, V]):
-    """Writes values by key with ``write``, which says in a word what it came to ("written", "unchanged", ...)."""
+    """Writes values by key with ``write``, which returns the result in one word ("written", "unchanged", ...).
+
+    ``merge`` joins a value with the one that waits; without it, the newer value replaces the older one. ``hold`` says
+    whether more important requests are under way; writes then wait, within the limits of the options.
+    """
 
     def __init__(
         self,
@@ -65,8 +70,8 @@ class WriteQueue(Generic[K, V]):
         self._hold = hold
         self._bucket = TokenBucket(options.rate_per_s, options.burst, clock.monotonic())
         self._queue: RetryQueue[K] = RetryQueue(attempts=options.attempts, clock=clock, rng=rng)
-        self._waiting: dict[K, V] = {}  # exactly what waits in the queue
-        self._held_s = 0.0  # for how long the next one has been held back
+        self._waiting: dict[K, V] = {}  # by the keys that wait in the queue
+        self._held_s = 0.0  # how long `hold` has delayed the next write
         self._hurry = False
         self._throttled_log = ThrottledLog("write given up", clock)
         metrics.watch(name, lambda: self.backlog)
@@ -87,9 +92,9 @@ class WriteQueue(Generic[K, V]):
             supervisor.start(f"{self.name} {number}", self._work())
 
     def put(self, key: K, value: V, delay_s: float | None = None) -> bool:
-        """Take a value; False if it was dropped because the lane is full.
+        """Take a value; return False if it was dropped because the queue is full.
 
-        It is written after ``delay_s`` (None: the lane's), or as early as one that it takes the place of, but not
+        It is written after ``delay_s`` (None: that of the options), or as early as the value that it replaces, but not
         before the back-off of its key has passed.
         """
         waiting = self._waiting
@@ -105,13 +110,13 @@ class WriteQueue(Generic[K, V]):
         return True
 
     def discard(self, key: K) -> None:
-        """Forget what waits under a key."""
+        """Drop the value that waits under a key."""
         if self._queue.discard(key):
             del self._waiting[key]
             self._metrics.count(self.name, "obsolete")
 
     async def drained(self, timeout_s: float) -> bool:
-        """Write what waits without further delay, except for back-offs; say whether all was written in time."""
+        """Write what waits without further delay, except for back-offs; return whether all was written in time."""
         self._hurry = True
         self._queue.hurry()
         return await self._queue.drained(timeout_s)
@@ -130,7 +135,7 @@ class WriteQueue(Generic[K, V]):
                 self._queue.release(key)
 
     def _pause_s(self, late_s: float) -> float:
-        """Return how long the next write waits for more important work, or for the rate."""
+        """Return how long the next write waits for more important requests, or for the rate, in seconds."""
         if self._hold is not None and not self._hurry and self._may_wait(late_s) and self._hold():
             self._held_s += _TICK_S
             return _TICK_S
@@ -155,4 +160,4 @@ class WriteQueue(Generic[K, V]):
             self._metrics.count(self.name, "obsolete")
         else:
             self._metrics.count(self.name, "failed")
-            self._throttled_log.tell(write_queue=self.name, object=str(key), error=str(error))
+            self._throttled_log.log(write_queue=self.name, object=str(key), error=str(error))

@@ -1,4 +1,4 @@
-"""How busy nodes really are: who is asked, and how often."""
+"""How busy nodes really are: which source is asked, and how often."""
 
 from volcano_py.daemon.loads.keeper import LoadKeeper
 from volcano_py.daemon.loads.poller import LoadPoller

@@ -39,7 +39,7 @@ _ANSWER: Final = msgspec.json.Decoder(_Answer)
 
 
 class Elasticsearch:
-    """A `LoadSource`; one question for all nodes, where Volcano asks for each."""
+    """A `LoadSource`; one query for all nodes, where Volcano sends one for each."""
 
     def __init__(self, fetcher: Fetcher, address: str, index: str, host_field: str) -> None:
         self._fetcher = fetcher

@@ -1,4 +1,4 @@
-"""Keeps the loads of nodes up to date, as the configuration in force says, also when it changes."""
+"""Keeps the loads of nodes up to date, from the source that the configuration in force names."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -19,7 +19,7 @@ MakePoller = Callable[[LoadSource, float], LoadPoller]
 
 
 class LoadKeeper:
-    """Asks whom the configuration names; Volcano asks for ever whom it named at the start."""
+    """Asks the source of the configuration in force. Volcano keeps the source that was named at the start."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class LoadKeeper:
         self._changed = asyncio.Event()
 
     def wake(self) -> None:
-        """Note that the configuration may name somebody now."""
+        """Note that the configuration may name another source now."""
         self._changed.set()
 
     async def run(self) -> None:
@@ -45,7 +45,7 @@ class LoadKeeper:
             self._changed.clear()
             conf = self._conf()
             if conf is None:
-                await self._changed.wait()  # nobody is to be asked until another configuration says so
+                await self._changed.wait()  # no source until another configuration names one
                 continue
             async with source_of(conf, self._client) as source:
                 poller = self._make(source, conf.interval_s)
@@ -56,7 +56,7 @@ class LoadKeeper:
 
 @asynccontextmanager
 async def source_of(conf: NodeMetricsConf, client: ApiClient) -> AsyncIterator[LoadSource]:
-    """Make ready whom a configuration names; ``client`` serves who stands behind the API server."""
+    """Open the source that a configuration names; ``client`` reaches a source behind the API server."""
     if conf.kind == ADAPTOR:
         yield CustomMetrics(client)
         return

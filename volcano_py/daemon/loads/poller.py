@@ -1,4 +1,4 @@
-"""Asks for the loads of all nodes; what is not answered keeps the last good load, which grows old."""
+"""Asks for the loads of all nodes; a node without an answer keeps its last good load, which grows old."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
@@ -21,7 +21,7 @@ Take = Callable[[Mapping[str, NodeLoad], float], None]
 
 
 class LoadPoller:
-    """One question at a time, whoever answers; it remembers what it has complained of."""
+    """Asks one source for all loads, one request at a time; it logs each problem once."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Prometheus with the node exporter's series, whose label ``instance`` is the name of a node, with or without a port.
+"""Prometheus with the series of the node exporter; label ``instance`` is the name of a node, with or without a port.
 
-Volcano asks twice for every node; one question for all nodes gives the same averages. A node that has no series, or a
-question that fails, leaves the last good load in place until it is too old; Volcano takes 0 % for it.
+Volcano sends two queries for every node; two queries for all nodes give the same averages. If a node has no series or a
+query fails, the last good load stays until it is too old. Volcano takes 0 % in that case.
 """
 
 import math

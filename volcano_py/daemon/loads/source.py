@@ -1,4 +1,4 @@
-"""What whoever knows the loads of nodes has to answer."""
+"""The interface of a source of node loads."""
 
 from collections.abc import Collection
 from typing import Final, NamedTuple, Protocol
@@ -9,7 +9,7 @@ TIMEOUT_S: Final = 30.0
 
 
 class Unmeasured(Exception):
-    """Nobody could say how busy nodes are; the message says who was asked and what came of it."""
+    """The loads of nodes could not be measured; the message says which source failed and why."""
 
 
 class Measured(NamedTuple):
@@ -21,7 +21,7 @@ class Measured(NamedTuple):
 
 
 class LoadSource(Protocol):
-    """Somebody who knows."""
+    """A source of node loads."""
 
     async def loads(self, nodes: Collection[str]) -> dict[str, Measured]:
         """Return the loads of those of these nodes that are known; raise Unmeasured."""
@@ -29,5 +29,5 @@ class LoadSource(Protocol):
 
 
 def joined(cpu: dict[str, float], memory: dict[str, float]) -> dict[str, Measured]:
-    """Return the nodes of which both averages are known."""
+    """Return the nodes whose averages are both known."""
     return {name: Measured(percent, memory[name]) for name, percent in cpu.items() if name in memory}

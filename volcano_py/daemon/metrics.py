@@ -1,0 +1,46 @@
+"""All metrics of a scheduler, in one registry."""
+
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry
+
+from volcano_py.metrics.conf import ConfMetrics
+from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
+from volcano_py.metrics.effects import BindMetrics, WriteQueueMetrics
+from volcano_py.metrics.evictions import EvictionMetrics
+from volcano_py.metrics.jobs import JobMetrics
+from volcano_py.metrics.loads import LoadMetrics
+from volcano_py.metrics.queue_shares import QueueMetrics
+from volcano_py.metrics.state import StateMetrics
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonMetrics:
+    """One object per subject; each part of the daemon counts in those that concern it."""
+
+    state: StateMetrics
+    conf: ConfMetrics
+    cycles: CycleMetrics
+    waiting: WaitingMetrics
+    queues: QueueMetrics
+    jobs: JobMetrics
+    binds: BindMetrics
+    evictions: EvictionMetrics
+    write_queues: WriteQueueMetrics
+    loads: LoadMetrics
+
+    @classmethod
+    def of(cls, registry: CollectorRegistry) -> "DaemonMetrics":
+        """Register all of them."""
+        return cls(
+            state=StateMetrics(registry),
+            conf=ConfMetrics(registry),
+            cycles=CycleMetrics(registry),
+            waiting=WaitingMetrics(registry),
+            queues=QueueMetrics(registry),
+            jobs=JobMetrics(registry),
+            binds=BindMetrics(registry),
+            evictions=EvictionMetrics(registry),
+            write_queues=WriteQueueMetrics(registry),
+            loads=LoadMetrics(registry),
+        )

@@ -1,0 +1,42 @@
+"""Where operators find a process over HTTP: metrics, health, readiness and pages of its own."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from volcano_py.runtime.http import Exposition, OperatorServer, Reasons, Route
+from volcano_py.runtime.options import ListenAddress
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorPages:
+    """What a process shows, and at which addresses; None: not at all.
+
+    Every address serves `/healthz`, `/readyz` and the pages of the process; only the first one serves `/metrics`.
+    """
+
+    metrics_address: ListenAddress | None
+    health_address: ListenAddress | None
+    not_ready: Reasons
+    not_healthy: Reasons = tuple
+    exposition: Exposition = generate_latest
+    routes: Mapping[str, Route] = field(default_factory=dict)
+    remote_routes: bool = False
+    """Whether the pages of the process also answer other machines."""
+
+    def servers(self, registry: CollectorRegistry) -> Iterator[OperatorServer]:
+        """Return one server per address; two equal addresses share one."""
+        flags = {self.metrics_address: "--listen-address", self.health_address: "--healthz-address"}
+        for address, flag in flags.items():
+            if address is not None:
+                yield OperatorServer(
+                    address,
+                    flag=flag,
+                    not_healthy=self.not_healthy,
+                    not_ready=self.not_ready,
+                    registry=registry if address == self.metrics_address else None,
+                    exposition=self.exposition,
+                    routes=self.routes,
+                    remote_routes=self.remote_routes,
+                )
