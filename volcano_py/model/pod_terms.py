@@ -55,7 +55,7 @@ class PodTerms(NamedTuple):
 
     @property
     def readable(self) -> bool:
-        """Whether no selector is invalid."""
+        """Whether all selectors are valid."""
         preferred = (term.term for term in self.preferred)
         return all(term.selector.readable for term in (*self.near, *self.away, *preferred))
 
