@@ -56,26 +56,26 @@ def test_a_parent_that_does_not_exist_sets_aside_the_queue_and_those_below_it_on
 
     assert problems(parents) == {
         "lost": 'its parent "nowhere" does not exist: create it or change spec.parent',
-        "below": 'it stands below queue "lost", which has no place: '
+        "below": 'it is below queue "lost", which is not in the queue tree: '
         'its parent "nowhere" does not exist: create it or change spec.parent',
-        "deeper": 'it stands below queue "lost", which has no place: '
+        "deeper": 'it is below queue "lost", which is not in the queue tree: '
         'its parent "nowhere" does not exist: create it or change spec.parent',
     }
     assert {name: way for name, way in ways(parents).items() if name in SOUND} == ways(SOUND)
 
 
 @pytest.mark.parametrize("first", ["a", "b", "c", "below"])
-def test_a_circle_of_parents_is_named_whichever_queue_is_looked_at_first(first: str) -> None:
+def test_a_cycle_of_parents_is_named_whichever_queue_is_looked_at_first(first: str) -> None:
     parents = {"a": "b", "b": "c", "c": "a", "below": "a"}
     found = problems({first: parents[first], **parents, **SOUND})
 
     assert found.keys() == parents.keys()
     assert all(" -> " in found[name] for name in parents)
-    assert found["below"].startswith('it stands below queue "a", which has no place: its parents go round in a circle')
+    assert found["below"].startswith('it is below queue "a", which is not in the queue tree: its parents form a cycle')
 
 
 def test_a_queue_that_is_its_own_parent() -> None:
-    assert problems({"a": "a"}) == {"a": "its parents go round in a circle (a -> a): change spec.parent of one of them"}
+    assert problems({"a": "a"}) == {"a": "its parents form a cycle (a -> a): change spec.parent of one of them"}
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_queues_that_disagree_on_a_weight_are_named_and_the_first_counts() -> No
     ssn = a_session(a_world(*queues), plugin)
 
     assert ssn.state.report.queue_problems == {
-        "b": 'it gives "eng" weight 3 in root/eng, queue "a" gives it 2, which counts: make them agree'
+        "b": 'it gives root/eng weight 3, but weight 2 of queue "a" is used: write the same weight in both queues'
     }
     assert order(a_world(*queues, a=4, c=2), "a", "c") == 0
 

@@ -221,8 +221,10 @@ def test_switches_about_claims_have_no_effect_and_say_so() -> None:
 
     assert Predicates.parse(said, told.append) == PredicatesArgs()
     assert told == [
-        "argument predicate.VolumeBindingEnable has no effect: pods with volume claims wait here in any case",
-        "argument volumebinding.weight has no effect: pods with volume claims wait here in any case",
+        "argument predicate.VolumeBindingEnable has no effect: "
+        "volume claims are not supported yet, so pods with them always wait",
+        "argument volumebinding.weight has no effect: "
+        "volume claims are not supported yet, so pods with them always wait",
     ]
 
 

@@ -40,7 +40,7 @@ def test_a_window_is_open_during_its_hours(text: str, hour: float, open_: bool):
     "text", ["", "9:00", "9-17", "24:00-1:00", "9:60-10:00", "9:0-10:00", "09:00 - 10:00", "a:00-b:00"]
 )
 def test_what_is_no_window_is_an_error(text: str):
-    with pytest.raises(ValueError, match="is no window"):
+    with pytest.raises(ValueError, match="is not a window"):
         parse_window(text)
 
 

@@ -1,4 +1,4 @@
-"""Types of the arrays that columns are made of. Docstrings and comments say the shape."""
+"""The array types used for columns. Docstrings and comments state the shapes."""
 
 import numpy as np
 from numpy.typing import NDArray

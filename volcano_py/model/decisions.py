@@ -1,7 +1,7 @@
-"""What a cycle decides: frozen values that the shell carries out. The core never performs them.
+"""The decisions of a cycle: frozen values. The core only returns them; the shell carries them out.
 
-Decisions that belong together (a gang's binds) are emitted together, as one batch, the moment they are committed.
-There is at least one for every pod, hence structs: a frozen dataclass takes three times as long to make.
+Decisions that belong together (a gang's binds) are emitted as one batch as soon as they are committed. They are
+msgspec structs because every pod needs at least one and a frozen dataclass takes three times as long to create.
 """
 
 from collections.abc import Callable
@@ -20,28 +20,28 @@ class Bind(msgspec.Struct, frozen=True, gc=False):
 
 
 class Evict(msgspec.Struct, frozen=True, gc=False):
-    """Delete a pod that runs, gracefully, so that others get its room; its owner may make it anew.
+    """Delete a running pod gracefully to free its resources for others; its owner may recreate it.
 
-    The victims of one plan are emitted in one batch, with the nominations of those for whom they go.
+    The victims of one plan are emitted in one batch, together with the nominations of their preemptors.
     """
 
     task: TaskRef
-    node: str  # where it stands
+    node: str  # the node it runs on
     job: JobKey | None  # its own job, None if it belongs to none
-    action: str  # who decided: preempt, reclaim, gangpreempt, gangreclaim or shuffle
-    message: str  # for the pod's users: for whom it goes
-    beneficiary: JobKey | None = None  # the job that gets the room, None if no job does
+    action: str  # the action that decided: preempt, reclaim, gangpreempt, gangreclaim or shuffle
+    message: str  # for the pod's users: which job it is evicted for
+    beneficiary: JobKey | None = None  # the job that gets the resources, None if no job does
 
 
 class Nominate(msgspec.Struct, frozen=True, gc=False):
-    """Write on a pending pod the node whose room is held for it until those who leave are gone."""
+    """Nominate a node on a pending pod; room on the node is reserved for the pod until the victims are gone."""
 
     task: TaskRef
-    node: str  # "" takes an earlier nomination back
+    node: str  # "" withdraws an earlier nomination
 
 
 class LiftGate(msgspec.Struct, frozen=True, gc=False):
-    """Take the scheduling gate of its queue away from a pod: the queue may hold it."""
+    """Remove the queue's scheduling gate from a pod: its queue has room for it."""
 
     task: TaskRef
 
@@ -55,11 +55,11 @@ class SetPodGroupStatus(msgspec.Struct, frozen=True, gc=False):
     running: int
     succeeded: int
     failed: int
-    conditions: tuple[GroupCondition, ...]  # the ones to upsert, by type
+    conditions: tuple[GroupCondition, ...]  # the ones to add or replace, by type
 
 
 class SetPodCondition(msgspec.Struct, frozen=True, gc=False):
-    """Write PodScheduled=False on a pod, with the reason."""
+    """Write the condition PodScheduled=False with its reason on a pod."""
 
     task: TaskRef
     reason: str
@@ -67,7 +67,7 @@ class SetPodCondition(msgspec.Struct, frozen=True, gc=False):
 
 
 class RecordEvent(msgspec.Struct, frozen=True, gc=False):
-    """Tell the users of an object what happened to it."""
+    """Record an event that tells users what happened to an object."""
 
     kind: str  # Pod or PodGroup
     namespace: str
@@ -80,4 +80,4 @@ class RecordEvent(msgspec.Struct, frozen=True, gc=False):
 
 Decision = Bind | Evict | Nominate | LiftGate | SetPodGroupStatus | SetPodCondition | RecordEvent
 Emit = Callable[[tuple[Decision, ...]], None]
-"""Takes one batch of decisions that belong together."""
+"""A function that takes one batch of decisions that belong together."""

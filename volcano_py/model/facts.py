@@ -1,6 +1,6 @@
-"""Facts about the cluster that are neither nodes nor work: namespaces, quotas, budgets for disruptions, shards.
+"""Facts about the cluster besides nodes and jobs: namespaces, quotas, pod disruption budgets, node shards.
 
-Plugins read them from ``ssn.facts``. A kind that the API server does not serve or does not let us read has no records.
+Plugins read them from ``ssn.facts``. A kind has no records if the API server does not serve it or denies reading it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,64 +24,65 @@ class NamespaceRecord:
 
 @dataclass(frozen=True, slots=True)
 class QuotaRecord:
-    """One ResourceQuota: what the objects of its namespace may use together, and use now.
+    """One ResourceQuota: how much the objects of its namespace may use together, and how much they use now.
 
-    Amounts stand under the names that the quota uses (``cpu`` and ``requests.cpu`` are two names), in the units of
-    `volcano_py.model.resources.amount_of`; what that does not count (``requests.cpu``, ``count/pods``) in thousandths.
+    Keys are the quota's own names (``cpu`` and ``requests.cpu`` are two names). Units are those of
+    `volcano_py.model.resources.amount_of`; names that it does not count (``requests.cpu``, ``count/pods``) are in
+    thousandths.
     """
 
     namespace: str
     name: str
     hard: Mapping[str, float] = field(default_factory=dict)  # status.hard: what is enforced
     used: Mapping[str, float] = field(default_factory=dict)  # status.used
-    weight: int | None = None  # of its namespace, from spec.hard; None if it does not say, or says nothing valid
+    weight: int | None = None  # the namespace's weight from spec.hard; None if it is missing or invalid
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetRecord:
-    """One PodDisruptionBudget: how many of the pods it selects may still be taken away now.
+    """One PodDisruptionBudget: how many of the pods that it selects may still be evicted now.
 
-    The number is that of the disruption controller (status.disruptionsAllowed). It is 0 while the controller has not
-    seen the present spec, as for the API server's own evictions. A budget that cannot be read selects every pod of its
-    namespace and allows nothing: what it protects is not known.
+    The number comes from the disruption controller (status.disruptionsAllowed). It is 0 until the controller has
+    observed the current spec; the API server's own evictions do the same. A budget that cannot be read selects every
+    pod of its namespace and allows no eviction, because nobody knows what it protects.
     """
 
     namespace: str
     name: str
     selector: LabelSelector | None = EVERYTHING  # None selects nothing
     allowed: int = 0
-    disrupted: frozenset[str] = frozenset()  # names of pods on their way out that are counted already
+    disrupted: frozenset[str] = frozenset()  # names of pods that are being evicted and already counted
 
     def covers(self, pod_name: str, labels: Mapping[str, str]) -> bool:
-        """Say whether taking away this pod of its namespace costs the budget one disruption."""
+        """Say whether evicting this pod of the budget's namespace costs one disruption."""
         return self.selector is not None and pod_name not in self.disrupted and self.selector.matches(labels)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeShardRecord:
-    """One NodeShard: the nodes that a scheduler is to have, and what it says that it has."""
+    """One NodeShard: the nodes assigned to a scheduler, and the nodes it reports as in use."""
 
     name: str
     desired: frozenset[str] = frozenset()
     in_use: frozenset[str] = frozenset()
-    to_remove: frozenset[str] = frozenset()  # in use and not desired any more
-    to_add: frozenset[str] = frozenset()  # desired and not in use yet
+    to_remove: frozenset[str] = frozenset()  # in use but no longer desired
+    to_add: frozenset[str] = frozenset()  # desired but not in use yet
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The nodes that are this scheduler's where nodes are divided among schedulers.
+    """The nodes of this scheduler when nodes are divided among several schedulers.
 
-    A ``strict`` one (Volcano's mode hard) keeps pods off all other nodes; else (soft) those are the second choice.
+    A ``strict`` shard (Volcano's mode hard) keeps pods off all other nodes. Otherwise (soft) those are second choice.
     """
 
-    nodes: frozenset[str] = frozenset()  # names; one that has no node means nothing
+    nodes: frozenset[str] = frozenset()  # names; a name without a node is ignored
     strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """All of them at one moment; never changed, so snapshots share it."""
+    """All facts at one moment. It never changes, so snapshots share it."""
 
     namespaces: Mapping[str, NamespaceRecord] = field(default_factory=dict)  # by name
     quotas: Mapping[str, tuple[QuotaRecord, ...]] = field(default_factory=dict)  # namespace -> by name
@@ -89,12 +90,12 @@ class ClusterFacts:
     shard: Shard | None = None  # None: every node is this scheduler's
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
-        """Return the labels of a namespace; one that nobody knows has none."""
+        """Return the labels of a namespace; an unknown namespace has none."""
         record = self.namespaces.get(namespace)
         return _NO_LABELS if record is None else record.labels
 
     def namespace_weight(self, namespace: str) -> int:
-        """Return the weight of a namespace among those of a queue: the highest that its quotas give it, else 1."""
+        """Return the weight of a namespace within a queue: the highest weight that its quotas give it, else 1."""
         weights = [quota.weight for quota in self.quotas.get(namespace, ()) if quota.weight is not None]
         return max(weights, default=DEFAULT_NAMESPACE_WEIGHT)
 
@@ -103,10 +104,10 @@ NO_FACTS: Final = ClusterFacts()
 
 
 def nodes_of_shard(own: NodeShardRecord, all_shards: Iterable[NodeShardRecord]) -> frozenset[str]:
-    """Return the nodes that a scheduler may use: those it is to have, without what others still use.
+    """Return the nodes that a scheduler may use: its desired nodes without those that others still use.
 
-    So a node that changes hands is taken by the new scheduler once the old one has said that it let go. (Volcano:
-    cache/shard_coordinator.go.)
+    So a node that moves to another scheduler is used there only after the old scheduler has reported that it no longer
+    uses the node. (Volcano: cache/shard_coordinator.go.)
     """
     taken = (other.in_use for other in all_shards if other.name != own.name)
     return own.desired.difference(*taken)

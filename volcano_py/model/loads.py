@@ -1,4 +1,4 @@
-"""How busy nodes really are, as measured outside of Kubernetes' accounting of requests."""
+"""The measured load of nodes, as opposed to the requests that Kubernetes accounts for."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -6,11 +6,11 @@ from typing import Final, NamedTuple
 from volcano_py.model.arrays import Floats
 
 DEFAULT_INTERVAL_S: Final = 30.0
-"""Between two measurements if nobody says otherwise."""
+"""Seconds between two measurements when the interval is not configured."""
 
 
 class NodeLoad(NamedTuple):
-    """The averages of one node over the last ten minutes."""
+    """The average load of one node over the last ten minutes."""
 
     cpu: float  # percent of its cores
     memory: float  # percent of its memory
@@ -19,8 +19,8 @@ class NodeLoad(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NodeLoads:
-    """The load of every node, in the order of the nodes of a snapshot; read only."""
+    """The load of every node in the order of a snapshot's nodes; read only."""
 
     percent: Floats  # (2, n_nodes): cpu and memory
     measured: Floats  # (n_nodes,), seconds since the epoch, minus infinity for never
-    interval_s: float = DEFAULT_INTERVAL_S  # between two measurements: how long a started pod may not show in them
+    interval_s: float = DEFAULT_INTERVAL_S  # between two measurements; a new pod may be missing in them that long

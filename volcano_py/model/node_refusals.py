@@ -1,4 +1,4 @@
-"""Why not, node by node: what a `Rejection` counts, with names, for the few tasks that somebody asks about."""
+"""Why each single node refuses a task. A `Rejection` only counts nodes; this names them, for tasks users ask about."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from volcano_py.model.rejections import Remedy, unavailable
 
 
 class NodeAnswer(NamedTuple):
-    """One reason of one node."""
+    """One reason why one node refuses a task."""
 
     text: str
     remedy: Remedy = Remedy.UNKNOWN
@@ -30,16 +30,16 @@ class NodeRefusal:
 
     @property
     def resolvable(self) -> bool:
-        """Whether an eviction on the node is worth a thought: no reason says that none could help."""
+        """Whether an eviction on the node could help: no reason rules it out."""
         return all(answer.remedy is not Remedy.NONE for answer in self.answers)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRefusals:
-    """Why all nodes that were asked refuse a task (Volcano: FitErrors)."""
+    """Why all checked nodes refuse a task (Volcano: FitErrors)."""
 
     refusals: tuple[NodeRefusal, ...] = ()
-    head: str = ""  # what happened, instead of how many nodes were asked
+    head: str = ""  # replaces the text that counts the checked nodes
     hyper_node: str = ""  # the HyperNode that was searched, "" for the whole cluster
 
     @property

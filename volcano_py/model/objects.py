@@ -1,7 +1,7 @@
 """The cluster's objects as the core sees them: immutable records without wire details.
 
-A record says what an object *is*; where it stands (status, node, counts) lives in columns. Records are shared between
-the cache and every snapshot, so they are never changed, only replaced.
+A record describes an object; its status, node and counts live in columns. The cache and every snapshot share records,
+so records are never changed, only replaced.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class JobKey(NamedTuple):
 
 
 class TaskRef(NamedTuple):
-    """One pod, not merely one of its name: a pod recreated under the same name has another uid."""
+    """The identity of one pod. A pod recreated under the same name has another uid."""
 
     namespace: str
     name: str
@@ -36,20 +36,20 @@ class TaskRef(NamedTuple):
 
 
 class TaskTrait(IntFlag):
-    """What a task is, in the bits of its column `TaskColumns.traits`."""
+    """Properties of a task, one per bit of the column `TaskColumns.traits`."""
 
-    PREEMPTABLE = 1  # its users agree that it is evicted
+    PREEMPTABLE = 1  # its users allow evicting it
     CRITICAL = 2  # the cluster itself depends on it
     NEVER_PREEMPTS = 4  # nothing is evicted for it
-    REVOCABLE = 8  # it may use nodes that are lent for a part of the day
-    COOLS_DOWN = 16  # it is left alone for a while after it was placed, see TaskRecord.protected_until
-    BEST_EFFORT = 32  # its quality of service; neither of both is burstable
+    REVOCABLE = 8  # it may use revocable nodes, which are lent for a part of the day
+    COOLS_DOWN = 16  # it is protected for a while after it was placed, see TaskRecord.protected_until
+    BEST_EFFORT = 32  # its quality of service; a task with neither this nor GUARANTEED is burstable
     GUARANTEED = 64
     BACKING_OFF = 128  # its bind failed a moment ago; only in snapshots
 
 
 class TaskRecord(msgspec.Struct, frozen=True, gc=False):
-    """One pod. Small on purpose: there may be a hundred thousand."""
+    """One pod. The record is small because there may be a hundred thousand of them."""
 
     uid: str
     namespace: str
@@ -58,14 +58,14 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     priority: int = 1  # pod.spec.priority, 1 when absent; the annotation volcano.sh/task-priority replaces it
     creation: float = 0.0  # seconds since the epoch
     role: str = ""  # volcano.sh/task-spec
-    foreign: bool = False  # asks for another scheduler: counted where it stands, never placed by us
-    labels: tuple[str, ...] = ()  # key, value, key, value, ...: flat, for there are many; see `label_map`
-    owner: str = ""  # kind/name of the ReplicationController, ReplicaSet or StatefulSet that made it, "" for no such
-    condition: str = ""  # message of PodScheduled=False as it stands on the pod, "" when there is none
-    nominated: str = ""  # the node whose room is held for it while it waits (status.nominatedNodeName), "" for none
-    started: float = 0.0  # when its node took it up, seconds since the epoch, 0 for never
+    foreign: bool = False  # it belongs to another scheduler: counted on its node, never placed by us
+    labels: tuple[str, ...] = ()  # key, value, key, value, ...: a flat tuple saves memory; see `label_map`
+    owner: str = ""  # kind/name of the ReplicationController, ReplicaSet or StatefulSet that made it, "" for none
+    condition: str = ""  # message of the pod's condition PodScheduled=False, "" if it has none
+    nominated: str = ""  # the node on which room is reserved for it while pending (status.nominatedNodeName), "": none
+    started: float = 0.0  # when the kubelet started it, seconds since the epoch, 0 for never
     traits: int = TaskTrait.PREEMPTABLE.value  # TaskTrait
-    protected_until: float = 0.0  # seconds since the epoch: it cools down until then
+    protected_until: float = 0.0  # seconds since the epoch: end of its cool-down
 
     @property
     def ref(self) -> TaskRef:
@@ -74,17 +74,17 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def label_map(self) -> dict[str, str]:
-        """Its labels, made anew."""
+        """Its labels as a new dictionary."""
         return dict(zip(self.labels[::2], self.labels[1::2], strict=True))
 
     @property
     def key(self) -> JobKey | None:
-        """The job it belongs to; a pod of another scheduler belongs to none, whatever it names."""
+        """The job it belongs to; a pod of another scheduler never belongs to one."""
         return None if self.job is None or self.foreign else JobKey(self.namespace, self.job)
 
 
 class GroupCondition(NamedTuple):
-    """A condition of a PodGroup; times are the shell's business."""
+    """A condition of a PodGroup, without times: the shell adds them."""
 
     type: str
     status: bool
@@ -94,7 +94,7 @@ class GroupCondition(NamedTuple):
 
 
 class TopologyTexts(NamedTuple):
-    """How a PodGroup wants its roles laid out over nodes, as annotated; None for an annotation that is not there."""
+    """A PodGroup's annotations about the layout of its roles over nodes; None for a missing annotation."""
 
     affinity: str | None
     anti_affinity: str | None
@@ -113,7 +113,7 @@ class Part(NamedTuple):
 
 
 class JobBudget(NamedTuple):
-    """How many of its tasks a job can spare, as annotated; at most one of both is set."""
+    """A job's annotated limit on evicting its tasks; at most one of the two fields is set."""
 
     min_available: Part | None = None
     max_unavailable: Part | None = None
@@ -121,7 +121,7 @@ class JobBudget(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """One PodGroup: the rule of the gang, its queue, and what its status says now."""
+    """One PodGroup: its gang rule, its queue, and its current status."""
 
     key: JobKey
     uid: str
@@ -129,14 +129,14 @@ class JobRecord:
     min_available: int = 0
     task_min_available: Mapping[str, int] = field(default_factory=dict)  # role -> minimum of that role
     min_resources: Mapping[str, float] | None = None  # resource -> amount
-    min_quota: Mapping[str, float] = field(default_factory=dict)  # the rest of minResources: names only quotas count
+    min_quota: Mapping[str, float] = field(default_factory=dict)  # the names of minResources that only quotas count
     priority: int = 0  # value of the PriorityClass, else the global default, else 0
     creation: float = 0.0  # seconds since the epoch
-    waiting_time: float | None = None  # seconds after which it need not ask to be let in (sla-waiting-time)
+    waiting_time: float | None = None  # seconds after which the plugin sla permits enqueueing it (sla-waiting-time)
     topology: TopologyTexts | None = None
-    preemptable: bool | None = None  # whether its users agree that it is evicted; None: they do not say
+    preemptable: bool | None = None  # whether its users allow evicting it; None if not specified
     budget: JobBudget | None = None
-    phase: str = ""  # as it stands on the wire, "" counts as Pending
+    phase: str = ""  # as on the wire, "" counts as Pending
     conditions: tuple[GroupCondition, ...] = ()
     running: int = 0
     succeeded: int = 0
@@ -144,7 +144,7 @@ class JobRecord:
 
 
 class NodeGroupAffinity(NamedTuple):
-    """Names of node groups for the tasks of a queue."""
+    """The node group affinity of a queue's tasks, by group name."""
 
     required: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
@@ -153,10 +153,10 @@ class NodeGroupAffinity(NamedTuple):
 
 
 class NodeGroupLimits(NamedTuple):
-    """What tasks of a queue may use of each node group."""
+    """How much of each node group the tasks of a queue may use."""
 
-    amounts: Mapping[str, Mapping[str, float]] = {}  # group -> resource -> amount; what is not named has no limit
-    problem: str = ""  # why they cannot be read; then nothing of the queue is placed
+    amounts: Mapping[str, Mapping[str, float]] = {}  # group -> resource -> amount; resources not named are unlimited
+    problem: str = ""  # why the limits cannot be read; then no task of the queue is placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,20 +168,20 @@ class QueueRecord:
     weight: int = 1
     priority: int = 0
     creation: float = 0.0  # seconds since the epoch
-    state: str = ""  # "" counts as Open: no controller has been there yet
-    capability: ResourceList = NOTHING  # at most; nothing of cpu or memory, or a scalar not named: no limit
+    state: str = ""  # "" counts as Open: no controller has set it yet
+    capability: ResourceList = NOTHING  # the ceiling; 0 cpu or memory, or a scalar that is not named, means no limit
     deserved: ResourceList = NOTHING
-    guarantee: ResourceList = NOTHING  # never taken from it
+    guarantee: ResourceList = NOTHING  # never reclaimed from it
     reclaimable: bool = True
     node_groups: NodeGroupAffinity | None = None
     node_group_limits: NodeGroupLimits | None = None
     parent: str = ""
-    fifo: bool = False  # dequeueStrategy: whether a job that gets nothing holds up those behind it
-    hierarchy: tuple[tuple[str, float], ...] = ()  # drf's tree: names below the root with their weights, from the top
+    fifo: bool = False  # dequeueStrategy: whether a job that gets nothing blocks the jobs behind it
+    hierarchy: tuple[tuple[str, float], ...] = ()  # path in drf's tree: names with weights, from below the root down
 
     @property
     def open(self) -> bool:
-        """Whether it takes new work."""
+        """Whether it accepts new jobs."""
         return self.state in ("", "Open")
 
 
@@ -195,14 +195,14 @@ class TaintRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """One node: what it has and what it keeps away."""
+    """One node: its resources, labels, taints and images."""
 
     name: str
     allocatable: Mapping[str, float] = field(default_factory=dict)  # resource -> amount, oversubscription included
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[TaintRecord, ...] = ()
     unschedulable: bool = False
-    capacity: tuple[float, float] = (0.0, 0.0)  # cpu and memory it has altogether, 0 where it does not say
-    oversubscription: tuple[float, float] = (0.0, 0.0)  # cpu and memory of these two that are not the kubelet's
-    closed: str = ""  # why nothing more may be placed here, "" when it may
-    images: Mapping[str, int] = field(default_factory=dict)  # name of an image that is there -> bytes
+    capacity: tuple[float, float] = (0.0, 0.0)  # total cpu and memory, 0 if unknown
+    oversubscription: tuple[float, float] = (0.0, 0.0)  # the part of cpu and memory that Volcano's agent adds
+    closed: str = ""  # why nothing more may be placed here, "" if pods may be placed
+    images: Mapping[str, int] = field(default_factory=dict)  # name of a present image -> bytes

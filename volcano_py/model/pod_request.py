@@ -1,17 +1,17 @@
-"""What a pod asks for: the sums of kube-scheduler, exact until the end.
+"""The request of a pod, summed as in kube-scheduler. Sums are exact; rounding happens only at the end.
 
-``raw`` is what Volcano compares with a node and what kube-scheduler calls requested. ``nonzero`` is what its scorers
-count: a container that has no request at all for cpu or memory counts as asking for a little. If the pod as a whole has
-requests, that is so only for what neither it nor any of its containers names (getNonMissingContainerRequests).
+``raw`` is what Volcano compares with a node; kube-scheduler calls it requested. ``nonzero`` is what its scorers count:
+a container without a request for cpu or memory gets a small default. If the pod has pod-level requests, the default
+applies only to a resource that neither the pod nor any container names (getNonMissingContainerRequests).
 
     sum of containers and sidecars ┐
     greatest need of the start-up  ┴─ the greater, per resource ──▶ pod-level requests replace ──▶ + overhead (+ 1 pod)
 
-The start-up need of a plain init container is its own request and those of the sidecars started before it.
+The start-up need of a plain init container is its own request plus those of the sidecars started before it.
 
-While a container, or a pod with requests of its own, is resized in place, its request is the greatest of what it asks
-for, what it has and what it has been promised; a resize that the node can never carry out does not count (KEP 1287 and
-5419, `in_force`).
+While a container, or a pod with pod-level requests, is resized in place, its request is the greatest of the desired,
+the actual and the allocated one. A resize that the node can never carry out does not count (KEP 1287 and 5419,
+`in_force`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -39,14 +39,14 @@ _Reader = Callable[[Container, str], _Quantities]
 
 
 class PodRequest(NamedTuple):
-    """What a pod asks for, in amounts."""
+    """The request of a pod, in amounts."""
 
     raw: dict[str, float]  # without zeros; ``pods`` included
     nonzero: tuple[float, float]  # cpu and memory with kube-scheduler's defaults
 
 
 def pod_request(spec: PodSpec) -> PodRequest:
-    """Return what a pod asks for; raise QuantityError naming the field that cannot be read."""
+    """Return the request of a pod; raise QuantityError naming the field that cannot be read."""
     total = _total(spec, _requests)
     raw = amounts(total)
     raw[keys.PODS] = 1.0
@@ -66,8 +66,8 @@ def pod_request(spec: PodSpec) -> PodRequest:
 def pod_limits(spec: PodSpec) -> tuple[float, float]:
     """Return how much cpu and memory a pod may use, 0 for no limit; raise QuantityError naming the field.
 
-    Added up like requests; containers without a limit add nothing, and overhead counts where there is a limit at all
-    (Kubernetes: component-helpers, PodLimits).
+    Limits are added up like requests. Containers without a limit add nothing; overhead is added only if there is a
+    limit (Kubernetes: component-helpers, PodLimits).
     """
     total = _start_up_or_running(spec, _limits)
     if spec.resources is not None:
@@ -120,7 +120,7 @@ def _in_force(container: Container, given: Mapping[str, list[ResourceList]], ref
 def _greatest(
     resources: ResourceRequirements, held: list[ResourceList], refused: bool, path: str
 ) -> ResourceRequirements:
-    """Return resources with the requests that count; the same object if they are those asked for."""
+    """Return resources with the requests that count; the same object if those are the desired requests."""
     asked = resources.requests
     if all(requests == asked for requests in held if requests):  # as in nearly every pod
         return resources
@@ -140,12 +140,12 @@ def _resize_is_refused(pod: Pod) -> bool:
 
 
 def request_without_init(spec: PodSpec) -> dict[str, float]:
-    """Return what the regular containers, pod-level requests and overhead of a pod ask for; the pod is not counted."""
+    """Return the request of a pod's regular containers, pod-level requests and overhead, without ``pods``."""
     return amounts(_finish(_sum_of(spec.containers, "spec.containers", _requests), spec))
 
 
 def amounts(quantities: Mapping[str, Fraction]) -> dict[str, float]:
-    """Return the amounts that are counted and are not zero."""
+    """Return the amounts of the counted resources that are not zero."""
     found = ((name, amount_of(name, value)) for name, value in quantities.items())
     return {name: amount for name, amount in found if amount}
 
@@ -186,14 +186,14 @@ def _start_up_or_running(spec: PodSpec, reader: _Reader) -> _Quantities:
 
 
 def _finish(total: _Quantities, spec: PodSpec) -> _Quantities:
-    """Apply what is said of the whole pod."""
+    """Apply the pod-level requests and the overhead."""
     total.update(_of_the_whole(spec))
     _add(total, read_resource_list(spec.overhead, "spec.overhead"))
     return total
 
 
 def _of_the_whole(spec: PodSpec) -> _Quantities:
-    """Return the requests of the pod itself: of what a pod can have requests for at all."""
+    """Return the pod-level requests, of the resources that may have them: cpu, memory and huge pages."""
     if spec.resources is None:
         return {}
     named = read_resource_list(spec.resources.requests, "spec.resources.requests")

@@ -1,6 +1,6 @@
-"""Terms between pods: which pods a selector means, and where a pod wants to stand with regard to them.
+"""Inter-pod terms: selectors of pods, affinity and anti-affinity to them, and topology spread constraints.
 
-Everything here is content, so that equal terms of two pods are one term.
+All of these are plain values, so equal terms of two pods are one term.
 """
 
 from collections.abc import Mapping
@@ -11,18 +11,18 @@ from volcano_py.model.selectors import LabelSelector
 
 
 class PodSelector(NamedTuple):
-    """Some pods, by namespace and labels. Tuples are sorted and without doubles."""
+    """A selection of pods by namespace and labels. Tuples are sorted and without duplicates."""
 
-    namespaces: tuple[str, ...] = ()  # pods of these, and
+    namespaces: tuple[str, ...] = ()  # pods of these namespaces, and also
     namespace_labels: tuple[Requirement, ...] | None = None  # of namespaces with these labels; (): all, None: no others
     labels: tuple[Requirement, ...] | None = None  # (): every pod, None: none
-    readable: bool = True  # no requirement is invalid; one that cannot be read selects nothing
+    readable: bool = True  # no requirement is invalid; an invalid selector selects nothing
 
     def selects(self, namespace: str, namespace_labels: Mapping[str, str], labels: Mapping[str, str]) -> bool:
-        """Say whether a pod of this namespace, which has these labels, is meant.
+        """Say whether a pod with these labels in this namespace is selected (kube-scheduler: AffinityTerm.Matches).
 
-        (kube-scheduler: AffinityTerm.Matches. There, a namespaceSelector of an incoming pod's term that an empty set
-        of labels satisfies selects every namespace; here, as documented, only the namespaces that satisfy it.)
+        In kube-scheduler, if an empty set of labels satisfies the namespaceSelector of an incoming pod's term, the
+        selector selects every namespace. Here it selects only the namespaces that satisfy it, as documented.
         """
         if self.labels is None or not self.readable:
             return False
@@ -33,21 +33,21 @@ class PodSelector(NamedTuple):
 
 
 class PodTerm(NamedTuple):
-    """Pods to stand near to or away from: in the same or in another domain of a node label."""
+    """Pods to be placed near to or away from: in the same domain of a node label or in another one."""
 
     selector: PodSelector
     key: str
 
 
 class WeighedPodTerm(NamedTuple):
-    """A pod term that adds its weight for every such pod in the domain; below 0 for pods to stand away from."""
+    """A preferred term: each such pod in the domain adds the weight, which is negative for anti-affinity."""
 
     weight: int
     term: PodTerm
 
 
 class PodTerms(NamedTuple):
-    """What a pod says about its neighbours."""
+    """The affinity and anti-affinity of a pod to other pods."""
 
     near: tuple[PodTerm, ...] = ()  # required affinity: all terms
     away: tuple[PodTerm, ...] = ()  # required anti-affinity
@@ -55,19 +55,19 @@ class PodTerms(NamedTuple):
 
     @property
     def readable(self) -> bool:
-        """Whether no selector is invalid."""
+        """Whether all selectors are valid."""
         preferred = (term.term for term in self.preferred)
         return all(term.selector.readable for term in (*self.near, *self.away, *preferred))
 
 
 class Spread(NamedTuple):
-    """How evenly pods should stand over the domains of a node label (a topology spread constraint)."""
+    """A topology spread constraint: how evenly pods are spread over the domains of a node label."""
 
     selector: PodSelector  # in the pod's own namespace
     key: str
     max_skew: int
     hard: bool  # DoNotSchedule
     min_domains: int = 1
-    honor_affinity: bool = True  # domains are of nodes that the pod's node selector and affinity allow
-    honor_taints: bool = False  # domains are of nodes whose taints the pod tolerates
-    default: bool = False  # the system's, for a pod that has no constraints of its own
+    honor_affinity: bool = True  # count only nodes that the pod's node selector and affinity allow
+    honor_taints: bool = False  # count only nodes whose taints the pod tolerates
+    default: bool = False  # a system default for a pod without constraints of its own

@@ -1,6 +1,6 @@
-"""What queues may have and how far they have come: the limits that plugins which divide the cluster have in common.
+"""Limits and shares of queues, for all plugins that divide the cluster between queues.
 
-Amounts are arrays in row order of the session's resources, queues are columns; see `framework.state.queue_accounts`.
+Amounts are arrays in row order of the session's resources; queues are columns. See `framework.state.queue_accounts`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,9 +15,9 @@ from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, ResourceReg
 
 
 def capability(record: QueueRecord, resources: ResourceRegistry) -> Floats:
-    """Return what a queue says it may have at the most, shape (n_resources,), infinite where it sets no limit.
+    """Return the capability of a queue, shape (n_resources,), infinite where it sets no limit.
 
-    Nothing of cpu or memory means no limit (Volcano); of any other resource only not to name it does.
+    For cpu and memory, 0 means no limit (Volcano). Any other resource is unlimited only if it is not named.
     """
     limit = record.capability.vector(resources, missing=np.inf)
     for row in (CPU_ROW, MEMORY_ROW):
@@ -27,7 +27,7 @@ def capability(record: QueueRecord, resources: ResourceRegistry) -> Floats:
 
 
 def share(taken: Sequence[float], deserved: Sequence[float]) -> float:
-    """Return the largest part of what is deserved that is taken; resources that are not deserved do not count."""
+    """Return the largest ratio of taken to deserved over the resources of which something is deserved."""
     return max((held / due for held, due in zip(taken, deserved, strict=True) if due >= EPSILON), default=0.0)
 
 
@@ -43,7 +43,7 @@ def shares(taken: Floats, divisor: Floats) -> Floats:
 
 
 def not_open(plugin: str, record: QueueRecord) -> Reason:
-    """Return why a queue takes nothing that is not open."""
+    """Return the reason why a queue that is not open takes no pods."""
     text = f'queue "{record.name}" is {record.state}, not Open: it takes no new pods'
     return Reason(plugin, "queue-not-open", text)
 
@@ -56,9 +56,9 @@ def over_limit(
     held: Floats,
     limits: Mapping[int, tuple[float, str]],
 ) -> Reason:
-    """Return why a queue may not hold more: of each resource row whose limit is passed, how much of what.
+    """Return the reason why a queue may not hold more, with the amounts of each resource above its limit.
 
-    ``limits`` gives the limit and what it comes from; ``asked`` and ``held`` are (n_resources,).
+    ``limits`` gives the limit and its source for each such row; ``asked`` and ``held`` are (n_resources,).
 
     ``queue "small" may not hold more: 3 cpu asked, 1 held, 2 allowed (its capability)``
     """
@@ -73,13 +73,13 @@ def over_limit(
 def room_for(taken: Sequence[float], asked: Iterable[tuple[int, float]], limit: Sequence[float], wanted: int) -> int:
     """Return how many requests, at most ``wanted``, can be added to ``taken`` one by one without passing a limit.
 
-    ``asked`` gives row and amount of each resource that counts; a sum equal to its limit is allowed.
+    ``asked`` lists the row and amount of each resource that counts. A sum equal to its limit is allowed.
     """
     for row, amount in asked:
         held, most = taken[row], limit[row]
         if held + wanted * amount <= most:
             continue
-        # Division may be off by one; the comparison itself has the last word.
+        # The division may be off by one; the exact comparison corrects that.
         count = min(wanted, int((most - held) // amount))
         while count < wanted and held + (count + 1) * amount <= most:
             count += 1
@@ -90,10 +90,10 @@ def room_for(taken: Sequence[float], asked: Iterable[tuple[int, float]], limit: 
 
 
 def real_capability(total: Floats, guarantee: Floats, capability: Floats) -> Floats:
-    """Return what each queue may have at the most, shape (n_resources, n_queues).
+    """Return the ceiling of each queue, shape (n_resources, n_queues).
 
-    That is what the guarantees of all others leave of the total (n_resources,), cut to the queue's own capability
-    (infinite where there is no limit).
+    The ceiling is what the guarantees of all other queues leave of the total (n_resources,), but at most the queue's
+    own capability (infinite where there is no limit).
     """
     free = np.maximum(total - guarantee.sum(axis=1), 0.0)
     return np.asarray(np.minimum(free[:, None] + guarantee, capability))

@@ -1,8 +1,8 @@
-"""The tree of queues: who is below whom, and which queues have no place in it.
+"""The tree of queues: the parent of each queue, and which queues are not part of the tree.
 
-Every queue names its parent (``root`` if it names none) up to ``root``; if there is no object of that name, there is a
-root all the same, and it sets no limits. A queue whose parents lead nowhere or round in a circle has no place: it is
-set aside with the reason, and so are the queues below it. All others go on. (Volcano stops everybody: "not ready".)
+Every queue names its parent, ``root`` by default. The root exists even without an object of that name; it then sets no
+limits. If the parents of a queue lead to a missing queue or form a cycle, the queue and all queues below it are set
+aside with the reason. All other queues go on. (In Volcano the hierarchy is then "not ready" and every queue stops.)
 """
 
 from collections.abc import Sequence
@@ -21,22 +21,22 @@ class QueueTree:
     """Queues by row, as in `framework.state.queue_accounts`."""
 
     chains: tuple[tuple[int, ...], ...]
-    """By queue: its own row, then its ancestors from the nearest to the root; of one set aside only its own row."""
+    """By queue: its own row, then its ancestors, the root last. A queue set aside has only its own row."""
     problems: dict[int, str]
     """Why a queue is set aside, by row."""
 
     @classmethod
     def flat(cls, records: Sequence[QueueRecord]) -> "QueueTree":
-        """Return queues that stand side by side, whatever parents they name."""
+        """Return the queues without a hierarchy, whatever parents they name."""
         return cls(tuple((row,) for row in range(len(records))), {})
 
     @classmethod
     def of(cls, records: Sequence[QueueRecord]) -> "QueueTree":
-        """Return the tree that the queues' parents make up."""
+        """Return the tree that the queues' parents form."""
         rows = {record.name: row for row, record in enumerate(records)}
         chains: dict[int, tuple[int, ...]] = {}
         problems: dict[int, str] = {}
-        # A Python loop over queues, each climbed from once.
+        # A Python loop over queues; each queue's path is found once.
         for row in range(len(records)):
             _climb(row, records, rows, chains, problems)
         return cls(tuple(chains.get(row, (row,)) for row in range(len(records))), problems)
@@ -55,12 +55,12 @@ class QueueTree:
 
     @cached_property
     def levels(self) -> list[Rows]:
-        """The rows of each depth, from the top down; queues set aside stand at the top."""
+        """The rows of each depth, from the top down; queues set aside are at the top."""
         depth = np.array([len(chain) for chain in self.chains], dtype=np.intp)
         return [np.flatnonzero(depth == level) for level in range(1, int(depth.max(initial=0)) + 1)]
 
     def rolled_up(self, own: Floats) -> Floats:
-        """Return the sums over each queue and all below it of what they have themselves, (n_resources, n_queues)."""
+        """Return for each queue the sum of its own amounts and all below it, (n_resources, n_queues)."""
         counts = [len(chain) for chain in self.chains]
         source = np.repeat(np.arange(len(self.chains)), counts)
         target = np.array([row for chain in self.chains for row in chain], dtype=np.intp)
@@ -68,15 +68,15 @@ class QueueTree:
         return np.array(sums, dtype=float).reshape(len(own), len(self.chains))
 
     def branches(self, left: int, right: int) -> tuple[int, int]:
-        """Return where the ways from the root to two different queues part: the first row of each that differs.
+        """Return where the paths from the root to two queues diverge: the first differing row of each.
 
-        If one is above the other there is no such row on its side, and it stands for itself.
+        If one queue is an ancestor of the other, the two queues themselves are returned.
         """
         ways = zip(reversed(self.chains[left]), reversed(self.chains[right]), strict=False)
         return next(((one, other) for one, other in ways if one != other), (left, right))
 
     def common(self, left: int, right: int) -> int:
-        """Return how many ancestors two queues have in common, themselves left aside."""
+        """Return how many ancestors two queues have in common, not counting the queues themselves."""
         ways = zip(reversed(self.chains[left][1:]), reversed(self.chains[right][1:]), strict=False)
         count = 0
         for one, other in ways:
@@ -93,15 +93,15 @@ def _climb(
     chains: dict[int, tuple[int, ...]],
     problems: dict[int, str],
 ) -> None:
-    """Find the way from a queue to the root, and with it that of every queue on the way."""
+    """Find the path from a queue to the root, and the paths of all queues on it."""
     path: list[int] = []
     row: int | None = start
     while row is not None and row not in chains and row not in problems:
         if row in path:
-            circle = path[path.index(row) :]
-            names = " -> ".join(records[entry].name for entry in (*circle, row))
-            problem = f"its parents go round in a circle ({names}): change spec.parent of one of them"
-            problems.update(dict.fromkeys(circle, problem))
+            cycle = path[path.index(row) :]
+            names = " -> ".join(records[entry].name for entry in (*cycle, row))
+            problem = f"its parents form a cycle ({names}): change spec.parent of one of them"
+            problems.update(dict.fromkeys(cycle, problem))
             break
         path.append(row)
         if records[row].name == ROOT_QUEUE:
@@ -115,7 +115,7 @@ def _climb(
                 problems[row] = f'its parent "{parent}" does not exist: create it or change spec.parent'
             break
         row = rows[parent]
-    # What ends the way is known now: those below it follow, the nearest first.
+    # The upper end of the path is known now; the queues below it follow, from the top down.
     for entry in reversed(path):
         if entry in chains or entry in problems:
             continue
@@ -124,5 +124,5 @@ def _climb(
             chains[entry] = (entry, *chains[parent_row])
         else:
             text = problems[parent_row]
-            below = f'it stands below queue "{records[parent_row].name}", which has no place: '
-            problems[entry] = text if text.startswith("it stands below") else below + text
+            below = f'it is below queue "{records[parent_row].name}", which is not in the queue tree: '
+            problems[entry] = text if text.startswith("it is below") else below + text

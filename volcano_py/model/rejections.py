@@ -1,6 +1,6 @@
-"""Why not: every "no" is a value with plugin, stable code and numbers, from which all texts are made.
+"""Rejections: each is a value with plugin, stable code and numbers, from which all texts are made.
 
-Texts follow Volcano's FitErrors word for word, except that the node count is always the true number of nodes.
+Texts are Volcano's FitErrors word for word, except that the node count is always the true number of nodes.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ class Remedy(Enum):
 
     EVICTION = "Unschedulable"
     NONE = "UnschedulableAndUnresolvable"
-    UNKNOWN = "Error"  # whoever was asked gave only a text
+    UNKNOWN = "Error"  # the plugin gave only a text
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -27,7 +27,7 @@ class Reason:
 
     @property
     def remedy(self) -> Remedy:
-        """What could help."""
+        """Whether an eviction could help."""
         return Remedy.EVICTION if self.resolvable else Remedy.NONE
 
 
@@ -41,7 +41,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Why a task found no node: the refusals of all nodes, or one reason that has nothing to do with nodes."""
+    """Why a task found no node: the refusals of all nodes, or one reason that does not depend on nodes."""
 
     n_nodes: int
     refusals: tuple[Refusal, ...] = ()
@@ -56,9 +56,9 @@ class Rejection:
 
 
 def unavailable(n_nodes: int, reasons: Iterable[tuple[int, str]], head: str = "") -> str:
-    """Return ``0/5 nodes are unavailable: 3 Insufficient cpu, 2 node(s) were unschedulable.``, sorted as text.
+    """Return ``0/5 nodes are unavailable: 3 Insufficient cpu, 2 node(s) were unschedulable.``
 
-    ``head`` replaces the words before the colon.
+    The reasons are sorted as text. ``head`` replaces the words before the colon.
     """
     histogram = ", ".join(sorted(f"{count} {text}" for count, text in reasons))
     head = head or f"0/{n_nodes} nodes are unavailable"

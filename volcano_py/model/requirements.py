@@ -1,4 +1,4 @@
-"""A requirement on labels, as selectors and affinities are made of."""
+"""Requirements on labels and fields, the parts of selectors and node affinity terms."""
 
 from typing import NamedTuple
 

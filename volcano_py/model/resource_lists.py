@@ -1,12 +1,11 @@
-"""Resource lists: amounts in which it matters whether a resource is named at all.
+"""Resource lists: amounts for which it matters whether a resource is named at all.
 
-Nodes and tasks are rows of numbers; what a queue may have (capability), should have (deserved) and keeps (guarantee),
-and what a gang needs at least (minResources), are lists that people write. A resource that a list does not name is
-not the same as one it gives as 0: depending on the question it counts as zero or as without limit (`Missing`). cpu and
-memory are always there and count as 0 when they were not written; ``pods`` is a scalar like any other, but rules
-about what somebody asks for leave it aside, since every pod asks for one.
+Users write such lists: a queue's capability, deserved amounts and guarantee, and the minResources of a gang. In them, a
+resource that is not named differs from one with the amount 0: it counts as zero or as unlimited, depending on the
+question (`Missing`). cpu and memory are always present and count as 0 if they were not written. ``pods`` is a scalar
+like any other, but rules about requests ignore it, because every pod requests one.
 
-Comparisons allow EPSILON, as everywhere (`model.resources`); where Volcano compares exactly, so does this, and says so.
+Comparisons allow EPSILON, as everywhere (`model.resources`). Where Volcano compares exactly, the docstring says so.
 """
 
 import sys
@@ -22,17 +21,17 @@ from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW, ResourceRegistry
 
 UNLIMITED: Final = sys.float_info.max
-"""The amount of cpu or memory that stands for no limit at all."""
+"""The amount of cpu or memory that means no limit."""
 
 UNKNOWN_DIFFERENCE: Final = -1.0
-"""What `ResourceList.difference` gives for a scalar that is without limit on one side."""
+"""The value that `ResourceList.difference` gives for a scalar that is unlimited on one side."""
 
 _MAX_INT: Final = float(2**63 - 1)
-_LEFT_ASIDE: Final = frozenset({keys.PODS})  # every pod asks for one: it says nothing about what somebody asks for
+_NOT_COMPARED: Final = frozenset({keys.PODS})  # every pod requests one, so rules about requests ignore it
 
 
 class Missing(Enum):
-    """What a scalar counts as on a side that does not name it."""
+    """How a scalar counts on a side that does not name it."""
 
     ZERO = "zero"
     UNLIMITED = "infinity"
@@ -40,11 +39,11 @@ class Missing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ResourceList:
-    """Amounts by resource, never changed: cpu in thousandths, memory in bytes, pods in pods, others in thousandths."""
+    """Amounts by resource, immutable: cpu in thousandths, memory in bytes, pods in pods, others in thousandths."""
 
     cpu: float = 0.0
     memory: float = 0.0
-    scalars: Mapping[str, float] = field(default_factory=dict)  # all that are named, with amounts of 0 too
+    scalars: Mapping[str, float] = field(default_factory=dict)  # all that are named, including those with amount 0
 
     @classmethod
     def of(cls, amounts: Mapping[str, float]) -> "ResourceList":
@@ -65,7 +64,7 @@ class ResourceList:
     def vector(self, registry: ResourceRegistry, missing: float = 0.0) -> Floats:
         """Return the amounts in row order, shape (n_resources,), with ``missing`` for scalars that are not named.
 
-        A scalar that the registry does not know is left out: nobody has it and nobody asks for it.
+        A scalar that the registry does not know is left out: no node has it and no task requests it.
         """
         vector = np.full(len(registry), missing)
         vector[CPU_ROW], vector[MEMORY_ROW] = self.cpu, self.memory
@@ -81,7 +80,7 @@ class ResourceList:
         named[[CPU_ROW, MEMORY_ROW]] = True
         return named
 
-    # What it says
+    # Amounts
 
     def get(self, name: str) -> float:
         """Return an amount, 0 for a resource that is not named."""
@@ -90,37 +89,37 @@ class ResourceList:
         return self.memory if name == keys.MEMORY else self.scalars.get(name, 0.0)
 
     def names(self) -> tuple[str, ...]:
-        """Return the resources of which there is any, pods included."""
+        """Return the resources with an amount above 0, pods included."""
         return tuple(name for name, amount in self._items() if amount >= EPSILON)
 
     def is_zero(self, name: str) -> bool:
-        """Say whether there is nothing of a resource."""
+        """Say whether the amount of a resource is 0."""
         return self.get(name) < EPSILON
 
     def is_empty(self) -> bool:
-        """Say whether there is nothing of any resource; pods do not count."""
-        return all(name in _LEFT_ASIDE or amount < EPSILON for name, amount in self._items())
+        """Say whether all amounts are 0; pods do not count."""
+        return all(name in _NOT_COMPARED or amount < EPSILON for name, amount in self._items())
 
     def common(self, other: "ResourceList") -> tuple[str, ...]:
-        """Return the resources of which both have some, pods included."""
+        """Return the resources of which both lists have more than 0, pods included."""
         return tuple(name for name in self.names() if not other.is_zero(name))
 
     def common_asked(self, other: "ResourceList") -> tuple[str, ...]:
-        """Return the resources other than pods of which both have some."""
-        return tuple(name for name in self.common(other) if name not in _LEFT_ASIDE)
+        """Return the resources other than pods of which both lists have more than 0."""
+        return tuple(name for name in self.common(other) if name not in _NOT_COMPARED)
 
     # Arithmetic
 
     def __add__(self, other: "ResourceList") -> "ResourceList":
-        """Return the sum; it names what either names."""
+        """Return the sum; it names every resource that either list names."""
         names = dict.fromkeys((*self.scalars, *other.scalars))
         scalars = {name: self.get(name) + other.get(name) for name in names}
         return ResourceList(self.cpu + other.cpu, self.memory + other.memory, scalars)
 
     def __sub__(self, other: "ResourceList") -> "ResourceList":
-        """Return what is left, below zero where more is taken than there is; see `exceeding` for a floor.
+        """Return the difference, which may be negative; `exceeding` stops at 0.
 
-        A list without any scalar stays without, whatever is taken from it (Volcano: sub).
+        If this list has no scalars, neither has the difference (Volcano: sub).
         """
         names = dict.fromkeys((*self.scalars, *other.scalars)) if self.scalars else {}
         scalars = {name: self.get(name) - other.get(name) for name in names}
@@ -132,18 +131,18 @@ class ResourceList:
         return ResourceList(self.cpu * factor, self.memory * factor, scalars)
 
     def with_scalar(self, name: str, more: float) -> "ResourceList":
-        """Return the list with so much more of one scalar."""
+        """Return the list with ``more`` added to one scalar."""
         return ResourceList(self.cpu, self.memory, {**self.scalars, name: self.get(name) + more})
 
     def maximum(self, other: "ResourceList") -> "ResourceList":
-        """Return the greater amount of each resource; a scalar that one side names counts as it stands there."""
+        """Return the greater amount of each resource; a scalar that only one side names keeps its amount."""
         scalars = {**self.scalars}
         for name, amount in other.scalars.items():
             scalars[name] = max(amount, scalars.get(name, amount))
         return ResourceList(max(self.cpu, other.cpu), max(self.memory, other.memory), scalars)
 
     def minimum(self, other: "ResourceList", missing: Missing) -> "ResourceList":
-        """Return this list cut to the other one; what the other does not name is cut to 0, or not at all."""
+        """Return this list limited to the other one; ``missing`` is the limit of a scalar the other does not name."""
         scalars = {
             name: amount if self._free(other, name, missing) else min(amount, other.get(name))
             for name, amount in self.scalars.items()
@@ -153,8 +152,8 @@ class ResourceList:
     def difference(self, other: "ResourceList", missing: Missing) -> tuple["ResourceList", "ResourceList"]:
         """Return how much more this list has than the other, and how much less.
 
-        A scalar stands in one of the two: in the first if there is more of it here, else in the second. One that a side
-        without limit does not name is UNKNOWN_DIFFERENCE on that side.
+        A scalar appears in only one of the two: in the first if this list has more of it, else in the second. If
+        ``missing`` is UNLIMITED, a scalar that one side does not name is UNKNOWN_DIFFERENCE in that side's result.
         """
         more: dict[str, float] = {}
         less: dict[str, float] = {}
@@ -173,7 +172,7 @@ class ResourceList:
         )
 
     def exceeding(self, other: "ResourceList") -> "ResourceList":
-        """Return what this list has beyond the other (Volcano: ExceededPart); it names only scalars that exceed."""
+        """Return the amounts by which this list exceeds the other (Volcano: ExceededPart), scalars only if above 0."""
         return self.difference(other, Missing.ZERO)[0]
 
     # Comparisons of whole lists
@@ -181,7 +180,7 @@ class ResourceList:
     def less_than(self, other: "ResourceList", missing: Missing) -> bool:
         """Say whether every resource named here is strictly less.
 
-        A scalar that only the other side names does not matter, unless what is missing is UNLIMITED: then it is not.
+        A scalar that only the other side names does not matter. But if ``missing`` is UNLIMITED, the answer is no.
         """
         return self._lower_everywhere(other, missing, tolerance=None)
 
@@ -192,8 +191,8 @@ class ResourceList:
     def less_in_some(self, other: "ResourceList", missing: Missing) -> bool:
         """Say whether some resource is strictly less.
 
-        A scalar that only the other side names is less even if it is 0 there (Volcano), unless what is missing is
-        UNLIMITED: then it is not.
+        A scalar that only the other side names counts as less, even if it is 0 there (Volcano). But if ``missing`` is
+        UNLIMITED, it does not.
         """
         return self._lower_somewhere(other, missing, tolerance=None)
 
@@ -207,29 +206,29 @@ class ResourceList:
         return all(abs(self.get(name) - other.get(name)) < EPSILON for name in names)
 
     def over(self, other: "ResourceList", missing: Missing) -> tuple[str, ...]:
-        """Return the resources in which this list exceeds the other; what only the other names never is one."""
+        """Return the resources of this list in which it exceeds the other."""
         return tuple(
             name
             for name, amount in self._items()
             if not self._free(other, name, missing) and not _lower(amount, other.get(name), EPSILON)
         )
 
-    # Comparisons in what is asked for: resources of which ``asked`` has more than 0, pods left aside
+    # Comparisons in the requested resources: those of which ``asked`` has more than 0, except pods
 
     def over_asked(self, other: "ResourceList", asked: "ResourceList") -> tuple[str, ...]:
-        """Return the resources asked for in which this list exceeds the other, compared exactly."""
+        """Return the requested resources in which this list exceeds the other, compared exactly."""
         return tuple(name for name in _asked(asked) if self.get(name) > other.get(name))
 
     def over_asked_where_given(self, other: "ResourceList", asked: "ResourceList") -> tuple[str, ...]:
-        """Return the same without cpu and memory of which the other has nothing and scalars it does not name."""
+        """Return `over_asked` without what the other list does not give: cpu or memory of 0, scalars not named."""
         return tuple(name for name in self.over_asked(other, asked) if other._gives(name))
 
     def within_asked(self, other: "ResourceList", asked: "ResourceList") -> tuple[str, ...]:
-        """Return the resources asked for of which this list has at most what the other has."""
+        """Return the requested resources of which this list has at most the other's amount."""
         return tuple(name for name in _asked(asked) if _lower(self.get(name), other.get(name), EPSILON))
 
     def within_asked_nonzero(self, other: "ResourceList", asked: "ResourceList") -> tuple[str, ...]:
-        """Return the same without resources of which neither list has anything."""
+        """Return `within_asked` without resources that are 0 in both lists."""
         within = self.within_asked(other, asked)
         return tuple(name for name in within if not (self.is_zero(name) and other.is_zero(name)))
 
@@ -252,7 +251,7 @@ class ResourceList:
 
     @staticmethod
     def _free(other: "ResourceList", name: str, missing: Missing) -> bool:
-        """Say whether the other side sets no limit to a resource that this side has."""
+        """Say whether the other side sets no limit on a resource of this side."""
         return missing is Missing.UNLIMITED and name not in (keys.CPU, keys.MEMORY) and name not in other.scalars
 
     def _lower_everywhere(self, other: "ResourceList", missing: Missing, tolerance: float | None) -> bool:
@@ -273,7 +272,7 @@ class ResourceList:
 
 
 NOTHING: Final = ResourceList()
-"""The list that names nothing."""
+"""The empty list."""
 
 
 def _lower(left: float, right: float, tolerance: float | None) -> bool:
@@ -281,7 +280,7 @@ def _lower(left: float, right: float, tolerance: float | None) -> bool:
 
 
 def _asked(request: ResourceList) -> Iterator[str]:
-    return (name for name, amount in request._items() if amount > 0 and name not in _LEFT_ASIDE)
+    return (name for name, amount in request._items() if amount > 0 and name not in _NOT_COMPARED)
 
 
 def _number(amount: float) -> str:

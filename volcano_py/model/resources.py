@@ -1,7 +1,7 @@
-"""Resources as numbers: which dimensions there are, how quantities become amounts, when two amounts count as equal.
+"""Resources as numbers: the dimensions, the conversion of quantities to amounts, and the tolerance of comparisons.
 
 Amounts are float64 and always whole: cpu in thousandths of a core, memory in bytes, ``pods`` in pods, every other
-resource in thousandths. Whole numbers below 2^53 add and subtract without error, which is why undo can be exact.
+resource in thousandths. Whole numbers below 2^53 add and subtract without error, so undo is exact.
 
 Volcano compares with an absolute tolerance of 0.1 (its ``minResource``); so does everything here.
 """
@@ -18,7 +18,7 @@ from volcano_py.api.quantity import QuantityError, WireQuantity, milli, parse_qu
 from volcano_py.model.arrays import Bools, Floats
 
 EPSILON: Final = 0.1
-"""Two amounts closer than this are the same amount (Volcano: minResource)."""
+"""Two amounts closer than this count as equal (Volcano: minResource)."""
 
 _BINARY: Final = ((6, "Ei"), (5, "Pi"), (4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki"))
 _BYTES: Final = (keys.MEMORY, keys.EPHEMERAL_STORAGE)
@@ -32,7 +32,7 @@ _FIRST: Final = (keys.CPU, keys.MEMORY, keys.PODS)
 
 
 class ResourceRegistry:
-    """The resources seen so far, each with a row number that never changes."""
+    """All resources seen so far; each keeps its row number for good."""
 
     __slots__ = ("_rows",)
 
@@ -67,15 +67,15 @@ class ResourceRegistry:
         return vector
 
     def frozen(self) -> "ResourceRegistry":
-        """Return a copy that later growth of this one does not reach."""
+        """Return a copy; resources registered later do not appear in it."""
         return ResourceRegistry(self._rows)
 
 
 def is_scalar(name: str) -> bool:
     """Say whether a resource other than cpu, memory and pods is counted at all.
 
-    Counted are ephemeral-storage, extended resources, huge pages, names under kubernetes.io/ and attachable volumes;
-    quota names such as ``requests.nvidia.com/gpu`` and ``count/pods`` are not (Volcano: NewResource).
+    Ephemeral-storage, extended resources, huge pages, names under kubernetes.io/ and attachable volumes are counted.
+    Quota names such as ``requests.nvidia.com/gpu`` and ``count/pods`` are not (Volcano: NewResource).
     """
     if name == keys.EPHEMERAL_STORAGE or name.startswith((keys.HUGEPAGES_PREFIX, keys.ATTACHABLE_VOLUMES_PREFIX)):
         return True
@@ -102,7 +102,7 @@ def amounts_of(quantities: Mapping[str, WireQuantity], where: str) -> dict[str, 
 
 
 def read_quantity(written: WireQuantity, where: str) -> Fraction:
-    """Return the value of a quantity; raise QuantityError that names the field it stands in."""
+    """Return the value of a quantity; raise QuantityError naming its field ``where``."""
     try:
         return parse_quantity(written)
     except QuantityError as error:
@@ -110,10 +110,10 @@ def read_quantity(written: WireQuantity, where: str) -> Fraction:
 
 
 class Amounts:
-    """Amounts (n_rows,) that are put beside the columns of nodes again and again.
+    """Amounts (n_rows,) that are often combined with the columns of nodes.
 
-    For few nodes numpy adds arrays of one shape in a third of the time that it takes to stretch a single column. So
-    there is one array for each of the few numbers of nodes that `even` makes out of many.
+    For few nodes, numpy adds two arrays of equal shape in a third of the time that broadcasting a single column takes.
+    So one full array is kept for each number of nodes that `even` returns.
     """
 
     __slots__ = ("_column", "_wide")
@@ -123,7 +123,7 @@ class Amounts:
         self._wide: dict[int, Floats] = {}
 
     def beside(self, n_nodes: int) -> Floats:
-        """Return the amounts as (n_rows, n_nodes) or, which means the same to numpy, as (n_rows, 1)."""
+        """Return the amounts as (n_rows, n_nodes), or as (n_rows, 1), which numpy broadcasts to the same."""
         try:
             return self._wide[n_nodes]
         except KeyError:
@@ -134,15 +134,15 @@ class Amounts:
 
 
 def even(n_nodes: int) -> int:
-    """Return the next number of nodes, not below this one, for which `Amounts` keeps arrays of their own."""
+    """Round a number of nodes up to the next one for which `Amounts` may keep a full array."""
     return -(-n_nodes // _STEP) * _STEP
 
 
 class FitTest:
-    """Compares one request with what nodes have: cpu, memory and all that is asked for, within EPSILON.
+    """Compares one request with the resources of nodes: cpu, memory and all requested resources, within EPSILON.
 
-    Volcano's LessEqual looks at every dimension of its left side; cpu and memory are always there, so a node whose
-    idle cpu is negative takes no pod at all, while a negative idle GPU matters only to pods that ask for GPUs.
+    Volcano's LessEqual compares every dimension of its left side, and always cpu and memory. So a node with negative
+    idle cpu takes no pod at all, while negative idle GPUs matter only to pods that request GPUs.
     """
 
     __slots__ = ("_floor", "_rows")
@@ -153,12 +153,12 @@ class FitTest:
         rows = np.flatnonzero(relevant)
         first = slice(0, len(rows))  # most requests are the first rows of the registry; a slice copies nothing
         self._rows: slice | NDArray[np.intp] = first if rows[-1] == len(rows) - 1 else rows
-        # Past 2^50 float64 has no tenths left and request - EPSILON is the request: equal amounts must still fit.
+        # Above 2^50, float64 has no tenths: request - EPSILON is the request itself. Equal amounts must still fit.
         self._floor = Amounts(np.minimum(request[rows] - EPSILON, np.nextafter(request[rows], -np.inf)))
 
     @property
     def rows(self) -> "NDArray[np.intp]":
-        """The rows of the resources that are compared."""
+        """The rows of the compared resources."""
         return np.arange(self._rows.stop) if isinstance(self._rows, slice) else self._rows
 
     def fits(self, available: Floats) -> Bools:
@@ -166,10 +166,10 @@ class FitTest:
         return np.asarray(np.logical_and.reduce(self._floor.beside(available.shape[1]) < available[self._rows], axis=0))
 
     def lacks(self, available: Floats) -> Bools:
-        """Say for each node whether it has too little of something, the opposite of `fits`."""
+        """Say for each node whether it has too little of some resource, the opposite of `fits`."""
         found = self._floor.beside(available.shape[1]) >= available[self._rows]
         lacking: Bools = found[0]
-        for row in range(1, len(found)):  # few rows: a reduction costs more than its parts
+        for row in range(1, len(found)):  # for few rows a loop is faster than a numpy reduction
             lacking |= found[row]
         return lacking
 
@@ -177,18 +177,18 @@ class FitTest:
         """Return for each node the first resource row of which it has too little, -1 where everything fits."""
         lacking = self._floor.beside(available.shape[1]) >= available[self._rows]
         first: NDArray[np.intp] = np.full(available.shape[1], -1, dtype=np.intp)
-        for row, lack in zip(self.rows[::-1].tolist(), lacking[::-1], strict=True):  # the first row has the last word
+        for row, lack in zip(self.rows[::-1].tolist(), lacking[::-1], strict=True):  # the first row overwrites others
             first[lack] = row
         return first
 
 
 def is_empty(request: Floats) -> bool:
-    """Say whether a request asks for nothing but its own place (pods do not count), the mark of a best-effort task."""
+    """Say whether a request asks for nothing besides pods, so that the task is best-effort."""
     return not (np.delete(request, PODS_ROW) >= EPSILON).any()
 
 
 def format_amount(name: str, amount: float) -> str:
-    """Return an amount as people write it: cores, binary memory, plain counts."""
+    """Return an amount in the usual notation: cores, binary memory units, plain counts."""
     if name == keys.CPU:
         return f"{amount / 1000:g}"
     if name == keys.MEMORY or name.startswith(keys.HUGEPAGES_PREFIX) or name == keys.EPHEMERAL_STORAGE:
@@ -201,7 +201,7 @@ def format_amount(name: str, amount: float) -> str:
 
 
 def quantity_text(name: str, amount: int) -> str:
-    """Return an amount as the quantity that stands for it on the wire, exactly: the way back from `amount_of`."""
+    """Return the exact wire quantity of an amount, the inverse of `amount_of`."""
     if name == keys.PODS:
         return str(amount)
     units, rest = (amount, 0) if name == keys.MEMORY else divmod(amount, 1000)

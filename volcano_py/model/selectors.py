@@ -1,4 +1,4 @@
-"""Label selectors: which objects are meant by their labels."""
+"""Label selectors: they select objects by their labels."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -12,9 +12,9 @@ DOES_NOT_EXIST: Final = "DoesNotExist"
 
 
 class LabelSelector(NamedTuple):
-    """Requirements on labels of which all must hold, sorted; none at all selects everything.
+    """Requirements on labels, all of which must hold, sorted; no requirement selects everything.
 
-    A selector that is absent on the wire selects nothing; where that can be, it is None instead of an object of this.
+    A selector that is absent on the wire selects nothing. It is represented by None instead of a LabelSelector.
     """
 
     requirements: tuple[Requirement, ...] = ()
@@ -37,7 +37,7 @@ def _holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
     match operator:
         case "In":
             return labels.get(key) in values
-        case "NotIn":  # a label that is not there is not one of the values either
+        case "NotIn":  # a missing label satisfies NotIn, too
             return labels.get(key) not in values
         case "Exists":
             return key in labels

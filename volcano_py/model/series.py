@@ -1,6 +1,7 @@
-"""Who says that pods are of one series: services, and the workloads that make pods.
+"""Series of pods: the pods of one service, or of one workload that creates pods.
 
-Kube-scheduler spreads the pods of a series that have no topology spread constraints of their own (its system defaults).
+Kube-scheduler spreads the pods of a series by its system defaults if they have no topology spread constraints of their
+own.
 """
 
 from typing import NamedTuple
@@ -9,8 +10,8 @@ from volcano_py.model.requirements import Requirement
 
 
 class Series(NamedTuple):
-    """One service or workload, and the labels of its pods."""
+    """One service or workload, with the requirements on the labels of its pods."""
 
     namespace: str
-    name: str  # of a workload with its kind before: ReplicaSet/web, see TaskRecord.owner
-    requirements: tuple[Requirement, ...]  # sorted; () says nothing
+    name: str  # a workload's name starts with its kind: ReplicaSet/web, see TaskRecord.owner
+    requirements: tuple[Requirement, ...]  # sorted; () selects no pods

@@ -1,7 +1,7 @@
-"""A shape: everything about a pod that a scheduling answer may depend on, and nothing else.
+"""A shape: exactly those properties of a pod on which a scheduling answer may depend.
 
 A hundred thousand pods of a batch cluster have a few dozen shapes. Whatever depends on (shape, node) is computed once
-per shape, so equality of shapes must mean equality of answers: `Field` lists what a shape holds, and every plugin
+per shape, so pods of equal shape must get equal answers. `Field` lists the contents of a shape, and every plugin
 declares which of these fields it reads.
 """
 
@@ -15,9 +15,9 @@ from volcano_py.model.requirements import Requirement as Requirement
 
 
 class Field(Enum):
-    """What of a pod an answer may depend on."""
+    """The properties of a pod on which an answer may depend."""
 
-    REQUEST = auto()  # what it asks for, pods included
+    REQUEST = auto()  # pods included
     NODE_SELECTOR = auto()
     NODE_AFFINITY = auto()  # required terms
     PREFERRED_NODE_AFFINITY = auto()
@@ -26,23 +26,23 @@ class Field(Enum):
     IMAGES = auto()  # and the number of containers
     POD_TERMS = auto()  # affinity and anti-affinity to other pods
     SPREAD = auto()
-    SELECTED_BY = auto()  # what others' terms, and its own, say of it: namespace and labels as far as they matter
+    SELECTED_BY = auto()  # the selectors in use that select it: all that matters of its namespace and labels
     GATES = auto()
     LIMITS = auto()
     STRATEGY = auto()
-    UNSUPPORTED = auto()  # constraints that are recognised but not implemented yet
+    UNSUPPORTED = auto()  # constraints that are recognised but not implemented
 
 
 class Admission(IntEnum):
-    """How a pod stands to the gate of its queue (`api.keys.QUEUE_GATE`)."""
+    """The state of a pod with regard to the scheduling gate of its queue (`api.keys.QUEUE_GATE`)."""
 
-    NONE = 0  # it has none, or this scheduler does not care for it
-    AT_GATE = 1  # it waits until its queue may hold it
-    THROUGH = 2  # the gate has been taken away: it counts for its queue
+    NONE = 0  # it has no such gate, or this scheduler ignores it
+    AT_GATE = 1  # it waits until its queue has room for it
+    THROUGH = 2  # the gate has been removed: the pod counts for its queue
 
 
 class NodeTerm(NamedTuple):
-    """Requirements of which all must hold."""
+    """Requirements on a node, all of which must hold."""
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
@@ -54,7 +54,7 @@ class NodeTerm(NamedTuple):
 
 
 class PreferredTerm(NamedTuple):
-    """A term that adds its weight to the nodes it matches."""
+    """A term that adds its weight to the score of each node it matches."""
 
     weight: int
     term: NodeTerm
@@ -74,9 +74,9 @@ NO_TERMS: Final = PodTerms()
 
 
 class HostPort(NamedTuple):
-    """A port of the node that a pod takes for itself."""
+    """A port of the node that a pod occupies."""
 
-    ip: str  # ALL_ADDRESSES, or one of them
+    ip: str  # ALL_ADDRESSES or a single address
     protocol: str
     port: int
 
@@ -89,32 +89,29 @@ class Shape:
     nonzero: tuple[float, float] = (0.0, 0.0)  # cpu and memory with kube-scheduler's defaults for missing requests
     node_selector: tuple[tuple[str, str], ...] = ()  # sorted by key
     node_affinity: tuple[NodeTerm, ...] | None = None  # any of the terms; None: no required affinity
-    preferred: tuple[PreferredTerm, ...] = ()  # preferred node affinity, without terms that say nothing
+    preferred: tuple[PreferredTerm, ...] = ()  # preferred node affinity, without terms that have no effect
     tolerations: tuple[Tolerance, ...] = ()
     host_ports: tuple[HostPort, ...] = ()  # distinct and sorted
-    images: tuple[str, ...] = ()  # of containers and image volumes, sorted; the same image may stand there twice
+    images: tuple[str, ...] = ()  # of containers and image volumes, sorted; an image may appear more than once
     n_containers: int = 0  # init containers included
     pod_terms: PodTerms = NO_TERMS
     spread: tuple[Spread, ...] = ()
     selected_by: frozenset[PodSelector] = frozenset()
-    """Those of the selectors in use that mean this pod: filled in by `snapshot.selection`, never by who reads pods."""
-    gates: tuple[str, ...] = ()  # without that of its queue, if `admission` says how it stands to it
+    """The selectors in use that select this pod. `snapshot.selection` fills them in, not the code that reads pods."""
+    gates: tuple[str, ...] = ()  # scheduling gates; the queue's gate is left out if `admission` is not NONE
     admission: Admission = Admission.NONE
     limits: tuple[float, float] = (0.0, 0.0)  # cpu and memory it may use at most, 0 for no limit
-    strategy: tuple[str, str] = (
-        "",
-        "",
-    )  # kind and weights of the scores it wants, as annotated
+    strategy: tuple[str, str] = ("", "")  # annotated type and weights of its resource strategy
     unsupported: tuple[str, ...] = ()  # field paths, for instance spec.volumes[data].persistentVolumeClaim
 
     @property
     def best_effort(self) -> bool:
-        """Whether it asks for nothing but its own place."""
+        """Whether it requests nothing besides pods."""
         return not any(amount >= 0.1 for name, amount in self.request if name != keys.PODS)
 
     @property
     def has_inter_pod_terms(self) -> bool:
-        """Whether other pods make a difference to it, or it to them."""
+        """Whether other pods affect where it may go, or it affects other pods."""
         return bool(self.selected_by or self.spread or self.pod_terms != NO_TERMS)
 
     @property

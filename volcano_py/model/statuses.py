@@ -1,4 +1,4 @@
-"""What a task can be doing, and the sets of statuses that rules speak of (Volcano: api.TaskStatus)."""
+"""The statuses of tasks and PodGroups, and the sets of statuses that rules refer to (Volcano: api.TaskStatus)."""
 
 from enum import IntEnum
 from typing import Final
@@ -9,7 +9,7 @@ from volcano_py.model.arrays import Bools
 
 
 class TaskStatus(IntEnum):
-    """The status of a task; the number is its row in every table that counts tasks by status."""
+    """The status of a task; its value is the row in every table that counts tasks by status."""
 
     PENDING = 0
     ALLOCATED = 1
@@ -24,26 +24,26 @@ class TaskStatus(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name as Volcano writes it in messages."""
+        """The name that Volcano's messages use."""
         return self.name.capitalize()
 
 
 N_STATUSES: Final = len(TaskStatus)
 
 ALLOCATED_STATUSES: Final = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
-"""Holding a node's resources, and meant to."""
+"""Statuses of tasks that hold a node's resources and are not being released."""
 
 READY_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED)
-"""Counting towards a gang's minimum."""
+"""Statuses that count towards a gang's minimum."""
 
 VALID_STATUSES: Final = (*READY_STATUSES, TaskStatus.PIPELINED, TaskStatus.PENDING)
-"""Able to count towards a gang's minimum one day."""
+"""Statuses of tasks that count, or may later count, towards a gang's minimum."""
 
 SCHEDULED_STATUSES: Final = (TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.SUCCEEDED)
-"""Past scheduling, as the phase of a PodGroup sees it."""
+"""Statuses that count as scheduled for the phase of a PodGroup."""
 
 OCCUPYING_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.RELEASING, TaskStatus.UNKNOWN)
-"""Taking room on the node the task stands on."""
+"""Statuses of tasks that take up resources of their node."""
 
 
 def members(statuses: tuple[TaskStatus, ...]) -> Bools:
@@ -65,10 +65,10 @@ class PodGroupPhase(IntEnum):
 
     @property
     def label(self) -> str:
-        """The phase as it stands on the wire."""
+        """The phase as written on the wire."""
         return self.name.capitalize()
 
     @classmethod
     def of(cls, text: str) -> "PodGroupPhase":
-        """Return the phase for the wire's text; a text nobody knows counts as UNKNOWN, an empty one as PENDING."""
+        """Return the phase for a wire text; an unknown text counts as UNKNOWN, an empty one as PENDING."""
         return cls.__members__.get(text.upper() or "PENDING", cls.UNKNOWN)

@@ -1,4 +1,4 @@
-"""The policies, one module each, and the table of those there are."""
+"""The policies, one module or package each, and the table of all of them."""
 
 from typing import Final
 
@@ -49,4 +49,4 @@ PLUGINS: Final[dict[str, type[Plugin]]] = {
         Usage,
     )
 }
-"""Plugin by its name in the conf."""
+"""Plugin class by its name in the conf."""

@@ -2,9 +2,9 @@
 
     score = 100 * weight * sum_r w_r * (used_r + request_r) / allocatable_r / sum_r w_r
 
-over the resources that the task asks for and that have a weight. A node on which one of them would not fit scores 0; a
-resource that the node does not have adds 0 but its weight counts. ``used`` includes terminating tasks. (Volcano's
-binpack: same formula, same defaults.)
+over the requested resources that have a weight. A node on which one of them would not fit scores 0. A resource that the
+node does not have adds 0, but its weight counts. ``used`` includes terminating tasks. (Volcano's binpack has the same
+formula and defaults.)
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ MAX_NODE_SCORE = 100.0
 
 @dataclass(frozen=True, slots=True)
 class BinpackArgs:
-    """The weight of the plugin, which a negative one turns round, and of each resource, where that counts as 1."""
+    """The weights of the plugin and of each resource; a negative plugin weight prefers emptier nodes."""
 
     weight: int = 1
     resource_weights: Mapping[str, float] = field(default_factory=lambda: {keys.CPU: 1.0, keys.MEMORY: 1.0})
@@ -50,9 +50,9 @@ class Binpack(Plugin, NodeOrder):
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> BinpackArgs:
-        """Read ``binpack.weight``, ``.cpu``, ``.memory``, the list ``.resources`` and ``.resources.<name>``, all 1.
+        """Read ``binpack.weight``, ``.cpu``, ``.memory``, the list ``.resources`` and ``.resources.<name>``.
 
-        A list that names cpu or memory changes nothing about them.
+        Every weight is 1 by default; a negative resource weight counts as 1. cpu and memory in the list are ignored.
         """
         listed = (name.strip() for name in get_string(arguments, "binpack.resources", "", warn).split(","))
         weights = {name: f"binpack.resources.{name}" for name in listed if name}
@@ -65,7 +65,7 @@ class Binpack(Plugin, NodeOrder):
         )
 
     def on_session_open(self, ssn: State) -> None:
-        """Lay the configured weights out in this snapshot's resource order."""
+        """Arrange the configured weights in this snapshot's resource order."""
         self._weights = ssn.resources.vector(self._args.resource_weights)  # (n_resources,)
         self._everywhere: Bools = np.asarray(
             (ssn.nodes.allocatable > 0).all(axis=1)
@@ -85,7 +85,7 @@ class Binpack(Plugin, NodeOrder):
         fits = after <= capacity
         np.divide(after, capacity, after)
         np.multiply(after, asked.parts.beside(n), after)
-        # Added one by one, since the last bit of a matrix product depends on the number of nodes in the view.
+        # The rows are added one by one: the last bit of a matrix product depends on the number of nodes in the view.
         score: Floats = after[0]
         ok: Bools = fits[0]
         for row in range(1, asked.n):
@@ -99,7 +99,7 @@ class Binpack(Plugin, NodeOrder):
         weights = self._weights[rows]
         parts = weights * (MAX_NODE_SCORE * self._args.weight / max(weights.sum(), 1.0))
         n = len(rows)
-        first = n > 0 and rows[-1] == n - 1  # the first rows of all; a slice copies nothing
+        first = n > 0 and rows[-1] == n - 1  # the rows are the first n, so a slice will do, which copies nothing
         everywhere = bool(self._everywhere[rows].all())
         found = _Asked(n, slice(0, n) if first else rows, Amounts(task.request[rows]), Amounts(parts), everywhere)
         self._asked[task.shape_id] = found
@@ -107,13 +107,13 @@ class Binpack(Plugin, NodeOrder):
 
 
 class _Asked(NamedTuple):
-    """What a shape asks for that has a weight."""
+    """The requests of a shape for resources that have a weight."""
 
     n: int
     rows: Rows | slice
     request: Amounts  # (n, ...)
-    parts: Amounts  # (n, ...), what each resource adds when it is full
-    everywhere: bool  # whether every node has all of it
+    parts: Amounts  # (n, ...), what each resource adds to the score when it is full
+    everywhere: bool  # whether every node has all of these resources
 
 
 def _positive(weight: int) -> int:

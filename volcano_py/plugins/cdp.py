@@ -1,8 +1,8 @@
-"""Cdp: a pod that has just been placed is left alone for a while (cool-down protection).
+"""Cdp: a pod that has just been placed is protected from eviction for a while (cool-down protection).
 
-``volcano.sh/cooldown-time`` of the pod, a label or else an annotation, is a duration. Until that long after the pod was
-scheduled (its condition PodScheduled=True) it is no victim of preempt and reclaim, if it runs. Other actions do not
-ask. (Volcano: plugins/cdp.)
+The pod's label or, without it, annotation ``volcano.sh/cooldown-time`` is a duration. A running pod is no victim of
+preempt and reclaim until this time has passed since it was scheduled (its condition PodScheduled=True). Other actions
+do not ask this plugin. (Volcano: plugins/cdp.)
 """
 
 import numpy as np
@@ -16,27 +16,27 @@ from volcano_py.model.objects import TaskTrait
 
 
 class Cdp(Plugin, Preemptable, Reclaimable):
-    """Protection of pods that were placed a moment ago."""
+    """Protection of recently placed pods."""
 
     name = "cdp"
     counts = frozenset({"preemptable", "reclaimable"})
 
     def on_session_open(self, ssn: State) -> None:
-        """Note the time."""
+        """Keep the time of the session and its tasks."""
         self._now = ssn.now
         self._tasks = ssn.tasks
 
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Let go what has cooled down."""
+        """Allow evicting tasks whose cool-down is over."""
         return self._cooled(candidates)
 
     def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Let go what has cooled down."""
+        """Allow evicting tasks whose cool-down is over."""
         return self._cooled(candidates)
 
     def _cooled(self, candidates: VictimCandidates) -> Bools:
         cooled = np.ones(len(candidates), dtype=bool)
-        # A Python loop over the candidates that have a cool-down time: it is in their records.
+        # A Python loop over the candidates with a cool-down time, which is in their records.
         for place in np.flatnonzero(candidates.traits & TaskTrait.COOLS_DOWN.value).tolist():
             cooled[place] = self._tasks.record(int(candidates.rows[place])).protected_until <= self._now
         return cooled

@@ -1,10 +1,10 @@
 """Conformance: pods that the cluster itself depends on are no victims.
 
-Protected is every pod of the namespace kube-system and every pod of the priority classes system-cluster-critical and
-system-node-critical (`TaskTrait.CRITICAL`). (Volcano: plugins/conformance.)
+The plugin protects every pod of the namespace kube-system and every pod of the priority classes system-cluster-critical
+and system-node-critical (`TaskTrait.CRITICAL`). (Volcano: plugins/conformance.)
 
-In Volcano another tier decides alone where this plugin's tier lets nobody go, and may take a critical pod. Here what is
-protected stays, whatever the tiers.
+In Volcano, if this plugin's tier allows no victim, a later tier decides alone and may choose a critical pod. Here a
+protected pod is never evicted, whatever the tiers.
 """
 
 import numpy as np
@@ -30,23 +30,23 @@ class Conformance(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTask
     counts = frozenset({"preemptable", "reclaimable", "protected", "unified_evictable"})
 
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Let go what is not critical."""
+        """Allow evicting tasks that are not critical."""
         return ~_critical(candidates)
 
     def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Let go what is not critical."""
+        """Allow evicting tasks that are not critical."""
         return ~_critical(candidates)
 
     def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Let go what is not critical."""
+        """Allow evicting tasks that are not critical."""
         return ~_critical(candidates)
 
     def victim_tasks(self, candidates: VictimCandidates) -> Bools:
-        """Name nobody; the plugin answers here so that its filter counts."""
+        """Return no victims; the plugin answers only so that its filter applies to this action."""
         return np.zeros(len(candidates), dtype=bool)
 
     def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
-        """Return what is critical."""
+        """Return the critical tasks."""
         return _critical(candidates)
 
 

@@ -1,14 +1,15 @@
-"""Gang: all or nothing. A job is committed once its minimum is met, and not before.
+"""Gang: all or nothing. A job is committed only when its minimum is met.
 
 ready      ready tasks + pending best-effort tasks >= min_available, and every role at its own minimum
-pipelined  the same with promised (pipelined) tasks
-valid      enough tasks exist that could ever count
-order      jobs that are not ready before those that are
-starving   ready + promised tasks < min_available
-victims    tasks of a job as long as its ready tasks are more than its min_available; for a whole gang: all
+pipelined  the same, with pipelined tasks counted too
+valid      enough tasks exist that count or may later count
+order      jobs that are not ready go first
+starving   ready + pipelined tasks < min_available
+victims    tasks of a job while it has more ready tasks than min_available; for gangpreempt and gangreclaim: all
 
-At the end of a session it says on the PodGroup how things stand. Unlike Volcano it sets the opposite condition False,
-and it counts Binding tasks as placed, so that a gang that has just been bound does not complain.
+At the end of a session the plugin writes the gang's state into the conditions of the PodGroup. Unlike Volcano it sets
+the opposite condition False. It also counts Binding tasks as placed, so a gang that has just been bound is not reported
+as unschedulable.
 """
 
 from typing import Final
@@ -56,7 +57,7 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         return np.asarray(jobs.held >= jobs.min_available, dtype=float)
 
     def job_valid(self, job: JobInfo) -> Reason | None:
-        """Refuse a job that has too few tasks, of a role or altogether."""
+        """Refuse a job that has too few tasks, of a role or in total."""
         short = job.roles_short(VALID_STATUSES, best_effort=False)
         if short:
             text = ", ".join(f"{role}: valid {have}, min {need}" for role, have, need in short)
@@ -69,32 +70,32 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         return None
 
     def missing(self, job: JobInfo) -> int:
-        """Return how many tasks the job lacks; 1 if only the minimum of a role is not met."""
+        """Return how many tasks the job lacks; 1 if only the minimum of some role is not met."""
         lacking = job.missing()
         if lacking == 0 and job.record.task_min_available and job.roles_short(READY_STATUSES, best_effort=True):
             return 1
         return lacking
 
     def job_pipelined(self, job: JobInfo) -> Vote:
-        """Permit a job whose minimum is met once what it was promised is free, reject any other."""
+        """Permit a job whose minimum is met with pipelined tasks counted, reject any other."""
         if job.is_pipelined() and not job.roles_short(_PROMISED, best_effort=True):
             return _PERMIT
         return _REJECT
 
     def job_starving(self, job: JobInfo) -> bool:
-        """Say whether the job is below its minimum, promised tasks counted and best-effort ones not."""
+        """Say whether ready and pipelined tasks, without pending best-effort ones, are below the job's minimum."""
         return job.ready_count + job.count(TaskStatus.PIPELINED) < job.min_available
 
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Let go what jobs have beyond their minimum, the first candidates of a job first."""
+        """Allow evicting the tasks that jobs have above their minimum, the first candidates of a job first."""
         return self._surplus(candidates)
 
     def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Let go what jobs have beyond their minimum, the first candidates of a job first."""
+        """Allow evicting the tasks that jobs have above their minimum, the first candidates of a job first."""
         return self._surplus(candidates)
 
     def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Let all go: the actions for gangs divide jobs into what is safe to lose and the rest by themselves."""
+        """Allow evicting all tasks: the gang actions themselves tell a job's surplus tasks from the others."""
         return np.ones(len(candidates), dtype=bool)
 
     def _surplus(self, candidates: VictimCandidates) -> Bools:
@@ -104,15 +105,15 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         return np.asarray(candidates.by_job.count() < surplus)
 
     def on_session_open(self, ssn: State) -> None:
-        """Note whose jobs they are."""
+        """Keep the session."""
         self._ssn = ssn
 
     def on_session_close(self, ssn: State) -> None:
-        """Say on every PodGroup that has tasks whether its gang is complete."""
+        """Write into the conditions of every PodGroup with tasks whether its gang is complete."""
         jobs = ssn.jobs
         with_tasks = jobs.counts.sum(axis=0) > 0
         short = (jobs.held < jobs.min_available).tolist()
-        # A Python loop over jobs; for one that is complete and says so already it costs two comparisons.
+        # A Python loop over jobs; a complete job that already says so costs two comparisons.
         for row in np.flatnonzero(with_tasks).tolist():
             record = jobs.records[row]
             if record is None:
@@ -153,7 +154,7 @@ def _set_condition(ssn: State, row: int, record: JobRecord, now: GroupCondition,
 
 
 def _only_waiting(ssn: State, job: JobInfo) -> bool:
-    """Say whether the job lacks only what still terminates on a node, so that there is nothing to complain about."""
+    """Say whether the job lacks only tasks that are still terminating, so it is not reported as unschedulable."""
     if not job.count(TaskStatus.RELEASING) or job.count(TaskStatus.PENDING) or job.count(TaskStatus.PIPELINED):
         return False
     rows = ssn.rows_of_job(job.row)

@@ -1,19 +1,20 @@
-"""Nodegroup: queues and the groups of nodes that their tasks go to, by the node label ``volcano.sh/nodegroup-name``.
+"""Nodegroup: affinity of queues to groups of nodes, given by the node label ``volcano.sh/nodegroup-name``.
 
-A node is refused, for the first of these reasons that holds:
+A node is refused for the first of these reasons that applies:
 
     the queue's annotation of limits cannot be read
     the node is in no group             (with ``strict: false`` a queue without affinity may use such nodes)
-    the queue says nothing of groups
-    its group is not in (required or preferred), without anti-required, or in anti-preferred
-    what the queue's tasks hold on the group, and this one, is more than its limit of a resource that is named there
+    the queue has no node group affinity
+    the node's group is not allowed: allowed = (required + preferred - anti-required) + anti-preferred
+    the task and those of the queue on the group together exceed the group's limit for some resource
 
     score = 100 if required + 50 if preferred; -1 if anti-preferred
 
-With ``enablePreferredOrder`` the i-th of n preferred groups adds 50 * (n - i) / n, i counted from 0. With
-``enableHierarchy`` a queue that has no affinity at all takes that of its nearest ancestor that has any; one with four
-empty lists stops the search. Limits and what counts against them are the queue's own. Promised tasks count, and what an
-eviction frees does not. No refusal is lifted by an eviction, as in Volcano. (Volcano: plugins/nodegroup.)
+With ``enablePreferredOrder`` the i-th of n preferred groups adds 50 * (n - i) / n, with i from 0. With
+``enableHierarchy`` a queue without any affinity inherits that of its nearest ancestor that has one; an affinity of four
+empty lists ends the search. Limits are not inherited, and only the queue's own tasks count against them. Pipelined
+tasks count; tasks evicted in this session do not. As in Volcano, an eviction resolves no refusal. (Volcano:
+plugins/nodegroup.)
 """
 
 from collections.abc import Mapping
@@ -46,21 +47,21 @@ Number = TypeVar("Number", bound=np.generic)
 
 @dataclass(frozen=True, slots=True)
 class NodeGroupArgs:
-    """Whether nodes of no group are for nobody, and whether the order of preferred groups counts."""
+    """Whether all queues are kept off nodes without a group, and whether the order of preferred groups counts."""
 
     strict: bool = True
     preferred_order: bool = False
 
 
 class _Limited(NamedTuple):
-    """What a queue may use and uses of each group."""
+    """The limits and the usage of a queue by group."""
 
-    ceiling: Floats  # (n_resources, n_groups), infinite for what is not named
+    ceiling: Floats  # (n_resources, n_groups), infinite for resources not named
     used: Floats  # (n_resources, n_groups)
 
 
 class _Class:
-    """Queues to which all nodes look alike; a queue with limits is one by itself."""
+    """A class of queues with the same answers for all nodes; each queue with limits is its own class."""
 
     __slots__ = ("affinity", "limited", "problem", "score", "verdict")
 
@@ -68,16 +69,16 @@ class _Class:
         self.affinity = affinity
         self.problem = problem
         self.limited: _Limited | None = None
-        self.verdict: Verdicts  # (n_nodes,), of all but limits
+        self.verdict: Verdicts  # (n_nodes,), without the check of limits
         self.score: Floats  # (n_nodes,)
 
 
 class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
-    """Affinity of queues to groups of nodes."""
+    """Node group affinity of queues."""
 
     name = "nodegroup"
     depends_on = DependsOn.OTHER_NODES
-    hierarchical = frozenset()  # it inherits with a hierarchy, and answers all its questions without one too
+    hierarchical = frozenset()  # with a hierarchy, affinities are inherited; no extension point depends on one
     reads = frozenset({Field.REQUEST})
     arguments = frozenset({"strict", "enablePreferredOrder"})
     reasons = (
@@ -100,7 +101,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
         )
 
     def equivalence_keys(self, ssn: State) -> Ints:
-        """Return the class of the queue of each task's job, shape (n_tasks,); 0: the queue says nothing of groups."""
+        """Return the class of the queue of each task's job, shape (n_tasks,); 0 for a queue without affinity."""
         self._classes = [_Class(_UNSET, problem=False)]
         self._limited: dict[str, int] = {}  # queue -> its class
         alike: dict[NodeGroupAffinity, int] = {_UNSET: 0}
@@ -108,7 +109,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
         classes = {name: self._class_of(queue.record, ssn, alike) for name, queue in ssn.queues.items()}
         rules = ssn.jobs.rules
         of_name = np.array([classes.get(name, 0) for name in rules.queue_names], dtype=np.int64)
-        of_job = np.zeros(len(ssn.jobs) + 1, dtype=np.int64)  # the last element answers for tasks of no job
+        of_job = np.zeros(len(ssn.jobs) + 1, dtype=np.int64)  # the last element is for tasks without a job
         present = ssn.jobs.present()
         of_job[present] = of_name[rules.queue[present]]
         self._equivalence_keys: Ints = of_job[ssn.tasks.job]
@@ -128,7 +129,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
         return number
 
     def _affinity(self, queue: QueueRecord, ssn: State) -> NodeGroupAffinity:
-        """Return what counts for a queue: its own word, or that of the nearest ancestor that has any, root at last."""
+        """Return the affinity of a queue: its own, or with a hierarchy that of its nearest ancestor that has one."""
         seen: set[str] = set()
         while self.hierarchy and queue.node_groups is None and queue.name not in seen:
             seen.add(queue.name)
@@ -139,7 +140,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
         return queue.node_groups or _UNSET
 
     def on_session_open(self, ssn: State) -> None:
-        """Lay out, for every class, what each node is to it; count what queues with limits hold on each group."""
+        """Compute verdicts and scores of every class; count what queues with limits hold on each group."""
         self._journal = ssn.journal
         label = ssn.nodes.label(keys.LABEL_NODE_GROUP)
         self._groups: Rows = np.zeros(len(ssn.nodes), np.intp) if label is None else label.codes.astype(np.intp)
@@ -151,7 +152,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
             self._classes[number].limited = self._count(ssn, queue, self._equivalence_keys == number)
 
     def _verdicts(self, entry: _Class) -> Verdicts:
-        """Return what becomes of each group, shape (n_groups,)."""
+        """Return the verdict on each group, shape (n_groups,)."""
         affinity = entry.affinity
         verdicts = np.full(len(self._names), INVALID, dtype=np.int16)
         if entry.problem:
@@ -169,7 +170,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
         """Return the score of each group, shape (n_groups,)."""
         index = {name: place for place, name in enumerate(affinity.preferred)}
         scores = np.zeros(len(self._names))
-        for code, name in enumerate(self._names[1:], 1):  # groups are few
+        for code, name in enumerate(self._names[1:], 1):  # there are few groups
             scores[code] = _REQUIRED_SCORE * (name in affinity.required)
             if name in index:
                 part = (len(index) - index[name]) / len(index) if self._args.preferred_order else 1.0
@@ -179,7 +180,7 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
         return scores
 
     def _count(self, ssn: State, queue: str, theirs: Bools) -> _Limited:
-        """Return the limits of a queue and what its tasks, mask (n_tasks,), hold on each group."""
+        """Return the limits of a queue and what its tasks hold on each group; ``theirs`` marks them (n_tasks,)."""
         limits = ssn.queues[queue].record.node_group_limits
         amounts = {} if limits is None else limits.amounts
         ceiling = np.full((len(ssn.resources), len(self._names)), np.inf)
@@ -198,12 +199,12 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
         return _Limited(ceiling, used)
 
     def depends(self, task: TaskInfo) -> DependsOn:
-        """Only a limit ties the nodes of a group together."""
+        """Return OTHER_NODES for queues with limits, because a limit ties the nodes of a group together."""
         limited = self._classes[task.equivalence_key(self.name)].limited
         return DependsOn.NODE_ALONE if limited is None else DependsOn.OTHER_NODES
 
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
-        """Refuse nodes that are not in a group of the queue, or of whose group it has enough, shape (n_nodes,)."""
+        """Refuse nodes outside the queue's groups, or in a group whose limit would be exceeded, shape (n_nodes,)."""
         entry = self._classes[task.equivalence_key(self.name)]
         verdicts = _of(entry.verdict, nodes)
         if entry.limited is None:
@@ -213,15 +214,15 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
         return np.where((verdicts == 0) & over[_of(self._groups, nodes)], np.int16(OVER_LIMIT), verdicts)
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
-        """Return what the queue thinks of each node's group, shape (n_nodes,)."""
+        """Return the queue's score for each node's group, shape (n_nodes,)."""
         return _of(self._classes[task.equivalence_key(self.name)].score, nodes)
 
     def placed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
-        """Count what a queue with limits takes."""
+        """Add placed tasks to the usage of a queue with limits."""
         self._move(task, nodes, 1.0)
 
     def freed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
-        """Count what evictions give back to a queue with limits."""
+        """Subtract evicted tasks from the usage of a queue with limits."""
         self._move(task, nodes, -1.0)
 
     def _move(self, task: TaskInfo, nodes: Rows, sign: float) -> None:
@@ -232,5 +233,5 @@ class NodeGroup(Plugin, Predicate, NodeOrder, PlacementWatch):
 
 
 def _of(values: NDArray[Number], nodes: NodeColumns) -> NDArray[Number]:
-    """Return the values, one per node of the session, of the nodes of a view."""
+    """Return the values for the nodes of a view, from one value per node of the session."""
     return values if nodes.rows is None else values[nodes.rows]

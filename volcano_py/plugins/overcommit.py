@@ -1,12 +1,12 @@
-"""Overcommit: jobs are let in up to a multiple of what the cluster has.
+"""Overcommit: jobs are enqueued until their minResources reach a multiple of the cluster's resources.
 
-idle      = factor * total - used,   used = what tasks on nodes hold, terminating and foreign ones included
-reserved  = for PodGroups in phase Inqueue their minResources, for Running ones what they lack of them, both without
-            gated tasks (`framework.state.reservations`); every job that is let in adds its minResources
-let in    <=>  reserved + min <= idle in every resource of which min asks for any, pods left aside
+idle      = factor * total - used,   used = what tasks on nodes hold, including terminating and foreign ones
+reserved  = minResources of PodGroups in phase Inqueue, plus the missing part of minResources of Running ones, both
+            without gated tasks (`framework.state.reservations`); every job that is enqueued adds its minResources
+enqueued  <=>  reserved + min <= idle in every resource that min requests, except pods
 
-compared exactly. A job without minResources is let in. ``overcommit-factor`` is 1.2; a factor below 1 counts as 1.2.
-(Volcano: plugins/overcommit.)
+The comparison is exact. A job without minResources is enqueued. ``overcommit-factor`` is 1.2 by default; a factor below
+1 counts as 1.2. (Volcano: plugins/overcommit.)
 """
 
 from collections.abc import Mapping
@@ -28,13 +28,13 @@ DEFAULT_FACTOR: Final = 1.2
 
 @dataclass(frozen=True, slots=True)
 class OvercommitArgs:
-    """How much more than there is may be let in."""
+    """The multiple of the cluster's resources up to which jobs are enqueued."""
 
     factor: float = DEFAULT_FACTOR
 
 
 class Overcommit(Plugin, JobEnqueueable, JobEnqueued):
-    """A limit on what all jobs that have been let in may ask for."""
+    """A limit on the total minResources of all enqueued jobs."""
 
     name = "overcommit"
     arguments = frozenset({"overcommit-factor"})
@@ -52,14 +52,14 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued):
         return OvercommitArgs(factor)
 
     def on_session_open(self, ssn: State) -> None:
-        """Add up what there is and what jobs that have been let in will still take."""
+        """Sum up the idle resources and the reservations of enqueued jobs."""
         self._ssn = ssn
         self._idle = ssn.total * self._args.factor - ssn.nodes.used.sum(axis=1)  # (n_resources,)
         self._reserved = reservations.reserved(ssn, whole=True).sum(axis=1)  # (n_resources,)
         self._gated = reservations.gated(ssn)  # (n_resources, n_jobs)
 
     def job_enqueueable(self, job: JobInfo) -> Vote | Reason:
-        """Permit a job that fits into what is left, reject any other."""
+        """Permit a job that fits into the remaining idle resources, reject any other."""
         if job.record.min_resources is None:
             return Vote.PERMIT
         asked = self._ssn.jobs.min_resources[:, job.row]
@@ -70,7 +70,7 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued):
         return Reason(self.name, "cluster-overused", f"resource in cluster is overused: {names}")
 
     def job_enqueued(self, job: JobInfo) -> None:
-        """Count what the job will take."""
+        """Reserve the job's minResources."""
         if job.record.min_resources is None:
             return
         asked = self._ssn.jobs.min_resources[:, job.row]

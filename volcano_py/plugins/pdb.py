@@ -1,14 +1,16 @@
-"""Pdb: no eviction breaks a PodDisruptionBudget.
+"""Pdb: no eviction violates a PodDisruptionBudget.
 
-Victims of every action are checked, in the order in which they would go: one goes only as long as each budget that
-covers it still allows a disruption. What this session evicts already and what terminates count against the budget:
-the number in its status may be older than they are.
+The plugin checks the victims of every action in the order of their eviction. A victim may be evicted only if every
+budget that covers it still allows a disruption. Terminating pods and pods that this session has already evicted count
+against the budget, because the number in its status may be older.
 
-(Volcano: plugins/pdb. There a budget is counted anew for every node, so that a plan over several nodes may break it;
-the actions for gangs do not ask; an empty selector covers nobody and a pod without labels is never a victim; and in the
-action shuffle budgets are a reason to evict what they allow. Here a budget is only ever a filter. Where no other plugin
-votes at all, whoever it does not cover may go, as there; but in a later tier than others, where all may go in Volcano
-as soon as the others let nobody, it has no vote: any job would take from any other, without end.)
+(Volcano: plugins/pdb.) Differences: Volcano counts a budget anew for every node, so a plan over several nodes may
+violate it. Its gang actions do not ask this plugin. Its empty selector covers no pod, and a pod without labels is never
+a victim. In its action shuffle a budget makes the plugin choose the pods that the budget allows to evict.
+
+Here a budget only filters victims. If no other plugin votes, all pods that the budgets allow may be evicted, as in
+Volcano. If others vote, this plugin has no vote. In Volcano it has one: in a later tier it allows every victim as soon
+as the earlier tiers allow none, so any job could preempt any other without end.
 """
 
 from collections.abc import Mapping
@@ -34,13 +36,13 @@ from volcano_py.model.statuses import TaskStatus
 
 
 class Pdb(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, VictimFilter):
-    """Budgets for disruptions."""
+    """Protection by pod disruption budgets."""
 
     name = "pdb"
     counts = frozenset({"preemptable", "reclaimable", "protected", "unified_evictable"})
 
     def on_session_open(self, ssn: State) -> None:
-        """Note whose budgets they are, and which votes are this plugin's alone."""
+        """Keep the session, and find out for which purposes no other plugin votes."""
         self._ssn = ssn
         self._alone = {
             Purpose.PREEMPT: Preemptable in self.sole,
@@ -48,28 +50,28 @@ class Pdb(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, Victi
         }
 
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
-        """Let all go if nobody else votes; what budgets allow of those who would go is for the filter to say."""
+        """Allow evicting all candidates if no other plugin votes; `protected` then applies the budgets."""
         return np.ones(len(candidates), dtype=bool) if self._alone[Purpose.PREEMPT] else None
 
     def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
-        """Let all go if nobody else votes; what budgets allow of those who would go is for the filter to say."""
+        """Allow evicting all candidates if no other plugin votes; `protected` then applies the budgets."""
         return np.ones(len(candidates), dtype=bool) if self._alone[Purpose.RECLAIM] else None
 
     def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> None:
-        """Have no opinion; the plugin answers here so that its filter counts."""
+        """Do not vote; the plugin answers only so that its filter applies to these actions."""
 
     def victim_tasks(self, candidates: VictimCandidates) -> Bools:
-        """Name nobody; the plugin answers here so that its filter counts."""
+        """Return no victims; the plugin answers only so that its filter applies to this action."""
         return np.zeros(len(candidates), dtype=bool)
 
     def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
-        """Return for which one of its budgets allows no more when those before it in its group are gone."""
+        """Return the candidates for which a budget is used up once those before them in their group are evicted."""
         found = np.zeros(len(candidates), dtype=bool)
         starts, covering = self._covering
         many = starts[candidates.rows + 1] - starts[candidates.rows]
         if not many.any():
             return found
-        # One entry for each candidate and budget that covers it.
+        # One entry for each pair of a candidate and a budget that covers it.
         place = np.repeat(np.arange(len(candidates)), many)
         offset = np.arange(len(place)) - np.repeat(np.cumsum(many) - many, many)
         budget = covering[starts[candidates.rows[place]] + offset]
@@ -82,7 +84,7 @@ class Pdb(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, Victi
         starts, covering = self._covering
         leaving = np.flatnonzero(self._ssn.tasks.status == TaskStatus.RELEASING)
         left = np.array([budget.allowed for budget in self._budgets], dtype=np.int64)
-        for row in leaving[starts[leaving + 1] > starts[leaving]].tolist():  # the few that leave and are covered
+        for row in leaving[starts[leaving + 1] > starts[leaving]].tolist():  # the few releasing tasks with a budget
             left[covering[starts[row] : starts[row + 1]]] -= 1
         return left
 
@@ -92,14 +94,14 @@ class Pdb(Plugin, Preemptable, Reclaimable, UnifiedEvictable, VictimTasks, Victi
 
     @cached_property
     def _covering(self) -> tuple[Rows, Rows]:
-        """For task row t: ``covering[starts[t]:starts[t + 1]]`` are the budgets that cover it, by their number."""
+        """``starts`` and ``covering``: the budgets of task row t are ``covering[starts[t]:starts[t + 1]]``."""
         numbers: dict[str, list[int]] = {}
         for number, budget in enumerate(self._budgets):
             numbers.setdefault(budget.namespace, []).append(number)
         records = self._ssn.tasks.records
         counts = np.zeros(len(records) + 1, dtype=np.intp)
         covering: list[int] = []
-        # A Python loop over tasks, once a session in which anything may be evicted: labels are in their records.
+        # A Python loop over tasks, because labels are in their records; once per session, at the first use.
         for row, record in enumerate(records) if numbers else ():
             if record is None or record.namespace not in numbers:
                 continue

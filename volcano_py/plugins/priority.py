@@ -1,9 +1,10 @@
-"""Priority: the more important job first, and in a job the more important task.
+"""Priority: jobs of higher priority go first, and within a job tasks of higher priority.
 
-job order: -priority of the PodGroup's PriorityClass. task order: -priority of the pod, or of its annotation.
-starving: a job some of whose tasks are neither ready nor promised anything. victims in the claimant's queue: tasks of
-jobs of lower priority; in its own job, tasks of lower priority. victims for a whole gang: in preemption tasks of jobs
-of lower priority, in reclamation all.
+job order     -priority of the PodGroup's PriorityClass
+task order    -priority of the pod, or of its annotation
+starving      some task of the job is neither ready nor pipelined
+victims       in the preemptor's queue: tasks of jobs of lower priority; in its own job: tasks of lower priority
+gang victims  in preemption: tasks of jobs of lower priority; in reclamation: all
 """
 
 import numpy as np
@@ -27,13 +28,13 @@ from volcano_py.snapshot.columns import JobColumns, TaskColumns
 
 
 class Priority(Plugin, JobOrder, TaskOrder, JobStarving, Preemptable, UnifiedEvictable):
-    """Order by priority, and take from what has less of it."""
+    """Order by priority; victims have lower priority than their preemptor."""
 
     name = "priority"
     counts = frozenset({"preemptable", "unified_evictable"})
 
     def on_session_open(self, ssn: State) -> None:
-        """Note whose jobs they are."""
+        """Keep the session."""
         self._ssn = ssn
 
     def job_order(self, jobs: JobColumns) -> Floats:
@@ -45,17 +46,17 @@ class Priority(Plugin, JobOrder, TaskOrder, JobStarving, Preemptable, UnifiedEvi
         return -tasks.priority.astype(float)
 
     def job_starving(self, job: JobInfo) -> bool:
-        """Say whether some task is neither ready nor promised anything."""
+        """Say whether some task of the job is neither ready nor pipelined."""
         return job.ready_count + job.count(TaskStatus.PIPELINED) < job.n_tasks
 
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Let go tasks of lesser jobs, and of the claimant's own job lesser tasks."""
+        """Allow evicting tasks of jobs of lower priority, and in the preemptor's own job tasks of lower priority."""
         own = candidates.jobs == preemptor.job.row
         lesser = self._ssn.jobs.priority[candidates.jobs] < preemptor.job.record.priority
         return np.where(own, candidates.priorities < preemptor.priority, lesser)
 
     def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Let go tasks of lesser jobs; where room is taken from other queues, all."""
+        """Allow evicting tasks of jobs of lower priority; in reclamation, all tasks."""
         if preemptor.purpose is Purpose.RECLAIM:
             return np.ones(len(candidates), dtype=bool)
         return np.asarray(self._ssn.jobs.priority[candidates.jobs] < preemptor.job.record.priority)

@@ -1,19 +1,20 @@
-"""Rescheduling: now and then pods of really busy nodes are sent away, if others are really idle.
+"""Rescheduling: evicts pods from nodes with a high measured load, if other nodes have a low one.
 
-Runs with the action shuffle, every ``interval`` (5m), on what was measured of the nodes in the last five minutes (the
-section ``metrics`` of the configuration). The one strategy, ``lowNodeUtilization``, has two limits in percent for cpu
-and memory, 100 each unless stated:
+The plugin works with the action shuffle, every ``interval`` (5m). It uses loads that were measured in the last five
+minutes (the section ``metrics`` of the configuration). Its only strategy, ``lowNodeUtilization``, has two limits in
+percent for cpu and memory, each 100 by default:
 
     low node    schedulable, and every load below ``thresholds``
     high node   not low, and some load above ``targetThresholds``
-    headroom    what low nodes may take until they reach the targets, in cpu and memory
+    headroom    the cpu and memory that low nodes may take until they reach the targets
 
-Nothing happens without both kinds, or if all measured nodes are low. Otherwise, from the highest sum of loads down,
-each high node loses running pods, lowest priority first, then best-effort, burstable and guaranteed ones, as long as
-some load of it reaches its target and there is headroom; each takes its request off its node's load and the headroom.
+If there is no low node or no high node, nothing happens. Otherwise high nodes lose running pods, the node with the
+highest sum of loads first. On each node pods go by priority, lowest first, then best-effort before burstable before
+guaranteed ones. Evictions from a node go on while some load of it reaches its target and there is headroom. Every
+victim's request is subtracted from its node's load and from the headroom.
 
-(Volcano: plugins/rescheduling. There the loads of the default configuration are never filled, what was measured long
-ago counts, headroom ends only if it comes out at exactly nothing, and pods that refuse evictions go too.)
+(Volcano: plugins/rescheduling. There the loads are never filled under the default configuration, old measurements
+count, headroom ends only at exactly 0, and pods that must not be preempted are evicted too.)
 """
 
 from collections.abc import Mapping
@@ -45,7 +46,7 @@ _NO_LIMIT: Final = 100.0
 
 @dataclass(frozen=True, slots=True)
 class ReschedulingArgs:
-    """How often, and the limits in percent of cpu and memory; without limits nothing is done."""
+    """The interval, and the limits in percent of cpu and memory; if not ``active``, the plugin does nothing."""
 
     interval: float = _DEFAULT_INTERVAL_S  # seconds
     thresholds: tuple[float, float] = (_NO_LIMIT, _NO_LIMIT)
@@ -54,7 +55,7 @@ class ReschedulingArgs:
 
 
 class Rescheduling(Plugin, VictimTasks):
-    """Pods leave busy nodes."""
+    """Eviction of pods from busy nodes."""
 
     name = "rescheduling"
     arguments = frozenset({_INTERVAL, _PERIOD, _STRATEGIES})
@@ -64,9 +65,9 @@ class Rescheduling(Plugin, VictimTasks):
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> ReschedulingArgs:
-        """Read the interval and, of ``strategies``, the limits of the one there is; ``metricsPeriod`` changes nothing.
+        """Read ``interval``, and the limits of ``lowNodeUtilization`` in ``strategies``; ``metricsPeriod`` is ignored.
 
-        Raises ValueError for limits that are no numbers.
+        Raises ValueError for limits that are not numbers.
         """
         text = get_string(arguments, _INTERVAL, "", warn)
         interval = _DEFAULT_INTERVAL_S
@@ -74,21 +75,21 @@ class Rescheduling(Plugin, VictimTasks):
             try:
                 interval = parse_go_duration(text)
             except DurationError as error:
-                warn(f"argument {_INTERVAL}: {error}; it is 5m")
+                warn(f"argument {_INTERVAL}: {error}; the default 5m is used")
         strategies = arguments.get(_STRATEGIES) or [{"name": _LOW_NODE}]
         if not isinstance(strategies, list) or not all(isinstance(one, Mapping) for one in strategies):
             raise ValueError(f"argument {_STRATEGIES} must be a list of entries with name and params")
         chosen = [one for one in strategies if one.get("name") == _LOW_NODE]
         for other in strategies:
             if other.get("name") != _LOW_NODE:
-                warn(f"argument {_STRATEGIES}: there is no strategy {other.get('name')!r}; there is {_LOW_NODE}")
+                warn(f"argument {_STRATEGIES}: {other.get('name')!r} is ignored; the only strategy is {_LOW_NODE}")
         if not chosen:
             return ReschedulingArgs(interval, active=False)
         params = chosen[-1].get("params") or {}
         return ReschedulingArgs(interval, _limits(params, "thresholds"), _limits(params, "targetThresholds"))
 
     def on_session_open(self, ssn: State) -> None:
-        """Look whether it is time; the first time comes one interval after the first session."""
+        """Find out whether an interval has passed since the last run, or since the first session."""
         self._ssn = ssn
         last = ssn.memory.times.get(self.name)
         self._due = last is not None and last + self._args.interval < ssn.now
@@ -96,7 +97,7 @@ class Rescheduling(Plugin, VictimTasks):
             ssn.outcome.times[self.name] = ssn.now
 
     def victim_tasks(self, candidates: VictimCandidates) -> Bools:
-        """Name pods of busy nodes, if it is time and others have headroom."""
+        """Return pods of busy nodes, if the interval has passed and other nodes have headroom."""
         named = np.zeros(len(candidates), dtype=bool)
         loads, nodes = self._ssn.loads, self._ssn.nodes
         if not self._due or not self._args.active or loads is None:
@@ -110,7 +111,7 @@ class Rescheduling(Plugin, VictimTasks):
             return named
         headroom: Floats = ((targets - loads.percent[:, low]) / 100 * allocatable[:, low]).sum(axis=1)
         busy = np.flatnonzero(high)
-        # A Python loop over the busy nodes and their pods, once an interval.
+        # A Python loop over the busy nodes and their pods, once per interval.
         for node in busy[np.argsort(-loads.percent[:, busy].sum(axis=0), kind="stable")].tolist():
             percent = loads.percent[:, node].copy()
             for place in self._in_order(candidates, np.flatnonzero(candidates.nodes == node)).tolist():
@@ -124,7 +125,7 @@ class Rescheduling(Plugin, VictimTasks):
         return named
 
     def _in_order(self, candidates: VictimCandidates, places: Rows) -> Rows:
-        """Return candidates of one node, who goes first first."""
+        """Return the candidates of one node in order of eviction."""
         traits = candidates.traits[places]
         best_effort, guaranteed = (traits & trait.value > 0 for trait in (TaskTrait.BEST_EFFORT, TaskTrait.GUARANTEED))
         quality = np.select([best_effort, guaranteed], [0, 2], 1)
@@ -138,6 +139,6 @@ def _limits(params: Mapping[str, Any], key: str) -> tuple[float, float]:
     found = [said.get(resource, _NO_LIMIT) for resource in _RESOURCES] if isinstance(said, Mapping) else []
     numbers = (isinstance(one, int | float) and not isinstance(one, bool) and one >= 0 for one in found)
     if not found or not all(numbers):
-        raise ValueError(f"argument {_STRATEGIES}: {key} is {said!r}: write percents, such as {{cpu: 20, memory: 20}}")
+        raise ValueError(f"argument {_STRATEGIES}: {key} is {said!r}: write percents such as {{cpu: 20, memory: 20}}")
     cpu, memory = (float(one) for one in found)
     return cpu, memory

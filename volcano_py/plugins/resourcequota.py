@@ -1,16 +1,18 @@
-"""Resourcequota: jobs whose pods a quota of their namespace would refuse are not let in.
+"""Resourcequota: a job is not enqueued if a quota of its namespace would refuse its pods.
 
 For every ResourceQuota of the job's namespace:
 
-    let in <=>  used + reserved + min <= hard   in every name of which minResources ask for any and the quota limits it
+    enqueued <=>  used + reserved + min <= hard   in every name that minResources request and the quota limits
 
-with used and hard from the quota's status, and reserved = minResources of the jobs of the namespace that are let in
-during this session, and of those that were let in before (phase Inqueue) what no pod of theirs asks for yet. Names must
-be equal: ``cpu`` is not ``requests.cpu``; the PodGroups that the controllers make name both. A job without minResources
-is let in. Scopes of quotas are not looked at. (Volcano: plugins/resourcequota.)
+used, hard  from the quota's status
+reserved    minResources of the namespace's jobs that this session enqueues; and for the jobs enqueued before (phase
+            Inqueue) the part of minResources that none of their pods requests yet
 
-Differences: Volcano forgets after a session whom it let in, and lets the next one in too before the first has its pods.
-It names any one of several quotas that refuse; here it is the first by name.
+Names must be equal: ``cpu`` is not ``requests.cpu``; PodGroups made by the controllers name both. A job without
+minResources is enqueued. Scopes of quotas are ignored. (Volcano: plugins/resourcequota.)
+
+Differences: Volcano forgets after each session which jobs it has enqueued, so it may enqueue the next job before the
+first one has its pods. If several quotas refuse, Volcano names any of them; here it is the first by name.
 """
 
 from collections.abc import Mapping
@@ -33,20 +35,20 @@ _PREFIXES: Final = ("requests.", "limits.")
 
 
 class ResourceQuotas(Plugin, JobEnqueueable, JobEnqueued):
-    """Quotas of namespaces at the door."""
+    """Enqueueing of jobs within the quotas of their namespaces."""
 
     name = "resourcequota"
 
     def on_session_open(self, ssn: State) -> None:
-        """Add up what jobs that were let in before will still take of their namespaces' quotas."""
+        """Sum up what jobs enqueued before this session will still use of their namespaces' quotas."""
         self._quotas = ssn.facts.quotas
         self._reserved: dict[str, dict[str, float]] = {}  # namespace -> name -> amount
-        self._own: dict[int, dict[str, float]] = {}  # job row -> its part of that, as the session opened
+        self._own: dict[int, dict[str, float]] = {}  # job row -> its part of that when the session opened
         if not self._quotas:
             return
         jobs, names = ssn.jobs, ssn.resources.names
-        there = jobs.allocated + jobs.pending  # (n_resources, n_jobs), pods that a quota counts as used
-        # A Python loop over the jobs that have been let in and are not running yet, in namespaces that have quotas.
+        there = jobs.allocated + jobs.pending  # (n_resources, n_jobs), requests of pods that quotas count as used
+        # A Python loop over the jobs in phase Inqueue, most of them in namespaces without quotas.
         for row in np.flatnonzero(jobs.rules.present & (jobs.phase == PodGroupPhase.INQUEUE)).tolist():
             record = jobs.record(row)
             if record.key.namespace in self._quotas and record.min_resources is not None:
@@ -72,7 +74,7 @@ class ResourceQuotas(Plugin, JobEnqueueable, JobEnqueued):
         return Vote.PERMIT
 
     def job_enqueued(self, job: JobInfo) -> None:
-        """Count what the job will take of its namespace's quotas."""
+        """Reserve the job's minResources in its namespace's quotas."""
         if job.record.min_resources is not None and job.key.namespace in self._quotas:
             self._reserve(job.key.namespace, _asked(job.record))
 
@@ -87,10 +89,10 @@ def _asked(record: JobRecord) -> dict[str, float]:
 
 
 def _lacking(record: JobRecord, held: Mapping[str, float]) -> dict[str, float]:
-    """Return what the pods that a job lacks will take of quotas, by what those that it has ask for.
+    """Return the part of a job's minResources that its present pods do not request; ``held`` is what they request.
 
-    Names that only quotas have go by what they stand for (``requests.cpu``: cpu, ``count/pods``: pods); the others
-    (``limits.cpu``) are lacking as long as there is no pod at all.
+    A name that only quotas have is compared with the resource it refers to (``requests.cpu``: cpu, ``count/pods``:
+    pods). Other such names (``limits.cpu``) count in full while the job has no pod, and not at all afterwards.
     """
     lacking = {}
     for name, amount in _asked(record).items():
@@ -102,7 +104,7 @@ def _lacking(record: JobRecord, held: Mapping[str, float]) -> dict[str, float]:
 
 
 def _text(quota: QuotaRecord, asked: Mapping[str, float], over: list[str]) -> str:
-    """Return Volcano's sentence with the amounts of what is exceeded, and the name of the quota."""
+    """Return Volcano's sentence with the exceeded amounts and the name of the quota."""
     parts = (
         f"{word}: " + ",".join(f"{name}={_written(name, amounts.get(name, 0.0))}" for name in over)
         for word, amounts in (("requested", asked), ("used", quota.used), ("limited", quota.hard))
@@ -111,7 +113,7 @@ def _text(quota: QuotaRecord, asked: Mapping[str, float], over: list[str]) -> st
 
 
 def _written(name: str, amount: float) -> str:
-    """Return an amount as people write it; what only quotas count is in thousandths (`model.facts`)."""
+    """Return an amount in the usual notation; amounts that only quotas count are in thousandths (`model.facts`)."""
     if name in (keys.CPU, keys.MEMORY, keys.PODS) or is_scalar(name):
         return format_amount(name, amount)
     plain = next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), "")

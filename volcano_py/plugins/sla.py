@@ -1,14 +1,16 @@
-"""Sla: no job waits for longer than it was promised.
+"""Sla: a job that has waited longer than its waiting time gets precedence.
 
-deadline = creation of the PodGroup + waiting time: its annotation ``volcano.sh/sla-waiting-time`` (or the older
-``sla-waiting-time``), else the argument ``sla-waiting-time``, a duration such as 1h30m.
+    deadline = creation of the PodGroup + waiting time
 
-order      the earlier deadline first, jobs without one last
-enqueue    once the waiting time is over: permit
-pipelined  the same, so that a gang which waited long enough keeps what it was promised although it is incomplete
+The waiting time is a duration such as 1h30m. It comes from the PodGroup's annotation ``volcano.sh/sla-waiting-time`` or
+the older ``sla-waiting-time``, else from the argument ``sla-waiting-time``.
 
-A permit is worth something only in an earlier tier than that of the plugin that rejects: within a tier and later any
-rejection wins. (Volcano: plugins/sla.)
+order      jobs with an earlier deadline first, jobs without a deadline last
+enqueue    after the deadline: permit
+pipelined  after the deadline: permit, so an incomplete gang keeps the resources promised to it
+
+A permit only wins over a rejection of a later tier. A rejection in the same or an earlier tier wins over the permit.
+(Volcano: plugins/sla.)
 """
 
 import sys
@@ -34,13 +36,13 @@ _NEVER: Final = sys.float_info.max
 
 @dataclass(frozen=True, slots=True)
 class SlaArgs:
-    """How long a job may wait that does not say so itself; None: as long as it takes."""
+    """The waiting time of jobs without the annotation; None for no limit."""
 
     waiting_time: float | None = None  # seconds
 
 
 class Sla(Plugin, JobOrder, JobEnqueueable, JobPipelined):
-    """Waiting times."""
+    """Waiting times of jobs."""
 
     name = "sla"
     arguments = frozenset({_WAITING_TIME})
@@ -50,22 +52,22 @@ class Sla(Plugin, JobOrder, JobEnqueueable, JobPipelined):
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> SlaArgs:
-        """Read ``sla-waiting-time`` (none); what is no duration above 0 is left aside."""
+        """Read ``sla-waiting-time`` (none); a value that is not a duration above 0 is ignored."""
         text = get_string(arguments, _WAITING_TIME, "", warn)
         if not text:
             return SlaArgs()
         try:
             seconds = parse_go_duration(text)
         except DurationError as error:
-            warn(f"argument {_WAITING_TIME}: {error}; jobs may wait as long as it takes")
+            warn(f"argument {_WAITING_TIME}: {error}; the waiting time is not limited")
             return SlaArgs()
         if seconds <= 0:
-            warn(f"argument {_WAITING_TIME} is {text}, which is not above 0; jobs may wait as long as it takes")
+            warn(f"argument {_WAITING_TIME} is {text}, which is not above 0; the waiting time is not limited")
             return SlaArgs()
         return SlaArgs(seconds)
 
     def on_session_open(self, ssn: State) -> None:
-        """Note the time."""
+        """Keep the time of the session."""
         self._now = ssn.now
 
     def job_order(self, jobs: JobColumns) -> Floats:
@@ -74,11 +76,11 @@ class Sla(Plugin, JobOrder, JobEnqueueable, JobPipelined):
         return np.array([_NEVER if record is None else self._deadline(record) for record in jobs.records])
 
     def job_enqueueable(self, job: JobInfo) -> Vote:
-        """Permit a job that has waited long enough."""
+        """Permit a job whose deadline has passed."""
         return self._vote(job)
 
     def job_pipelined(self, job: JobInfo) -> Vote:
-        """Permit a job that has waited long enough."""
+        """Permit a job whose deadline has passed."""
         return self._vote(job)
 
     def _vote(self, job: JobInfo) -> Vote:

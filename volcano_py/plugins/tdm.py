@@ -1,22 +1,22 @@
-"""Tdm: nodes that belong to somebody else for a part of the day (time division multiplexing).
+"""Tdm: revocable nodes, which may be used only for a part of the day (time division multiplexing).
 
-A node with the label ``volcano.sh/revocable-zone`` takes tasks that say ``volcano.sh/revocable-zone: "*"`` (or, without
-it, ``volcano.sh/preemptable: "true"`` as an annotation), and only while the window of its zone is open. The argument
-``tdm.revocable-zone.<zone>`` is such a window in local time, "22:00-06:00" for instance; one that ends when it begins
-or earlier reaches into the next day.
+A node with the label ``volcano.sh/revocable-zone`` is revocable. It takes only tasks with the annotation
+``volcano.sh/revocable-zone: "*"`` or, without it, ``volcano.sh/preemptable: "true"``, and only while the window of its
+zone is open. The argument ``tdm.revocable-zone.<zone>`` is the window in local time, for instance "22:00-06:00". A
+window whose end is not after its begin lasts until the next day.
 
-predicate   a revocable node: its zone has a window, that is open, and the task may go there
-score       100 for a revocable node where the task may go
-job order   jobs that may not be evicted first
-victims     to preempt: running preemptable tasks on ordinary nodes, as many as their job's budget allows, for a
-            claimant that may neither be evicted nor use revocable nodes
-must go     (action shuffle) every ``tdm.evict.period`` (1m): running preemptable tasks on nodes whose window is
-            closed, as many of each job as its budget allows
-budget      ``volcano.sh/jdb-max-unavailable`` less what does not run now; else what runs beyond
-            ``volcano.sh/jdb-min-available``, but 1 if less runs; else 1. Percentages are of all tasks, rounded up.
+predicate   for a revocable node: its zone has a window, the window is open, and the task may use revocable nodes
+score       100 for a revocable node that the task may use
+job order   jobs that are not preemptable go first
+victims     (preempt) running preemptable tasks on ordinary nodes, as many as their job's budget allows, if the
+            preemptor is neither preemptable nor allowed to use revocable nodes
+evicted     (shuffle) every ``tdm.evict.period`` (1m): running preemptable tasks on nodes whose window is closed, as
+            many of each job as its budget allows
+budget      ``volcano.sh/jdb-max-unavailable`` minus the tasks that do not run now; else the running tasks minus
+            ``volcano.sh/jdb-min-available``, but 1 if fewer run; else 1. Percentages are of all tasks, rounded up.
 
-(Volcano: plugins/tdm, where a window over midnight is closed after midnight, and a node of a closed zone loses the
-scores of all plugins; nothing ever runs there, so that makes no difference.)
+(Volcano: plugins/tdm. There a window over midnight is closed after midnight. Nodes of a closed zone also lose the
+scores of all plugins, which makes no difference because no task may be placed there.)
 """
 
 from collections.abc import Mapping
@@ -58,25 +58,25 @@ _DAY_S: Final = 86_400
 _BEST: Final = 100.0
 
 _REVOCABLE: Final = 1  # bits of a task's mark
-_STAYS: Final = 2  # it may not be evicted
+_STAYS: Final = 2  # the task is not preemptable
 
 
 class Window(NamedTuple):
-    """A part of the day, in seconds since midnight; it ends ``seconds`` after it begins, perhaps the day after."""
+    """A part of the day: ``begin`` in seconds since midnight, length in ``seconds``. It may end on the next day."""
 
     begin: int
     seconds: int
 
     def open(self, time_of_day: float) -> bool:
-        """Say whether it is open, both ends included, in whole seconds."""
+        """Say whether the window is open, both ends included, in whole seconds."""
         return (int(time_of_day) - self.begin) % _DAY_S <= self.seconds
 
 
 def parse_window(text: str) -> Window:
-    """Read "HH:MM-HH:MM", the hour with one digit or two; raise ValueError otherwise."""
+    """Read "HH:MM-HH:MM", with one or two digits for the hour; raise ValueError for anything else."""
     begin, dash, end = text.strip().partition("-")
     if not dash:
-        raise ValueError(f"{text!r} is no window: write HH:MM-HH:MM, such as 22:00-06:00")
+        raise ValueError(f"{text!r} is not a window: write HH:MM-HH:MM, such as 22:00-06:00")
     first, last = _time_of_day(begin, text), _time_of_day(end, text)
     return Window(first, last - first + (_DAY_S if first >= last else 0))
 
@@ -85,20 +85,20 @@ def _time_of_day(written: str, text: str) -> int:
     hour, _, minute = written.partition(":")
     digits = hour.isascii() and hour.isdigit() and minute.isascii() and minute.isdigit()
     if not digits or len(hour) > 2 or len(minute) != 2 or int(hour) > 23 or int(minute) > 59:
-        raise ValueError(f"{text!r} is no window: {written!r} is no time of the day, write HH:MM-HH:MM")
+        raise ValueError(f"{text!r} is not a window: {written!r} is not a time of day, write HH:MM-HH:MM")
     return (int(hour) * 60 + int(minute)) * 60
 
 
 @dataclass(frozen=True, slots=True)
 class TdmArgs:
-    """Windows by zone, and how often tasks are sent away from nodes whose window is closed."""
+    """The windows by zone, and the period of evictions from nodes whose window is closed."""
 
     windows: Mapping[str, Window] = field(default_factory=dict)
     period: float = _DEFAULT_PERIOD_S  # seconds
 
 
 class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Preemptable, VictimTasks):
-    """Windows of revocable nodes."""
+    """Time windows of revocable nodes."""
 
     name = "tdm"
     depends_on = DependsOn.NODE_ALONE
@@ -114,7 +114,7 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> TdmArgs:
-        """Read the windows and the period (1m); what cannot be read is left aside."""
+        """Read the windows and the period (1m); an invalid window is left out."""
         windows: dict[str, Window] = {}
         for key in arguments:
             if not key.startswith(_WINDOW):
@@ -122,23 +122,23 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
             try:
                 windows[key.removeprefix(_WINDOW)] = parse_window(get_string(arguments, key, "", warn))
             except ValueError as error:
-                warn(f"argument {key}: {error}; nodes of this zone take nothing")
+                warn(f"argument {key}: {error}; nothing is placed on nodes of this zone")
         text = get_string(arguments, _PERIOD, "", warn)
         try:
             period = parse_go_duration(text) if text else _DEFAULT_PERIOD_S
         except DurationError as error:
-            warn(f"argument {_PERIOD}: {error}; it is 1m")
+            warn(f"argument {_PERIOD}: {error}; the default 1m is used")
             period = _DEFAULT_PERIOD_S
         return TdmArgs(windows, period)
 
     def equivalence_keys(self, ssn: State) -> Ints:
-        """Tell tasks apart that may use revocable nodes, and those that may not be evicted."""
+        """Distinguish tasks that may use revocable nodes, and tasks that are not preemptable."""
         traits = ssn.tasks.traits
         revocable = np.where(traits & TaskTrait.REVOCABLE.value > 0, _REVOCABLE, 0)
         return np.asarray(revocable + np.where(traits & TaskTrait.PREEMPTABLE.value > 0, 0, _STAYS), dtype=np.int64)
 
     def on_session_open(self, ssn: State) -> None:
-        """Note which zones are open."""
+        """Find out which zones are open."""
         self._ssn = ssn
         time_of_day = (ssn.now + ssn.clock.utc_offset) % _DAY_S
         self._open = {zone: window.open(time_of_day) for zone, window in self._args.windows.items()}
@@ -146,7 +146,7 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
     # Nodes
 
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
-        """Refuse revocable nodes whose zone is unknown or closed, or where the task may not go."""
+        """Refuse revocable nodes if their zone is unknown or closed, or the task may not use revocable nodes."""
         found = np.zeros(len(nodes), dtype=np.int16)
         column = nodes.label(keys.REVOCABLE_ZONE)
         if column is None:
@@ -154,11 +154,11 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
         allowed = 0 if task.equivalence_key(self.name) & _REVOCABLE else 3
         table = [allowed if self._open.get(zone) else 2 if zone in self._open else 1 for zone in column.values]
         for code in (0, *(code for code, zone in enumerate(column.values) if not zone)):
-            table[code] = 0  # no label, or an empty one: nobody else's node
+            table[code] = 0  # without the label, or with an empty one, the node is not revocable
         return np.asarray(np.array(table, dtype=np.int16)[column.codes])
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
-        """Return 100 for open revocable nodes if the task may go there, shape (n_nodes,)."""
+        """Return 100 for open revocable nodes if the task may use them, shape (n_nodes,)."""
         column = nodes.label(keys.REVOCABLE_ZONE)
         if column is None or not task.equivalence_key(self.name) & _REVOCABLE:
             return np.zeros(len(nodes))
@@ -168,22 +168,25 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
     # Jobs
 
     def job_order(self, jobs: JobColumns) -> Floats:
-        """Return 1 for jobs that may be evicted and 0 for the others, shape (n_jobs,)."""
-        # A Python loop over jobs: it is in their records.
+        """Return 1 for preemptable jobs and 0 for the others, shape (n_jobs,)."""
+        # A Python loop over jobs: preemptability is in their records.
         return np.array([record is not None and bool(record.preemptable) for record in jobs.records], dtype=float)
 
     def job_pipelined(self, job: JobInfo) -> Vote:
-        """Permit a job whose minimum is met once what it was promised is free, reject any other."""
+        """Permit a job whose minimum is met with pipelined tasks counted, reject any other."""
         return Vote.PERMIT if job.is_pipelined() else Vote.REJECT
 
     def job_starving(self, job: JobInfo) -> bool:
-        """Say that a job starves which may not be evicted and has pending tasks."""
+        """Say whether the job is not preemptable and has pending tasks."""
         return not job.record.preemptable and job.count(TaskStatus.PENDING) > 0
 
     # Victims
 
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Let go running tasks on ordinary nodes within their jobs' budgets; nothing for tasks that are like them."""
+        """Allow evicting running tasks on ordinary nodes within their jobs' budgets.
+
+        Only a preemptor that is neither preemptable nor allowed to use revocable nodes gets victims.
+        """
         if preemptor.task is None or preemptor.task.equivalence_key(self.name) != _STAYS:
             return np.zeros(len(candidates), dtype=bool)
         column = self._ssn.nodes.label(keys.REVOCABLE_ZONE)
@@ -193,7 +196,7 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
         return self._within_budgets(candidates, ordinary, candidates.groups)
 
     def victim_tasks(self, candidates: VictimCandidates) -> Bools:
-        """Name running tasks on nodes of closed zones within their jobs' budgets, once a period."""
+        """Return running tasks on nodes of closed zones within their jobs' budgets, once per period."""
         column = self._ssn.nodes.label(keys.REVOCABLE_ZONE)
         last = self._ssn.memory.times.get(self.name)
         if column is None or (last is not None and self._ssn.now < last + self._args.period):
@@ -210,14 +213,14 @@ class Tdm(Plugin, Predicate, NodeOrder, JobOrder, JobPipelined, JobStarving, Pre
         return np.asarray((status == TaskStatus.RUNNING) & (candidates.traits & TaskTrait.PREEMPTABLE.value > 0))
 
     def _within_budgets(self, candidates: VictimCandidates, eligible: Bools, groups: Rows) -> Bools:
-        """Return the first eligible ones of every job and group, as many as the job's budget allows, shape (n,)."""
+        """Return the first eligible candidates per job and group, as many as the job's budget allows, shape (n,)."""
         rows = np.flatnonzero(eligible)
         rows = rows[np.argsort(groups[rows], kind="stable")]
         found = np.zeros(len(candidates), dtype=bool)
         if not len(rows):
             return found
         jobs, which = np.unique(candidates.jobs[rows], return_inverse=True)
-        # A Python loop over the jobs of the candidates: budgets are in their records.
+        # A Python loop over the candidates' jobs: budgets are in their records.
         budgets = np.array([self._budget(int(job)) for job in jobs])
         earlier = VictimCandidates(self._ssn, candidates.rows[rows], groups[rows]).by_job.count()
         found[rows[earlier < budgets[which]]] = True

@@ -1,1 +1,1 @@
-"""The cluster as columns: an incremental store, private snapshots of it, and the journal that undoes."""
+"""The cluster as columns: an incremental store, private snapshots of it, and the undo journal."""

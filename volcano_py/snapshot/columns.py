@@ -1,4 +1,4 @@
-"""The columns of a snapshot: nodes, tasks and jobs as arrays, with the records they describe beside them."""
+"""The columns of a snapshot: nodes, tasks and jobs as arrays, together with their records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,15 +26,15 @@ class LabelColumn:
     values: Sequence[str]  # values[code]; values[0] is unused
 
     def table(self) -> Bools:
-        """Return an all-False answer per code, shape (n_codes,), to be filled and used as ``table[codes]``."""
+        """Return an all-False table, shape (n_codes,); the caller fills it and looks answers up as ``table[codes]``."""
         return np.zeros(len(self.values), dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
 class NodeStatics:
-    """What does not change while a cycle runs. Rows are nodes in order of their names, whatever their history."""
+    """The node data that does not change during a cycle. Rows are nodes in order of their names."""
 
-    layout: tuple[object, int]  # changes when nodes come or go; rows and versions compare only within one layout
+    layout: tuple[object, int]  # changes when nodes come or go; rows and versions are comparable only within a layout
     names: tuple[str, ...]
     records: tuple[NodeRecord, ...]
     versions: Ints  # (n_nodes,), changes whenever the record of the node changes
@@ -51,10 +51,10 @@ class NodeStatics:
 
 
 class NodeColumns:
-    """Nodes as columns, or a view of some of them; resources are rows, nodes are columns.
+    """All nodes as columns, or a view of some; resources are rows, nodes are columns.
 
-    A view made by :meth:`rows_view` or :meth:`after` has the same attributes for fewer nodes, in the order given, so a
-    policy written for all nodes serves one node, a group, or nodes as they would be after some placements.
+    A view made by :meth:`rows_view` or :meth:`after` has the same attributes for some nodes, in the given order. So a
+    policy written for all nodes also works for one node, a group, or nodes as they would be after some placements.
     """
 
     __slots__ = (
@@ -68,13 +68,13 @@ class NodeColumns:
         self.block = block  # (layout.node_rows(n_resources), n_nodes)
         self.ports = ports  # of all nodes, also in a view
         self.rows = rows  # which rows of the statics these are; None means all of them
-        self.copies: Ints | None = None  # (n_nodes,), how many more tasks of the shape in question a view assumes
+        self.copies: Ints | None = None  # (n_nodes,), how many additional tasks of the current shape a view assumes
         self._n = n = n_resources
-        # Sections of the block, (n_resources, n_nodes) each; every policy asks for some, so they are laid out once.
-        self.idle: Floats = block[:n]  # what is left: allocatable minus used; may be negative
-        self.used: Floats = block[n : 2 * n]  # what tasks on the node hold, terminating ones included
-        self.requested: Floats = block[4 * n : 5 * n]  # by the pods that kube-scheduler's NodeInfo would hold
-        self.allocatable: Floats = block[5 * n : 6 * n]  # what the node can give to pods
+        # Sections of the block, (n_resources, n_nodes) each. They are sliced once because policies use them often.
+        self.idle: Floats = block[:n]  # allocatable minus used; may be negative
+        self.used: Floats = block[n : 2 * n]  # held by tasks on the node, terminating ones included
+        self.requested: Floats = block[4 * n : 5 * n]  # by the pods that kube-scheduler's NodeInfo would contain
+        self.allocatable: Floats = block[5 * n : 6 * n]  # available to pods in total
         self.nonzero: Floats = block[6 * n :]  # (2, n_nodes), requests with kube-scheduler's defaults for missing ones
 
     def __len__(self) -> int:
@@ -89,22 +89,22 @@ class NodeColumns:
 
     @property
     def releasing(self) -> Floats:
-        """What terminating tasks will give back."""
+        """Resources that terminating tasks will free."""
         return self.block[2 * self._n : 3 * self._n]
 
     @property
     def pipelined(self) -> Floats:
-        """What is promised out of `releasing`."""
+        """The part of `releasing` that is promised to pipelined tasks."""
         return self.block[3 * self._n : 4 * self._n]
 
     @property
     def future_idle(self) -> Floats:
-        """Idle + releasing - pipelined; may be negative in a dimension."""
+        """Idle + releasing - pipelined; may be negative."""
         return self.idle + self.releasing - self.pipelined
 
     @property
     def pod_count(self) -> Floats:
-        """Number of pods on each node, promised ones included, shape (n_nodes,)."""
+        """Number of pods on each node, pipelined ones included, shape (n_nodes,)."""
         count: Floats = self.block[4 * self._n + PODS_ROW]
         return count
 
@@ -122,7 +122,7 @@ class NodeColumns:
 
     @property
     def port_codes(self) -> Codes:
-        """The set of ports taken on each node, by its index in ``ports``, shape (n_nodes,)."""
+        """The set of used host ports of each node, as an index into ``ports``, shape (n_nodes,)."""
         return self.ports.codes if self.rows is None else self.ports.codes[self.rows]
 
     @property
@@ -132,18 +132,18 @@ class NodeColumns:
 
     @property
     def closed(self) -> Bools:
-        """Nodes that must not take anything more, shape (n_nodes,)."""
+        """Nodes on which nothing more may be placed, shape (n_nodes,)."""
         return self.statics.closed if self.rows is None else self.statics.closed[self.rows]
 
     def rows_view(self, rows: Rows) -> "NodeColumns":
-        """Return these nodes, copied, in the order given; rows may repeat."""
+        """Return a copy of these nodes in the given order; rows may repeat."""
         base = rows if self.rows is None else self.rows[rows]
         return NodeColumns(self.statics, self.block.take(rows, axis=1), self._n, self.ports, base)
 
     def after(self, rows: Rows, copies: Ints, delta: Floats) -> "NodeColumns":
         """Return these nodes as they would be with ``copies[i]`` more tasks, ``delta`` each, on node ``rows[i]``.
 
-        What such tasks take besides amounts is told by ``copies`` of the view.
+        What such tasks take besides amounts, such as host ports, follows from ``copies`` of the view.
         """
         view = self.rows_view(rows)
         view.block += delta[:, None] * copies
@@ -152,7 +152,7 @@ class NodeColumns:
 
 
 class TaskColumns:
-    """Tasks as columns; rows are in no particular order, and a row without a record is free."""
+    """Tasks as columns. Rows are in no particular order; a row without a record is free."""
 
     __slots__ = ("arrived", "creation", "job", "node", "priority", "records", "shape", "status", "suffix", "traits")
 
@@ -176,9 +176,9 @@ class TaskColumns:
         self.shape = shape  # id of the shape
         self.priority = priority
         self.creation = creation  # seconds since the epoch
-        self.suffix = suffix  # the number that ends the name, -1 if it does not end in one (see store)
+        self.suffix = suffix  # the number at the end of the name, -1 without one (see store)
         self.traits = traits  # TaskTrait
-        self.arrived = arrived  # the store numbers tasks from 1 on as they come, and again when they join another job
+        self.arrived = arrived  # order of arrival, from 1; a task that joins another job gets a new number
 
     def record(self, row: int) -> TaskRecord:
         """Return the record of a row that is not free."""
@@ -189,10 +189,10 @@ class TaskColumns:
 
 
 class NominatedTasks(NamedTuple):
-    """Waiting tasks for which a node's room is held, by namespace, name and uid; those of other schedulers included."""
+    """Pending tasks with a nominated node, ordered by namespace, name and uid; other schedulers' tasks included."""
 
     tasks: Rows  # (n,), rows of the tasks
-    nodes: Rows  # (n,), rows of their nodes; a task whose node is not in the snapshot is left out
+    nodes: Rows  # (n,), rows of their nodes; tasks whose node is not in the snapshot are left out
 
 
 NO_NOMINATIONS: Final = NominatedTasks(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
@@ -200,17 +200,17 @@ NO_NOMINATIONS: Final = NominatedTasks(np.zeros(0, dtype=np.intp), np.zeros(0, d
 
 @dataclass(frozen=True, eq=False)
 class JobRules:
-    """What PodGroups say about resources and queues; it does not change while a cycle runs."""
+    """The resources and queues that PodGroups specify; they do not change during a cycle."""
 
     present: Bools  # (n_jobs,), whether there is a PodGroup
-    min_resources: Floats  # (n_resources, n_jobs), 0 for what is not named
+    min_resources: Floats  # (n_resources, n_jobs), 0 for resources not named
     has_min_resources: Bools  # (n_jobs,)
-    queue: Codes  # (n_jobs,), index into queue_names; of no meaning in a row without a record
+    queue: Codes  # (n_jobs,), index into queue_names; undefined in a row without a record
     queue_names: tuple[str, ...]
 
 
 class JobColumns:
-    """Jobs as columns; rows are in no particular order, and a row without a record has no PodGroup."""
+    """Jobs as columns. Rows are in no particular order; a row without a record has no PodGroup."""
 
     __slots__ = ("_n", "block", "creation", "min_available", "phase", "priority", "records", "rows", "rules")
 
@@ -246,13 +246,13 @@ class JobColumns:
 
     @property
     def held(self) -> Floats:
-        """Tasks that count towards the minimum, pending best-effort ones included, shape (n_jobs,)."""
+        """Number of tasks that count towards the minimum, pending best-effort ones included, shape (n_jobs,)."""
         count: Floats = self.block[layout.HELD_ROW]
         return count
 
     @property
     def valid(self) -> Floats:
-        """Tasks that may count towards the minimum one day, shape (n_jobs,)."""
+        """Number of tasks that count, or may later count, towards the minimum, shape (n_jobs,)."""
         count: Floats = self.block[layout.VALID_ROW]
         return count
 
@@ -282,21 +282,21 @@ class JobColumns:
 
     @property
     def taken(self) -> Floats:
-        """Requests of tasks that hold or are promised resources, shape (n_resources, n_jobs)."""
+        """Requests of allocated and of pipelined tasks, shape (n_resources, n_jobs)."""
         return self.allocated + self.promised
 
     @property
     def min_resources(self) -> Floats:
-        """What PodGroups say they need at the least, 0 for what they do not name, shape (n_resources, n_jobs)."""
+        """The minResources of PodGroups, 0 for resources not named, shape (n_resources, n_jobs)."""
         return self.rules.min_resources if self.rows is None else self.rules.min_resources[:, self.rows]
 
     @property
     def has_min_resources(self) -> Bools:
-        """Whether a PodGroup says what it needs at all, shape (n_jobs,)."""
+        """Whether a PodGroup has minResources, shape (n_jobs,)."""
         return self.rules.has_min_resources if self.rows is None else self.rules.has_min_resources[self.rows]
 
     def rows_view(self, rows: Rows) -> "JobColumns":
-        """Return these jobs, copied, in the order given; all attributes are those of the whole."""
+        """Return a copy of these jobs in the given order, with the same attributes."""
         return JobColumns(
             records=[self.records[row] for row in rows],
             block=self.block.take(rows, axis=1),
@@ -323,7 +323,7 @@ class JobColumns:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A private picture of the cluster: a cycle may change its columns, nobody else looks at them."""
+    """A private copy of the cluster's state for one cycle, which may change the columns."""
 
     resources: ResourceRegistry
     nodes: NodeColumns
@@ -336,6 +336,6 @@ class Snapshot:
     withheld: dict[JobKey, str] = field(default_factory=dict)  # why a PodGroup that exists is not among the jobs
     facts: ClusterFacts = NO_FACTS
     nominated: NominatedTasks = NO_NOMINATIONS
-    loads: NodeLoads | None = None  # None: nobody measures
-    has_inter_pod_terms: bool = False  # whether any task has terms about other pods
+    loads: NodeLoads | None = None  # None if loads are not measured
+    has_inter_pod_terms: bool = False  # whether any task has inter-pod terms
     queue_gates: bool = False  # whether any task has, or had, the gate of its queue

@@ -1,11 +1,11 @@
-"""The constraints of pods that have none: pods of one series are spread over nodes and zones, softly.
+"""Default spread constraints: pods without constraints of their own are spread over nodes and zones, per series.
 
-    selector      labels that all services with this pod ask for, and what its ReplicationController, ReplicaSet or
-                  StatefulSet asks for; none of them: no constraints
+    selector      the labels that all services selecting the pod require, and those that its ReplicationController,
+                  ReplicaSet or StatefulSet requires; without any of these there are no constraints
     constraints   host name with a skew of 3, zone with a skew of 5, both ScheduleAnyway
 
 (kube-scheduler v1.36: podtopologyspread/plugin.go systemDefaultConstraints, plugins/helper/spread.go DefaultSelector.
-Volcano's nodeorder takes them over.)
+Volcano's nodeorder uses the same.)
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -20,7 +20,7 @@ from volcano_py.model.series import Series
 
 _SKEWS: Final = ((keys.LABEL_HOSTNAME, 3), (keys.LABEL_ZONE, 5))
 _REPLICATION_CONTROLLER: Final = "ReplicationController/"
-_KEPT: Final = 4096  # constraints made; past it they are made anew
+_CACHED_AT_MOST: Final = 4096  # cached constraints; a full cache is cleared
 
 
 class _Namespace:
@@ -30,17 +30,17 @@ class _Namespace:
 
     def __init__(self) -> None:
         self.services: dict[str, Series] = {}
-        self.by_label: dict[Requirement, set[str]] = {}  # names of services by the first label they ask for
+        self.by_label: dict[Requirement, set[str]] = {}  # names of services by the first label they require
         self.workloads: dict[str, Series] = {}
-        self.tasks: dict[str, TaskRecord] = {}  # by uid; those without constraints of their own
-        self.by_owner: dict[str, set[str]] = {}  # their uids, of those that a workload has made
+        self.tasks: dict[str, TaskRecord] = {}  # by uid; only tasks without constraints of their own
+        self.by_owner: dict[str, set[str]] = {}  # uids of these tasks by the workload that created them
 
 
 class DefaultSpread:
-    """Knows the series of a cluster and gives tasks the constraints that follow."""
+    """Knows the series of a cluster and returns the default constraints of tasks."""
 
     def __init__(self, again: Callable[[Collection[str]], None] = lambda uids: None) -> None:
-        """Take whom to tell of tasks, by uid, that may get other constraints by a change of a series."""
+        """Take the callback for tasks, by uid, whose constraints may change with a change of a series."""
         self._again = again
         self._namespaces: dict[str, _Namespace] = {}
         self._made: dict[tuple[str, frozenset[Requirement]], tuple[Spread, ...]] = {}
@@ -48,7 +48,7 @@ class DefaultSpread:
     # Tasks
 
     def put(self, record: TaskRecord) -> tuple[Spread, ...]:
-        """Take in a task without constraints of its own, and return those it gets."""
+        """Add or replace a task without constraints of its own, and return its default constraints."""
         found = self._in(record.namespace)
         known = found.tasks.get(record.uid)
         if known is not None and known.owner != record.owner:
@@ -70,14 +70,14 @@ class DefaultSpread:
             del found.by_owner[known.owner]
 
     def of(self, record: TaskRecord) -> tuple[Spread, ...]:
-        """Return the constraints of a task that has none of its own."""
+        """Return the default constraints of a task."""
         found = self._namespaces.get(record.namespace)
         if found is None or not (found.services or found.workloads):
             return ()
         requirements = set(self._of_services(found, record))
         workload = found.workloads.get(record.owner)
         if workload is not None:
-            if record.owner.startswith(_REPLICATION_CONTROLLER):  # its labels replace those that services ask for
+            if record.owner.startswith(_REPLICATION_CONTROLLER):  # its labels replace those that services require
                 named = {requirement.key for requirement in workload.requirements}
                 requirements = {requirement for requirement in requirements if requirement.key not in named}
             requirements.update(workload.requirements)
@@ -96,7 +96,7 @@ class DefaultSpread:
         if made is None:
             selector = PodSelector((namespace,), None, tuple(sorted(requirements)))
             made = tuple(Spread(selector, key, skew, hard=False, default=True) for key, skew in _SKEWS)
-            if len(self._made) >= _KEPT:
+            if len(self._made) >= _CACHED_AT_MOST:
                 self._made.clear()
             self._made[namespace, requirements] = made
         return made
@@ -104,11 +104,11 @@ class DefaultSpread:
     # Series
 
     def service(self, namespace: str, name: str) -> Series | None:
-        """Return what is known of a service."""
+        """Return a service, None if it is unknown."""
         return self._in(namespace).services.get(name)
 
     def set_service(self, series: Series) -> None:
-        """Add or replace a service; one that asks for no labels says nothing."""
+        """Add or replace a service; a service without a selector has no effect."""
         self._put_service(series.namespace, series.name, series)
 
     def remove_service(self, namespace: str, name: str) -> None:
@@ -126,12 +126,12 @@ class DefaultSpread:
             found.services[name] = series
             found.by_label.setdefault(series.requirements[0], set()).add(name)
         asked = [LabelSelector(one.requirements) for one in (old, series) if one is not None and one.requirements]
-        # A Python loop over the namespace's tasks, when a service has come, gone or changed.
+        # A Python loop over the namespace's tasks, when a service was added, changed or removed.
         labelled = ((uid, record.label_map) for uid, record in found.tasks.items()) if asked else ()
         self._again([uid for uid, labels in labelled if any(selector.matches(labels) for selector in asked)])
 
     def workload(self, namespace: str, name: str) -> Series | None:
-        """Return what is known of a workload."""
+        """Return a workload, None if it is unknown."""
         return self._in(namespace).workloads.get(name)
 
     def set_workload(self, series: Series) -> None:

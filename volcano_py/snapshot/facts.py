@@ -1,4 +1,4 @@
-"""The facts of a cluster as they are told, and frozen when a snapshot asks."""
+"""The store of cluster facts: updated one by one, frozen into `ClusterFacts` for a snapshot."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -44,10 +44,10 @@ class _PerNamespace(Generic[R]):
 
 
 class FactStore:
-    """What is known of namespaces, quotas, budgets and shards; a copy for snapshots is made once per change."""
+    """Namespaces, quotas, budgets and shards. The frozen copy for snapshots is made at most once per change."""
 
     def __init__(self, on_labels: Callable[[str, Mapping[str, str]], None] = lambda _, __: None) -> None:
-        """Take whom to tell of the labels of a namespace when they have changed; one that is gone has none."""
+        """Take the callback for changed labels of a namespace; for a removed namespace it gets no labels."""
         self._on_labels = on_labels
         self._namespaces: dict[str, NamespaceRecord] = {}
         self._quotas: _PerNamespace[QuotaRecord] = _PerNamespace()
@@ -59,27 +59,27 @@ class FactStore:
 
     @property
     def shard(self) -> Shard | None:
-        """The nodes that are ours, None if nodes are not divided among schedulers."""
+        """The nodes of this scheduler, None if nodes are not divided among schedulers."""
         return self._shard
 
     def namespace(self, name: str) -> NamespaceRecord | None:
-        """Return what is known of a namespace."""
+        """Return a namespace, None if it is unknown."""
         return self._namespaces.get(name)
 
     def quota(self, namespace: str, name: str) -> QuotaRecord | None:
-        """Return what is known of a quota."""
+        """Return a quota, None if it is unknown."""
         return self._quotas.get(namespace, name)
 
     def budget(self, namespace: str, name: str) -> BudgetRecord | None:
-        """Return what is known of a budget."""
+        """Return a budget, None if it is unknown."""
         return self._budgets.get(namespace, name)
 
     def node_shard(self, name: str) -> NodeShardRecord | None:
-        """Return what is known of a NodeShard."""
+        """Return a NodeShard, None if it is unknown."""
         return self._shards.get(name)
 
     def use_shard(self, name: str, *, strict: bool) -> None:
-        """Divide nodes among schedulers from now on: ours are those of the NodeShard of this name, at first none."""
+        """Divide nodes among schedulers: this one uses the nodes of the NodeShard ``name``, none until it arrives."""
         self._shard_name = name
         self._shard = Shard(strict=strict)
         self._divide()
@@ -90,7 +90,7 @@ class FactStore:
         self._divide()
 
     def remove_node_shard(self, name: str) -> None:
-        """Forget a NodeShard; without our own we keep the nodes we had."""
+        """Forget a NodeShard; if it is this scheduler's own, the scheduler keeps its present nodes."""
         self._shards.pop(name, None)
         self._divide()
 
@@ -133,7 +133,7 @@ class FactStore:
         self._frozen = None
 
     def frozen(self) -> ClusterFacts:
-        """Return all of it as it is now, in order of the names."""
+        """Return all facts as they are now, in order of the names."""
         if self._frozen is None:
             self._frozen = ClusterFacts(
                 namespaces=dict(sorted(self._namespaces.items())),

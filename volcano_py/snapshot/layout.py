@@ -1,17 +1,19 @@
-"""Which row of a block holds what, and what a task in some status adds to its node and to its job.
+"""The rows of the node block and the job block, and what a task in some status adds to each.
 
-Everything that changes with a placement lies in one block per kind of object, so that a placement is one numpy
-addition and its undo one subtraction.
+There is one block for nodes and one for jobs. A block contains everything that changes with a placement, so a placement
+is one numpy addition per block and its undo one subtraction.
 
 Node block, R resources: idle (R), used (R), releasing (R), pipelined (R), requested (R), allocatable (R), nonzero (2).
 ``idle used releasing pipelined`` are Volcano's accounting. ``requested`` and ``nonzero`` are what kube-scheduler's
-NodeInfo would hold: pods placed or promised in this session count at once, ``nonzero`` has its default requests.
+NodeInfo would contain: pods placed or pipelined in this session count at once, and ``nonzero`` uses its default
+requests.
 
-``allocatable`` never changes with a placement; it lies here so that a view of some nodes is one gather.
+``allocatable`` never changes with a placement. It is part of the block so that one gather makes a view of some nodes.
 
-Job block: number of tasks by status, tasks that count towards the minimum (1: ready statuses and pending best-effort
-tasks), tasks that may count one day (1), allocated (R), pending (R), total (R), promised (R): requests of tasks in
-allocated statuses, of pending ones, of all, and of pipelined ones.
+Job block: number of tasks by status (N_STATUSES); number of tasks that count towards the minimum (1), which are those
+in ready statuses and pending best-effort ones; number of tasks that count or may later count (1); then the requests of
+tasks in allocated statuses (R, allocated), of pending tasks (R, pending), of all tasks (R, total) and of pipelined
+tasks (R, promised).
 """
 
 from typing import Final
@@ -50,12 +52,12 @@ def _node_signs() -> Floats:
 _NODE_SIGNS: Final = _node_signs()
 
 
-_NODE_KIND: Final = [next(i for i in range(N_STATUSES) if (_NODE_SIGNS[i] == signs).all()) for signs in _NODE_SIGNS]
+_NODE_CLASS: Final = [next(i for i in range(N_STATUSES) if (_NODE_SIGNS[i] == signs).all()) for signs in _NODE_SIGNS]
 
 
 def counts_alike(one: TaskStatus, other: TaskStatus) -> bool:
-    """Say whether tasks of these statuses count for the same on the node they stand on."""
-    return _NODE_KIND[one] == _NODE_KIND[other]
+    """Say whether tasks of these two statuses add the same to the block of their node."""
+    return _NODE_CLASS[one] == _NODE_CLASS[other]
 
 
 def node_rows(n_resources: int) -> int:
@@ -74,16 +76,16 @@ def section(block: Floats, which: int, n_resources: int) -> Floats:
 
 
 def node_delta(status: TaskStatus, request: Floats, nonzero: Floats) -> Floats:
-    """Return what a task in this status adds to the block of the node it stands on, shape (node_rows,)."""
+    """Return what a task in this status adds to the block of its node, shape (node_rows,)."""
     signs = _NODE_SIGNS[status]
     return np.concatenate(((signs[:, None] * request).ravel(), signs[REQUESTED] * nonzero))
 
 
 def eviction_delta(request: Floats, nonzero: Floats) -> Floats:
-    """Return what the eviction of a task that holds its place adds to the block of its node, shape (node_rows,).
+    """Return what evicting a running or bound task adds to the block of its node, shape (node_rows,).
 
-    The task is being released from then on. To predicates and scores it is gone at once, unlike a pod that terminates
-    already: they are asked what will be possible without it (Volcano tells its NodeInfo so when it evicts).
+    The task is releasing from then on. Predicates and scores no longer see it, unlike a pod that was already
+    terminating, because they are asked what will be possible without it (Volcano removes it from its NodeInfo, too).
     """
     leaving = node_delta(TaskStatus.RELEASING, request, nonzero) - node_delta(TaskStatus.RUNNING, request, nonzero)
     leaving[REQUESTED * len(request) : (REQUESTED + 1) * len(request)] -= request

@@ -1,4 +1,4 @@
-"""Measured loads as they are told, laid out beside the nodes when a snapshot asks."""
+"""The store of measured node loads, which makes columns in node order for a snapshot."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ _NEVER = NodeLoad(0.0, 0.0, -np.inf)
 
 
 class LoadStore:
-    """The last load known of each node; columns are made once per change of loads or nodes."""
+    """The last measured load of each node; columns are made once per change of loads or nodes."""
 
     def __init__(self) -> None:
         self._loads: dict[str, NodeLoad] = {}
@@ -19,13 +19,13 @@ class LoadStore:
         self._made: tuple[tuple[object, int], NodeLoads] | None = None
 
     def set(self, loads: Mapping[str, NodeLoad], interval_s: float) -> None:
-        """Take loads that were measured; nodes that are not among them keep theirs, which grow old."""
+        """Set newly measured loads; nodes without a new measurement keep their old one."""
         self._loads.update(loads)
         self._interval_s = interval_s
         self._made = None
 
     def columns(self, statics: NodeStatics) -> NodeLoads | None:
-        """Return the loads of the nodes, None if nothing was ever measured."""
+        """Return the loads of the nodes, None if no load was ever measured."""
         if not self._loads:
             return None
         if self._made is None or self._made[0] != statics.layout:

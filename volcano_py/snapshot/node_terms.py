@@ -1,7 +1,7 @@
 """Node selectors and required node affinity over int-coded label columns (kube-scheduler v1.36, nodeaffinity).
 
-A requirement is answered once per distinct value of its label and then looked up per node. A term with an error in it
-matches nothing, silently, as in kube-scheduler; other terms still can.
+A requirement is evaluated once per distinct value of its label and then looked up per node. A term that cannot be
+parsed matches no node, without a message, as in kube-scheduler; other terms may still match.
 """
 
 import re
@@ -22,7 +22,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 def matches(shape: Shape, nodes: NodeColumns) -> Bools:
-    """Say for each node whether the shape's selector and required affinity let it in, shape (n_nodes,)."""
+    """Say for each node whether the shape's node selector and required affinity match it, shape (n_nodes,)."""
     result = np.ones(len(nodes), dtype=bool)
     for key, value in shape.node_selector:
         result &= _labels(Requirement(key, "In", (value,)), nodes)
@@ -35,7 +35,7 @@ def matches(shape: Shape, nodes: NodeColumns) -> Bools:
 
 
 def term_matches(term: NodeTerm, nodes: NodeColumns) -> Bools:
-    """Say for each node whether a term matches it, shape (n_nodes,); an empty term and one with an error never does."""
+    """Say for each node whether a term matches it, shape (n_nodes,); an empty or invalid term never matches."""
     result = np.ones(len(nodes), dtype=bool)
     if term.empty or not valid_term(term):
         return ~result
@@ -57,7 +57,7 @@ def valid_expression(requirement: Requirement) -> bool:
     prefix, slash, name = key.rpartition("/")
     if not _KEY_NAME.fullmatch(name) or (slash and not (_KEY_PREFIX.fullmatch(prefix) and len(prefix) <= 253)):
         return False
-    if not all(_LABEL_VALUE.fullmatch(value) for value in values):  # a sign makes an operand of Gt and Lt invalid too
+    if not all(_LABEL_VALUE.fullmatch(value) for value in values):  # so Gt and Lt take no number with a sign
         return False
     if operator in ("In", "NotIn"):
         return bool(values)

@@ -1,4 +1,4 @@
-"""The node half of the store: what every node has and holds, kept up to date change by change."""
+"""The store's nodes: their records and accounting, updated with every change."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from volcano_py.snapshot.rows import RowTable, grown
 
 
 class _Values:
-    """The values of one label, each with a code; codes start at 1."""
+    """The values of one node label, each with a code; codes start at 1."""
 
     __slots__ = ("codes", "values")
 
@@ -33,8 +33,8 @@ class _Values:
 class NodeStore:
     """Nodes by name, each with its row in the block.
 
-    A node that is only known because a task stands on it has a row and no record; it appears in no snapshot, and its
-    accounting is right from the moment the node itself arrives.
+    If a task names a node that has not arrived, the node gets a row without a record. It appears in no snapshot, and
+    its accounting is right as soon as the node arrives.
     """
 
     def __init__(self, resources: ResourceRegistry) -> None:
@@ -42,8 +42,8 @@ class NodeStore:
         self._n_resources = len(resources)
         self._table: RowTable[str] = RowTable()
         self._records: list[NodeRecord | None] = []
-        self._tasks: list[int] = []  # tasks standing on the row
-        self._ports: dict[int, PortSet] = {}  # by row, of nodes on which any port is taken
+        self._tasks: list[int] = []  # number of tasks on the node, by row
+        self._ports: dict[int, PortSet] = {}  # by row, only for nodes with used host ports
         self._port_sets: tuple[Codes, list[PortSet]] | None = None  # as of the last snapshot
         self.block = np.zeros((layout.node_rows(self._n_resources), 0))
         self._versions = np.zeros(0, dtype=np.int64)
@@ -53,7 +53,7 @@ class NodeStore:
         self._values: dict[str, _Values] = {}
         self._taint_sets: dict[tuple[TaintRecord, ...], int] = {(): 0}
         self._statics: NodeStatics | None = None
-        self._other_images: list[int] = []  # rows of records that differ from those of the statics in images only
+        self._other_images: list[int] = []  # rows whose records differ from those in the statics only in images
         self._order = np.zeros(0, dtype=np.intp)
         self._rank = np.zeros(0, dtype=np.int32)
 
@@ -65,12 +65,12 @@ class NodeStore:
         return [record.name for record in self._records if record is not None]
 
     def record(self, name: str) -> NodeRecord | None:
-        """Return the record of a node, None if it is not known or only a place where a task stands."""
+        """Return the record of a node, None if the node has not arrived or was removed."""
         row = self._table.get(name)
         return None if row is None else self._records[row]
 
     def set(self, record: NodeRecord) -> None:
-        """Add a node or replace what is known of it."""
+        """Add or replace a node."""
         for name in record.allocatable:
             self._resources.row(name)
         self.grow()
@@ -85,12 +85,12 @@ class NodeStore:
         self._version += 1
         self._versions[row] = self._version
         if previous is not None and replace(previous, images=record.images) == record:
-            self._other_images.append(row)  # nodes pull images all the time; nothing else needs to be arranged anew
+            self._other_images.append(row)  # a frequent change: nodes pull images all the time
         else:
             self._statics = None
 
     def remove(self, name: str) -> None:
-        """Forget a node; tasks that still stand on it keep their accounts for the day it returns."""
+        """Forget a node; while tasks are on it, its row keeps their accounting in case it returns."""
         row = self._table.get(name)
         if row is None or self._records[row] is None:
             return
@@ -108,12 +108,12 @@ class NodeStore:
         has[:, row] = allocatable
 
     def row(self, name: str) -> int:
-        """Return the row of a node, making a place for one that is not known yet."""
+        """Return the row of a node; an unknown node gets a row."""
         row = self._table.get(name)
         if row is not None:
             return row
         row = self._table.add(name)
-        self._statics = None  # ranks must reach the new row
+        self._statics = None  # ranks must include the new row
         if row == len(self._records):
             self._records.append(None)
             self._tasks.append(0)
@@ -129,20 +129,20 @@ class NodeStore:
         return row
 
     def remove_task(self, name: str, delta: Floats) -> None:
-        """Take a task's amounts from a node."""
+        """Subtract a task's amounts from a node."""
         row = self.row(name)
         self._tasks[row] -= 1
         self.block[:, row] -= delta
         self._drop_if_unused(name, row)
 
     def take_ports(self, name: str, ports: PortSet) -> None:
-        """Note that a task on a node has taken these ports of it."""
+        """Record that a task on a node uses these host ports."""
         row = self.row(name)
         self._ports[row] = tuple(sorted((*self._ports.get(row, ()), *ports)))
         self._port_sets = None
 
     def give_ports(self, name: str, ports: PortSet) -> None:
-        """Note that a task on a node gives these ports back."""
+        """Record that a task on a node no longer uses these host ports."""
         row = self.row(name)
         left = list(self._ports.pop(row))
         for port in ports:
@@ -157,14 +157,14 @@ class NodeStore:
             self.block[:, row] = 0
 
     def grow(self) -> None:
-        """Make room for every resource that has been registered since."""
+        """Add rows for resources that were registered since the last call."""
         new = len(self._resources)
         if new != self._n_resources:
             self.block = layout.widen_nodes(self.block, self._n_resources, new)
             self._n_resources = new
 
     def columns(self) -> NodeColumns:
-        """Return a private copy of all nodes, in order of their names."""
+        """Return a private copy of all nodes in order of their names."""
         statics = self._statics
         if statics is None:
             statics = self._statics = self._arrange()
@@ -172,7 +172,7 @@ class NodeStore:
         elif self._other_images:
             statics = self._statics = self._with_other_images(statics)
         self._other_images.clear()
-        block = self.block.take(self._order, axis=1)  # an index would lay it out node by node, and all rows with gaps
+        block = self.block.take(self._order, axis=1)  # unlike indexing, take makes each row contiguous
         return NodeColumns(statics, block, self._n_resources, ports=self._taken_ports())
 
     def _with_other_images(self, statics: NodeStatics) -> NodeStatics:
@@ -187,7 +187,7 @@ class NodeStore:
         if self._port_sets is None:
             known: dict[PortSet, int] = {(): 0}
             codes = np.zeros(max(len(self._records), 1), dtype=np.int32)
-            # A Python loop over nodes on which a port is taken, after one has been taken or given back.
+            # A Python loop over nodes with used host ports, only after one of these has changed.
             for row, ports in self._ports.items():
                 codes[row] = known.setdefault(ports, len(known))
             self._port_sets = codes[self._order], list(known)
@@ -195,7 +195,7 @@ class NodeStore:
         return NodePorts(codes.copy(), sets)
 
     def rank(self, rows: Codes) -> Codes:
-        """Return the rows of the last `columns` for rows of the store; -1 for none and for a place without a node."""
+        """Return the rows in the last `columns` of rows of the store; -1 for -1 and for nodes that have not arrived."""
         ranks: Codes = self._rank[rows]
         return ranks
 

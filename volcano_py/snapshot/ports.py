@@ -1,7 +1,7 @@
-"""Ports of nodes that pods have taken for themselves.
+"""The host ports that pods use on nodes.
 
-Nodes with the same ports taken share one set, so a question about ports is answered once per set and looked up per
-node; most clusters have one or two sets. A set holds a port as often as it was taken, so that giving back is exact.
+Nodes with the same used ports share one set. So a question about ports is answered once per set and looked up per node;
+most clusters have one or two sets. A set contains a port as often as pods use it, so removing a pod is exact.
 """
 
 from collections.abc import Sequence
@@ -13,30 +13,33 @@ from volcano_py.model.arrays import Bools
 from volcano_py.model.shape import ALL_ADDRESSES, HostPort
 
 PortSet = tuple[HostPort, ...]
-"""Ports taken on a node, sorted."""
+"""The used host ports of a node, sorted."""
 
 
 class NodePorts:
-    """The set of every node of a snapshot; private to it, and changed through a journal or for whom a node is held."""
+    """The port set of every node of a snapshot. It is private to the snapshot.
+
+    It changes through the journal, and when nominated pods are counted on their nodes.
+    """
 
     __slots__ = ("_codes", "_conflicts", "_sets", "codes")
 
     def __init__(self, codes: NDArray[np.int32], sets: Sequence[PortSet]) -> None:
         self.codes = codes  # (n_nodes,), index of the node's set
         self._sets = list(sets)
-        self._codes: dict[PortSet, int] = {}  # by set; made when the first one is looked for
-        self._conflicts: dict[PortSet, list[bool]] = {}  # wanted -> by set, whether something of it is taken
+        self._codes: dict[PortSet, int] = {}  # code by set; filled at the first lookup
+        self._conflicts: dict[PortSet, list[bool]] = {}  # wanted ports -> for each set, whether they conflict with it
 
     def of(self, row: int) -> PortSet:
-        """Return what is taken on a node."""
+        """Return the used ports of a node."""
         return self._sets[int(self.codes[row])]
 
     def with_more(self, row: int, ports: PortSet) -> int:
-        """Return the code of a node's set with these ports taken too."""
+        """Return the code of a node's set with these ports added."""
         return self._code(tuple(sorted((*self.of(row), *ports))))
 
     def with_less(self, row: int, ports: PortSet) -> int:
-        """Return the code of a node's set with these ports given back."""
+        """Return the code of a node's set with these ports removed."""
         left = list(self.of(row))
         for port in ports:
             left.remove(port)
@@ -51,16 +54,17 @@ class NodePorts:
         return code
 
     def conflicts(self, wanted: PortSet) -> Bools:
-        """Say for each set whether one of these ports cannot be had beside it, shape (n_sets,)."""
+        """Say for each set whether one of these ports conflicts with it, shape (n_sets,)."""
         known = self._conflicts.setdefault(wanted, [])
         known.extend(conflict(wanted, taken) for taken in self._sets[len(known) :])
         return np.array(known, dtype=bool)
 
 
 def conflict(wanted: PortSet, taken: PortSet) -> bool:
-    """Say whether two pods cannot stand on one node: the same port of a protocol on addresses that overlap.
+    """Say whether two port sets conflict: both have the same port and protocol on overlapping addresses.
 
-    The address 0.0.0.0 is every address; any other, also ``::``, is only itself (kube-scheduler: HostPortInfo).
+    The address 0.0.0.0 overlaps every address. Any other, including ``::``, overlaps only itself and 0.0.0.0
+    (kube-scheduler: HostPortInfo).
     """
     return any(
         one.port == other.port

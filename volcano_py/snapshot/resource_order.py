@@ -1,7 +1,7 @@
-"""Resources of a snapshot in an order that is the same whatever was seen first: cpu, memory, pods, others by name.
+"""The fixed order of resources in a snapshot: cpu, memory, pods, then others by name.
 
-The store gives a resource the next free row, so its rows tell its history. In a snapshot they must not: which of two
-lacking resources a message names, and how a sum over resources rounds, would depend on it.
+The store gives each new resource the next free row, so its row order depends on history. A snapshot's order must not:
+it decides which of two lacking resources a message names, and how a sum over resources rounds.
 """
 
 from dataclasses import replace
@@ -15,7 +15,10 @@ from volcano_py.snapshot.columns import NodeColumns, Snapshot
 
 
 def by_name(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with its resources in order; it is used up, and returned as it is if they are already."""
+    """Return the snapshot with its resources in order; do not use the given snapshot afterwards.
+
+    A snapshot that is already in order is returned unchanged.
+    """
     names = snapshot.resources.names
     first = PODS_ROW + 1
     rows = [*range(first), *sorted(range(first, len(names)), key=names.__getitem__)]
@@ -36,7 +39,7 @@ def by_name(snapshot: Snapshot) -> Snapshot:
 
 
 def _ordered(block: Floats, order: Rows, head: int) -> Floats:
-    """Reorder every section of a block: a head, sections of one row per resource, a rest shorter than a section."""
+    """Reorder every section of a block. Its parts: a head, sections of one row per resource, and a shorter rest."""
     n, height = len(order), len(block)
     sections = (height - head) // n
     rows = (head + np.arange(sections)[:, None] * n + order).ravel()

@@ -1,4 +1,4 @@
-"""Row numbers for keyed things: a free row is used again, arrays grow by doubling."""
+"""Row numbers for keys: free rows are reused, and arrays grow by doubling."""
 
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
@@ -10,12 +10,12 @@ Key = TypeVar("Key")
 
 
 class RowTable(Generic[Key]):
-    """Gives each key a row number and takes it back."""
+    """Assigns each key a row number and reuses the rows of removed keys."""
 
     def __init__(self) -> None:
         self._rows: dict[Key, int] = {}
         self._free: list[int] = []
-        self.height = 0  # one past the highest row ever given
+        self.height = 0  # one past the highest row ever assigned
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -28,14 +28,14 @@ class RowTable(Generic[Key]):
         return self._rows.get(key)
 
     def add(self, key: Key) -> int:
-        """Give a new key a row."""
+        """Assign a row to a new key and return it."""
         row = self._free.pop() if self._free else self.height
         self.height = max(self.height, row + 1)
         self._rows[key] = row
         return row
 
     def remove(self, key: Key) -> int:
-        """Take a key's row back and return it."""
+        """Free a key's row and return it."""
         row = self._rows.pop(key)
         self._free.append(row)
         return row
@@ -46,7 +46,7 @@ class RowTable(Generic[Key]):
 
 
 def grown(array: NDArray[Any], height: int, fill: float = 0) -> NDArray[Any]:
-    """Return the array with room for ``height`` columns (its last axis), at least doubled if it had less."""
+    """Return the array with at least ``height`` columns (its last axis); growing at least doubles them."""
     have = array.shape[-1]
     if height <= have:
         return array

@@ -1,14 +1,14 @@
-"""Which pods the selectors in use mean, kept up to date as pods, terms and namespace labels come and go.
+"""Which pods the selectors in use select, updated as pods, terms and namespace labels change.
 
-A pod's labels matter to scheduling only as far as some term selects on them, its own or another pod's. So a task's
-shape says by which of the selectors in use it is selected, instead of its labels: pods with labels of their own (an
-index, a hash) still share a shape, and counting pods per selector is counting shapes.
+A pod's labels matter to scheduling only if some term, its own or another pod's, selects on them. So a task's shape
+contains the selectors in use that select it instead of its labels. Then pods with individual labels (an index, a hash)
+still share a shape, and counting the pods of a selector means counting shapes.
 
-    a task comes, or its labels change     every selector that could mean it is asked: those found by one of its labels
-    a selector comes into use              tasks that it could mean are found by the label it requires, and asked
-    a selector goes out of use             its tasks are known
+    a task arrives, or its labels change   its labels lead to the selectors that could select it; these are evaluated
+    a selector comes into use              the label it requires leads to the tasks it could select; it is evaluated
+    a selector goes out of use             the tasks that it selects are stored with it
 
-Labels that selectors require are indexed over all tasks, from their first use on.
+Labels that selectors require are indexed over all tasks from their first use on.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -17,11 +17,11 @@ from typing import Final, NamedTuple
 from volcano_py.model.objects import TaskRecord
 from volcano_py.model.pod_terms import PodSelector
 
-_INDEXED_AT_MOST: Final = 64  # label keys; past it those that no selector requires any more go
+_INDEXED_AT_MOST: Final = 64  # label keys; a full index drops the keys that no selector requires any more
 
 
 class _Anchor(NamedTuple):
-    """A label that every pod must have to be selected; values () means any, key "" that there is no such label."""
+    """A label that a selector requires; values () means any value, key "" that the selector requires no label."""
 
     key: str = ""
     values: tuple[str, ...] = ()
@@ -34,8 +34,8 @@ class _Usage:
 
     def __init__(self, anchor: _Anchor) -> None:
         self.anchor = anchor
-        self.holders = 0  # tasks whose terms have it
-        self.tasks: set[str] = set()  # uids of those it selects
+        self.holders = 0  # number of tasks whose terms contain it
+        self.tasks: set[str] = set()  # uids of the tasks it selects
 
 
 class Selection:
@@ -47,7 +47,7 @@ class Selection:
         self._by_key: dict[str, set[PodSelector]] = {}  # selectors that require a key
         self._others: set[PodSelector] = set()
         self._records: dict[str, TaskRecord] = {}  # by uid
-        self._selected: dict[str, frozenset[PodSelector]] = {}  # by uid, of tasks that are selected by any
+        self._selected: dict[str, frozenset[PodSelector]] = {}  # by uid, only for tasks that some selector selects
         self._index: dict[str, dict[str, set[str]]] = {}  # key -> value -> uids
         self._namespaces: dict[str, Mapping[str, str]] = {}
 
@@ -63,9 +63,9 @@ class Selection:
     # Tasks
 
     def put(self, record: TaskRecord, selectors: Collection[PodSelector], before: Collection[PodSelector]) -> set[str]:
-        """Take in a task, new or changed, and the selectors of its terms now and before.
+        """Add or replace a task; take the selectors of its terms now and before.
 
-        Returns the uids of the other tasks of which `of` answers something else than it did.
+        Returns the uids of the other tasks for which the answer of `of` has changed.
         """
         known = self._records.get(record.uid)
         if known is None or known.labels != record.labels or known.namespace != record.namespace:
@@ -81,7 +81,7 @@ class Selection:
         return self._use(selectors, before) - {record.uid}
 
     def drop(self, uid: str, before: Collection[PodSelector]) -> set[str]:
-        """Forget a task and what its terms had; return the uids of other tasks of which `of` answers something else."""
+        """Forget a task and the selectors of its terms; return the other tasks, by uid, whose selectors changed."""
         self._forget(uid)
         return self._use((), before) - {uid}
 
@@ -164,7 +164,7 @@ class Selection:
         return usage.tasks
 
     def _shelves(self, anchor: _Anchor) -> Iterator[tuple[dict[object, set[PodSelector]], object]]:
-        """Yield the places where a selector is found by the label it requires."""
+        """Yield each index, with the key in it, that leads from the required label to the selector."""
         by_label: dict[object, set[PodSelector]] = self._by_label  # type: ignore[assignment]
         by_key: dict[object, set[PodSelector]] = self._by_key  # type: ignore[assignment]
         for value in anchor.values:
@@ -189,7 +189,7 @@ class Selection:
             required = {usage.anchor.key for usage in self._usages.values()}
             self._index = {known: values for known, values in self._index.items() if known in required}
         values: dict[str, set[str]] = {}
-        # A Python loop over all tasks, once for every label key that a selector requires for the first time.
+        # A Python loop over all tasks, once for every label key that a selector newly requires.
         for uid, record in self._records.items():
             labels = record.labels
             if key in labels[::2]:
@@ -200,9 +200,9 @@ class Selection:
     # Namespaces
 
     def set_namespace(self, name: str, labels: Mapping[str, str]) -> set[str]:
-        """Take a namespace's labels; return the uids of tasks of which `of` answers something else than it did.
+        """Set a namespace's labels; return the uids of the tasks for which the answer of `of` has changed.
 
-        A namespace that nobody has told of counts as one without labels.
+        An unknown namespace counts as one without labels.
         """
         if labels == self._namespaces.get(name, {}):
             return set()
@@ -213,7 +213,7 @@ class Selection:
         if not any(selector.namespace_labels for selector in self._usages):
             return set()
         changed: set[str] = set()
-        # A Python loop over all tasks, when the labels of a namespace change while selectors ask for some.
+        # A Python loop over all tasks, only when namespace labels change while selectors use some.
         for uid, record in self._records.items():
             if record.namespace != name:
                 continue
@@ -229,7 +229,7 @@ class Selection:
 
 
 def _anchor(selector: PodSelector) -> _Anchor:
-    """Return the requirement that leaves the fewest pods to be asked: In with the fewest values, else Exists."""
+    """Return the requirement that narrows the pods down most: In with the fewest values, else Exists."""
     found = selector.labels or ()
     if not selector.readable:
         found = ()

@@ -1,4 +1,4 @@
-"""Interned shapes: equal shapes get one id, and an id is free again when no task has it."""
+"""Interned shapes: equal shapes share one id, and an id becomes free when no task uses it."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class ShapeTable:
         self._uses: list[int] = []
         self._free: list[int] = []
         self.at_queue_gates = 0
-        """How many shapes say that a task has, or had, the gate of its queue."""
+        """Number of shapes of tasks that have or had the scheduling gate of their queue."""
         self._deltas: dict[tuple[int, TaskStatus], tuple[Floats, Floats]] = {}
         self._requests = np.zeros((len(resources), 0))  # (n_resources, capacity)
         self._nonzero = np.zeros((layout.N_NONZERO, 0))
@@ -29,7 +29,7 @@ class ShapeTable:
         return len(self._ids)
 
     def acquire(self, shape: Shape) -> int:
-        """Return the id of a shape and count one more user; new resources are registered on the way."""
+        """Return the id of a shape and count one more user; its new resources are registered."""
         found = self._ids.get(shape)
         if found is not None:
             self._uses[found] += 1
@@ -54,7 +54,7 @@ class ShapeTable:
         return new
 
     def release(self, shape_id: int) -> None:
-        """Count one user less; an unused shape goes."""
+        """Count one user less; an unused shape is removed."""
         self._uses[shape_id] -= 1
         if self._uses[shape_id] == 0:
             shape = self._shapes[shape_id]
@@ -67,7 +67,7 @@ class ShapeTable:
                 self._deltas.pop((shape_id, status), None)
 
     def grow(self) -> None:
-        """Give the request vectors a row for every resource that has been registered since."""
+        """Add rows to the request vectors for resources that were registered since the last call."""
         missing = len(self._resources) - len(self._requests)
         if missing:
             self._requests = np.pad(self._requests, ((0, missing), (0, 0)))

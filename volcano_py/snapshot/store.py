@@ -1,7 +1,7 @@
-"""The incremental store: told of every change once, it hands out snapshots in microseconds per thousand objects.
+"""The incremental store: it receives every change once and makes snapshots in microseconds per thousand objects.
 
-It is owned by one thread (the event loop of the daemon); snapshots are private copies for whoever asks. Nothing here
-knows where changes come from: the cache feeds it, tests and benchmarks do too.
+One thread owns it (the event loop of the daemon); snapshots are private copies. The store does not know where changes
+come from: the cache, tests and benchmarks all use it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -36,7 +36,7 @@ from volcano_py.snapshot.shapes import ShapeTable
 
 
 class TaskPlace(NamedTuple):
-    """Where a task stands."""
+    """A task with its status and node."""
 
     record: TaskRecord
     status: TaskStatus
@@ -44,7 +44,7 @@ class TaskPlace(NamedTuple):
 
 
 def name_suffix(name: str) -> int:
-    """Return the number after the last dash of a name of three or more parts, else -1 (Volcano's order of tasks)."""
+    """Return the number after the last dash of a name with two or more dashes, else -1 (Volcano's order of tasks)."""
     head, dash, last = name.rpartition("-")
     if dash and "-" in head and last.isascii() and last.isdigit() and len(last) < 18:
         return int(last)
@@ -52,7 +52,7 @@ def name_suffix(name: str) -> int:
 
 
 class ClusterStore:
-    """Nodes, tasks, jobs and queues, with columns kept up to date change by change."""
+    """Nodes, tasks, jobs and queues, with columns that are updated with every change."""
 
     def __init__(self) -> None:
         self.resources = ResourceRegistry()
@@ -65,7 +65,7 @@ class ClusterStore:
         self._selection = Selection()
         self.series = DefaultSpread(self._spread_again)
         self._task_table: RowTable[str] = RowTable()
-        self._nominated: dict[int, str] = {}  # row of a waiting task -> the node whose room is held for it
+        self._nominated: dict[int, str] = {}  # row of a pending task -> its nominated node
         self._places: list[TaskPlace | None] = []
         self._task_records: list[TaskRecord | None] = []
         self._status = np.zeros(0, dtype=np.int8)
@@ -91,7 +91,7 @@ class ClusterStore:
         self._min_resources = np.zeros((self._n_resources, 0))
         self._has_min_resources = np.zeros(0, dtype=bool)
         self._job_queue = np.zeros(0, dtype=np.int32)
-        self._queue_codes: dict[str, int] = {}  # every name that a queue or PodGroup ever gave
+        self._queue_codes: dict[str, int] = {}  # every queue name that a PodGroup ever had
 
     # Nodes and queues
 
@@ -148,7 +148,7 @@ class ClusterStore:
             self._drop_job_if_unused(key, row)
 
     def withhold(self, key: JobKey, why: str) -> None:
-        """Say why a PodGroup that exists is not among the jobs; "" takes it back."""
+        """Record why an existing PodGroup is not among the jobs; "" removes the record."""
         if why:
             self._withheld[key] = why
         else:
@@ -201,10 +201,10 @@ class ClusterStore:
     # Tasks
 
     def set_task(self, record: TaskRecord, shape: Shape, status: TaskStatus, node: str = "") -> None:
-        """Add a task, or replace what is known of it and where it stands.
+        """Add or replace a task with its status and node.
 
-        The shape is of what the pod's spec says. Who selects the pod is found out, and how it is spread if it does not
-        say so.
+        The given shape describes the pod's spec. The store adds the selectors that select the pod, and the default
+        spread constraints if the pod has none of its own.
         """
         if shape.spread or record.foreign:
             self.series.drop(record)
@@ -237,7 +237,7 @@ class ClusterStore:
         self._enter(row, TaskPlace(record, status, node))
 
     def move_task(self, uid: str, status: TaskStatus, node: str = "") -> None:
-        """Change where a known task stands and nothing else about it."""
+        """Change only the status and node of a known task."""
         row = self._row_of(uid)
         place = self._places[row]
         if place is None:
@@ -256,11 +256,11 @@ class ClusterStore:
         self._select_again(self._selection.drop(uid, before))
 
     def _label_namespace(self, name: str, labels: Mapping[str, str]) -> None:
-        """Take the labels of a namespace; one that is unknown or gone counts as one without."""
+        """Set the labels of a namespace; an unknown or removed namespace has none."""
         self._select_again(self._selection.set_namespace(name, labels))
 
     def _spread_again(self, uids: Collection[str]) -> None:
-        """Find out anew how pods are spread that do not say so themselves."""
+        """Determine the default spread constraints of these pods again."""
         for uid in sorted(uids):
             place = self.task(uid)
             if place is not None:
@@ -268,7 +268,7 @@ class ClusterStore:
                 self.set_task(place.record, replace(shape, spread=()), place.status, place.node)
 
     def _select_again(self, uids: Iterable[str]) -> None:
-        """Give tasks whose selectors have changed the shape that says so; nothing else about them depends on it."""
+        """Give tasks whose selectors have changed their new shape; nothing else about them changes."""
         for uid in sorted(uids):
             row = self._row_of(uid)
             old = int(self._shape[row])
@@ -282,7 +282,7 @@ class ClusterStore:
         return [row for row in rows if row is not None]
 
     def task(self, uid: str) -> TaskPlace | None:
-        """Return a task and where it stands."""
+        """Return a task with its status and node, None if it is unknown."""
         row = self._task_table.get(uid)
         return None if row is None else self._places[row]
 
@@ -317,7 +317,10 @@ class ClusterStore:
         self._traits[row] = record.traits
 
     def _move(self, row: int, place: TaskPlace) -> None:
-        """Put a task of the same shape elsewhere; most often it stays on its node, and counts for it as before."""
+        """Change the status or node of a task without changing its shape.
+
+        Most often the task stays on its node and adds the same amounts to it; then only its job's columns change.
+        """
         before = self._places[row]
         if (
             before is None
@@ -381,12 +384,12 @@ class ClusterStore:
         return place
 
     def _ports_taken(self, row: int, place: TaskPlace) -> PortSet:
-        """Return the ports of its node that a task takes: as long as it takes room there or is promised some."""
-        standing = place.node and (place.status in OCCUPYING_STATUSES or place.status is TaskStatus.PIPELINED)
-        return self.shapes.shape(int(self._shape[row])).host_ports if standing else ()
+        """Return the host ports that a task uses on its node, () unless it occupies the node or is pipelined."""
+        uses = place.node and (place.status in OCCUPYING_STATUSES or place.status is TaskStatus.PIPELINED)
+        return self.shapes.shape(int(self._shape[row])).host_ports if uses else ()
 
     def _grow(self) -> None:
-        """Make room for every resource that has been registered since."""
+        """Add rows for resources that were registered since the last call."""
         new = len(self.resources)
         self.shapes.grow()
         self.nodes.grow()
@@ -421,7 +424,7 @@ class ClusterStore:
         )
 
     def _nominations(self, nodes: NodeColumns) -> NominatedTasks:
-        """Return the nominations to nodes that there are, in an order that does not depend on their history."""
+        """Return the nominations to existing nodes, in an order that does not depend on history."""
         row_of, record_of = nodes.statics.row_of, self._task_records
         known = [
             (record.namespace, record.name, record.uid, task, row_of[node])

@@ -1,4 +1,4 @@
-"""Taints and tolerations, once per distinct set of taints instead of once per node (kube-scheduler)."""
+"""Taints and tolerations, evaluated once per distinct set of taints instead of once per node (kube-scheduler)."""
 
 from typing import Final
 
@@ -10,13 +10,13 @@ from volcano_py.model.objects import TaintRecord
 from volcano_py.model.shape import Tolerance
 from volcano_py.snapshot.columns import NodeColumns
 
-_KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
-_DISCOURAGING: Final = "PreferNoSchedule"
+_HARD_EFFECTS: Final = ("NoSchedule", "NoExecute")
+_SOFT_EFFECT: Final = "PreferNoSchedule"
 _CORDON: Final = TaintRecord(keys.TAINT_UNSCHEDULABLE, "", "NoSchedule")
 
 
 def tolerated(tolerations: tuple[Tolerance, ...], nodes: NodeColumns) -> Bools:
-    """Say for each node whether every taint that keeps pods away is tolerated, shape (n_nodes,)."""
+    """Say for each node whether all its NoSchedule and NoExecute taints are tolerated, shape (n_nodes,)."""
     by_set = np.array([_all_tolerated(taints, tolerations) for taints in nodes.statics.taint_sets], dtype=bool)
     result: Bools = by_set[nodes.taint_ids]
     return result
@@ -30,15 +30,15 @@ def not_preferred(tolerations: tuple[Tolerance, ...], nodes: NodeColumns) -> Flo
 
 
 def tolerates_cordon(tolerations: tuple[Tolerance, ...]) -> bool:
-    """Say whether a pod may go to a cordoned node: it tolerates the taint that a cordon stands for."""
+    """Say whether a pod may go to a cordoned node: it tolerates the taint that represents the cordon."""
     return any(tolerates(tolerance, _CORDON) for tolerance in tolerations)
 
 
 def tolerates(tolerance: Tolerance, taint: TaintRecord) -> bool:
     """Say whether one toleration covers one taint.
 
-    Effect empty or equal, key empty or equal, and operator Exists, or Equal (the default) with equal values. The
-    numeric operators Lt and Gt are off by default in Kubernetes 1.36 and never tolerate here.
+    It does if its effect is empty or equal, its key is empty or equal, and its operator is Exists, or Equal (the
+    default) with equal values. The numeric operators Lt and Gt, off by default in Kubernetes 1.36, never match here.
     """
     if tolerance.effect and tolerance.effect != taint.effect:
         return False
@@ -53,7 +53,7 @@ def _all_tolerated(taints: tuple[TaintRecord, ...], tolerations: tuple[Tolerance
     return all(
         any(tolerates(tolerance, taint) for tolerance in tolerations)
         for taint in taints
-        if taint.effect in _KEEPING_AWAY
+        if taint.effect in _HARD_EFFECTS
     )
 
 
@@ -61,5 +61,5 @@ def _count_not_preferred(taints: tuple[TaintRecord, ...], tolerations: tuple[Tol
     return sum(
         not any(tolerates(tolerance, taint) for tolerance in tolerations)
         for taint in taints
-        if taint.effect == _DISCOURAGING
+        if taint.effect == _SOFT_EFFECT
     )

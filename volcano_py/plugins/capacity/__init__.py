@@ -1,4 +1,4 @@
-"""Queues with a guarantee, a deserved part and a capability, side by side or in a tree."""
+"""Queues with a guarantee, a deserved amount and a capability, flat or in a tree."""
 
 from volcano_py.plugins.capacity.plugin import Capacity
 

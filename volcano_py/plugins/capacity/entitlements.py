@@ -1,22 +1,23 @@
-"""What queues may have, should have and keep.
+"""The entitlements of queues: ceiling, deserved amount and guarantee.
 
-Side by side, with G = the guarantees of all queues:
+Without a hierarchy, with G = the sum of the guarantees of all queues:
 
     ceiling  = min(max(total - G, 0) + guarantee, capability)
     deserved = max(min(spec.deserved, ceiling), guarantee)
 
-In a tree, from the root down, with G = the guarantees of all queues of one parent:
+In a tree, from the root down, with G = the sum of the guarantees of all children of the parent:
 
-    capability = spec.capability, what it does not name as the parent's
+    capability = spec.capability; resources that it does not name: the parent's capability
     ceiling    = min(max(ceiling of the parent - G, 0) + guarantee, capability)
     deserved   = max(spec.deserved, guarantee)
 
-The root sets no limit but its own capability, and has the sums of its children's guarantees and deserved parts: who
-asks for more than there is today may wait for nodes. Nothing of cpu or memory written means that there is no limit; of
-any other resource only not to name it does. (Volcano: capacity's buildQueueAttrs and checkHierarchicalQueue.)
+The root is limited only by its own capability, not by the cluster's total, so a job that requests more than the cluster
+has today may wait for new nodes. The root's guarantee and deserved amount are the sums of its children's. For cpu and
+memory, 0 means no limit; any other resource is unlimited only if it is not named. (Volcano: capacity's buildQueueAttrs
+and checkHierarchicalQueue.)
 
-Differences: a root whose capability names only some resources limits only those (Volcano then gives nothing of the
-others). A guarantee above the queue's own capability counts up to the capability, and the queue is reported.
+Differences: if the root's capability names only some resources, the others are not limited; in Volcano they are then 0.
+A guarantee above the queue's own capability counts up to the capability, and the queue is reported.
 """
 
 from collections.abc import Sequence
@@ -38,11 +39,11 @@ class Entitlements:
     """Amounts by resource and queue, all (n_resources, n_queues)."""
 
     capability: Floats  # infinite where there is no limit
-    ceiling: Floats  # capability as others' guarantees and the queues above leave it (Volcano: realCapability)
+    ceiling: Floats  # what others' guarantees and ancestors leave of the capability (Volcano: realCapability)
     deserved: Floats
-    deserved_named: Bools  # whether a list says how much is deserved; cpu and memory only if it is any
+    deserved_named: Bools  # whether spec.deserved or spec.guarantee names it; cpu and memory only if above 0
     guarantee: Floats
-    measure: Floats  # deserved, and where a queue above others says nothing, what those below it deserve together
+    measure: Floats  # deserved; for a parent without a deserved amount the sum over its children
     problems: dict[int, str]  # what is wrong with a queue's amounts, by row
 
 
@@ -50,7 +51,7 @@ def side_by_side(records: Sequence[QueueRecord], resources: ResourceRegistry, to
     """Return the entitlements of queues without a hierarchy; ``total`` is (n_resources,)."""
     lists = _Lists(records, resources)
     ceiling = real_capability(total, lists.guarantee, lists.capability)
-    # A scalar that the ceiling does not name, because others' guarantees take all of it, cuts nothing (Volcano).
+    # If others' guarantees use up a scalar, the ceiling does not name it and does not limit deserved (Volcano).
     limiting = (total > lists.guarantee.sum(axis=1))[:, None] | lists.guarantee_named
     deserved = np.where(limiting, np.minimum(lists.deserved, ceiling), lists.deserved)
     deserved = np.maximum(deserved, lists.guarantee)
@@ -60,14 +61,14 @@ def side_by_side(records: Sequence[QueueRecord], resources: ResourceRegistry, to
 def in_a_tree(
     records: Sequence[QueueRecord], resources: ResourceRegistry, total: Floats, tree: QueueTree
 ) -> Entitlements:
-    """Return the entitlements of queues in a tree; those set aside are entitled to nothing."""
+    """Return the entitlements of queues in a tree; queues set aside are entitled to nothing."""
     lists = _Lists(records, resources)
     deserved = np.maximum(lists.deserved, lists.guarantee)
     there = total > 0
     there[[CPU_ROW, MEMORY_ROW]] = True
     limits = np.where(np.isinf(lists.capability) & ~there[:, None], 0.0, lists.capability)
     ceiling = limits.copy()
-    # A Python loop over the levels of the tree below the top, a handful.
+    # A Python loop over the few levels of the tree below the top.
     for rows in tree.levels[1:]:
         parents = tree.parents[rows]
         limits[:, rows] = np.where(np.isinf(lists.capability[:, rows]), limits[:, parents], limits[:, rows])
@@ -98,7 +99,7 @@ def _measure(deserved: Floats, tree: QueueTree) -> Floats:
 
 
 class _Lists:
-    """What the queues' specs say, as columns."""
+    """The amounts in the queues' specs, as columns."""
 
     def __init__(self, records: Sequence[QueueRecord], resources: ResourceRegistry) -> None:
         self._records = records
@@ -120,7 +121,7 @@ class _Lists:
 
     def _problems(self) -> dict[int, str]:
         problems = {}
-        # A Python loop over the few queues that promise more than they may have.
+        # A Python loop over the few queues with a guarantee above their capability.
         for row in np.flatnonzero(self.excess.any(axis=0)).tolist():
             names = ", ".join(self._names[resource] for resource in np.flatnonzero(self.excess[:, row]))
             problems[row] = f"spec.guarantee is above spec.capability in {names}: it counts up to the capability"
@@ -133,10 +134,10 @@ def _named(lists: Sequence[ResourceList], resources: ResourceRegistry) -> Bools:
 
 
 def share(taken: Sequence[float], deserved: Sequence[tuple[int, float]]) -> float:
-    """Return the largest part of what is deserved that is taken; 1 for a queue that deserves nothing.
+    """Return the largest ratio of taken to deserved; 1 for a queue that deserves nothing besides pods.
 
-    ``deserved`` lists row and amount of each resource of which something is deserved. Pods alone are nothing (Volcano:
-    updateQueueAttrShare).
+    ``deserved`` lists the row and amount of each resource of which the queue deserves any. (Volcano:
+    updateQueueAttrShare.)
     """
     if not any(row != PODS_ROW for row, _ in deserved):
         return 1.0

@@ -1,20 +1,20 @@
-"""What a queue may keep when another one takes room, whatever the plugins of other tiers say.
+"""What a queue may keep from a reclaiming queue, whatever the plugins of other tiers say.
 
-What a queue holds above what it deserves is excess: summed over resources but pods, each as a part of all there is. A
-task that asks for nothing that its queue deserves is excess as a whole. With ``ancestorReclaimLevel`` the near queues
-above speak for a queue too, except those that stand above both queues; the one counts for which the excess is least. A
-task may go if one of these holds:
+The excess of a queue is what it holds above its deserved amount. The excess of a request is a fraction: resources are
+summed as parts of the cluster's total, without pods. A task that requests nothing that its queue deserves is all
+excess. With ``ancestorReclaimLevel`` the near ancestors of a queue count as well, except common ancestors of both
+queues; the lowest of these fractions counts. A task may be evicted if one of these holds:
 
-    lent      `votes` lets it go, and a greater part of it is excess than of what the plan gives the taker
-    levelled  the plan gives the taker no excess, the taker deserves some of what it asks for, the queue and those above
-              it keep their guarantee, and `framework.evicting.levelling` lets the task go; in a tree the two branches
-              are
-              compared in which the ways from the root part, and one that does not say what it deserves deserves what
-              those below it do
+    lent      `votes` allows it, and its excess is a greater fraction than that of the plan's gains
+    levelled  the plan's gains contain no excess; the reclaiming queue deserves some of what it requests; the task's
+              queue and its ancestors keep their guarantees; and `framework.evicting.levelling` allows it. In a tree,
+              levelling compares the two branches where the paths from the root diverge. A branch without a deserved
+              amount deserves the sum of its children's.
 
-(To be within what one deserves in one resource is enough to take in Volcano, and to be above it in one to lose. Two
-queues that are both, each in another resource, would exchange pods for ever. Here what goes is more of an excess than
-what takes its place, and levelling makes none.)
+The plan's gains are what the plan gives the reclaiming queue. (In Volcano a queue may reclaim if it is within its
+deserved amount in one resource, and may lose tasks if it is above it in one resource. Two queues may be both, each in
+another resource, and would exchange pods forever. Here victims are more excess than what replaces them, and levelling
+creates no excess.)
 """
 
 from collections.abc import Callable, Mapping
@@ -34,21 +34,21 @@ from volcano_py.plugins.capacity.votes import Lent
 
 @dataclass(frozen=True, eq=False)
 class PreemptingQueue:
-    """The queue that takes."""
+    """The reclaiming queue."""
 
     row: int
-    held: Floats  # (n_resources, n_queues), what all queues hold before the plan, those above the taker included
-    gains: Floats  # (n_resources,), what the plan gives it
-    entitled: Mapping[int, int]  # itself and queues above -> who of those up to there may claim what it asks for
+    held: Floats  # (n_resources, n_queues), what all queues and their ancestors hold before the plan
+    gains: Floats  # (n_resources,), what the plan gives the queue
+    entitled: Mapping[int, int]  # the queue or an ancestor -> the nearest one up to there that deserves the request
 
 
 class Standing:
-    """What all questions of a session have in common: the queues, and what they deserve."""
+    """What all decisions of a session share: the queues and what they deserve."""
 
     def __init__(
         self, tree: QueueTree, due: Entitlements, total: Floats, near: Callable[[int], tuple[int, ...]]
     ) -> None:
-        """Take the near queues above each, and how much there is of everything (n_resources,)."""
+        """Take a function for the near ancestors of a queue, and the cluster's total (n_resources,)."""
         self.tree = tree
         self.due = due
         self.near = near
@@ -56,9 +56,9 @@ class Standing:
         self._part[PODS_ROW] = 0.0
 
     def excess(self, before: Floats, requests: Floats, queues: Rows) -> Floats:
-        """Return which part of requests is excess of queues that hold this without them, shape (n,).
+        """Return the fraction of each request that is excess, shape (n,); ``before`` is held without the request.
 
-        Amounts are (n_resources, n). It is all of a request for nothing that the queue deserves.
+        Amounts are (n_resources, n). A request for nothing that the queue deserves is all excess.
         """
         deserved, named = self.due.deserved[:, queues], self.due.deserved_named[:, queues]
         more = np.maximum(before + requests - deserved, 0.0) - np.maximum(before - deserved, 0.0)
@@ -69,12 +69,12 @@ class Standing:
 
 
 class Keeping:
-    """What queues keep of some candidates, with all that does not depend on who goes worked out once."""
+    """Which candidates queues may keep; what does not depend on the evictions is computed once."""
 
     def __init__(
         self, standing: Standing, held: Floats, candidates: VictimCandidates, preemptor: PreemptingQueue, lent: Lent
     ) -> None:
-        """Take what queues and all below them hold now, (n_resources, n_queues), and the rules by which they lend."""
+        """Take what queues and all below them hold now, (n_resources, n_queues), and the rules of `votes`."""
         due, tree = standing.due, standing.tree
         self._standing = standing
         self._requests = candidates.requests
@@ -94,7 +94,7 @@ class Keeping:
         self._may_level = ((my_due >= EPSILON) & asked[:, None]).any(axis=0) & (self._on == 0)
 
     def may_go(self, going: Bools) -> Bools:
-        """Return who may go if of those before them these (n,) go, shape (n,)."""
+        """Return which candidates may be evicted if the ``going`` ones (n,) before each are evicted, shape (n,)."""
         gone = self._requests * going
         allowed = self._lent.released(going)
         allowed[allowed] = (self._off(gone) > self._on)[allowed]
@@ -104,7 +104,7 @@ class Keeping:
         return ~refused[self._first]
 
     def _off(self, gone: Floats) -> Floats:
-        """Return which part of each candidate comes off the excess of its queue, or of one near above, shape (n,)."""
+        """Return the fraction of each candidate that is excess, the least over its queue and near ancestors, (n,)."""
         least = np.ones(len(self._first))
         alone = np.arange(len(self._first))
         for level in self._levels:
@@ -125,9 +125,9 @@ class Keeping:
 
 
 def _excess_of(preemptor: PreemptingQueue, standing: Standing, branch: int) -> float:
-    """Return which part of what a plan gives is excess of the taker or of one near above it, within a branch.
+    """Return the fraction of the plan's gains that is excess, the least over the queue and near ancestors in a branch.
 
-    Nobody takes by what a queue deserves that stands above both.
+    Common ancestors of both queues do not count.
     """
     if branch not in preemptor.entitled:
         return np.inf
@@ -139,29 +139,29 @@ def _excess_of(preemptor: PreemptingQueue, standing: Standing, branch: int) -> f
 
 
 class _Account:
-    """What one queue per candidate, its own or one above, has left when candidates go."""
+    """What one queue per candidate, its own or an ancestor, has left when candidates are evicted."""
 
     def __init__(self, candidates: VictimCandidates, rows: Rows, held: Floats) -> None:
-        """Take the queues (n,), of any number where there is none, and what all queues hold."""
+        """Take the row of each candidate's queue (n,), any row where there is none, and what all queues hold."""
         self._held = held[:, rows]
         self._earlier = Earlier(candidates.groups, rows)
 
     def left(self, gone: Floats, first: Rows, together: Floats) -> Floats:
-        """Return it for each candidate with all those before it that go, and those that go with it."""
+        """Return it for each candidate, without the evicted ones before it and those evicted together with it."""
         return np.asarray(self._held - self._earlier.total(gone)[:, first] - together)
 
 
 class _Level(NamedTuple):
-    """Queues of one depth: of each candidate the one above it there, or its own."""
+    """Queues of one depth: for each candidate its own queue or the ancestor at this depth."""
 
     rows: Rows  # (n,), -1 for none
-    near: Bools  # (n,), whether it is the candidate's own or one near above
+    near: Bools  # (n,), whether it is the candidate's own queue or a near ancestor
     account: _Account
     guarantee: Floats  # (n_resources, n)
 
 
 def _levels(standing: Standing, held: Floats, candidates: VictimCandidates, preemptor: int) -> list[_Level]:
-    """Return the queues of candidates and those above them that do not stand above the taker, by depth."""
+    """Return the candidates' queues and their ancestors by depth, without ancestors of the reclaiming queue."""
     tree = standing.tree
     distinct, which = np.unique(candidates.queues, return_inverse=True)
     shared = set(tree.chains[preemptor])
@@ -181,7 +181,7 @@ def _levels(standing: Standing, held: Floats, candidates: VictimCandidates, pree
 
 
 def _branches(tree: QueueTree, queues: Rows, preemptor: int) -> tuple[Rows, Rows]:
-    """Return by candidate where the ways of the taker and of its queue part, a row for each side, both (n,)."""
+    """Return where the paths of the reclaiming queue and of each candidate's queue diverge: a row per side, (n,)."""
     distinct, which = np.unique(queues, return_inverse=True)
     # A Python loop over the candidates' queues.
     pairs = np.array(

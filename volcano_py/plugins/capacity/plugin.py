@@ -1,25 +1,25 @@
-"""Capacity: queues have a guarantee, a deserved part and a ceiling, and lend what they do not use.
+"""Capacity: queues have a guarantee, a deserved amount and a ceiling, and lend what they do not use.
 
-entitlements  see `entitlements`: what a queue keeps, should have, and may have at the most
-tree          with ``enableHierarchy`` queues stand below their parents (`framework.queue_tree`); what a queue holds,
-              asks for and has reserved counts for every queue above it, and jobs belong into leaves
-share         max over r of taken_r / deserved_r, over resources of which it deserves any; 1 if it deserves nothing
-order         the queue of higher priority first; then, of the two branches in which the queues' ways from the root
-              part (without a tree the queues themselves), that of lower share, and one that deserves something before
-              one that does not
-allocatable   the queue is open and a leaf, and for it and every queue above: taken + request <= ceiling in what the
-              task asks for, pods left aside, exactly; for a task that is not through the gate of its queue what those
-              who are will take counts as taken
-enqueue       likewise with min + taken + reserved - elastic <= ceiling in what minResources ask for (see
+entitlements  guarantee, deserved amount and ceiling of a queue, see `entitlements`
+tree          with ``enableHierarchy`` queues form a tree (`model.queue_tree`). What a queue holds, requests and has
+              reserved also counts for all its ancestors; only leaves take jobs.
+share         max over r of taken_r / deserved_r, over the resources of which the queue deserves any; 1 if it deserves
+              nothing
+order         the queue of higher priority first. Then the two branches are compared where the queues' paths from the
+              root diverge (without a tree, the queues themselves): the lower share first, and at equal shares the
+              branch that deserves something.
+allocatable   the queue is open and a leaf, and for it and every ancestor: taken + request <= ceiling in every requested
+              resource except pods, compared exactly. For a task whose queue gate is not removed, tasks whose gate is
+              removed count as taken.
+enqueue       the same with min + taken + reserved - elastic <= ceiling in every resource that minResources request (see
               `framework.state.reservations`)
-spared        when room is taken from other queues: whoever may not be taken (`votes`), whatever other tiers say
+protected     in reclamation: every candidate that its queue may keep (`keeping`), whatever other tiers say
 
-(Volcano: plugins/capacity.) Differences: a queue that has no place in the tree, or jobs in a queue that is no leaf,
-cost these jobs alone; in Volcano nothing at all is scheduled then. Branches are compared by their shares as they are
-now; in Volcano as they were when the session opened, so that one branch takes all that the first session gives away.
-A queue without a state counts as open, and it keeps what it deserves where the answer of another tier comes first:
-otherwise two queues of elastic jobs take from each other without end. Quotas of resource claims (``deviceclass/...``)
-are not read yet.
+(Volcano: plugins/capacity.) Differences: if a queue is not in the tree, or a queue with jobs is not a leaf, only its
+jobs are not scheduled; in Volcano no job is scheduled then. Branches are compared by their current shares; in Volcano
+by their shares when the session opened, so one branch takes all that the first session allocates. A queue without a
+state counts as open. A queue keeps what it deserves even if another tier answers first; otherwise two queues of elastic
+jobs reclaim from each other without end. Quotas of resource claims (``deviceclass/...``) are not read yet.
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,9 +68,9 @@ _CLAIMS: Final = ("capacity.DynamicResourceAllocationEnable", "capacity.DRAConsu
 
 @dataclass(frozen=True, slots=True)
 class CapacityArgs:
-    """The arguments that capacity takes."""
+    """The arguments of the plugin."""
 
-    ancestor_reclaim_level: int = 0  # how many queues above take part in the decision whom to take from
+    ancestor_reclaim_level: int = 0  # number of ancestors that take part in reclamation
 
 
 class Capacity(
@@ -85,21 +85,21 @@ class Capacity(
     VictimFilter,
     VictimQueueOrder,
 ):
-    """Guaranteed, deserved and greatest parts of queues."""
+    """Guarantees, deserved amounts and ceilings of queues."""
 
     name = "capacity"
     counts = frozenset({"reclaimable", "protected", "unified_evictable"})
     about_queues = True
     reads = frozenset({Field.REQUEST})
     arguments = frozenset({_LEVEL, *_CLAIMS})
-    hierarchical = frozenset()  # it answers all questions without a hierarchy too
+    hierarchical = frozenset()  # no extension point depends on a hierarchy
 
     def __init__(self, arguments: CapacityArgs | None = None) -> None:
         self._args = arguments or CapacityArgs()
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> CapacityArgs:
-        """Read ``ancestorReclaimLevel`` (0); one below 0 counts as 0."""
+        """Read ``ancestorReclaimLevel`` (0); a level below 0 counts as 0."""
         level = get_int(arguments, _LEVEL, 0, warn)
         if level < 0:
             warn(f"argument {_LEVEL} is {level}, which is below 0: it counts as 0")
@@ -108,7 +108,7 @@ class Capacity(
         return CapacityArgs(max(0, level))
 
     def on_session_open(self, ssn: State) -> None:
-        """Find every queue's place, entitlements, and what it holds and asks for."""
+        """Compute every queue's place in the tree, its entitlements, and what it holds, requests and has reserved."""
         self._ssn = ssn
         self._queues = queues = ssn.accounts.track_queues()
         records = queues.records
@@ -121,7 +121,7 @@ class Capacity(
         self._elastic = tree.rolled_up(queues.sums(reservations.elastic(ssn.jobs)))
         self._reserved = tree.rolled_up(queues.sums(reservations.reserved(ssn, whole=False)))
         self._gated = reservations.gated(ssn)
-        # Plain numbers by queue: a few of them beat small arrays where one queue is asked at a time.
+        # Lists by queue: for one queue at a time, plain numbers are faster than small arrays.
         self._ceiling: list[list[float]] = self._due.ceiling.T.tolist()
         self._deserved = [
             [(row, amount) for row, amount in enumerate(amounts) if amount >= EPSILON]
@@ -135,12 +135,12 @@ class Capacity(
         if self.hierarchy:
             ssn.accounts.track(self._stamp)
         self._shares: list[float] = []
-        self._partings: dict[tuple[int, int], tuple[int, int]] = {}  # pairs of queues -> where their ways part
+        self._partings: dict[tuple[int, int], tuple[int, int]] = {}  # pairs of queues -> where their paths diverge
         self._leaf: list[bool] = tree.leaf.tolist()
         self._aside = self._set_aside(ssn)
 
     def _track(self, ssn: State) -> Floats:
-        """Return what queues and all below them hold, kept up to date, shape (n_resources, n_queues)."""
+        """Return what queues and all below them hold, an array that stays current, (n_resources, n_queues)."""
         if not self.hierarchy:
             return self._queues.taken
         chains = [np.array(chain, dtype=np.intp) for chain in self._tree.chains]
@@ -150,7 +150,7 @@ class Capacity(
         return sums.taken
 
     def _set_aside(self, ssn: State) -> dict[int, Reason]:
-        """Return why queues take no jobs at all, by row, and tell users of everything that is wrong with queues."""
+        """Return why queues take no jobs, by row, and report all problems of queues to users."""
         with_jobs = self._queues.with_jobs()
         aside: dict[int, Reason] = {}
         # A Python loop over queues: only those with a problem cost anything.
@@ -171,7 +171,7 @@ class Capacity(
         return aside
 
     def queue_order(self, left: QueueInfo, right: QueueInfo) -> float:
-        """Compare priorities, the higher first, then shares of the branches, the lower first."""
+        """Compare priorities, the higher first, then the shares of the branches, the lower first."""
         if left.record.priority != right.record.priority:
             return right.record.priority - left.record.priority
         if self._leaf[left.row] != self._leaf[right.row]:
@@ -192,7 +192,7 @@ class Capacity(
         return found
 
     def _current_shares(self) -> list[float]:
-        """Return the share of every queue, worked out anew once what jobs hold has changed."""
+        """Return the share of every queue, recomputed when what jobs hold has changed."""
         stamp = self._stamp.value
         if stamp != self._seen:
             self._seen = stamp
@@ -200,9 +200,9 @@ class Capacity(
         return self._shares
 
     def queue_keys(self) -> Sequence[Floats | Bools] | None:
-        """Return minus the priority, the share, and 0 or 1 for who deserves something or nothing, each (n_queues,).
+        """Return minus the priority, the share, and whether the queue deserves nothing, each (n_queues,).
 
-        In a tree two queues are compared where their ways part, which is no matter of keys.
+        Returns None in a tree: there the comparison depends on both queues, so no keys express it.
         """
         if self.hierarchy:
             return None
@@ -210,7 +210,7 @@ class Capacity(
         return self._ranks, share, self._undeserving
 
     def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
-        """Return how many tasks like this one fit below the ceilings of the queue and of all above it."""
+        """Return how many such tasks, at most ``wanted``, fit below the ceilings of the queue and its ancestors."""
         if queue.row in self._aside or not queue.record.open:
             return 0
         held = self._held
@@ -222,7 +222,7 @@ class Capacity(
         return wanted
 
     def why_not_allocatable(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason | None:
-        """Say of which queue on the way to the root the ceiling is passed, and what sets it."""
+        """Return which ceiling on the path to the root is exceeded, and what sets it."""
         if queue.row in self._aside:
             return self._aside[queue.row]
         if not queue.record.open:
@@ -240,7 +240,7 @@ class Capacity(
         passed = {row: over for row, over in passed.items() if over}
         if not passed:
             return None
-        # The queue whose own list says so, else the nearest one.
+        # The queue whose own capability is exceeded, else the nearest queue whose ceiling is exceeded.
         row = next((row for row, over in passed.items() if self._own_limit(row, over[0])), next(iter(passed)))
         whose = "its" if row == queue.row else f'of queue "{self._queues.records[row].name}" above'
         limits = {}
@@ -251,12 +251,12 @@ class Capacity(
         return over_limit(self.name, queue.name, self._ssn.resources, asked, held[:, row], limits)
 
     def _own_limit(self, row: int, resource: int) -> bool:
-        """Say whether what a queue may have at the most is what its own list says."""
+        """Say whether the ceiling of a queue is its own capability."""
         own = capability(self._queues.records[row], self._ssn.resources)[resource]
         return bool(own <= self._due.ceiling[resource, row])
 
     def job_enqueueable(self, job: JobInfo) -> Vote | Reason:
-        """Permit a job that fits below the ceilings of its queue and of all above it, reject any other."""
+        """Permit a job that fits below the ceilings of its queue and all ancestors, reject any other."""
         row = self._queues.row_of_job[job.row]
         if row in self._aside:
             return self._aside[row]
@@ -280,17 +280,17 @@ class Capacity(
         return Reason(self.name, "queue-quota", text)
 
     def job_enqueued(self, job: JobInfo) -> None:
-        """Count what the job will take of its queue and of all above it."""
+        """Reserve the job's minResources in its queue and all ancestors."""
         row = self._queues.row_of_job[job.row]
         if job.record.min_resources is None or row < 0:
             return
         more = np.maximum(self._ssn.jobs.min_resources[:, job.row] - self._gated[:, job.row], 0.0)
         self._reserved[:, list(self._tree.chains[row])] += more[:, None]
 
-    # Taking back
+    # Reclaiming
 
     def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
-        """Say whether the queue, with these tasks, stays below its ceiling and has no more than it deserves of some."""
+        """Say whether the queue, with these tasks, stays below its ceiling and is entitled to reclaim (`_entitled`)."""
         if queue.row in self._aside or not queue.record.open:
             return False
         asked = np.asarray(sum(task.request * count for task, count in tasks))
@@ -300,9 +300,10 @@ class Capacity(
         return bool(self._entitled(held, queue.row, asked))
 
     def _entitled(self, held: Floats, row: int, asked: Floats) -> dict[int, int]:
-        """Return by whose deserved part a queue may take from others: its own, or that of one near above it.
+        """Return by whose deserved amount a queue may reclaim: its own or that of a near ancestor.
 
-        Keys are the queue and those above it; the value is the nearest such queue that is not above the key.
+        Keys are the queue and its ancestors. The value is the nearest queue on the path up to the key, inclusive, that
+        deserves what is requested. Keys without such a queue are left out.
         """
         near = (row, *self._near(row))
         found: dict[int, int] = {}
@@ -315,27 +316,27 @@ class Capacity(
         return found
 
     def _deserves(self, held: Floats, row: int, asked: Floats) -> bool:
-        """Say whether a queue that holds this (n_resources,) deserves what is asked for in some resource but pods."""
+        """Say whether a queue that holds ``held`` (n_resources,) deserves some requested resource besides pods."""
         after, deserved = held + asked, self._due.deserved[:, row]
         within = (asked > 0) & (after < deserved + EPSILON) & ((after >= EPSILON) | (deserved >= EPSILON))
         within[PODS_ROW] = False
         return bool(within.any())
 
     def _near(self, row: int) -> tuple[int, ...]:
-        """Return the queues above one, the nearest first, that take part in decisions whom to take from."""
+        """Return the ancestors of a queue that take part in reclamation, the nearest first."""
         if not self.hierarchy:
             return ()
         near = self._tree.chains[row][1 : 1 + self._args.ancestor_reclaim_level]
         return tuple(above for above in near if self._queues.records[above].name != ROOT_QUEUE)
 
     def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Let go candidates of queues that hold more than they deserve (`votes`)."""
+        """Allow evicting candidates of queues that hold more than they deserve (`votes`)."""
         return self._takeable(preemptor, candidates, None if preemptor.task is None else preemptor.task.request)
 
     def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Let go all for a gang of the same queue, for one of another queue those that `reclaimable` would.
+        """Allow evicting all candidates in preemption; in reclamation those of queues above their deserved amount.
 
-        Queues above and what the gang asks for do not count here (Volcano).
+        Ancestors and what the gang requests do not count here (Volcano).
         """
         if preemptor.purpose is Purpose.PREEMPT:
             return np.ones(len(candidates), dtype=bool)
@@ -348,11 +349,11 @@ class Capacity(
         return takeable(rules, candidates, self._ssn.tasks.shape[candidates.rows]) & self._has_place(candidates)
 
     def _has_place(self, candidates: VictimCandidates) -> Bools:
-        """Return whose queue has a place in the tree: nobody knows what others deserve, so they lose nothing."""
+        """Return the candidates whose queue is in the tree; other queues lose nothing, their entitlement is unknown."""
         return ~np.isin(candidates.queues, [-1, *self._tree.problems])
 
     def _rules(self, preemptor: Preemptor, candidates: VictimCandidates, request: Floats | None) -> Rules:
-        """Return the rules for somebody who asks for this; None: neither that nor queues above count."""
+        """Return the rules for a preemptor with this request; if it is None, rule 1 and ancestors do not count."""
         if request is None:
             return Rules(self._held, self._due, {}, frozenset(), None)
         asked = request >= EPSILON
@@ -363,7 +364,7 @@ class Capacity(
     def _above(
         self, preemptor: int, request: Floats, queues: set[int]
     ) -> tuple[dict[int, tuple[int, ...]], frozenset[int]]:
-        """Return the queues above each that must pass too, and the queues that are no easy prey (`votes`)."""
+        """Return the ancestors of each queue that must pass too, and the queues without rule 3 (`votes`)."""
         if not self.hierarchy or not self._args.ancestor_reclaim_level:
             return {}, frozenset()
         near = self._near(preemptor)
@@ -378,7 +379,7 @@ class Capacity(
         return above, sheltered
 
     def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
-        """Return whose queue would lose to another one what it may keep (`keeping`)."""
+        """Return the candidates that their queue may keep from another queue (`keeping`)."""
         if preemptor is None or preemptor.purpose is not Purpose.RECLAIM or not len(candidates):
             return np.zeros(len(candidates), dtype=bool)
         if preemptor.queue.row in self._aside:
@@ -395,18 +396,19 @@ class Capacity(
         return ~(goes & self._has_place(candidates))
 
     def _held_and_coming(self, task: TaskInfo | None) -> Floats:
-        """Return what queues and all below them hold, or will before a task gets anything, (n_resources, n_queues)."""
+        """Return what queues and all below them hold, plus what precedes a task, (n_resources, n_queues)."""
         coming = self._ssn.coming.before(task)
         return self._held.copy() if coming is None else self._held + self._tree.rolled_up(coming)
 
     def victim_queue_order(self, left: QueueInfo, right: QueueInfo, preemptor: QueueInfo) -> float:
-        """Compare two queues as `victim_queue_keys` does."""
+        """Compare two queues by `victim_queue_keys`."""
         return compared(self.victim_queue_keys(preemptor), left.row, right.row)
 
     def victim_queue_keys(self, preemptor: QueueInfo) -> Floats:
-        """Order queues: those above what they deserve, then the claimant's nearest relatives, then the greatest share.
+        """Return sort keys: queues above what they deserve, then nearest relatives of the preemptor's, then shares.
 
-        In a tree the shares are those of the branches in which a queue's and the claimant's ways part, then its own.
+        Greater shares go first. In a tree the share of the branch where the queue's and the preemptor's paths diverge
+        comes first, then the queue's own share.
         """
         above = (self._held > self._due.deserved) & self._due.deserved_named
         above[PODS_ROW] = False
@@ -420,12 +422,12 @@ class Capacity(
         return np.concatenate([*keys, -found])
 
     def loses_first(self, preemptor: QueueInfo, candidates: VictimCandidates) -> Bools:
-        """Return who asks for nothing that its queue deserves (n,)."""
+        """Return the candidates that request nothing that their queue deserves, shape (n,)."""
         deserved = self._due.deserved[:, candidates.queues] >= EPSILON
         return np.asarray(~((candidates.requests >= EPSILON) & deserved).any(axis=0))
 
     def on_session_close(self, ssn: State) -> None:
-        """Report what queues deserve and hold, idle ones too: their series go to 0 and stay."""
+        """Report what queues deserve and hold; idle queues are included so that their metrics go to 0 and stay."""
         amounts = Amounts(self._held, self._request, self._reserved, self._due)
         reports = amounts.reports(ssn.resources.names, [self._share(row) for row in range(len(self._queues))])
         ssn.report.queues.update(zip((record.name for record in self._queues.records), reports, strict=True))

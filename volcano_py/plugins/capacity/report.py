@@ -1,4 +1,4 @@
-"""What users are told of queues: amounts by name of the resource."""
+"""Queue reports for users, with amounts by resource name."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from volcano_py.plugins.capacity.entitlements import Entitlements
 
 @dataclass(frozen=True, eq=False)
 class Amounts:
-    """What queues and all below them come to, each (n_resources, n_queues)."""
+    """Sums over each queue and all queues below it, each (n_resources, n_queues)."""
 
     held: Floats
     request: Floats
@@ -21,10 +21,10 @@ class Amounts:
     due: Entitlements
 
     def reports(self, names: Sequence[str], shares: Sequence[float]) -> Iterator[QueueReport]:
-        """Return the report of each queue in turn; one is overused if it holds more than it deserves (Volcano)."""
+        """Yield the report of each queue in turn; a queue is overused if it holds more than it deserves (Volcano)."""
         due = self.due
         columns = (self.held, self.request, due.deserved, self.reserved, due.capability, due.ceiling)
-        # A Python loop over queues, over plain numbers: reports go by name.
+        # A Python loop over queues: there is one report per queue.
         for share, *amounts in zip(shares, *(column.T.tolist() for column in columns), strict=True):
             held, request, deserved, reserved = (dict(zip(names, row, strict=True)) for row in amounts[:4])
             yield QueueReport(
@@ -41,7 +41,7 @@ class Amounts:
 
 
 def _limits(names: Sequence[str], amounts: Sequence[float]) -> dict[str, float]:
-    """Return limits: none of cpu or memory is the greatest double, one of a scalar is left out."""
+    """Return limits by name; an unlimited cpu or memory is the greatest double, an unlimited scalar is left out."""
     return {
         name: min(amount, UNLIMITED)
         for resource, (name, amount) in enumerate(zip(names, amounts, strict=True))

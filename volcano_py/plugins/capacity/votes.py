@@ -1,16 +1,21 @@
-"""Who may be taken from: candidates are asked in the order in which they would go, and who goes counts for the rest.
+"""Which tasks may be reclaimed: candidates are checked in order of eviction, and those evicted count for the rest.
 
-A candidate of queue Q may go if, with held = what Q holds without those that go before it in its group:
+A candidate of queue Q may be evicted if 1, 2, and 3 or 4 hold, with held = what Q holds without the candidates of its
+group that are evicted before it:
 
-    1  it asks for some resource that the claimant asks for, pods left aside
+    1  it requests some resource that the preemptor requests, except pods
     2  guarantee <= held - request in every resource, within 0.1
-    3  it asks for nothing (pods included) of which Q deserves any, or else
-    4  held > deserved in some resource that it asks for and that Q's list of deserved amounts names, pods left aside
+    3  it requests no resource (pods included) of which Q deserves any
+    4  held > deserved in some resource, except pods, that it requests and that Q's deserved amounts name
 
-With ``ancestorReclaimLevel`` L > 0 in a tree, 3 does not hold between queues that share one of their L nearest queues
-above (the root does not count) while the claimant's queue deserves nothing of what the claimant asks for; and every one
-of the L nearest queues above Q, except the root and one that stands at the same distance above the claimant's queue,
-must pass 3 or 4 with its own amounts. (Volcano: capacity's ReclaimableFn, which walks from task to task.)
+With ``ancestorReclaimLevel`` L > 0 in a tree, let near be the L nearest ancestors of a queue, without the root. Then:
+
+    -  Rule 3 does not apply if Q and the preemptor's queue share a near ancestor and the preemptor's queue deserves
+       nothing of what the preemptor requests.
+    -  Every near ancestor of Q must pass 3 or 4 with its own amounts, except one that is also an ancestor of the
+       preemptor's queue at the same distance.
+
+(Volcano: capacity's ReclaimableFn, which walks from task to task.)
 """
 
 from collections.abc import Mapping
@@ -28,26 +33,26 @@ from volcano_py.plugins.capacity.entitlements import Entitlements
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """What one question is decided by."""
+    """The inputs of one decision."""
 
     held: Floats  # (n_resources, n_queues), of each queue and all below it
     due: Entitlements
-    above: Mapping[int, tuple[int, ...]]  # by row of a candidate's queue: queues above it that must pass as well
-    sheltered: frozenset[int]  # queues for which rule 3 does not hold
-    alike: Bools | None  # (n_resources,), what the claimant asks for, pods left aside; None: rule 1 does not count
+    above: Mapping[int, tuple[int, ...]]  # by row of a candidate's queue: its ancestors that must pass as well
+    sheltered: frozenset[int]  # queues for which rule 3 does not apply
+    alike: Bools | None  # (n_resources,), the preemptor's requested resources except pods; None: rule 1 does not apply
 
 
 def takeable(rules: Rules, candidates: VictimCandidates, shapes: Codes) -> Bools:
-    """Return for each candidate whether it may go, shape (n,); ``shapes`` are those of the candidates (n,)."""
+    """Return for each candidate whether it may be evicted, shape (n,); ``shapes`` (n,) are the candidates' shapes."""
     if not len(candidates):
         return np.zeros(0, dtype=bool)
-    # Where queues above count, what goes from one queue may matter to another.
+    # If ancestors must pass, an eviction from one queue may matter to another queue.
     apart = np.zeros(len(candidates), dtype=np.intp) if any(rules.above.values()) else candidates.queues
     return who_may_go(candidates, shapes, apart, Lent(rules, candidates).released)
 
 
 class Lent:
-    """The rules for some candidates, with all that does not depend on who goes worked out once."""
+    """The rules for some candidates; what does not depend on the evictions is computed once."""
 
     def __init__(self, rules: Rules, candidates: VictimCandidates) -> None:
         self._rules = rules
@@ -64,11 +69,11 @@ class Lent:
 
     @property
     def guests(self) -> Bools:
-        """Those that ask for nothing of which their queue deserves any, shape (n,)."""
+        """The candidates that request no resource of which their queue deserves any, shape (n,)."""
         return self._exceeds.nothing_due
 
     def released(self, going: Bools) -> Bools:
-        """Return who may go if of those before them these (n,) go, shape (n,)."""
+        """Return which candidates may be evicted if the ``going`` ones (n,) before each are evicted, shape (n,)."""
         gone = self._candidates.requests * going
         held = self._held - self._candidates.by_queue.total(gone)
         allowed = self._open & (held > self._floor).all(axis=0) & (self._easy | self._exceeds.by(held))
@@ -78,7 +83,7 @@ class Lent:
 
     @cached_property
     def _above(self) -> "list[_Above]":
-        """One entry per queue above that any candidate's queue must pass."""
+        """One entry per ancestor that must pass for some candidate's queue."""
         rows = sorted({row for above in self._rules.above.values() for row in above})
         below = {row: [queue for queue, above in self._rules.above.items() if row in above] for row in rows}
         queues = self._candidates.queues
@@ -86,7 +91,7 @@ class Lent:
 
 
 class _Above:
-    """A queue above those of some candidates, which must let them go too."""
+    """An ancestor of some candidates' queues, which must pass as well."""
 
     def __init__(self, rules: Rules, candidates: VictimCandidates, row: int, places: Rows) -> None:
         self.places = places
@@ -101,7 +106,7 @@ class _Above:
 
 
 class _Exceeds:
-    """Whether queues hold more than they deserve of what tasks ask for."""
+    """Whether queues hold more than they deserve of the resources that tasks request."""
 
     def __init__(self, due: Entitlements, requests: Floats, queues: Rows) -> None:
         self._deserved = due.deserved[:, queues]
@@ -111,5 +116,5 @@ class _Exceeds:
         self.nothing_due: Bools = ~np.asarray(asked.any(axis=0))
 
     def by(self, held: Floats) -> Bools:
-        """Return whether that is so for amounts held (n_resources, n), shape (n,)."""
+        """Return whether it is so with ``held`` (n_resources, n), shape (n,)."""
         return np.asarray(((held > self._deserved) & self._counted).any(axis=0))

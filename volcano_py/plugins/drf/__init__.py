@@ -1,4 +1,4 @@
-"""Dominant resource fairness between jobs, and between queues in a tree."""
+"""Dominant resource fairness between jobs, between namespaces, and between queues in a tree."""
 
 from volcano_py.plugins.drf.plugin import Drf
 

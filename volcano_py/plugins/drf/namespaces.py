@@ -1,10 +1,10 @@
-"""What namespaces hold of each queue, for queues that are shared fairly between them.
+"""Shares of namespaces within a queue, for queues that are divided fairly between namespaces.
 
-share(queue, namespace) = dominant share of what the namespace's jobs in the queue hold, divided by its weight
+    share(queue, namespace) = dominant share of what the namespace's jobs in the queue hold / weight
 
-The weight of a namespace is that of its ResourceQuotas (``volcano.sh/namespace.weight`` in spec.hard), the highest of
-several, 1 without any. A namespace in two queues competes in each by itself. (Volcano: docs/design/fairshare, written
-in 2019 and dropped; cases E5.)
+The weight of a namespace comes from its ResourceQuotas (``volcano.sh/namespace.weight`` in spec.hard): the highest of
+several, 1 without any. A namespace with jobs in two queues competes in each queue separately. (Volcano:
+docs/design/fairshare, written in 2019 and dropped; cases E5.)
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ from volcano_py.plugins.drf.tree import dominant_share
 
 
 class NamespaceShares:
-    """Sums by queue and namespace, kept up to date by every statement."""
+    """Sums by queue and namespace, updated by every statement."""
 
     def __init__(self, ssn: State, shared: Rows, total: Floats) -> None:
-        """Take the rows of the resources that are shared (n_shared,) and how much there is of each (n_shared,)."""
+        """Take the rows of the shared resources (n_shared,) and their totals in the cluster (n_shared,)."""
         self._shared = shared
         self._total = total
         self._rows: dict[tuple[int, str], int] = {}
         nowhere = np.zeros(0, dtype=np.intp)
         groups = [nowhere] * len(ssn.jobs)
-        # A Python loop over jobs: their namespaces are in their records.
+        # A Python loop over jobs: namespaces are in their records.
         for row in ssn.jobs.present().tolist():
             queue = int(ssn.queue_of_job[row])
             if queue >= 0:
@@ -39,7 +39,7 @@ class NamespaceShares:
         self._weights = np.array(weights)
 
     def of(self, queue: int, namespaces: Sequence[str]) -> Floats:
-        """Return weighted shares of namespaces that have jobs in a queue, shape (n_namespaces,)."""
+        """Return the weighted shares of namespaces that have jobs in a queue, shape (n_namespaces,)."""
         rows = np.array([self._rows[queue, namespace] for namespace in namespaces], dtype=np.intp)
         held = self._sums.taken[self._shared][:, rows]
         return np.asarray(dominant_share(held, self._total) / self._weights[rows])

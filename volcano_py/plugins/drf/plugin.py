@@ -2,22 +2,23 @@
 
 share(job) = max over r of taken_r / total_r
 
-over the resources of which the cluster has any (pods included), with taken = what the job's tasks hold or are promised
-and total = what all nodes can give. The job of the lowest share goes first, asked anew after each of its placements.
-(Volcano: plugins/drf, jobs only; its event handlers keep the same sums that job columns hold here.)
+over the resources that the cluster has (pods included), with taken = requests of the job's allocated and pipelined
+tasks and total = allocatable resources of all nodes. The job of the lowest share goes first; the order is evaluated
+again after each placement. (Volcano: plugins/drf, jobs only; its event handlers keep the sums that job columns hold
+here.)
 
-victims in the claimant's queue: with ls = share of the claimant's job with the task in question, and rs = share of the
-candidate's job without it and without the candidates before it, those of them included that stay: where ls < rs, or the
-two differ by no more than 1e-6.
+Victims in the preemptor's queue: let ls = share of the preemptor's job including the preemptor task, and rs = share of
+the candidate's job without the candidate and without all candidates before it, including those that are not evicted.
+The candidate may be evicted if ls < rs or the two differ by no more than 1e-6.
 
-With ``enableNamespaceOrder`` (off unless switched on) a queue is shared between its namespaces by weight
-(`namespaces`): the namespace that holds least goes first, and job order counts in it.
+With ``enableNamespaceOrder`` (off by default) a queue is divided between its namespaces by weight (`namespaces`): the
+namespace of the lowest share goes first, and job order applies within it.
 
-With ``enableHierarchy`` queues are ordered by their ways through a tree (`tree`), which the annotations
-volcano.sh/hierarchy and volcano.sh/hierarchy-weights of queues name. Tasks of another queue may go if, with the task in
-question counted in and the candidate counted out, the claimant's queue still goes before the candidate's; each
-candidate is looked at by itself. All others stay, whatever another tier says: where gang's answer comes first, as in
-the default configuration, two queues of elastic jobs would take from each other without end (in Volcano they do).
+With ``enableHierarchy`` queues are ordered by their paths in a tree (`tree`), which the queue annotations
+volcano.sh/hierarchy and volcano.sh/hierarchy-weights define. A task of another queue may be evicted if the preemptor's
+queue still goes before that queue once the preemptor task is added and the candidate removed; each candidate is checked
+on its own. All other candidates are protected, whatever other tiers say. Otherwise, if gang's tier answers first, as in
+the default configuration, two queues of elastic jobs would preempt each other without end (in Volcano they do).
 """
 
 from collections.abc import Sequence
@@ -50,7 +51,7 @@ _SAME_SHARE: Final = 1e-6
 
 
 class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable, VictimFilter):
-    """Order jobs by dominant share, and take from those of a greater one."""
+    """Order jobs by dominant share; victims belong to jobs of a greater share."""
 
     name = "drf"
     counts = frozenset({"preemptable", "protected"})
@@ -58,7 +59,7 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
     hierarchical = frozenset({QueueOrder, Reclaimable, VictimFilter})
 
     def on_session_open(self, ssn: State) -> None:
-        """Lay out what there is to share."""
+        """Keep the totals of the shared resources, and build namespace shares and the tree if they are enabled."""
         self._jobs = ssn.jobs
         self._task_shapes = ssn.tasks.shape
         self._rows = np.flatnonzero(ssn.total >= EPSILON)
@@ -83,11 +84,11 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
         return dominant_share(jobs.taken[self._rows], self._total)
 
     def namespace_order(self, queue: QueueInfo, namespaces: Sequence[str]) -> Floats:
-        """Return what namespaces hold of a queue by their weights, shape (n_namespaces,)."""
+        """Return the weighted shares of namespaces within a queue, shape (n_namespaces,)."""
         return self._namespaces.of(queue.row, namespaces)
 
     def queue_order(self, left: QueueInfo, right: QueueInfo) -> float:
-        """Compare the ways of two queues through the tree."""
+        """Compare the paths of two queues in the tree."""
         return self._current_tree().compare(left.row, right.row)
 
     def _current_tree(self) -> ShareTree:
@@ -99,7 +100,7 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
         return self._tree
 
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
-        """Let go tasks of jobs whose share stays at least as great as what the claimant's would become."""
+        """Allow evicting tasks of jobs whose share stays at least as great as the preemptor job's would become."""
         if preemptor.task is None:
             return None
         mine = self._jobs.taken[self._rows, preemptor.job.row, None]
@@ -111,7 +112,7 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
         return np.asarray((asked < left) | (np.abs(asked - left) <= _SAME_SHARE))
 
     def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
-        """Let go tasks without which the claimant's queue, with the task in question, still goes before theirs."""
+        """Allow evicting tasks if the preemptor's queue still goes before theirs after the exchange."""
         if preemptor.task is None:
             return None
         tree, more = self._current_tree(), preemptor.task.request[self._rows]
@@ -122,7 +123,7 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
         answers = np.zeros(kinds.shape[1], dtype=bool)
         first = np.zeros(kinds.shape[1], dtype=np.intp)
         first[which] = np.arange(len(candidates))
-        # A Python loop over kinds of candidates: tasks of one job that ask for the same weigh the same.
+        # A Python loop over classes of candidates: tasks of one job and shape get the same answer.
         for kind, (job, queue, _) in enumerate(kinds.T.tolist()):
             if queue >= 0:
                 less = candidates.requests[self._rows, first[kind]]
@@ -131,7 +132,7 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
         return np.asarray(answers[which])
 
     def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
-        """Return whom a queue would lose to another one that the tree does not put before it."""
+        """Return the candidates that another queue may not reclaim by the order of the tree."""
         if preemptor is None or preemptor.purpose is not Purpose.RECLAIM:
             return np.zeros(len(candidates), dtype=bool)
         victims = self.reclaimable(preemptor, candidates)
@@ -141,7 +142,7 @@ class Drf(Plugin, JobOrder, QueueOrder, NamespaceOrder, Preemptable, Reclaimable
         return self._task_shapes[candidates.rows]
 
     def on_session_close(self, ssn: State) -> None:
-        """Report the shares of the jobs that hold something."""
+        """Report the shares of all jobs with a share above 0."""
         shares = dominant_share(ssn.jobs.taken[self._rows], self._total)
         rows = ssn.jobs.present()
         rows = rows[shares[rows] > 0]

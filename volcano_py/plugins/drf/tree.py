@@ -1,18 +1,18 @@
-"""Hierarchical dominant resource fairness: queues are ways through a tree, jobs its leaves.
+"""Hierarchical dominant resource fairness: queues are paths in a tree, jobs are its leaves.
 
-demanding r        what jobs of the tree hold together of r < total of r
+demanding r        all jobs of the tree together hold less of r than the total of r
 leaf: share        max over r of held_r / total_r
-leaf: saturated    there is an r of which it holds some and asks for some, and either it holds all that it asks for or r
-                   is not demanding: it cannot grow
-inner node:        M = min(1, least share of those of its children that hold something and are not saturated)
-  allocated        sum of what its children hold that hold something; those that are not saturated count M / share of it
+leaf: saturated    there is an r of which the job holds and requests some, and either it holds all that it requests or
+                   r is not demanding. Then the job cannot grow.
+inner node:        M = min(1, lowest share of the unsaturated children that hold something)
+  allocated        sum of what its children hold; an unsaturated child counts M / share of it
   share            max over r of allocated_r / total_r
-  saturated        all its children are
+  saturated        all its children are saturated
 
-Two queues are compared from the root down, as far as the shorter way goes: what is not saturated goes first, then the
-lower share / weight, then the next step of both ways. (Volcano: plugins/drf with enableHierarchy; docs/design/hdrf.)
+Two queues are compared step by step from the root, up to the length of the shorter path. At each step the unsaturated
+node goes first, then the node of lower share / weight. (Volcano: plugins/drf with enableHierarchy; docs/design/hdrf.)
 
-Where queues disagree on the weight of a node the first by name counts; in Volcano any one of them.
+If queues give a node different weights, the weight of the first queue by name counts; in Volcano that of any of them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,16 +27,16 @@ from volcano_py.model.resources import EPSILON
 
 
 class ShareTree:
-    """The tree with what its leaves hold; only what a change touches is worked out anew."""
+    """The tree with what its leaves hold. A change recomputes only the nodes that it affects."""
 
     def __init__(
         self, queues: Sequence[QueueRecord], queue_of_job: Rows, total: Floats, request: Floats, held: Floats
     ) -> None:
-        """Take queues and the rows of the jobs' queues (-1: not in the tree), ``total`` (n_shared,), and by job
-        (n_shared, n_jobs) what it asks for in all and holds."""
+        """Take the queues, the queue row of each job (-1: not in the tree), ``total`` (n_shared,), and by job its
+        whole request and what it holds, both (n_shared, n_jobs)."""
         self._total = total
         self._request = request
-        self.problems: dict[str, str] = {}  # what is wrong with the ways of queues
+        self.problems: dict[str, str] = {}  # by queue: what is wrong with its path
         self._parents: list[int] = [-1]
         self._weights: list[float] = [1.0]
         self.ways = self._build(queues)  # by queue row: the nodes from the root down
@@ -56,14 +56,14 @@ class ShareTree:
         self._node_held = np.zeros((len(total), n_nodes))
         self._node_share = np.zeros(n_nodes)
         self._node_saturated = np.zeros(n_nodes, dtype=bool)
-        self._standing = [(False, 0.0)] * n_nodes  # whether it is saturated, share / weight: plain numbers to compare
+        self._standing = [(False, 0.0)] * n_nodes  # (saturated, share / weight) of each node, plain values to compare
         self._work_out_all()
 
     def _build(self, queues: Sequence[QueueRecord]) -> list[list[int]]:
         nodes: dict[tuple[str, ...], int] = {}
         named_by: dict[int, str] = {}
         ways = []
-        # A Python loop over queues: each has its way.
+        # A Python loop over queues, each with its path.
         for queue in queues:
             way, path = [0], tuple[str, ...]()
             for name, weight in queue.hierarchy:
@@ -75,25 +75,25 @@ class ShareTree:
                     named_by[node] = queue.name
                 elif weight != self._weights[node]:
                     self.problems[queue.name] = (
-                        f'it gives "{name}" weight {weight:g} in {"/".join(("root", *path))}, queue "{named_by[node]}" '
-                        f"gives it {self._weights[node]:g}, which counts: make them agree"
+                        f"it gives {'/'.join(('root', *path))} weight {weight:g}, but weight {self._weights[node]:g} "
+                        f'of queue "{named_by[node]}" is used: write the same weight in both queues'
                     )
                 way.append(node)
             ways.append(way)
         return ways
 
     def update(self, jobs: Rows, held: Floats) -> None:
-        """Take what some jobs (n,) hold now (n_shared, n)."""
+        """Set what some jobs (n,) hold now (n_shared, n)."""
         known = self._node_of_job[jobs] >= 0
         self._change(jobs[known], held[:, known])
 
     def add(self, job_row: int, amount: Floats) -> None:
-        """Let a job hold more (n_shared,), or less where it is negative."""
+        """Add an amount (n_shared,), which may be negative, to what a job holds."""
         if self._node_of_job[job_row] >= 0:
             self._change(np.array([job_row]), (self.held[:, job_row] + amount)[:, None])
 
     def compare_without(self, job_row: int, amount: Floats, left: int, right: int) -> float:
-        """Compare as if a job held so much less (n_shared,); afterwards it holds what it held."""
+        """Compare two queues as if a job held ``amount`` (n_shared,) less; the tree is unchanged afterwards."""
         if self._node_of_job[job_row] < 0:
             return self.compare(left, right)
         before = [array.copy() for array in self._state()]
@@ -107,7 +107,7 @@ class ShareTree:
         return answer
 
     def _state(self) -> tuple[NDArray[Any], ...]:
-        """What a change of one job may touch, besides what the job itself holds."""
+        """The arrays that a change of one job may affect, besides what the job itself holds."""
         leaves, nodes = (self._leaf_share, self._leaf_saturated), (self._node_share, self._node_saturated)
         return (self._allocated, self._node_held, *leaves, *nodes)
 
@@ -150,9 +150,9 @@ class ShareTree:
         self._leaf_saturated[jobs] = ((held >= EPSILON) & (asked != 0) & met).any(axis=0)
 
     def _work_out_nodes(self, nodes: Iterable[int]) -> None:
-        """Work nodes out anew; a node stands behind its parent, so the last ones come first.
+        """Recompute nodes in the given order, which must put children before their parents.
 
-        A Python loop over nodes, each of which is a sum over its children.
+        This is a Python loop over nodes; each node is a sum over its children.
         """
         for node in nodes:
             leaves, below = self._leaves[node], self._below[node]
@@ -167,7 +167,7 @@ class ShareTree:
 
 
 def _together(shares: Floats, saturated: Bools, held: Floats) -> Floats:
-    """Return what children hold together, those that could grow scaled down to the least of them, shape (n_shared,)."""
+    """Return the sum of what children hold, unsaturated ones scaled down to their lowest share, shape (n_shared,)."""
     growing = (shares != 0) & ~saturated
     least = min(1.0, float(shares[growing].min(initial=1.0)))
     factors = np.where(saturated, 1.0, 0.0)
@@ -176,6 +176,6 @@ def _together(shares: Floats, saturated: Bools, held: Floats) -> Floats:
 
 
 def dominant_share(taken: Floats, total: Floats) -> Floats:
-    """Return the largest part of a resource that somebody holds, from (n_shared, n) of (n_shared,); shape (n,)."""
+    """Return the largest ratio of ``taken`` (n_shared, n) to ``total`` (n_shared,) over resources, shape (n,)."""
     share: Floats = (taken / total[:, None]).max(axis=0, initial=0.0)
     return share

@@ -1,11 +1,11 @@
-"""ImageLocality: nodes that already have a pod's images, weighed by their size (kube-scheduler v1.36, imagelocality).
+"""ImageLocality: prefers nodes that already have a pod's images, by image size (kube-scheduler v1.36, imagelocality).
 
-    part(image, node) = floor(size * (nodes that have it / all nodes)), 0 where it is not there
+    part(image, node) = floor(size * (nodes with the image / all nodes)), 0 if the node does not have the image
     score = floor(100 * (min(max(sum of parts, 23 MiB), c * 1000 MiB) - 23 MiB) / (c * 1000 MiB - 23 MiB))
 
-over the images of all containers and image volumes, an image counted as often as it is named; c = number of containers,
-init containers included and volumes not. An image on every node weighs its full size, one on few nodes little, so that
-not all pods of a new image run to the one node that has it.
+The sum is over the images of all containers and image volumes; an image named twice counts twice. c = number of
+containers, including init containers, without volumes. An image on every node counts with its full size and an image on
+few nodes with little, so not all pods of a new image go to the one node that has it.
 """
 
 from collections.abc import Iterable
@@ -23,10 +23,10 @@ _ABSENT: Final = -1.0
 
 
 def sizes(image: str, nodes: NodeColumns) -> Floats:
-    """Return the size of an image on every node of the view, shape (n_nodes,), -1 where it is not."""
+    """Return the size of an image on every node of the view, shape (n_nodes,), -1 where it is missing."""
     records = nodes.statics.records
     rows = range(len(records)) if nodes.rows is None else nodes.rows
-    # A Python loop over nodes: images are in their records. Answers are kept until a record changes.
+    # A Python loop over nodes: images are in their records. Answers are cached until a record changes.
     return np.array([records[row].images.get(image, _ABSENT) for row in rows], dtype=float)
 
 

@@ -1,19 +1,18 @@
-"""Nodeorder: kube-scheduler's scorers, each 0..100, under Volcano's weights; the sum of what they say.
+"""Nodeorder: the sum of kube-scheduler's scores, each 0..100, with Volcano's weights.
 
-    LeastAllocated, MostAllocated, BalancedAllocation   how full and how even a node would be: `resources`
-    ImageLocality                                       images that are there already: `images`
-    NodeAffinity      raw = sum of weights of the preferred terms that match; the highest among the candidates is 100
-    TaintToleration   raw = number of PreferNoSchedule taints that are not tolerated; none of them is 100
+    LeastAllocated, MostAllocated, BalancedAllocation   how full and how evenly used a node would be: `resources`
+    ImageLocality                                       images that the node already has: `images`
+    NodeAffinity      raw = sum of weights of the preferred terms that match; the highest raw number scores 100
+    TaintToleration   raw = number of PreferNoSchedule taints that are not tolerated; 0 such taints score 100
+    InterPodAffinity  preferred affinity and anti-affinity to pods in the same domain: `pod_affinity`
+    PodTopologySpread how evenly pods would be spread over domains: `spread`
 
-    InterPodAffinity  pods that are there or in the same domain, preferred or not: `pod_affinity`
-    PodTopologySpread how evenly pods would stand over domains: `spread`
+NodeAffinity and TaintToleration are scaled by the highest raw number among the candidate nodes
+(`framework.contract.normalization`), the last two by their own rules. A weight of 0 disables a scorer, a negative
+weight reverses it. (Volcano: plugins/nodeorder with kube-scheduler v1.36.)
 
-NodeAffinity and TaintToleration are scaled by the highest raw number among the candidates
-(`framework.contract.normalization`), the last two by rules of their own. A weight of 0 switches
-a scorer off, a negative one turns it round. (Volcano: plugins/nodeorder with kube-scheduler v1.36.)
-
-A preferred term that cannot be parsed makes kube-scheduler's scorer fail, and Volcano then leaves the task where it is
-without a word. Here the task waits too, and says why.
+A preferred term that cannot be parsed makes kube-scheduler's scorer fail; Volcano then leaves the task pending without
+a message. Here the task is pending, too, and its users get the reason.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -60,7 +59,7 @@ _INVALID_PREFERENCE, _INVALID_POD_TERM, _INVALID_SPREAD = 1, 2, 3
 
 @dataclass(frozen=True, slots=True)
 class NodeOrderArgs:
-    """Weights of the scorers; 0 switches one off."""
+    """Weights of the scorers; 0 disables a scorer."""
 
     least_allocated: int = 1
     most_allocated: int = 0
@@ -124,11 +123,11 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, InterPodOrder, StaticPred
         )
 
     def on_session_open(self, ssn: State) -> None:
-        """Note which rows balance is about, and whether there are nodes that lack cpu or memory altogether."""
+        """Look up the rows of balanced allocation, oversubscription, and whether every node has cpu and memory."""
         self._ssn = ssn
         gpu = ssn.resources.find(_GPU)
         rows = (CPU_ROW, MEMORY_ROW) if gpu is None else (CPU_ROW, MEMORY_ROW, gpu)
-        self._balanced: dict[int, slice | Rows | None] = {}  # shape id -> rows that count; None: nothing to balance
+        self._balanced: dict[int, slice | Rows | None] = {}  # shape id -> rows to balance; None: nothing to balance
         self._rows: Rows = np.array(rows, dtype=np.intp)
         weights = (self._args.least_allocated, self._args.balanced_allocation)
         self._weights = None if weights == (1, 1) else np.array(weights, dtype=float)[:, None]
@@ -138,7 +137,7 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, InterPodOrder, StaticPred
         self._together = self._whole and all(weights) and not self._args.most_allocated
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
-        """Return what depends on the node alone: the weighted resource scores, shape (n_nodes,)."""
+        """Return the weighted resource scores, which depend only on the node, shape (n_nodes,)."""
         args, scores = self._args, []
         rows = self._rows_to_balance(task) if args.balanced_allocation else None
         if self._together and rows is _CPU_AND_MEMORY:
@@ -169,7 +168,7 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, InterPodOrder, StaticPred
         return total
 
     def _own(self, nodes: NodeColumns, rows: slice | Rows) -> Floats:
-        """Return what nodes have of cpu, memory and maybe GPUs, (n_rows, n_nodes); oversubscription is not kube's."""
+        """Return allocatable cpu, memory and maybe GPUs without oversubscription, shape (n_rows, n_nodes)."""
         if self._beyond is None:
             return nodes.allocatable[rows]
         own = np.array(nodes.allocatable[rows])
@@ -177,7 +176,7 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, InterPodOrder, StaticPred
         return own
 
     def _rows_to_balance(self, task: TaskInfo) -> slice | Rows | None:
-        """Return cpu and memory, and GPUs if the task asks for any; None if it asks for none of all these."""
+        """Return the rows of cpu and memory, and of GPUs if the task requests any; None if it requests none of them."""
         if task.shape_id not in self._balanced:
             asked = task.request[self._rows] > 0
             rows = self._rows if asked[2:].any() else _CPU_AND_MEMORY
@@ -199,11 +198,11 @@ class NodeOrdering(Plugin, NodeOrder, NormalizedOrder, InterPodOrder, StaticPred
         return images.image_locality(found, shape.n_containers, len(nodes))
 
     def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
-        """Refuse every node to a pod of which a preference cannot be read, shape (n_nodes,)."""
+        """Refuse all nodes if a preference of the pod cannot be read, shape (n_nodes,)."""
         return np.full(len(nodes), self.static_part(shape), dtype=np.int16)
 
     def static_part(self, shape: Shape) -> int:
-        """Return the number of the reason why a preference cannot be read, 0 for none: it is the verdict on all."""
+        """Return the verdict on all nodes: the number of the reason why a preference cannot be read, or 0."""
         args, verdict = self._args, 0
         if args.pod_topology_spread and not all(spread.selector.readable for spread in shape.spread if not spread.hard):
             verdict = _INVALID_SPREAD
@@ -257,7 +256,7 @@ def _oversubscription(row: int) -> Callable[[NodeColumns], Floats]:
     def ask(nodes: NodeColumns) -> Floats:
         records = nodes.statics.records
         rows = range(len(records)) if nodes.rows is None else nodes.rows
-        # A Python loop over nodes whose records have changed; the answers are kept.
+        # A Python loop over nodes whose records have changed; answers are cached.
         return np.array([records[number].oversubscription[row] for number in rows], dtype=float)
 
     return ask

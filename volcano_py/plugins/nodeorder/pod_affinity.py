@@ -1,11 +1,11 @@
 """InterPodAffinity's score: preferred terms, in both directions (kube-scheduler v1.36, interpodaffinity/scoring).
 
-    raw   = sum over keys the node has, over pods in its domain:
-              weights of the pod's own preferred terms that mean them + weights of their preferred terms that mean it
-    score = int(100 * ((raw - lowest) / (highest - lowest))) among the candidates, 0 for all if they are equal
+    raw   = sum over the topology keys that the node has, over the pods in its domain:
+              weights of the pod's preferred terms that match them + weights of their preferred terms that match the pod
+    score = int(100 * ((raw - lowest) / (highest - lowest))) among the candidate nodes, 0 for all if they are equal
 
-Weights of anti-affinity count below 0. Required terms of other pods add nothing: Volcano passes no
-``hardPodAffinityWeight``, which is therefore 0 (1 in kube-scheduler). The division comes first: 29 of 0..100 is 28.
+Weights of anti-affinity are negative. Required terms of other pods add nothing, because Volcano passes no
+``hardPodAffinityWeight``, so it is 0 (1 in kube-scheduler). The division comes first, so raw 29 of 0..100 scores 28.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ class PreferredInterPodTerms:
         return bool(self._tallies)
 
     def scores(self, group: Bools) -> Floats:
-        """Return scores 0..100 among the candidates, shape (n_nodes,); of no meaning outside the group."""
+        """Return scores 0..100 among the candidate nodes ``group``, shape (n_nodes,); undefined for other nodes."""
         if not group.any():
             return np.zeros(len(group))
         raw = self._tallies[0].at_nodes()

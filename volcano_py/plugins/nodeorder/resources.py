@@ -1,7 +1,7 @@
-"""Scores of how full a node would be, 0..100, with kube-scheduler's whole numbers (v1.36, plugins/noderesources).
+"""Scores of how full a node would be, 0..100, rounded as in kube-scheduler (v1.36, plugins/noderesources).
 
-Everything here is exact: requests and capacities are whole numbers below 2^53, and a quotient of two of them, times no
-more than 100, is never rounded up to a whole number that it does not reach.
+All results are exact. Requests and capacities are whole numbers below 2^53; a quotient of two of them, times at most
+100, is never rounded up to a whole number that it does not reach.
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ import numpy as np
 
 from volcano_py.model.arrays import Bools, Floats
 
-# Arrays without dimensions: numpy takes half a microsecond less for them than for a number of Python's.
+# Arrays without dimensions: numpy is half a microsecond faster with them than with a Python number.
 _BEST: Final = np.array(100.0)
 _ZERO, _HALF, _ONE, _TWO, _HALF_OF_BEST, _MIDDLE = (np.array(number) for number in (0.0, 0.5, 1.0, 2.0, 50.0, 150.0))
 
@@ -20,9 +20,9 @@ def least_allocated(asked: Floats, allocatable: Floats, whole: bool = False) -> 
 
         floor((s_cpu + s_memory) / 2),   s_r = floor((allocatable_r - asked_r) * 100 / allocatable_r)
 
-    with cpu and memory of nodes, each (2, n_nodes), ``asked`` with the task and with defaults for missing requests. s_r
-    is 0 where more is asked for than there is; a resource that a node does not have is left out of sum and divisor
-    (least_allocated.go). ``whole`` says that every node has both.
+    Both arguments are cpu and memory of nodes, (2, n_nodes); ``asked`` includes the task and defaults for missing
+    requests. s_r is 0 if asked_r exceeds allocatable_r. A resource that a node does not have is left out of sum and
+    divisor (least_allocated.go). ``whole`` says that every node has both.
     """
     left = allocatable - asked
     np.maximum(left, _ZERO, out=left)
@@ -38,9 +38,9 @@ def most_allocated(asked: Floats, allocatable: Floats, whole: bool = False) -> F
 
 
 def _mean(part: Floats, allocatable: Floats, whole: bool) -> Floats:
-    """Return the mean of floor(100 * part / allocatable) over the resources a node has, cut to a whole number.
+    """Return the mean of floor(100 * part / allocatable) over the resources a node has, rounded down.
 
-    Both are (2, n_nodes); ``part`` is used up.
+    Both are (2, n_nodes); ``part`` is overwritten.
     """
     part *= _BEST
     part /= allocatable if whole else np.maximum(allocatable, 1.0)  # what a node does not have scores 0
@@ -60,7 +60,7 @@ def balanced_allocation(used: Floats, request: Floats, allocatable: Floats, whol
         50 + floor((50 + b(used + request) - b(used)) / 2),   b(q) = floor((1 - sigma) * 100)
 
     sigma is the standard deviation of min(q_r / allocatable_r, 1) over the resources that the node has, each (n_rows,
-    n_nodes): cpu, memory and, if the task asks for it, GPUs. Of two fractions it is |f0 - f1| / 2, of one 0
+    n_nodes): cpu, memory and, if the task requests them, GPUs. Of two fractions it is |f0 - f1| / 2, of one 0
     (balanced_allocation.go; requests without defaults). ``whole`` says that every node has all of them.
     """
     has = None if whole else allocatable > 0
@@ -74,7 +74,7 @@ def balanced_allocation(used: Floats, request: Floats, allocatable: Floats, whol
         np.abs(twice, out=twice)
     else:
         twice = _deviation(fractions, np.ones(used.shape, dtype=bool) if has is None else has) * 2.0
-    # (2 - 2 sigma) * 50 is (1 - sigma) * 100 to the last bit, and 50 + floor(x) is floor(50 + x): fewer passes.
+    # (2 - 2 sigma) * 50 equals (1 - sigma) * 100 to the last bit, and 50 + floor(x) is floor(50 + x): fewer passes.
     np.subtract(_TWO, twice, out=twice)
     twice *= _HALF_OF_BEST
     np.floor(twice, out=twice)
@@ -93,11 +93,12 @@ def least_and_balanced(
     allocatable: Floats,
     weights: Floats | None,
 ) -> Floats:
-    """Return the weighted sum of LeastAllocated and BalancedAllocation, shape (n_nodes,), in one go.
+    """Return the weighted sum of LeastAllocated and BalancedAllocation, shape (n_nodes,), computed together.
 
-    For cpu and memory of nodes that have both: all amounts are (2, n_nodes), requests also (2, 1), weights (2, 1) or
-    None for 1 and 1. The same operations on the same numbers as above, side by side, since a few wide ones cost less
-    than many narrow ones, and row by row where numpy would else have to step over rows, which costs as much as three.
+    It is for cpu and memory of nodes that have both: all amounts are (2, n_nodes), requests may be (2, 1), weights are
+    (2, 1) or None for 1 and 1. The operations are those of the functions above, so results are equal to the last bit.
+    They run on both scores at once, because few wide operations cost less than many narrow ones. Where the rows would
+    not be contiguous they run row by row, because numpy takes three times as long for such rows.
     """
     parts = np.empty((6, used.shape[1]))
     left, after, before, fractions = parts[:2], parts[2:4], parts[4:], parts[2:]
@@ -112,7 +113,7 @@ def least_and_balanced(
     np.divide(used, allocatable, before)
     np.minimum(fractions, _ONE, out=fractions)
     cpu, memory, cpu_before, memory_before = fractions
-    twice = after  # with and without: its room is free once the difference is taken
+    twice = after  # with and without the task; reuses the rows that are free once the difference is taken
     np.subtract(cpu, memory, cpu)
     np.subtract(cpu_before, memory_before, memory)
     np.abs(twice, twice)
@@ -135,7 +136,7 @@ def _deviation(fractions: Floats, has: Bools) -> Floats:
     """Return the standard deviation over the resources that each node has, shape (2, n_nodes)."""
     count = np.count_nonzero(has, axis=0)
     present = np.where(has, fractions, 0.0)
-    # Of exactly two present fractions the lower one is the smallest of those present.
+    # If exactly two fractions are present, the lower one is the smallest of those present.
     lowest = np.where(has, fractions, np.inf).min(axis=1)
     two = np.abs(present.max(axis=1) - lowest) * 0.5
     sigma = np.where(count == 2, two, 0.0)

@@ -3,9 +3,10 @@
     raw   = round(sum over constraints whose label the node has of: pods in its domain * ln(domains + 2) + max_skew - 1)
     score = floor(100 * (highest + lowest - raw) / highest) among the candidates, 100 for all if the highest is 0
 
-Candidates that lack a label of the pod's own constraints score 0 and do not count; under the system's default
-constraints a missing label is a domain of its own. Domains are counted among candidates, pods on all nodes that count
-(`framework.placing.spread`); for the host name a domain is a node, and all its pods count. Halves are rounded up.
+Candidate nodes that lack a label of the pod's own constraints score 0 and do not count. Under the system's default
+constraints, nodes without the label form a domain. Domains are counted among the candidate nodes, pods on all nodes
+that count (`framework.placing.spread`). For the host name, each node is a domain and all its pods count. Halves are
+rounded up.
 """
 
 import math
@@ -27,7 +28,7 @@ class _Constraint(NamedTuple):
     max_skew: int
     tally: TopologyCount
     each_node: bool
-    unlabelled: Bools | None  # (n_nodes,), which nodes lack the key though the tally has a domain for them
+    unlabelled: Bools | None  # (n_nodes,), nodes that lack the key although the tally has a domain for them
 
 
 class SoftSpread:
@@ -46,7 +47,7 @@ class SoftSpread:
             unlabelled = codes == 0 if each_node and not codes.all() else None
             self._constraints.append(_Constraint(spread.max_skew, tally, each_node, unlabelled))
         labels = [topology_counts.domains(key)[0] for key in needed]
-        self._labelled: Bools | None = None  # candidates that count, None: all
+        self._labelled: Bools | None = None  # (n_nodes,), nodes with all labels; None: all nodes
         if not all(codes.all() for codes in labels):
             self._labelled = np.all([codes > 0 for codes in labels], axis=0)
 
@@ -54,7 +55,7 @@ class SoftSpread:
         return bool(self._constraints)
 
     def scores(self, group: Bools) -> Floats:
-        """Return scores 0..100 among the candidates, shape (n_nodes,); of no meaning outside the group."""
+        """Return scores 0..100 among the candidate nodes ``group``, shape (n_nodes,); undefined for other nodes."""
         counting = group if self._labelled is None else group & self._labelled
         if not counting.any():
             return np.zeros(len(group))
@@ -83,7 +84,7 @@ class SoftSpread:
 
 
 def _size(constraint: _Constraint, counting: Bools) -> int:
-    """Return the number of domains among these nodes; no label counts as one more value."""
+    """Return the number of domains among these nodes; nodes without the label count as one domain."""
     if constraint.each_node:
         return int(np.count_nonzero(counting))
     return int(np.count_nonzero(np.bincount(constraint.tally.codes[counting])))

@@ -1,4 +1,4 @@
-"""Predicates: where a task can run at all; kube-scheduler's filters under Volcano's name."""
+"""Predicates: the nodes on which a task can run; kube-scheduler's filters under Volcano's name."""
 
 from volcano_py.plugins.predicates.plugin import Predicates
 

@@ -1,4 +1,4 @@
-"""The filters of one shape that depend on other pods, taken together."""
+"""The combined filters of one shape that depend on other pods."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from volcano_py.plugins.predicates.spread import NO_LABEL, HardSpread
 
 
 class Filter:
-    """InterPodAffinity and the hard spread constraints of a shape; one of them may be missing."""
+    """InterPodAffinity and the hard spread constraints of a shape; one of the two may be missing."""
 
     def __init__(self, shape_id: int, n_nodes: int, affinity: PodAffinity | None, spread: HardSpread | None) -> None:
         self._n_nodes = n_nodes
@@ -23,7 +23,7 @@ class Filter:
         self._allowed: Bools | None = None
 
     def allowed(self) -> Bools:
-        """Return where the shape may stand now, shape (n_nodes,); the same array as long as no count has changed."""
+        """Return where the shape may be placed now, shape (n_nodes,); the same array until a count changes."""
         versions = [tally.version for tally in self._tallies]
         if self._allowed is None or versions != self._versions:
             self._versions = versions
@@ -32,12 +32,12 @@ class Filter:
         return self._allowed
 
     def unresolvable(self) -> Bools:
-        """Return which nodes are too far from pods they must be near to, or lack a label, shape (n_nodes,)."""
+        """Return which nodes fail required affinity or lack the label of a spread constraint, shape (n_nodes,)."""
         refused = self.refused()
         return np.asarray(refused[AFFINITY] | refused[3 + NO_LABEL])
 
     def refused(self) -> Bools:
-        """Return which nodes are refused, by `pod_affinity`'s three reasons and `spread`'s two, shape (5, n_nodes)."""
+        """Return which nodes are refused, by the three reasons of `pod_affinity` and two of `spread`, (5, n_nodes)."""
         refused = np.zeros((5, self._n_nodes), dtype=bool)
         if self._affinity is not None:
             refused[:3] = self._affinity.refused()
@@ -47,7 +47,7 @@ class Filter:
 
 
 def inter_pod_filter(ssn: State, task: TaskInfo, pod_affinity: bool, spread: bool) -> Filter | None:
-    """Return the filter of a shape, of the parts that are on; None if no pod can make a difference to it."""
+    """Return the filter of a shape, made of the enabled parts; None if other pods cannot affect it."""
     topology_counts, shape = ssn.topology_counts, task.shape
     if topology_counts is None or not shape.has_inter_pod_terms:
         return None

@@ -1,10 +1,14 @@
 """Predicates: kube-scheduler's filters, over columns.
 
-Per node record (static): NodeUnschedulable, NodeAffinity (nodeSelector and required terms), TaintToleration.
-Per moment: the number of pods, and NodePorts: the ports of the node that the pod wants for itself are free, also of
-other pods of its like (`snapshot.ports`). As pods stand here and elsewhere: InterPodAffinity (`pod_affinity`) and the
-hard constraints of PodTopologySpread (`spread`). Texts are kube-scheduler's; as in Volcano a node says all that an
-eviction could change, up to the first reason that it could not. Whether the request fits is the framework's own check.
+static      depend only on the node's record: NodeUnschedulable, NodeAffinity (nodeSelector and required terms),
+            TaintToleration
+per node    depend on the pods of the node: the number of pods, and NodePorts, which checks that the host ports of the
+            pod are free, also when several pods of its shape are placed together (`snapshot.ports`)
+inter-pod   depend on pods of all nodes: InterPodAffinity (`pod_affinity`) and the hard constraints of PodTopologySpread
+            (`spread`)
+
+Texts are kube-scheduler's. As in Volcano, a node gives all reasons that an eviction could resolve, up to the first one
+that it could not. The framework itself checks whether the request fits.
 """
 
 from collections.abc import Hashable, Mapping
@@ -35,7 +39,7 @@ _KEYS: Final = {
     "pod_affinity": "predicate.PodAffinityEnable",
     "spread": "predicate.PodTopologySpreadEnable",
 }
-_CLAIMS: Final = {  # what Volcano reads about claims
+_CLAIMS: Final = {  # Volcano's arguments about claims
     "predicate.NodeVolumeLimitsEnable": "volume claims",
     "predicate.VolumeZoneEnable": "volume claims",
     "predicate.VolumeBindingEnable": "volume claims",
@@ -43,13 +47,13 @@ _CLAIMS: Final = {  # what Volcano reads about claims
     "predicate.DynamicResourceAllocationEnable": "resource claims",
     "dynamicresources.*": "resource claims",
 }
-_CACHE: Final = "predicate.CacheEnable"  # what it asks for is always done here, and never changes an answer
+_CACHE: Final = "predicate.CacheEnable"  # accepted and ignored: answers are always cached, which never changes them
 TOO_MANY_PODS, PORTS_TAKEN = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
 class PredicatesArgs:
-    """Which filters are on."""
+    """Which filters are enabled."""
 
     node_affinity: bool = True
     taint_toleration: bool = True
@@ -120,26 +124,24 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         """Read the switches, all true: ``predicate.NodeAffinityEnable``, ``predicate.TaintTolerationEnable``,
         ``predicate.NodePortsEnable``, ``predicate.PodAffinityEnable`` and ``predicate.PodTopologySpreadEnable``.
 
-        Warned about, unless true: ``predicate.NodeVolumeLimitsEnable``, ``predicate.VolumeZoneEnable``,
+        The following have no effect, because pods with volume or resource claims always wait, and cause a warning
+        unless they are true: ``predicate.NodeVolumeLimitsEnable``, ``predicate.VolumeZoneEnable``,
         ``predicate.VolumeBindingEnable``, ``predicate.DynamicResourceAllocationEnable``, ``volumebinding.*`` and
-        ``dynamicresources.*``: pods with such preemptors wait here in any case. ``predicate.CacheEnable`` changes
-        nothing: what can be kept is.
+        ``dynamicresources.*``. ``predicate.CacheEnable`` is ignored: answers are always cached.
         """
         for key, value in arguments.items():
-            preemptors = next(
-                (preemptors for pattern, preemptors in _CLAIMS.items() if fnmatchcase(key, pattern)), None
-            )
-            if preemptors is not None and value not in (True, "true"):
-                warn(f"argument {key} has no effect: pods with {preemptors} wait here in any case")
+            claims = next((claims for pattern, claims in _CLAIMS.items() if fnmatchcase(key, pattern)), None)
+            if claims is not None and value not in (True, "true"):
+                warn(f"argument {key} has no effect: {claims} are not supported yet, so pods with them always wait")
         return PredicatesArgs(**{name: get_bool(arguments, key, True, warn) for name, key in _KEYS.items()})
 
     def on_session_open(self, ssn: State) -> None:
-        """Note the session."""
+        """Keep the session."""
         self._ssn = ssn
         self._filters: dict[int, Filter | None] = {}  # by shape id
 
     def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
-        """Return the first of cordon, affinity, taints that keeps the shape away, shape (n_nodes,)."""
+        """Return the first reason that refuses the shape: cordon, node affinity or taints, shape (n_nodes,)."""
         verdicts = np.zeros(len(nodes), dtype=np.int16)
         if self._args.taint_toleration:
             verdicts[~taints.tolerated(shape.tolerations, nodes)] = TAINT
@@ -153,11 +155,11 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         return verdicts
 
     def static_part(self, shape: Shape) -> Hashable:
-        """Return selector, affinity and tolerations, and whether what it says of other pods can be read."""
+        """Return selector, affinity and tolerations, and the verdict on inter-pod terms that cannot be read."""
         return shape.node_selector, shape.node_affinity, shape.tolerations, self._unreadable(shape)
 
     def _unreadable(self, shape: Shape) -> int:
-        """Return the verdict on every node of a pod whose terms about others cannot be read, 0 for any other."""
+        """Return the verdict on every node if an inter-pod term of the shape cannot be read, else 0."""
         if self._args.pod_affinity and not shape.pod_terms.readable:
             return UNREADABLE_TERMS
         if self._args.spread and not all(spread.selector.readable for spread in shape.spread if spread.hard):
@@ -165,7 +167,7 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         return 0
 
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
-        """Refuse nodes that have all the pods they may have, or not the ports that are wanted, shape (n_nodes,)."""
+        """Refuse nodes with the maximum number of pods, or on which a host port is not free, shape (n_nodes,)."""
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
         verdicts: Verdicts = full.astype(np.int16)  # TOO_MANY_PODS is 1
         if self._wants_ports(task):
@@ -173,9 +175,9 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         return verdicts
 
     def refusals(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
-        """Return for each of `reasons` which nodes it is true of, shape (7, n_nodes).
+        """Return for each of `reasons` the nodes to which it applies, shape (7, n_nodes).
 
-        A node too far from the pods that this one must be near to says no more.
+        A node that fails required inter-pod affinity gives no further inter-pod reason.
         """
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
         taken = self._ports_taken(task, nodes) if self._wants_ports(task) else np.zeros(len(nodes), dtype=bool)
@@ -186,7 +188,7 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         return np.vstack((full, taken, beside if nodes.rows is None else beside[:, nodes.rows]))
 
     def inter_pod_filter(self, task: TaskInfo) -> Filter | None:
-        """Return what the terms between pods, and the spread of pods, allow a shape; None if there is nothing."""
+        """Return the inter-pod filter of a task's shape; None if other pods cannot affect it."""
         if task.shape_id not in self._filters:
             args = self._args
             self._filters[task.shape_id] = inter_pod_filter(self._ssn, task, args.pod_affinity, args.spread)
@@ -197,4 +199,4 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
 
     def _ports_taken(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
         taken: Bools = nodes.ports.conflicts(task.shape.host_ports)[nodes.port_codes]
-        return taken if nodes.copies is None else taken | (nodes.copies > 0)  # a pod of its like wants the same ports
+        return taken if nodes.copies is None else taken | (nodes.copies > 0)  # pods of one shape want the same ports

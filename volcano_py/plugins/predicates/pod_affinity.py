@@ -1,14 +1,14 @@
-"""InterPodAffinity: pods to stand near to and away from, required (kube-scheduler v1.36, interpodaffinity/filtering).
+"""InterPodAffinity: required inter-pod affinity and anti-affinity (kube-scheduler v1.36, interpodaffinity/filtering).
 
-Per key of a term, over the domains (values of that node label):
+Pods are counted per topology key of a term, over the domains (values of that node label):
 
-    near     pods that meet all of the pod's own affinity terms; a node needs some in its domain, for the key of each
-             term. The first pod of a series: if there is none in any domain and the pod itself meets all its terms,
-             any node that has the labels will do.
-    away     pods that meet one of its anti-affinity terms; a node may have none in its domain
-    theirs   pods whose anti-affinity means this one; a node may have none in its domain
+    near     pods that match all affinity terms of the pod. A node needs at least one in its domain, for the key of each
+             term. For the first pod of a series: if no domain has such a pod and the pod itself matches all its terms,
+             any node with the labels will do.
+    away     pods that match one of its anti-affinity terms; a node must have none in its domain
+    theirs   pods with an anti-affinity term that matches this pod; a node must have none in its domain
 
-A node without the label of a term is never near, and always far enough away.
+A node without the label of a term fails affinity and passes anti-affinity.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ AFFINITY, ANTI_AFFINITY, THEIRS = range(3)
 
 
 class PodAffinity:
-    """The three questions for one shape."""
+    """The three checks for one shape."""
 
     def __init__(self, shape: Shape, topology_counts: TopologyCounts) -> None:
         near, away = shape.pod_terms.near, shape.pod_terms.away
@@ -39,11 +39,11 @@ class PodAffinity:
 
     @property
     def tallies(self) -> tuple[TopologyCount, ...]:
-        """What the answers depend on."""
+        """The topology counts on which the answers depend."""
         return (*self._near, *self._away, *self._theirs)
 
     def allowed(self) -> Bools:
-        """Return which nodes none of the three refuses, shape (n_nodes,)."""
+        """Return which nodes pass all three checks, shape (n_nodes,)."""
         found = np.zeros(self._n_nodes, dtype=bool)
         for tally in (*self._away, *self._theirs):
             found |= tally.present()
@@ -53,13 +53,13 @@ class PodAffinity:
         return found
 
     def _nearby(self) -> list[Bools]:
-        """Return for each key of a near term which nodes are near enough."""
+        """Return for each key of an affinity term which nodes satisfy it."""
         if self._first_may_start and not any(tally.total for tally in self._near):
             return [tally.codes > 0 for tally in self._near]
         return [tally.present() for tally in self._near]
 
     def refused(self) -> Bools:
-        """Return which nodes are refused for being too far, too near, or unwelcome, shape (3, n_nodes)."""
+        """Return which nodes fail each check, shape (3, n_nodes): AFFINITY, ANTI_AFFINITY, THEIRS."""
         refused = np.zeros((3, self._n_nodes), dtype=bool)
         for near in self._nearby():
             refused[AFFINITY] |= ~near
@@ -67,7 +67,7 @@ class PodAffinity:
             refused[ANTI_AFFINITY] |= tally.present()
         for tally in self._theirs:
             refused[THEIRS] |= tally.present()
-        # One failure ends the filter.
+        # The filter stops at the first failure.
         refused[ANTI_AFFINITY] &= ~refused[AFFINITY]
         refused[THEIRS] &= ~(refused[AFFINITY] | refused[ANTI_AFFINITY])
         return refused

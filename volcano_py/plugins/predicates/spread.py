@@ -2,9 +2,9 @@
 
     skew = pods in the node's domain + 1 if the pod itself counts - fewest pods in any domain  <=  max_skew
 
-The fewest is 0 if there are fewer domains than ``minDomains``. Domains are those of nodes that count
-(`framework.placing.spread`), also of nodes that cannot take the pod; one without any pod counts too. A node without the
-label is refused whatever happens. The first constraint that refuses a node ends the filter.
+The fewest is 0 if there are fewer domains than ``minDomains``. Domains come from the nodes that count
+(`framework.placing.spread`), even if a node cannot take the pod or a domain has no pod. A node without the label is
+always refused. The filter stops at the first constraint that refuses a node.
 """
 
 from typing import NamedTuple
@@ -24,8 +24,8 @@ NO_LABEL, TOO_SKEWED = range(2)
 class _Constraint(NamedTuple):
     spread: Spread
     tally: TopologyCount
-    domains: Bools  # (n_codes,), which there are
-    enough: bool  # at least minDomains of them
+    domains: Bools  # (n_codes,), which domains exist
+    enough: bool  # whether there are at least minDomains
     itself: int
 
 
@@ -46,18 +46,18 @@ class HardSpread:
 
     @property
     def tallies(self) -> tuple[TopologyCount, ...]:
-        """What the answers depend on."""
+        """The topology counts on which the answers depend."""
         return tuple(constraint.tally for constraint in self._constraints)
 
     def allowed(self) -> Bools:
-        """Return which nodes no constraint refuses, shape (n_nodes,)."""
+        """Return which nodes pass all constraints, shape (n_nodes,)."""
         found = np.ones(self._n_nodes, dtype=bool)
         for constraint in self._constraints:
             found &= _even_enough(constraint).take(constraint.tally.codes)
         return found
 
     def refused(self) -> Bools:
-        """Return which nodes are refused for lacking a label, or for being too full, shape (2, n_nodes)."""
+        """Return which nodes lack a label, and which would be too skewed, shape (2, n_nodes)."""
         refused = np.zeros((2, self._n_nodes), dtype=bool)
         for constraint in self._constraints:
             codes = constraint.tally.codes
@@ -68,7 +68,7 @@ class HardSpread:
 
 
 def _even_enough(constraint: _Constraint) -> Bools:
-    """Return which domains may take one more pod, shape (n_codes,); no domain may not."""
+    """Return which domains may take one more pod, shape (n_codes,); code 0, no domain, may not."""
     spread, tally, domains, enough, itself = constraint
     fewest = float(tally.sums[domains].min()) if enough else 0.0
     found: Bools = tally.sums <= spread.max_skew + fewest - itself

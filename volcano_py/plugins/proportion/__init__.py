@@ -1,4 +1,4 @@
-"""Shares of the cluster by weight of queues."""
+"""Shares of the cluster by the weights of queues."""
 
 from volcano_py.plugins.proportion.plugin import Proportion
 

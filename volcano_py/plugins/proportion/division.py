@@ -1,16 +1,16 @@
-"""Dividing the cluster between queues: rounds of water filling.
+"""The division of the cluster between queues, in rounds of water filling.
 
-Every queue begins with nothing. In a round what is left is dealt out by weight among the queues that are not met:
+Every queue starts at 0. Each round divides the remaining resources by weight among the unmet queues:
 
     deserved = max(min(deserved + left * weight / sum of weights, capability, request), guarantee)
 
-A queue whose request is met, or that a round gave nothing more, is met and leaves the rounds. What was dealt out and
-not used is left for the next round. (Volcano: proportion's OnSessionOpen.)
+A queue is met, and takes part in no further round, when its request is met or a round gave it nothing more. Resources
+that it could not use remain for the next round. (Volcano: proportion's OnSessionOpen.)
 
-Volcano calls a request met when 0.1 of it is missing and stops as soon as less than 0.1 of everything is left, so a
-share that takes many rounds ends a little short, and the last pod of it is refused. Here the rounds go on until nothing
-is left, and a result that misses a whole number by no more than rounding explains is that number. A scalar that
-guarantees of others take in full has no capability in Volcano, which it takes for no limit; here it is 0.
+Volcano counts a request as met if only 0.1 is missing, and it stops when less than 0.1 of every resource is left. So a
+share that takes many rounds ends a little short, and its last pod is refused. Here the rounds go on until nothing is
+left, and a result that misses a whole number only by rounding becomes that number. If the guarantees of other queues
+use up a scalar, a queue's capability is 0 here; Volcano then has no entry for it and applies no limit.
 """
 
 from typing import Final
@@ -20,17 +20,17 @@ import numpy as np
 from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.resources import PODS_ROW
 
-_NOTHING: Final = 1e-14  # this part of the total counts as nothing
+_NOTHING: Final = 1e-14  # this fraction of the total counts as nothing
 _ROUNDING: Final = (1e-6, 1e-9)  # absolute and relative error that many rounds may add up to
-_MAX_ROUNDS: Final = 10_000  # each round deals out a fixed part of what is left or settles a queue
+_MAX_ROUNDS: Final = 10_000  # each round divides a fixed part of the rest or meets a queue
 
 
 def deserved(
     total: Floats, weights: Floats, request: Floats, capability: Floats, guarantee: Floats, wanting: Bools
 ) -> Floats:
-    """Return the share of every queue, shape (n_resources, n_queues); of those that are not ``wanting`` it is 0.
+    """Return what every queue deserves, shape (n_resources, n_queues); 0 for queues that are not ``wanting``.
 
-    ``weights`` is (n_queues,), the others (n_resources, n_queues).
+    ``total`` is (n_resources,), ``weights`` and ``wanting`` are (n_queues,), the others (n_resources, n_queues).
     """
     share = np.zeros_like(request)
     ceiling = np.minimum(capability, request)
@@ -54,7 +54,7 @@ def deserved(
 
 
 def _whole(share: Floats) -> Floats:
-    """Return shares with those that miss a whole number by a rounding error set to it."""
+    """Return the shares, with those within a rounding error of a whole number set to it."""
     nearest = np.rint(share)
     absolute, relative = _ROUNDING
     return np.where(np.abs(share - nearest) <= np.maximum(absolute, relative * nearest), nearest, share)

@@ -1,24 +1,27 @@
 """Proportion: queues share the cluster by weight.
 
-deserved     found in rounds from weight, request, capability and guarantee (`division`); request = what pending tasks
-             and those that hold resources ask for
-share        max over r of taken_r / deserved_r, over resources of which it deserves any; taken = held or promised
-order        the queue of higher priority first, then that of lower share
+deserved     computed in rounds from weight, request, capability and guarantee (`division`); request = requests of
+             pending and allocated tasks
+share        max over r of taken_r / deserved_r, over the resources of which the queue deserves any; taken = requests
+             of allocated and pipelined tasks
+order        the queue of higher priority first, then the queue of lower share
 overused     deserved <= taken in every resource, within 0.1: the queue gets nothing more in this session
-allocatable  the queue is open, and taken + request <= deserved in what the task asks for, pods left aside, exactly;
-             for a task that is not through the gate of its queue what those who are will take counts as taken
-preemptive   the same, with all tasks in question
-victims      of other queues: the first candidates of a queue, as long as it holds more than it deserves of anything
-spared       when room is taken from other queues: whoever is no such victim, whatever other tiers say, and whoever's
-             queue would be left with less than its guarantee; for a whole gang, jobs that go as wholes may leave their
-             queue with less than it deserves, if it has more before
-enqueue      the queue is open, and min + taken + reserved - elastic <= capability in what minResources ask for, pods
-             left aside, exactly; reserved and elastic as in `framework.state.reservations`, capability = what
-             guarantees of other queues leave, cut to the queue's own
+allocatable  the queue is open, and taken + request <= deserved in every requested resource except pods, compared
+             exactly. For a task whose queue gate is not removed, tasks whose gate is removed count as taken.
+preemptive   the same, for all preempting tasks together
+victims      of other queues: the first candidates of a queue, while it holds more than it deserves of some resource
+protected    in reclamation: every candidate that is no such victim, whatever other tiers say; and every candidate whose
+             eviction would leave its queue with less than its guarantee. For a gang, a job that is evicted as a whole
+             may leave its queue with less than it deserves, if the queue had more before.
+enqueue      the queue is open, and min + taken + reserved - elastic <= capability in every resource that minResources
+             request, except pods, compared exactly. reserved and elastic: see `framework.state.reservations`;
+             capability = what the guarantees of other queues leave, at most the queue's own.
 
-Sums over a queue's jobs take every PodGroup of it, whatever its phase. (Volcano: plugins/proportion; differences:
-division never ends short of a share, a queue without a state counts as open, a queue loses nothing that it deserves
-where the answer of another tier comes first, nor to gangreclaim, which in Volcano asks nobody what queues deserve.)
+Sums over a queue's jobs include all its PodGroups in any phase. (Volcano: plugins/proportion.)
+
+Differences: the division never ends short of a share. A queue without a state counts as open. A queue keeps what it
+deserves even if another tier answers first, and gangreclaim respects it, too; in Volcano gangreclaim asks no plugin
+what queues deserve.
 """
 
 from collections.abc import Sequence
@@ -86,7 +89,7 @@ class Proportion(
     reads = frozenset({Field.REQUEST})
 
     def on_session_open(self, ssn: State) -> None:
-        """Add up what queues ask for and hold, and divide the cluster."""
+        """Sum up what queues request and hold, and divide the cluster."""
         self._ssn = ssn
         self._queues = queues = ssn.accounts.track_queues()
         limits = columns(queues.records, ssn.resources, capability)
@@ -101,7 +104,7 @@ class Proportion(
         self._due = np.where(ssn.total > 0, ssn.total, 0.0)[:, None] * weights
         self._divisor = divisors(self._deserved)
         self._ranks = -np.array([record.priority for record in queues.records], dtype=float)
-        self._limits: list[list[float]] = self._deserved.T.tolist()  # by queue; a few plain numbers beat small arrays
+        self._limits: list[list[float]] = self._deserved.T.tolist()  # by queue; for few values lists beat small arrays
         self._elastic = queues.sums(reservations.elastic(ssn.jobs))
         self._reserved = queues.sums(reservations.reserved(ssn, whole=False))
         self._gated = reservations.gated(ssn)
@@ -117,7 +120,7 @@ class Proportion(
         return self._ranks, shares(self._queues.taken, self._divisor)
 
     def overused(self, queue: QueueInfo) -> bool:
-        """Say whether the queue holds what it deserves, of everything."""
+        """Say whether the queue holds all that it deserves, of every resource."""
         taken = self._queues.taken[:, queue.row].tolist()
         for limit, held in zip(self._limits[queue.row], taken, strict=True):  # noqa: SIM110 - asked for every turn
             if limit >= held + EPSILON:
@@ -125,7 +128,7 @@ class Proportion(
         return True
 
     def allocatable(self, queue: QueueInfo, task: TaskInfo, wanted: int) -> int:
-        """Return how many tasks like this one fit into what the queue deserves."""
+        """Return how many tasks like this one, at most ``wanted``, fit into what the queue deserves."""
         if not queue.record.open:
             return 0
         taken = self._queues.taken[:, queue.row]
@@ -134,7 +137,7 @@ class Proportion(
         return room_for(taken.tolist(), task.asked, self._limits[queue.row], wanted)
 
     def why_not_allocatable(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason | None:
-        """Say of which resources the job asks for more than the queue deserves, and what sets that limit."""
+        """Return which resources exceed what the queue deserves, and what sets that limit."""
         if not queue.record.open:
             return not_open(self.name, queue.record)
         row, due = queue.row, self._deserved[:, queue.row]
@@ -155,7 +158,7 @@ class Proportion(
         return over_limit(self.name, queue.name, self._ssn.resources, asked, taken, limits)
 
     def why_overused(self, queue: QueueInfo) -> Reason:
-        """Say what the queue deserves, of which it holds all."""
+        """Return the reason, with what the queue holds and deserves."""
         names, due = self._ssn.resources.names, self._limits[queue.row]
         taken = self._queues.taken[:, queue.row].tolist()
         shown = ", ".join(
@@ -170,7 +173,7 @@ class Proportion(
         return Reason(self.name, "queue-overused", text)
 
     def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
-        """Say whether the queue deserves these tasks beside what it holds."""
+        """Say whether the queue deserves these tasks in addition to what it holds."""
         if not queue.record.open:
             return False
         asked = np.asarray(sum(task.request * count for task, count in tasks))
@@ -178,19 +181,19 @@ class Proportion(
         return not reservations.over_asked(after, self._deserved[:, queue.row], asked).any()
 
     def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Let go candidates of queues that hold more than they deserve, as many as it takes to end that."""
+        """Allow evicting candidates of a queue while it holds more than it deserves."""
         held = self._queues.taken[:, candidates.queues] - candidates.by_queue.total(candidates.requests)
         return np.asarray((held >= self._deserved[:, candidates.queues] + EPSILON).any(axis=0))
 
     def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> None:
-        """Have no opinion; the plugin answers here so that its filter counts."""
+        """Do not vote; the plugin answers only so that its filter applies to these actions."""
 
     def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
-        """Return whose queue would lose to another one what it may keep.
+        """Return the candidates whose queue may keep them from another queue.
 
-        It may keep what is guaranteed to it, and whatever the other queue may not take by
-        `framework.evicting.levelling`, unless
-        it holds more than it deserves of something that goes. A job that goes as a whole counts as one.
+        A queue keeps its guarantee. It also keeps what the other queue may not take by
+        `framework.evicting.levelling`, unless it holds more than it deserves of a resource that the candidate
+        requests. A job that is evicted as a whole counts as one candidate.
         """
         if preemptor is None or preemptor.purpose is not Purpose.RECLAIM or not len(candidates):
             return np.zeros(len(candidates), dtype=bool)
@@ -216,29 +219,29 @@ class Proportion(
         return ~who_may_go(candidates, self._ssn.tasks.shape[candidates.rows], queues, agrees)
 
     def _held_and_coming(self, row: int, task: TaskInfo | None) -> Floats:
-        """Return what a queue holds or will hold before a task gets anything, shape (n_resources,)."""
+        """Return what a queue holds, plus what other tasks get before this one, shape (n_resources,)."""
         coming = self._ssn.coming.before(task)
         held: Floats = self._queues.taken[:, row]
         return held if coming is None else held + coming[:, row]
 
     def _beyond_in_pods(self, row: int, after: Floats) -> Bools:
-        """Return (n_resources, 1): that a queue would hold more places for pods than it deserves."""
+        """Return a mask (n_resources, 1) of pods, set if the queue would hold more pods than it deserves."""
         beyond = np.zeros((len(after), 1), dtype=bool)
         beyond[PODS_ROW] = after[PODS_ROW] >= self._deserved[PODS_ROW, row] + EPSILON
         return beyond
 
     def victim_queue_order(self, left: QueueInfo, right: QueueInfo, preemptor: QueueInfo) -> float:
-        """Compare two queues as `victim_queue_keys` does."""
+        """Compare two queues by `victim_queue_keys`."""
         return compared(self.victim_queue_keys(preemptor), left.row, right.row)
 
     def victim_queue_keys(self, preemptor: QueueInfo) -> Floats:
-        """Order queues: those that hold more than they deserve of something, then the greatest share."""
+        """Return sort keys: queues that hold more than they deserve of some resource first, then the greatest share."""
         taken = self._queues.taken
         within = (taken < self._deserved + EPSILON).all(axis=0, keepdims=True)
         return np.concatenate((within.astype(float), -share_lists(taken, self._due)))
 
     def job_enqueueable(self, job: JobInfo) -> Vote | Reason:
-        """Permit a job that fits into what its queue may have, reject any other."""
+        """Permit a job that fits into the capability of its queue, reject any other."""
         row = self._queues.row_of_job[job.row]
         if not self._queues.records[row].open:
             return Vote.REJECT
@@ -253,19 +256,19 @@ class Proportion(
         return Reason(self.name, "queue-quota", f"queue resource quota insufficient: {names}")
 
     def job_enqueued(self, job: JobInfo) -> None:
-        """Count what the job will take of its queue."""
+        """Reserve the job's minResources in its queue."""
         if job.record.min_resources is None:
             return
         asked = self._ssn.jobs.min_resources[:, job.row]
         self._reserved[:, self._queues.row_of_job[job.row]] += np.maximum(asked - self._gated[:, job.row], 0.0)
 
     def on_session_close(self, ssn: State) -> None:
-        """Report what queues deserve and hold, idle ones too: their series go to 0 and stay."""
+        """Report what queues deserve and hold; idle queues are included so that their metrics go to 0 and stay."""
         names = ssn.resources.names
         busy = self._queues.with_jobs().tolist()
         amounts = (self._queues.taken, self._request, self._deserved, self._reserved)
         by_queue: list[list[list[float]]] = [columns.T.tolist() for columns in amounts]
-        # A Python loop over queues: reports go by name.
+        # A Python loop over queues: there is one report per queue.
         for row, record in enumerate(self._queues.records):
             allocated, request, due, inqueue = (dict(zip(names, rows[row], strict=True)) for rows in by_queue)
             ssn.report.queues[record.name] = QueueReport(

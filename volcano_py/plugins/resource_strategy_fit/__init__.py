@@ -1,4 +1,4 @@
-"""Resource-strategy-fit: a strategy per resource, room for scarce resources."""
+"""Resource-strategy-fit: a scoring strategy per resource, and protection of scarce resources."""
 
 from volcano_py.plugins.resource_strategy_fit.plugin import ResourceStrategyFit
 

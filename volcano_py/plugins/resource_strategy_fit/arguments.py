@@ -1,13 +1,14 @@
-"""What the configuration and a pod's annotations say of strategies.
+"""The arguments of the plugin, and the strategy in a pod's annotations.
 
-    resourceStrategyFitWeight: 10            # 0 leaves the strategies out
-    resources:                               # cpu and memory, LeastAllocated of weight 1, if there are none
+    resourceStrategyFitWeight: 10            # 0 disables the strategies
+    resources:                               # default: cpu and memory with LeastAllocated and weight 1
       nvidia.com/gpu: {type: MostAllocated, weight: 2}
       example.com/*: {type: LeastAllocated, weight: 1}
     sra: {enable: true, resources: "nvidia.com/t4, nvidia.com/a10", weight: 5, resourceWeight: {nvidia.com/t4: 2}}
     proportional: {enable: true, resources: nvidia.com/gpu, resourceProportion: {nvidia.com/gpu.cpu: 4}}
 
-A value of another type ends Volcano's process; here the configuration is refused, with the key. Unknown keys are told.
+A value of a wrong type ends Volcano's process; here the configuration is refused with the key. Unknown keys cause a
+warning.
 """
 
 from collections.abc import Mapping
@@ -25,7 +26,7 @@ _DEFAULT_WEIGHT: Final = 10
 
 
 class Entry(NamedTuple):
-    """How one resource is scored."""
+    """The strategy and weight of one resource."""
 
     kind: str = LEAST
     weight: int = 1
@@ -33,13 +34,13 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """How nodes are scored; names may end in ``*``."""
+    """The strategies of all resources; names may end in ``*``."""
 
     weight: int = _DEFAULT_WEIGHT
     resources: Mapping[str, Entry] = field(default_factory=lambda: {keys.CPU: Entry(), keys.MEMORY: Entry()})
 
     def find(self, resource: str) -> Entry | None:
-        """Return the entry of a resource: the one of its name, else the longest prefix of it that ends in ``*``."""
+        """Return the entry of a resource: that of its name, else that of the longest matching prefix with ``*``."""
         exact = self.resources.get(resource)
         if exact is not None:
             return exact
@@ -50,14 +51,14 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True)
 class Scarce:
-    """Resources whose nodes are kept for those who need them."""
+    """Scarce resources: other pods avoid the nodes that have them."""
 
-    weight: int = 0  # 0: nothing is kept
+    weight: int = 0  # 0 disables this score
     resources: Mapping[str, int] = field(default_factory=dict)  # weight of each
 
 
 class Share(NamedTuple):
-    """What must be left on a node for every idle unit of a resource."""
+    """The cpu and memory that must remain on a node for every idle unit of a resource."""
 
     cpu: float = 1.0  # cores
     memory: float = 1.0  # 10^9 bytes
@@ -91,7 +92,7 @@ class _Proportional(msgspec.Struct, rename="camel"):
 
 
 def read(arguments: Mapping[str, Any], warn: Warn) -> ResourceStrategyFitArgs:
-    """Return what a configuration says; raise ValueError naming the key of a value of another type."""
+    """Read the arguments; raise ValueError naming the key of a value of a wrong type."""
     for key, known in (("sra", _Scarce), ("proportional", _Proportional)):
         said = arguments.get(key)
         for name in sorted(said.keys() - set(known.__struct_encode_fields__)) if isinstance(said, Mapping) else ():
@@ -101,10 +102,10 @@ def read(arguments: Mapping[str, Any], warn: Warn) -> ResourceStrategyFitArgs:
     resources = {}
     for name, entry in entries.items():
         if "*" in name[:-1] or name == "*":
-            warn(f"resources: {name!r} is no resource: only one * may stand there, at the end of a prefix; left out")
+            warn(f"resources: {name!r} is ignored: a name may contain only one *, at the end of a prefix")
             continue
         if entry.type not in (LEAST, MOST):
-            warn(f"resources[{name}]: there is no type {entry.type!r}; {LEAST} is used")
+            warn(f"resources[{name}]: unknown type {entry.type!r}; {LEAST} is used")
         resources[name] = Entry(entry.type if entry.type == MOST else LEAST, entry.weight if entry.weight > 0 else 1)
     strategy = Strategy(_DEFAULT_WEIGHT if weight is None or weight < 0 else weight)
     if entries:
@@ -133,9 +134,9 @@ def _shares(arguments: Mapping[str, Any]) -> dict[str, Share]:
 
 
 def of_pod(kind: str, weights: str, weight: int) -> Strategy | None:
-    """Return the strategy of a pod's annotations, None if the weights are missing or no JSON of resource to integer.
+    """Return the strategy in a pod's annotations, None if the weights are not a JSON object of integers by resource.
 
-    A kind that nobody knows scores 0 with its weight counted; a weight below 0 counts as 0.
+    An unknown strategy scores 0 and its weight still counts; a weight below 0 counts as 0.
     """
     try:
         found = msgspec.json.decode(weights, type=dict[str, int])
@@ -145,7 +146,7 @@ def of_pod(kind: str, weights: str, weight: int) -> Strategy | None:
 
 
 def _names(text: str) -> list[str]:
-    """Return the names of a list, each once."""
+    """Return the names in a comma-separated list, each once."""
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 

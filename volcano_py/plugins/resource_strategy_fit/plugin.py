@@ -1,16 +1,16 @@
-"""Resource-strategy-fit: nodes scored by a strategy per resource, and room for what is scarce.
+"""Resource-strategy-fit: node scores by a strategy per resource, and protection of scarce resources.
 
-    strategy    100 * weight * sum_r w_r * s_r / sum_r w_r   over the requested resources that have an entry
-                s = (used + request) / allocatable (MostAllocated), 1 minus that (LeastAllocated); 0 for the whole node
-                if one of them would not fit; a resource that the node does not have adds 0 and its weight counts
-    sra         100 * weight * (1 - sum of weights of the scarce resources a node has / sum of all their weights);
-                0 if the node lacks a requested resource, if there are no weights, and for no weight
-    proportional  a node is refused to a pod that asks for none of the listed resources unless for each of them
-                idle cpu - request >= idle units * cores, and idle memory - request >= idle units * 10^9 bytes
+    strategy      100 * weight * sum_r w_r * s_r / sum_r w_r   over the requested resources that have an entry
+                  s = (used + request) / allocatable (MostAllocated) or 1 minus that (LeastAllocated). If one of them
+                  would not fit, the node scores 0. A resource that the node does not have adds 0; its weight counts.
+    sra           100 * weight * (1 - sum of weights of the scarce resources a node has / sum of all their weights);
+                  0 if the node lacks a requested resource, or if the weight or the sum of the weights is 0
+    proportional  a pod that requests none of the listed resources may use a node only if for each of them
+                  idle cpu - request >= idle units * cores, and idle memory - request >= idle units * 10^9 bytes
 
 A pod's annotations may replace the strategy: ``volcano.sh/resource-strategy-scoring-type`` and ``-weight``. ``used``
-leaves promised tasks aside. (Volcano: plugins/resource-strategy-fit.) Of several listed resources that lack their share
-the first in the configuration is named; Volcano names any.
+does not include pipelined tasks. (Volcano: plugins/resource-strategy-fit.) If several listed resources lack their
+share, the message names the first in the configuration; Volcano names any.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ _BYTES_PER_MILLI: float = 1e6  # 10^9 bytes for a unit; amounts of scarce resour
 
 
 class _Kept(NamedTuple):
-    """A resource of which idle units keep cpu and memory for themselves."""
+    """A listed resource whose idle units reserve cpu and memory."""
 
     name: str
     row: int
@@ -43,7 +43,7 @@ class _Kept(NamedTuple):
 
 
 class ResourceStrategyFit(Plugin, NodeOrder, Predicate):
-    """Scores by strategy, scarce resources, proportions."""
+    """Scores by strategy and scarce resources, and a predicate for proportions."""
 
     name = "resource-strategy-fit"
     depends_on = DependsOn.NODE_ALONE
@@ -61,12 +61,12 @@ class ResourceStrategyFit(Plugin, NodeOrder, Predicate):
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> ResourceStrategyFitArgs:
         """Read ``resourceStrategyFitWeight`` (10), ``resources``, ``sra`` and ``proportional``, see `arguments`.
 
-        A value of another type is an error.
+        A value of a wrong type is an error.
         """
         return read(arguments, warn)
 
     def on_session_open(self, ssn: State) -> None:
-        """Look up the rows of the resources that are named."""
+        """Look up the rows of the configured resources."""
         self._names = ssn.resources.names
         scarce = self._args.scarce
         weights = ssn.resources.vector({name: float(weight) for name, weight in scarce.resources.items()})
@@ -78,7 +78,7 @@ class ResourceStrategyFit(Plugin, NodeOrder, Predicate):
             for number, (name, share) in enumerate(self._args.shares.items(), 1)
             if (row := ssn.resources.find(name)) is not None
         ]
-        self._weighted: dict[int, Weighted | None] = {}  # by kind of task
+        self._weighted: dict[int, Weighted | None] = {}  # by shape id
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
         """Return the scores of strategy and scarce resources, shape (n_nodes,)."""
@@ -92,7 +92,7 @@ class ResourceStrategyFit(Plugin, NodeOrder, Predicate):
         return score
 
     def _strategy_of(self, task: TaskInfo) -> Weighted | None:
-        """Return what of a request is scored and how, None if nothing is."""
+        """Return the scored resources of a task's request and how to score them, None if there are none."""
         if task.shape_id not in self._weighted:
             self._weighted[task.shape_id] = self._weigh(task)
         return self._weighted[task.shape_id]
@@ -116,7 +116,7 @@ class ResourceStrategyFit(Plugin, NodeOrder, Predicate):
         )
 
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
-        """Refuse nodes on which too little would be left beside idle scarce resources, shape (n_nodes,)."""
+        """Refuse nodes on which too little would remain for idle listed resources, shape (n_nodes,)."""
         verdicts = np.zeros(len(nodes), dtype=np.int16)
         if any(task.request[kept.row] > 0 for _, kept in self._kept):
             return verdicts
@@ -126,9 +126,10 @@ class ResourceStrategyFit(Plugin, NodeOrder, Predicate):
 
 
 def lacks_share(request: Floats, nodes: NodeColumns, row: int, share: Share) -> Bools:
-    """Say on which nodes a request leaves less than the idle units of a resource keep for themselves (n_nodes,).
+    """Say on which nodes a request leaves less than the idle units of a resource reserve, shape (n_nodes,).
 
-    A node that does not have the resource keeps nothing; one without an idle unit keeps 0, and that too must be left.
+    A node without the resource reserves nothing. A node without an idle unit reserves 0, so the rest must not be
+    negative.
     """
     idle = nodes.idle
     units = idle[row]

@@ -1,4 +1,4 @@
-"""Task-topology: tasks of a job that belong together, and tasks that do not."""
+"""Task-topology: affinity and anti-affinity between the tasks of a job."""
 
 from volcano_py.plugins.task_topology.plugin import TaskTopology
 

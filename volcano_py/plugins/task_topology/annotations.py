@@ -1,12 +1,12 @@
-"""What a PodGroup's annotations say of its roles.
+"""A PodGroup's topology annotations about its roles.
 
-    volcano.sh/task-topology-affinity        ps,worker;chief     groups of roles that stand together
-    volcano.sh/task-topology-anti-affinity   ps;worker,chief     groups of roles that stand apart
-    volcano.sh/task-topology-task-order      ps,worker           which role goes first
+    volcano.sh/task-topology-affinity        ps,worker;chief     groups of roles to place together
+    volcano.sh/task-topology-anti-affinity   ps;worker,chief     groups of roles to place apart
+    volcano.sh/task-topology-task-order      ps,worker           order of roles, the first goes first
 
-A group of one role is about tasks of that role among themselves, one of several about every pair of them. Nothing is
-trimmed. Every name must be the role of a task of the job and stand once in its group; empty names pass. One that does
-not hold makes the job one without topology.
+A group of one role applies to the tasks of that role among themselves. A group of several roles applies to every pair
+of them. Names are not trimmed. Every name must be the role of a task of the job and appear once in its group; empty
+names are allowed. If any name is invalid, the job has no topology.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -19,15 +19,15 @@ from volcano_py.model.objects import JobKey, TopologyTexts
 
 Groups = tuple[tuple[str, ...], ...]
 
-_SELF_ANTI, _AFFINITY, _SELF_AFFINITY, _ANTI = 4, 3, 2, 1  # what is said of a role, the highest number counts
+_SELF_ANTI, _AFFINITY, _SELF_AFFINITY, _ANTI = 4, 3, 2, 1  # priority of a role; of several the highest counts
 
 
 class InvalidTopology(ValueError):
-    """The annotations name a role that does not exist, or one twice."""
+    """The annotations name a role that does not exist, or name a role twice in a group."""
 
 
 class Topology(NamedTuple):
-    """The annotations, taken apart."""
+    """The parsed annotations."""
 
     affinity: Groups = ()
     anti_affinity: Groups = ()
@@ -35,16 +35,16 @@ class Topology(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The same for the roles of a job, by their place in a list of them."""
+    """The annotations as arrays over the roles of a job, in the order of its list of roles."""
 
     attraction: Ints  # (n_roles, n_roles): 1 together, -1 apart, 0 both or neither
     repulsion: Ints  # (n_roles, n_roles): 1 apart
-    priority: Ints  # (n_roles,): 0 for a role of which nothing is said
-    rank: Ints  # (n_roles,): the order of roles, 0 first; those of which the same is said have the same
+    priority: Ints  # (n_roles,): 0 for a role without affinity and anti-affinity
+    rank: Ints  # (n_roles,): the order of roles, 0 first; roles of equal task order and priority have equal ranks
 
 
 def read(texts: TopologyTexts, roles: Collection[str], job: JobKey) -> Topology:
-    """Return what annotations say of a job with these roles; raise InvalidTopology naming the role and the job."""
+    """Parse the annotations of a job with these roles; raise InvalidTopology naming the role and the job."""
     topology = Topology(
         affinity=_groups(texts.affinity),
         anti_affinity=_groups(texts.anti_affinity),
@@ -70,10 +70,10 @@ def _check(group: Iterable[str], roles: Collection[str], job: JobKey) -> None:
 
 
 def rules_of(topology: Topology, roles: Sequence[str]) -> Rules:
-    """Return the rules between roles."""
+    """Return the rules between these roles."""
     place = {role: number for number, role in enumerate(roles)}
     together, apart = (np.zeros((len(roles), len(roles)), dtype=np.int64) for _ in range(2))
-    priority, order = (np.zeros(len(roles), dtype=np.int64) for _ in range(2))  # the higher the earlier
+    priority, order = (np.zeros(len(roles), dtype=np.int64) for _ in range(2))  # higher numbers go first
     for groups, matrix, alone, several in (
         (topology.affinity, together, _SELF_AFFINITY, _AFFINITY),
         (topology.anti_affinity, apart, _SELF_ANTI, _ANTI),

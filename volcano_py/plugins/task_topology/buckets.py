@@ -1,4 +1,4 @@
-"""Buckets: the tasks of a job, divided so that each part should stand on one node."""
+"""Buckets: the tasks of a job, divided into groups that should each be placed on one node."""
 
 import numpy as np
 
@@ -9,19 +9,20 @@ _MIB = 1024.0 * 1024.0
 
 
 def form(roles: Rows, nodes: Rows, sizes: Floats, attraction: Ints) -> Rows:
-    """Return the bucket of each task, shape (n_tasks,); tasks come in the order in which they join.
+    """Return the bucket of each task, shape (n_tasks,); tasks are given in the order in which they join.
 
     ``roles`` are rows of ``attraction`` (n_roles, n_roles), ``nodes`` rows of nodes or -1, ``sizes`` what tasks add to
-    the load of a bucket, each (n_tasks,). A task that stands on a node joins the bucket of that node and adds no load.
-    Another joins the bucket that attracts it most, counted over the tasks in it; of several the one of the least load,
-    then the oldest; if all repel it, or there is none, it opens a new one. (Volcano: task-topology, buildBucket.)
+    the load of a bucket, each (n_tasks,). A task on a node joins the bucket of that node and adds no load. Any other
+    task joins the bucket with the greatest attraction, summed over the tasks in it; of several, the bucket with the
+    least load, then the oldest. If there is no bucket, or all repel the task, it opens a new one. (Volcano:
+    task-topology, buildBucket.)
     """
     pull = np.zeros((len(attraction), len(roles)), dtype=np.int64)  # (n_roles, n_buckets)
     load = np.zeros(len(roles))
     of_node: dict[int, int] = {}
     joined: list[int] = []
     n = 0
-    # A Python loop over the tasks of a job with topology: each changes what the next one finds.
+    # A Python loop over the tasks of a job with topology: each task's choice depends on those before it.
     for role, node, size in zip(roles.tolist(), nodes.tolist(), sizes.tolist(), strict=True):
         if node >= 0:
             bucket = of_node.setdefault(node, n)
@@ -35,7 +36,7 @@ def form(roles: Rows, nodes: Rows, sizes: Floats, attraction: Ints) -> Rows:
 
 
 def _most_attractive(pull: Ints, load: Floats) -> int:
-    """Return the bucket to join, out of (n_buckets,); one more than the last for a new one."""
+    """Return the bucket to join, out of (n_buckets,); n_buckets for a new one."""
     best = pull.max(initial=-1)
     if best < 0:
         return len(pull)
@@ -44,6 +45,6 @@ def _most_attractive(pull: Ints, load: Floats) -> int:
 
 
 def size_of(request: Floats) -> float:
-    """Return what a request (n_resources,) adds to a load: milli-cpu + MiB of memory + amounts of all others."""
+    """Return what a request (n_resources,) adds to a load: millicores + MiB of memory + amounts of all others."""
     others = request.sum() - request[CPU_ROW] - request[MEMORY_ROW]
     return float(request[CPU_ROW] + request[MEMORY_ROW] / _MIB + others)

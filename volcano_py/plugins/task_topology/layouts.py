@@ -1,7 +1,7 @@
-"""How the tasks of a job should stand: their buckets, and which of them are alike.
+"""The layout of a job's tasks: their buckets, and classes of equivalent tasks.
 
-Thousands of waiting jobs come from a few templates, so rules and buckets are found once for tasks of the same roles,
-sizes and places.
+Thousands of pending jobs come from a few templates, so rules and buckets are computed once for tasks of the same roles,
+sizes and nodes.
 """
 
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ STANDING: Final = members((*ALLOCATED_STATUSES, TaskStatus.PIPELINED, TaskStatus
 
 @dataclass(slots=True)
 class Layout:
-    """A job's tasks and how they should stand; a task that is in no bucket is only avoided."""
+    """A job's tasks and their buckets. A task in no bucket matters only to tasks that must be placed apart from it."""
 
     rules: Rules
-    tasks: Rows  # (n_tasks,), rows of all tasks of the job; those in buckets first, in the order in which they joined
+    tasks: Rows  # (n_tasks,), rows of all tasks of the job: first those in buckets, in the order in which they joined
     roles: Rows  # (n_tasks,)
     buckets: Rows  # (n_tasks,), -1 for none
     largest: int  # size of the largest bucket
@@ -37,11 +37,11 @@ class Kind:
     layout: Layout
     bucket: int
     role: int
-    place: float  # in the order of tasks of the job
+    place: float  # position in the task order of the job
 
 
 class Layouts:
-    """Lays out the jobs of one session."""
+    """Computes the layouts of the jobs of one session."""
 
     def __init__(self, ssn: State) -> None:
         self._ssn = ssn
@@ -50,9 +50,9 @@ class Layouts:
         self._buckets: dict[tuple[bytes, bytes, bytes, bytes], Rows] = {}
 
     def of(self, row: int, job: JobKey, texts: TopologyTexts) -> tuple[Layout, list[Kind], Rows] | None:
-        """Return the layout of a job, its kinds of tasks, and the kind of each task in a bucket, first to last.
+        """Return the layout of a job, its `Kind`s, and the index of the kind of each task in a bucket, in order.
 
-        None without a topology: as in Volcano annotations that do not hold are none.
+        Returns None without a topology; as in Volcano, invalid annotations count as none.
         """
         ssn = self._ssn
         tasks = ssn.rows_of_job(row)
@@ -111,7 +111,7 @@ class Layouts:
 
 
 def _kinds(layout: Layout, buckets: Rows, roles: Rows, waiting: Floats) -> tuple[list[Kind], Rows]:
-    """Return the kinds of the tasks in buckets, and the number of each task's; ``waiting`` tasks by bucket."""
+    """Return the kinds of the tasks in buckets, and each task's kind by index; ``waiting``: pending tasks by bucket."""
     rank, n_roles = layout.rules.rank, len(layout.rules.rank)
     by_bucket = np.argsort(np.lexsort((np.arange(len(waiting)), -waiting))).tolist()
     pairs, which = np.unique(buckets * n_roles + roles, return_inverse=True)

@@ -1,21 +1,22 @@
-"""Task-topology: tasks of a job that should stand together go to one node, and those that should not go apart.
+"""Task-topology: tasks of a job with affinity go to one node, and tasks with anti-affinity to different nodes.
 
 When the session opens, the tasks of every job with pending tasks and annotations (`annotations`) are divided into
-buckets (`buckets`): first those that stand on nodes, then the others by the order of their roles, by what is said of
-the role (apart from itself, together with others, with itself, apart from others), by name. Only roles of which
-something is said are in a bucket.
+buckets (`buckets`). Tasks on nodes join first. The others follow in the order of their roles, then by the priority of
+the role (apart from itself, together with others, together with itself, apart from others), then by name. Only tasks of
+roles that the annotations place together or apart are in a bucket.
 
-    task order   tasks in buckets first: the bucket of the most waiting tasks, then the older; in it, the order of roles
+    task order   tasks in buckets first: the bucket with the most pending tasks, then the older one; within it, the
+                 order of roles
     score        100 * weight / size of the largest bucket * (tasks of the bucket on the node
-                 + waiting tasks of it that there is room for - tasks on the node that it must stand apart from)
+                 + pending tasks of the bucket that fit - tasks on the node that the task must be placed apart from)
 
-0 if the task itself does not fit what is idle or being released there. Waiting tasks are the task itself and as many
-others as fit with it; those that would go last are left out first.
+The score is 0 if the task itself does not fit idle + releasing resources of the node. The pending tasks are the task
+itself and as many others as fit with it; the last in task order are left out first.
 
-(Volcano: plugins/task-topology.) Unlike there: what a node holds is read from the columns of the session, so that an
-undo or an eviction counts at once, tasks on their way out or at their end do not count, and tasks that were bound
-in earlier sessions repel too; the order of leaving out is fixed; the order of tasks is that at the opening, so buckets
-are filled one after another; a role counts also if it is a label.
+(Volcano: plugins/task-topology.) Differences: the tasks on a node are read from the columns of the session, so an undo
+or an eviction counts at once, releasing and finished tasks do not count, and tasks bound in earlier sessions repel,
+too. The order in which tasks are left out is fixed. The task order is that of the session's opening, so buckets are
+filled one after another. A role may also be given by a label.
 """
 
 from collections.abc import Mapping
@@ -37,7 +38,7 @@ from volcano_py.plugins.task_topology.layouts import STANDING, Kind, Layouts
 from volcano_py.snapshot.columns import NodeColumns, TaskColumns
 
 _WEIGHT: Final = "task-topology.weight"
-_LAST: Final = 1e18  # the place of tasks without a bucket
+_LAST: Final = 1e18  # the position of tasks without a bucket
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
 
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> TaskTopologyArgs:
-        """Read ``task-topology.weight``, 1."""
+        """Read ``task-topology.weight`` (1)."""
         return TaskTopologyArgs(get_int(arguments, _WEIGHT, 1, warn))
 
     def equivalence_keys(self, ssn: State) -> Ints:
@@ -68,7 +69,7 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
         self._kinds: list[Kind | None] = [None]
         layouts = Layouts(ssn)
         self._equivalence_keys: Ints = np.zeros(len(ssn.tasks.records), dtype=np.int64)
-        # A Python loop over jobs; all but those with annotations and pending tasks cost one look.
+        # A Python loop over jobs with pending tasks; a job without annotations costs one check.
         for row in np.flatnonzero(ssn.jobs.counts[TaskStatus.PENDING]).tolist():
             record = ssn.jobs.records[row]
             if record is not None and record.topology is not None:
@@ -80,22 +81,22 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
         return self._equivalence_keys
 
     def on_session_open(self, ssn: State) -> None:
-        """Note the places of the kinds of tasks."""
+        """Store the position of each kind of tasks in the task order."""
         self._ssn = ssn
         marked = np.flatnonzero(self._equivalence_keys)
         places = np.array([_LAST if kind is None else kind.place for kind in self._kinds])
-        self._places = np.full(len(ssn.classes.shapes), _LAST)  # by id of the kind
+        self._places = np.full(len(ssn.classes.shapes), _LAST)  # by shape id
         self._places[ssn.tasks.shape[marked]] = places[self._equivalence_keys[marked]]
 
     def _kind(self, task: TaskInfo) -> Kind | None:
         return self._kinds[task.equivalence_key(self.name)]
 
     def depends(self, task: TaskInfo) -> DependsOn:
-        """Only tasks in buckets look at where others stand."""
+        """Return OTHER_NODES for tasks in buckets, because their scores depend on where other tasks are."""
         return DependsOn.NODE_ALONE if self._kind(task) is None else DependsOn.OTHER_NODES
 
     def task_order(self, tasks: TaskColumns) -> Floats:
-        """Return the place of each task among those of its job, shape (n_tasks,)."""
+        """Return the position of each task within its job, shape (n_tasks,)."""
         return np.where(tasks.shape >= 0, self._places[tasks.shape], _LAST)
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
@@ -110,7 +111,7 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
         return np.where(task.fit.fits(available), score * scale, 0.0)
 
     def _standing(self, kind: Kind, nodes: NodeColumns) -> Floats:
-        """Return the tasks of the bucket on each node, less those that the task must stand apart from (n_nodes,)."""
+        """Return the bucket's tasks on each node minus the tasks that repel this one, shape (n_nodes,)."""
         layout, n = kind.layout, len(self._ssn.nodes)
         on = self._ssn.tasks.node[layout.tasks]
         placed = (on >= 0) & STANDING[self._ssn.tasks.status[layout.tasks]]
@@ -120,24 +121,24 @@ class TaskTopology(Plugin, TaskOrder, NodeOrder):
         return np.asarray(count if nodes.rows is None else count[nodes.rows], dtype=float)
 
     def _room(self, kind: Kind, task: TaskInfo, available: Floats) -> Floats:
-        """Return how many waiting tasks of the bucket each node has room for, the task included, shape (n_nodes,).
+        """Return how many pending tasks of the bucket, including this one, fit on each node, shape (n_nodes,).
 
-        Others are left out one by one, the last first, until the rest fits.
+        Other tasks are left out one by one, the last first, until the rest fits.
         """
         ssn, layout = self._ssn, kind.layout
         members = layout.tasks[layout.buckets == kind.bucket]
         shapes = ssn.tasks.shape[members[ssn.tasks.status[members] == TaskStatus.PENDING]]
         same = np.flatnonzero(shapes == task.shape_id)
-        others = np.delete(shapes, same[:1])[::-1].tolist()  # the first to be left out comes first
+        others = np.delete(shapes, same[:1])[::-1].tolist()  # in the order in which they are left out
         if not others:
             return np.ones(available.shape[1])
         requests = np.stack([ssn.task_of(shape).request for shape in others], axis=1)  # (n_resources, n_others)
-        kept = np.cumsum(requests[:, ::-1], axis=1) + task.request[:, None]  # with 1, 2, ... others, the first to go
-        rows = np.flatnonzero(kept[:, -1] > 0)  # pods at the least
+        kept = np.cumsum(requests[:, ::-1], axis=1) + task.request[:, None]  # with 1, 2, ... others in task order
+        rows = np.flatnonzero(kept[:, -1] > 0)  # at least pods
         room = np.full(available.shape[1], 1.0 + len(others))
         short = np.flatnonzero((kept[rows, -1:] >= available[rows] + EPSILON).any(axis=0))
         if short.size:
-            # Needs grow with every other task, so how many fit is how many needs are not above what there is.
+            # Needs grow with every other task, so the number that fit is the number of needs within the available.
             fitting = [np.searchsorted(kept[row], available[row, short] + EPSILON) for row in rows.tolist()]
             room[short] = 1.0 + np.min(fitting, axis=0)
         return room

@@ -1,4 +1,4 @@
-"""Usage: how busy nodes really are."""
+"""Usage: scores and thresholds by the measured load of nodes."""
 
 from volcano_py.plugins.usage.plugin import Usage
 

@@ -4,7 +4,8 @@
     thresholds: {cpu: 80, mem: 80}                       # whole percents
     estimator: {request_ratio: 0.7, burst_ratio: 0, risk_threshold: 0.6, risk_factor: 1.2, be_cpu: 250m, be_mem: 200Mi}
 
-A plain number at ``be_cpu`` means thousandths of a core, at ``be_mem`` MiB. A value out of range leaves the default.
+A plain number is in thousandths of a core for ``be_cpu`` and in MiB for ``be_mem``. For a value out of range the
+default is used.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ _ESTIMATOR: Final = {"request_ratio", "burst_ratio", "risk_threshold", "risk_fac
 
 @dataclass(frozen=True, slots=True)
 class UsageArgs:
-    """Weights, thresholds in percent, and how estimates are made."""
+    """Weights, thresholds in percent, and the estimator."""
 
     weight: int = 5
     weights: tuple[int, int] = (1, 1)  # of cpu and memory
@@ -30,7 +31,7 @@ class UsageArgs:
 
 
 def read(arguments: Mapping[str, Any], warn: Warn) -> UsageArgs:
-    """Return what a configuration says; what does not hold is told and leaves the default."""
+    """Read the arguments; an invalid value causes a warning, and its default is used."""
     default = UsageArgs()
     thresholds = _section(arguments, "thresholds", _THRESHOLDS, warn)
     return UsageArgs(
@@ -96,7 +97,7 @@ def _bounded(said: Mapping[str, Any], key: str, value: float, default: float, mo
 
 
 def _amount(said: Mapping[str, Any], key: str, default: float, unit: float, per_unit: int, warn: Warn) -> float:
-    """Return an amount: a plain number counts in ``unit``, a quantity is multiplied by ``per_unit``."""
+    """Return an amount: a plain number is multiplied by ``unit``, a quantity by ``per_unit``."""
     value = said.get(key)
     if value is None:
         return default

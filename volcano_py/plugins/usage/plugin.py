@@ -1,15 +1,17 @@
-"""Usage: nodes that are really busy take nothing more, and the less busy a node the better.
+"""Usage: nodes with a high measured load are refused, and nodes with a low load score higher.
 
     refused   measured cpu, else measured memory, is above its threshold
     score     100 * weight * ((1 - load_cpu) * w_cpu + (1 - load_memory) * w_memory) / (w_cpu + w_memory)
 
-Loads are what was measured, plus estimates (`estimates`) for pods that do not show in it yet: those placed, promised or
-on their way, and those running for less than an interval between measurements, or without a start. The pod in question
-is not part of its own score. What was measured more than five minutes ago, or never, refuses nothing and scores 0.
+Loads are measurements plus estimates (`estimates`) for pods that do not show in the measurements yet: allocated,
+pipelined, binding and bound pods; and running pods that started less than one measurement interval ago or have no start
+time. A pod's own estimate is not part of its score. A node whose last measurement is older than five minutes, or that
+was never measured, is not refused and scores 0.
 
-(Volcano: plugins/usage.) Estimates are rounded to a tiny part of a byte, and tasks that stand at the opening are
-counted by node, creation and uid; in Volcano their order is arbitrary, which shows near the threshold of risk. What
-is evicted takes its estimate with it and brings it back if it may stay; there even a pod that had none brings one back.
+(Volcano: plugins/usage.) Differences: estimates are rounded to a tiny part of a byte. Tasks that are on nodes when the
+session opens are counted in order of node, creation and uid; in Volcano their order is arbitrary, which matters near
+risk_threshold. An eviction removes the task's estimate, and undoing the eviction restores it; in Volcano the undo adds
+an estimate even to a pod that had none.
 """
 
 from collections.abc import Mapping
@@ -34,12 +36,12 @@ from volcano_py.snapshot.columns import NodeColumns
 FRESH_S: Final = 300.0
 CPU_BUSY, MEMORY_BUSY = 1, 2
 _ON_THEIR_WAY: Final = members((TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND))
-_STANDING: Final = members((TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING))  # before this session too
+_STANDING: Final = members((TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING))  # placed before this session
 _CPU_AND_MEMORY: Final = slice(CPU_ROW, MEMORY_ROW + 1)
 
 
 class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
-    """Thresholds and scores by real load."""
+    """Thresholds and scores by measured load."""
 
     name = "usage"
     depends_on = DependsOn.NODE_ALONE
@@ -61,12 +63,12 @@ class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
         return read(arguments, warn)
 
     def on_session_open(self, ssn: State) -> None:
-        """Lay out what was measured, and estimate the tasks that do not show in it."""
+        """Prepare the measured loads, and estimate the tasks that do not show in them."""
         n, loads = len(ssn.nodes), ssn.loads
         self._tasks = ssn.tasks
         self._journal, self._growths = ssn.journal, dict[int, Growth]()
         self._estimated = np.zeros((2, n))  # of all tasks together
-        self._of_task = np.zeros((2, len(ssn.tasks.records)))  # what each task has in that
+        self._of_task = np.zeros((2, len(ssn.tasks.records)))  # the part of each task
         percent = np.zeros((2, n)) if loads is None else loads.percent
         self._fresh: Bools = np.zeros(n, dtype=bool) if loads is None else loads.measured >= ssn.now - FRESH_S
         busy = percent > np.array(self._args.thresholds)[:, None]
@@ -81,7 +83,7 @@ class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
         self._scores = self._fresh_scores(found, slice(None))  # (n_nodes,)
 
     def _warm_up(self, ssn: State, since: float) -> None:
-        """Count the tasks that stand on nodes with a fresh measurement, and do not show in it."""
+        """Estimate the tasks on nodes with a fresh measurement that do not show in it."""
         tasks = ssn.tasks
         rows = np.flatnonzero(
             (tasks.node >= 0)
@@ -90,7 +92,7 @@ class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
         )
         rows = rows[self._fresh[tasks.node[rows]]]
         running = tasks.status[rows] == TaskStatus.RUNNING
-        # A Python loop over the running tasks of measured nodes: when they started is in their records.
+        # A Python loop over the running tasks of measured nodes: start times are in their records.
         started = np.array([tasks.record(row).started for row in rows[running].tolist()])
         hidden = np.ones(len(rows), dtype=bool)
         hidden[running] = (started == 0) | (started > since)
@@ -98,14 +100,14 @@ class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
         uids = np.array([tasks.record(row).uid for row in rows.tolist()], dtype=str)
         order = rows[np.lexsort((uids, tasks.creation[rows], tasks.node[rows]))]
         nodes = tasks.node[order].astype(np.intp)
-        turn = np.arange(len(order)) - np.searchsorted(nodes, nodes)  # the how many-th of its node it is
-        for number in range(int(turn.max(initial=-1)) + 1):  # at most as many as pods on a node
+        turn = np.arange(len(order)) - np.searchsorted(nodes, nodes)  # index of each task among those of its node
+        for number in range(int(turn.max(initial=-1)) + 1):  # at most the number of pods on a node
             now = turn == number
             growths = [self._growth(ssn.task_of(shape)) for shape in tasks.shape[order[now]].tolist()]
             self._add(order[now], nodes[now], growths)
 
     def _add(self, tasks: Rows, nodes: Rows, growths: list[Growth]) -> None:
-        """Estimate one task on each of some nodes."""
+        """Add the estimate of one task to each of some nodes."""
         careful = self._gauge.at(nodes).mean(self._estimated[:, nodes]) >= self._args.estimator.risk_threshold
         calm_amounts = np.array([growth.calm for growth in growths]).T
         careful_amounts = np.array([growth.careful for growth in growths]).T
@@ -121,11 +123,11 @@ class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
         return found
 
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
-        """Refuse nodes that are busier than they may be, shape (n_nodes,)."""
+        """Refuse nodes with a load above a threshold, shape (n_nodes,)."""
         return self._verdicts if nodes.rows is None else self._verdicts[nodes.rows]
 
     def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
-        """Return how idle each node is, shape (n_nodes,)."""
+        """Return a score for how idle each node is, shape (n_nodes,)."""
         if nodes.rows is None:
             return self._scores.copy()  # it changes with every placement
         if nodes.copies is None:
@@ -139,7 +141,7 @@ class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
         return np.where(self._fresh[nodes], score(loads, self._args.weights, self._args.weight), 0.0)
 
     def placed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
-        """Estimate what has been placed, one after the other; what may stay brings what it had."""
+        """Estimate placed tasks one after the other; a task whose eviction is undone gets its old estimate back."""
         if _STANDING[self._tasks.status[tasks]].all():
             self._move(nodes, self._of_task[:, tasks])
             return
@@ -155,11 +157,11 @@ class Usage(Plugin, Predicate, NodeOrder, PlacementWatch):
         self._move(nodes, amounts)
 
     def freed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
-        """Take back what the tasks were estimated at."""
+        """Subtract the estimates of evicted tasks from their nodes."""
         self._move(nodes, -self._of_task[:, tasks])
 
     def _move(self, nodes: Rows, amounts: Floats) -> None:
-        """Add amounts (2, n_tasks) to their nodes (n_tasks,), and bring what comes of them up to date."""
+        """Add amounts (2, n_tasks) to their nodes (n_tasks,), and update the nodes' means and scores."""
         if len(nodes) > 1:
             nodes, which = np.unique(nodes, return_inverse=True)
             bins = which.reshape(-1)
@@ -176,7 +178,7 @@ def score(loads: Floats, weights: tuple[int, int], weight: int) -> Floats:
 
 
 def _turns(groups: Rows) -> Ints:
-    """Return for each element how many of the same group come before it."""
+    """Return for each element how many elements of the same group come before it."""
     order = np.argsort(groups, kind="stable")
     turns = np.empty(len(groups), dtype=np.int64)
     turns[order] = np.arange(len(groups)) - np.searchsorted(groups[order], groups[order])
@@ -187,7 +189,7 @@ def _capacity_of(row: int) -> Any:
     def ask(nodes: NodeColumns) -> Floats:
         records = nodes.statics.records
         rows = range(len(records)) if nodes.rows is None else nodes.rows
-        # A Python loop over nodes whose records have changed; the answers are kept.
+        # A Python loop over nodes whose records have changed; answers are cached.
         return np.array([records[number].capacity[row] for number in rows], dtype=float)
 
     return ask
