@@ -34,7 +34,10 @@ def test_what_is_not_said_has_its_default() -> None:
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ({"type": "graphite"}, "metrics.type is 'graphite'; known types: prometheus, prometheus_adaptor, elasticsearch"),
+        (
+            {"type": "graphite"},
+            "metrics.type is 'graphite'; known types: prometheus, prometheus_adaptor, elasticsearch",
+        ),
         ({"type": "prometheus"}, "metrics.address is ''"),
         ({"type": "prometheus", "address": "prometheus:9090"}, "write a URL such as http://prometheus:9090"),
     ],
