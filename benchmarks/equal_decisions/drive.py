@@ -15,8 +15,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import Memory
 
 # All that is used of volcano_py. When a name moves, its new place comes first and the old one after an ImportError.
 import volcano_py
