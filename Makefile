@@ -1,9 +1,9 @@
-# Everything runs in the project's own virtual environment; a second run is quick.
+# Everything runs in the project's own virtual environment, which is set up at the first run.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Not one for each core: what a container may use is often less than what it sees.
+# A fixed number, because a container may often use fewer cores than it sees.
 WORKERS ?= 2
 
 .PHONY: help demo test check e2e bench image lint types imports format clean
@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)
 	@$(BIN)/volcano-py demo
 
-# Compiling every module anew, in each of the processes that tests start, takes some twenty seconds.
+# Allows bytecode files: without them, the processes that tests start would spend some twenty seconds on compiling.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests

@@ -1,1 +1,1 @@
-"""Benchmarks: workloads as data, one runner, results kept as JSON. Compare ratios of one run, not absolute times."""
+"""Benchmarks: workloads as data, one runner, results stored as JSON. Compare ratios of one run, not absolute times."""

@@ -1,4 +1,4 @@
-"""`make bench`: run the workloads, print tables, keep the numbers as JSON in benchmarks/results/, and draw them.
+"""`make bench`: run the workloads, print tables, store the numbers as JSON in benchmarks/results/, and draw them.
 
 python -m benchmarks                      everything
 python -m benchmarks decision session     some of it
@@ -20,7 +20,7 @@ import yaml
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks import binding, decision, evictions, idle, limits, neighbours, plot, restart, session
+from benchmarks import binding, decision, evictions, idle, inter_pod, limits, plot, restart, session
 from benchmarks.console import a_console
 from volcano_py.cli.tables import Cell, explained, numbers
 
@@ -29,7 +29,7 @@ Rows = list[dict[str, Any]]
 RUNNERS: dict[str, Callable[[dict[str, Any]], Rows]] = {
     "decision": decision.run,
     "evictions": evictions.run,
-    "neighbours": neighbours.run,
+    "inter_pod": inter_pod.run,
     "session": session.run,
     "restart": restart.run,
     "idle": idle.run,
@@ -38,7 +38,7 @@ RUNNERS: dict[str, Callable[[dict[str, Any]], Rows]] = {
 
 
 def main() -> int:
-    """Run what was asked for, one workload after another, and keep the result; exit with 1 if a limit is missed."""
+    """Run the chosen workloads one after another and store the result; return 1 if a limit is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("workloads", nargs="*", choices=[*RUNNERS, []], help="default: all")
     names = parser.parse_args().workloads or list(RUNNERS)
@@ -57,7 +57,7 @@ def main() -> int:
     target = HERE / "results" / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
     target.write_text(json.dumps(record, indent=1) + "\n")
     picture = plot.draw(record, plot.OUT / f"{target.stem}.png")
-    console.print(f"kept in {target.relative_to(HERE.parent)}, drawn in {picture.relative_to(HERE.parent)}")
+    console.print(f"results: {target.relative_to(HERE.parent)}, plot: {picture.relative_to(HERE.parent)}")
     return 0 if all(line.met for line in found) else 1
 
 
@@ -68,7 +68,7 @@ def _machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "commit": commit.stdout.strip(),
-        "load_average": [round(one, 2) for one in os.getloadavg()],  # others on the machine make every number worse
+        "load_average": [round(one, 2) for one in os.getloadavg()],  # other processes make every number worse
     }
 
 
@@ -78,7 +78,7 @@ def _limits(found: list[limits.Line]) -> Table:
         bound = f"{'>=' if line.at_least else '<='} {line.limit:g}"
         met = Text("met") if line.met else Text("missed", style="red")
         rows.append([f"{line.value:g}", bound, met, line.what])
-    return explained(("measured", "limit", "", "of what"), rows, "limits")
+    return explained(("measured", "limit", "", "what"), rows, "limits")
 
 
 def _flatten(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The bare binder: a process that knows every node beforehand and sends nothing but Bindings.
 
-It is as like the scheduler as can be (a process of its own, the same event loop, client and number of connections) and
-has nothing to watch, decide or remember. What it reaches is the limit of client and server.
+It equals the scheduler in everything else (a separate process, the same event loop, client and number of connections),
+but watches, decides and stores nothing. Its rate is the limit of client and server.
 
 python -m benchmarks.bare KUBECONFIG BINDS IN_FLIGHT    BINDS: a JSON list of [namespace, name, uid, node]
 """
@@ -31,7 +31,7 @@ _END_S = 20.0
 async def bare_binder(
     kubeconfig: Path, binds: list[tuple[str, str, str, str]], in_flight: int, folder: Path
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Start the process; it is ready when the block begins and binds once it is told to (:func:`go`)."""
+    """Start the process; it is ready when the block begins, and starts to bind at :func:`go`."""
     path = folder / "binds.json"
     path.write_bytes(msgspec.json.encode(binds))
     process = await asyncio.create_subprocess_exec(
@@ -58,7 +58,7 @@ async def bare_binder(
 
 
 def go(process: asyncio.subprocess.Process) -> None:
-    """Let the bare binder begin."""
+    """Start the bare binder's work."""
     assert process.stdin is not None
     process.stdin.write(b"go\n")
 
@@ -80,7 +80,7 @@ async def _bind(kubeconfig: str, binds: list[tuple[str, str, str, str]], in_flig
 
 
 def main() -> int:
-    """Bind what is asked for."""
+    """Send the Bindings named on the command line."""
     kubeconfig, path, in_flight = sys.argv[1:]
     binds = msgspec.json.decode(Path(path).read_bytes(), type=list[tuple[str, str, str, str]])
     with asyncio.Runner(loop_factory=loop_factory()) as runner:

@@ -1,8 +1,8 @@
-"""Binds per second beside a bare binder (:mod:`benchmarks.bare`) on the same server, in turn.
+"""Binds per second of the scheduler and of a bare binder (:mod:`benchmarks.bare`), in turn on the same server.
 
-One clock, an independent watch of pods, times both. It starts when the PodGroups are created (for the bare binder too,
-which begins at once and has no use for them), and stops at the last pod that is seen with a node. A case with
-`gang_tax` has the scheduler bind the same pods once more in each round, in PodGroups of which no pod needs another.
+One clock, an independent watch of pods, times both. It starts when the PodGroups are created (also for the bare binder,
+which starts at once and does not need them), and stops when the last pod is seen with a node. In a case with
+`gang_tax`, the scheduler binds the same pods once more in each round, in PodGroups with a minimum of one pod.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import load_credentials
 from volcano_py.runtime.loop import loop_factory
 
-SETTLES_S = 3.0  # in which what was put off while pods were bound is written
+SETTLES_S = 3.0  # for the writes that wait while pods are bound
 
 
 def run(workload: dict[str, Any]) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ async def _case(running: Server, case: dict[str, Any], in_flight: int, rounds: i
 
 
 def _ratio(ours: list[dict[str, float]], bare: list[dict[str, float]], key: str) -> float:
-    """Return the median of the ratios of the rounds: what disturbs the machine for longer disturbs both halves."""
+    """Return the median of the ratios of the rounds, because a longer disturbance affects both halves of a round."""
     return round(statistics.median(one[key] / other[key] for one, other in zip(ours, bare, strict=True)), 2)
 
 
@@ -93,7 +93,7 @@ async def _bare(
         ):
             clock = _Clock(running, process.pid)
             go(process)
-            # For nobody: the server shall have as much else to do as in the scheduler's half.
+            # Nothing uses these groups: they give the server as much other work as in the scheduler's half.
             await cluster.make_groups(client, namespace, case["gangs"], case["k"])
             result = clock.read(await watch.until(len(pods)))
     await cluster.clean(client, namespace)
@@ -103,7 +103,7 @@ async def _bare(
 async def _scheduler(
     client: ApiClient, running: Server, case: dict[str, Any], namespace: str, min_member: int
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Let the scheduler daemon bind the same pods; it shall find their nodes itself. Return times and writes."""
+    """Let the scheduler daemon find nodes for the same pods and bind them; return times and writes."""
     pods = await cluster.make_pods(client, namespace, case["gangs"], case["k"])
     async with BindWatch(client, namespace) as watch, daemon(running.kubeconfig) as scheduler:
         before = await scheduler.requests()
@@ -118,7 +118,7 @@ async def _scheduler(
 
 
 def _writes(requests: Counter[tuple[str, str]], pods: int) -> dict[str, float]:
-    """Return the scheduler's writes per pod, events counted apart, and by verb and resource."""
+    """Return the scheduler's writes per pod, also those of events alone, and by verb and resource."""
     written = {key: count for key, count in requests.items() if key[0] not in ("get", "list", "watch")}
     events = sum(count for (_, resource), count in written.items() if resource == "events")
     by_kind = {f"{verb} {resource.partition('.')[0]}": round(n / pods, 4) for (verb, resource), n in written.items()}
@@ -130,7 +130,7 @@ def _writes(requests: Counter[tuple[str, str]], pods: int) -> dict[str, float]:
 
 
 class _Clock:
-    """Wall time, and CPU seconds of the server and of who binds, from now on."""
+    """Measures wall time, and CPU seconds of the server and of the binder, from now on."""
 
     def __init__(self, running: Server, pid: int) -> None:
         self._server = list(running.pids.values())
@@ -140,7 +140,7 @@ class _Clock:
         self._started = time.monotonic()
 
     def read(self, times: list[float]) -> dict[str, float]:
-        """Return what it took until the last of these times, which is about now."""
+        """Return the cost until the last of these times, which is about now."""
         first, last = times[0] - self._started, times[-1] - self._started
         cpu = cpu_seconds(self._pid) - self._cpu
         server_cpu = sum(cpu_seconds(each) for each in self._server) - self._server_cpu

@@ -1,4 +1,4 @@
-"""What a benchmark puts on an API server and takes away again: nodes, pods, PodGroups."""
+"""Creates the objects of a benchmark on an API server and deletes them: nodes, pods, PodGroups."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Named(msgspec.Struct, frozen=True):
-    """Anything of which only the metadata matters."""
+    """An object of which only the metadata matters."""
 
     metadata: ObjectMeta
 
@@ -37,7 +37,7 @@ async def in_turns(items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> 
 
 
 async def define(client: ApiClient) -> None:
-    """Install the definitions of this project where they are not yet."""
+    """Install the definitions of this project if they are missing."""
     for definition in definitions():
         with contextlib.suppress(AlreadyExists):
             await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition, dict)
@@ -82,7 +82,7 @@ async def make_pods(client: ApiClient, namespace: str, gangs: int, k: int) -> li
 
 
 def pod_body(name: str, group: str, node: str = "") -> dict[str, Any]:
-    """Return a pod of ours, on a node if one is given."""
+    """Return a pod of this scheduler, on a node if one is given."""
     container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
     spec = {"schedulerName": keys.SCHEDULER_NAME, "containers": [container], **({"nodeName": node} if node else {})}
     return {"metadata": {"name": name, "annotations": {keys.GROUP_NAME: group}}, "spec": spec}

@@ -1,4 +1,4 @@
-"""Where benchmarks print: as wide as the terminal is, and wide where nobody looks through a window."""
+"""The console of benchmarks: as wide as the terminal, and wide in files and pipes."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""vc-scheduler as users run it: a process of its own, ready when the block begins."""
+"""Runs vc-scheduler as users do, in a separate process; it is ready when the block begins."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ class Daemon:
 
     pid: int
     metrics_port: int
-    started_at: float  # monotonic, when the process was started
+    started_at: float  # monotonic time of the process start
     ready_at: float
 
     async def requests(self) -> Counter[tuple[str, str]]:

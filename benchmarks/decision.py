@@ -31,7 +31,7 @@ def run(workload: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _exponent(smaller: dict[str, Any], larger: dict[str, Any]) -> float:
-    """Return e if the cost grew from one size to the next as nodes**e: 0 is constant, 1 proportional."""
+    """Return the exponent e if the cost grows with nodes**e between two sizes: 0 is constant, 1 proportional."""
     cost = math.log(larger["cpu_us_per_pod"] / smaller["cpu_us_per_pod"])
     return round(cost / math.log(larger["nodes"] / smaller["nodes"]), 2)
 

@@ -51,19 +51,19 @@ def _case(workload: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
 
 
 def cluster(case: dict[str, Any]) -> ClusterStore:
-    """Return a store of full nodes with ten pods each, of 100 jobs in all queues but the last, and jobs that wait.
+    """Return a store of full nodes and waiting jobs.
 
-    The jobs that wait are gangs of tasks of ``cpu`` cores in the last queue; where there is but one queue, it is theirs
-    too, and they have the higher priority.
+    Each node has ten pods, of 100 jobs in all queues but the last. The waiting jobs are gangs of tasks of ``cpu`` cores
+    in the last queue. If there is only one queue, all jobs are in it, and the waiting ones have the higher priority.
     """
     store, queues, n_nodes = ClusterStore(), case["queues"], case["nodes"]
     for name in queues:
         store.set_queue(QueueRecord(name, state="Open"))
     for row in range(n_nodes):
         store.set_node(NodeRecord(f"node-{row:05d}", {"cpu": 10000.0, "memory": 40 * GIB, "pods": 110.0}))
-    lenders = queues[:-1] or queues
+    full = queues[:-1] or queues
     for number in range(100):
-        queue = lenders[number % len(lenders)]
+        queue = full[number % len(full)]
         key = JobKey("bench", f"runs-{number}")
         store.set_job(JobRecord(key, f"u-{number}", queue, 1, priority=1, creation=float(number), phase="Running"))
     for index in range(10 * n_nodes):

@@ -1,4 +1,4 @@
-"""What a scheduler costs that has nothing to do: CPU and requests on a quiet cluster whose pods all run."""
+"""Cost of an idle scheduler: CPU and requests on a quiet cluster whose pods all run."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""What numbers must be: limits stand beside the workloads, in their YAML."""
+"""Limits on measured numbers; the YAML of each workload states them."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Line:
-    """A number and its limit."""
+    """A measured number and its limit."""
 
     what: str
     value: float
@@ -15,7 +15,7 @@ class Line:
 
     @property
     def used(self) -> float:
-        """The share of the limit that is used up: 1 just meets it, more misses it."""
+        """The used share of the limit: 1 just meets it, more misses it."""
         if self.at_least:
             return self.limit / self.value if self.value else float("inf")
         return self.value / self.limit
@@ -26,22 +26,22 @@ class Line:
         return self.used <= 1
 
     def as_json(self) -> dict[str, Any]:
-        """Return what is kept of it."""
+        """Return the fields for the stored result."""
         return {**asdict(self), "used": round(self.used, 3), "met": self.met}
 
 
 def lines(limits: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[Line]:
-    """Return a line for every limit that one of the rows answers to.
+    """Return a line for every limit with a matching row.
 
     A limit names a column (``of``, with dots into nested ones), the row (``where`` its columns have these values), and
-    ``at_most`` or ``at_least``. Raises ValueError for a limit that several rows answer to.
+    ``at_most`` or ``at_least``. Raises ValueError for a limit that several rows match.
     """
     found = []
     for limit in limits:
         wanted = limit.get("where", {})
         answers = [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
         if len(answers) > 1:
-            raise ValueError(f"limit {limit['what']!r}: {len(answers)} rows fit its `where`: name more columns there")
+            raise ValueError(f"limit {limit['what']!r}: {len(answers)} rows match its `where`: name more columns there")
         if answers:
             at_least = "at_least" in limit
             bound = float(limit["at_least" if at_least else "at_most"])

@@ -1,6 +1,6 @@
-"""The picture of a run: what decisions cost, how fast pods are bound, and how much of each limit is used up.
+"""Plots a run: the cost of decisions, the rate of binds, and the used share of each limit.
 
-python -m benchmarks.plot FILE    draws a kept result; without a file, the newest
+python -m benchmarks.plot FILE    draws a stored result; without a file, the newest
 """
 
 import json
@@ -19,7 +19,7 @@ _BINDER, _OURS, _MISSED = "#9aa5b1", "#2a6fbb", "#c0392b"
 
 
 def draw(record: dict[str, Any], path: Path) -> Path:
-    """Draw what a record has of the three panels."""
+    """Draw those of the three panels for which a record has numbers."""
     mpl.use("Agg")  # no screen is needed
     from matplotlib import pyplot
 
@@ -53,7 +53,7 @@ def _decisions(record: dict[str, Any], axis: Any) -> None:
     ticks = [1, 3, 10, 30, 100, 300]
     axis.set_yticks(ticks, [str(tick) for tick in ticks])
     axis.set_ylim(1, 400)
-    axis.set_xlabel("nodes, all looked at")
+    axis.set_xlabel("nodes, all considered")
     axis.set_ylabel("CPU microseconds per placed pod")
     axis.set_title("A decision", fontsize=11)
     axis.legend(fontsize=8)

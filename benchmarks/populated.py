@@ -1,6 +1,6 @@
 """An embedded API server that is full from the start: nodes, gangs that run on them, and one gang that waits.
 
-python -m benchmarks.populated NODES PODS SHAPES    prints "serving on URL" when it is
+python -m benchmarks.populated NODES PODS SHAPES    prints "serving on URL" when it serves
 """
 
 import asyncio
@@ -22,7 +22,7 @@ API_VERSION = f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}"
 
 
 def fill(server: ApiServer, nodes: int, pods: int, shapes: int) -> None:
-    """Create everything; pods have the size of real ones, 3 KB and more, and request one of so many amounts."""
+    """Create all objects; pods have a realistic size of 3 KB and more, and ``shapes`` different requests."""
     for definition in definitions():
         server.create(definition)
     server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
@@ -127,7 +127,7 @@ async def _serve(nodes: int, pods: int, shapes: int) -> None:
         async with ApiServer(ApiServerOptions()) as server:
             fill(server, nodes, pods, shapes)
             async with asyncio.timeout(_SETTLES_S):
-                # Each new object is looked at once, in the background: that is not what is measured.
+                # The server processes each new object once in the background; that is not part of the measurement.
                 while not server.settled:  # noqa: ASYNC110 - it has no event to wait for
                     await asyncio.sleep(0.1)
             print(f"serving on {server.url}", flush=True)
@@ -135,7 +135,7 @@ async def _serve(nodes: int, pods: int, shapes: int) -> None:
 
 
 def main() -> int:
-    """Serve until told to end."""
+    """Serve until a signal ends the process."""
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(_serve(*(int(argument) for argument in sys.argv[1:4])))
     return 0

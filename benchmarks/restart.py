@@ -1,8 +1,8 @@
-"""How long a new scheduler takes to its first bind on a full cluster, and what memory it needs there.
+"""Time to the first bind of a new scheduler on a full cluster, and its memory.
 
-The cluster is an embedded API server in a process of its own, as a real one of this size does not fit beside the
-scheduler on a small machine. It has to encode what the scheduler reads, on the same cores, and that is part of the
-time. A gang waits when the process is started; the clock runs from there until a watch sees its first pod on a node.
+The cluster is an embedded API server in a separate process, because a real one of this size does not fit beside the
+scheduler on a small machine. It encodes the scheduler's lists on the same cores, and that is part of the time. A gang
+waits when the process starts. The clock runs from the start until a watch sees the first pod of the gang on a node.
 """
 
 import asyncio

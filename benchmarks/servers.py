@@ -1,4 +1,4 @@
-"""The API servers that binding is measured on: the embedded one in a process of its own, and the real one."""
+"""The API servers of benchmarks: the embedded one in a separate process, and the real one."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from tests.controlplane.install import install
 from tests.e2e.control_plane import ControlPlane, Options
 
 _SERVING = re.compile(r"serving on (http://\S+)")
-_START_S = 300.0  # a hundred thousand pods take their time
+_START_S = 300.0  # a hundred thousand pods take long to create
 _END_S = 60.0
 
 
@@ -27,7 +27,7 @@ class Server:
 
     kind: str
     kubeconfig: Path
-    pids: dict[str, int]  # what runs it, for CPU seconds
+    pids: dict[str, int]  # its processes, for CPU seconds
 
 
 @contextlib.contextmanager
@@ -48,7 +48,7 @@ def _embedded() -> contextlib.AbstractContextManager[Server]:
 
 @contextlib.contextmanager
 def _child(kind: str, module: list[str]) -> Iterator[Server]:
-    """Run a module that serves, as a process of its own."""
+    """Run a server module in a separate process."""
     with tempfile.TemporaryDirectory(prefix="volcano-py-bench-") as folder:
         log = Path(folder) / "apiserver.log"
         with log.open("wb") as output:

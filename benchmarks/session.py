@@ -1,4 +1,4 @@
-"""What opening a session costs when little has changed since the last one: the snapshot, and what plugins lay out."""
+"""Cost of opening a session after few changes: the snapshot, and the preparations of plugins."""
 
 import statistics
 import time
@@ -21,7 +21,7 @@ def run(workload: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _case(case: dict[str, Any], repeat: int) -> dict[str, Any]:
-    # Cycles only let jobs in: placing them is measured elsewhere, and they shall all still wait the next time.
+    # Cycles only enqueue jobs: placement is measured elsewhere, and all jobs must still wait in the next cycle.
     conf = BUILT_IN_CONF.replace('"enqueue, allocate, backfill"', '"enqueue"')
     policy = resolve(parse_conf(conf, "benchmarks/session.py"))
     store = cluster(case["nodes"], case["jobs"], case["k"], case["shapes"])
@@ -50,7 +50,7 @@ def _case(case: dict[str, Any], repeat: int) -> dict[str, Any]:
 
 
 def _change(store: ClusterStore, changes: int, number: int) -> None:
-    """Bind half as many tasks as there are changes (or let them wait again), and let as many nodes pull an image."""
+    """Bind (or unbind) half as many tasks as there are changes, and let as many nodes pull an image."""
     half = changes // 2
     for i in range(half):
         uid = f"uid-{i}-0"

@@ -1,4 +1,4 @@
-"""An independent watch: one clock for everybody, which notes when each pod is first seen with a node."""
+"""An independent watch as the common clock: it notes when each pod is first seen with a node."""
 
 import asyncio
 import time
@@ -45,7 +45,7 @@ class BindWatch:
         self._changed.set()
 
     def on_quarantine(self, entry: Quarantined) -> None:
-        """Stop: a pod of ours that cannot be read is a fault of the benchmark."""
+        """Raise an error: an unreadable pod is a bug of the benchmark."""
         raise RuntimeError(entry.message)
 
     def on_release(self, entry: Quarantined) -> None:
@@ -62,7 +62,7 @@ class BindWatch:
         await self._supervisor.__aexit__(*details)
 
     async def until(self, count: int, limit_s: float = LIMIT_S) -> list[float]:
-        """Wait until so many pods have a node; return the times, first to last."""
+        """Wait until ``count`` pods have a node; return the times, first to last."""
         async with asyncio.timeout(limit_s):
             while len(self._seen) < count:
                 self._changed.clear()

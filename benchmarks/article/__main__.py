@@ -1,4 +1,4 @@
-"""Run all experiments, or those that are named: `python -m benchmarks.article e1 e4`."""
+"""Run all experiments, or only some: `python -m benchmarks.article e1 e4`."""
 
 import argparse
 import importlib
@@ -8,7 +8,7 @@ NAMES = sorted(file.stem for file in Path(__file__).parent.glob("[ep][0-9].py"))
 
 
 def main() -> None:
-    """Run and show them."""
+    """Run the chosen experiments and show their reports."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.article", description=__doc__)
     parser.add_argument(
         "names", nargs="*", type=str.lower, choices=[*NAMES, []], metavar="NAME", help=f"of: {', '.join(NAMES)}"

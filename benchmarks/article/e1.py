@@ -1,8 +1,8 @@
 """E1, gangs: TensorFlow-like jobs of 2 ps + 4 workers on a cluster with room for one of them and a third of another.
 
-Controllers make the pods of all jobs at about the same time, in no order: the times are drawn anew in each of 20 runs.
-With the plugin `gang` whole jobs run one after another. Without it jobs hold room in parts, and can wait for each other
-for ever: a run has then not ended at the time limit.
+Controllers create the pods of all jobs at about the same time, in random order; each of 20 runs draws new times. With
+the plugin `gang`, whole jobs run one after another. Without it, jobs are placed in part and can wait for each other for
+ever; such a run has not ended at the time limit.
 """
 
 import random
@@ -16,7 +16,7 @@ from volcano_py.testing import a_job, a_node, a_policy, a_queue
 RUNS = 20
 RUNTIME_S = 60.0
 SIZE = 6
-WITHIN_S = 1.0  # within which the pods of all jobs are made
+WITHIN_S = 1.0  # time span in which the pods of all jobs are created
 PLUGINS = ("priority", "predicates", "nodeorder")
 
 
@@ -36,7 +36,7 @@ def run(runs: int = RUNS, counts: Sequence[int] = (1, 2, 5)) -> Report:
 
 
 def once(jobs: int, *, gang: bool, seed: int) -> Timeline:
-    """Run one draw of the times of creation."""
+    """Run the jobs with creation times drawn from a seed."""
     chance = random.Random(seed)
     policy = a_policy("enqueue, allocate", ["gang", *PLUGINS] if gang else PLUGINS)
     nodes = [a_node(f"n{i}", cpu=4) for i in range(2)]
@@ -71,7 +71,7 @@ def _row(jobs: int, gang: bool, timelines: list[Timeline]) -> dict[str, Any]:
 
 
 def _wasted(timeline: Timeline, jobs: int) -> float:
-    """Return the pod seconds that were held and not worked."""
+    """Return the pod seconds that were allocated but not worked."""
     held = 0.0
     for line in timeline.running().values():
         ends = [time for time, _ in line[1:]] + [_limit(jobs)]

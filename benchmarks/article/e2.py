@@ -1,8 +1,8 @@
 """E2, task topology: three TensorFlow-like jobs of 2 ps + 4 workers at once, where several layouts are possible.
 
-Every server belongs to its workers and not to the other server (annotations of `task-topology`). With the plugin each
-server stands with its share of the workers, two servers of a job on different nodes, in every one of 20 runs in which
-nodes and pods come in another order. Without it workers talk to servers on other nodes.
+The annotations of `task-topology` ask for servers together with workers, and for the two servers of a job apart. With
+the plugin, each server shares its node with two workers, and the two servers of a job are on different nodes, in all of
+20 runs with different orders of nodes and pods. Without it, workers talk to servers on other nodes.
 """
 
 import random
@@ -25,7 +25,7 @@ ANNOTATIONS = {
 }
 TOPOLOGY = {"name": "task-topology", "arguments": {"task-topology.weight": 10}}
 PLUGINS: Sequence[str] = ("priority", "gang", "predicates", "nodeorder")
-BEST = JOBS * 4  # of the 8 pairs of a job, 4 are of a worker and the server it does not stand with
+BEST = JOBS * 4  # in the best layout, 4 of the 8 pairs of a job are on different nodes
 
 Layout = Mapping[str, Counter[str]]
 """Node -> role and job, such as ``ps of tf-0``, -> pods."""
@@ -45,7 +45,7 @@ def run(runs: int = RUNS, clusters: Sequence[str] = tuple(CLUSTERS)) -> Report:
                     "cluster": name,
                     "task-topology": "yes" if topology else "no",
                     "runs": runs,
-                    "runs laid out as wanted": sum(as_wanted(layout) for layout in layouts),
+                    "runs with the requested layout": sum(as_wanted(layout) for layout in layouts),
                     "pairs of ps and worker": JOBS * 8,
                     "on different nodes, mean": float(mean(split)),
                     "least": min(split),
@@ -58,7 +58,7 @@ def run(runs: int = RUNS, clusters: Sequence[str] = tuple(CLUSTERS)) -> Report:
 
 
 def once(cluster: str, *, topology: bool, seed: int) -> Layout:
-    """Run one order of nodes and pods."""
+    """Run one random order of nodes and pods."""
     chance = random.Random(seed)
     count, cores = CLUSTERS[cluster]
     names = [f"node-{number}" for number in range(count)]
@@ -79,7 +79,7 @@ def once(cluster: str, *, topology: bool, seed: int) -> Layout:
 
 
 def split_pairs(layout: Layout) -> int:
-    """Return how many pairs of a server and a worker of one job stand on different nodes."""
+    """Return how many pairs of a server and a worker of one job are on different nodes."""
     together = sum(
         pods[f"ps of tf-{number}"] * pods[f"worker of tf-{number}"]
         for pods in layout.values()
@@ -89,7 +89,7 @@ def split_pairs(layout: Layout) -> int:
 
 
 def as_wanted(layout: Layout) -> bool:
-    """Say whether every server stands alone of its kind with two workers of its job."""
+    """Say whether every server is on a node with two workers and no other server of its job."""
     shares = [
         (pods[f"ps of tf-{number}"], pods[f"worker of tf-{number}"])
         for pods in layout.values()

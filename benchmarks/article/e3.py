@@ -1,6 +1,6 @@
 """E3, binpack: jobs of 16 and of 24 pods of 200m CPU on two nodes of 4 CPU and 8 GiB.
 
-With the plugin `binpack` one node is filled before the next is used; without it the pods are spread.
+With the plugin `binpack`, one node is filled before the next is used. Without it, the pods are spread.
 """
 
 from benchmarks.article.report import Panel, Report
@@ -25,7 +25,7 @@ def run() -> Report:
 
 
 def placed(pods: int, *, packed: bool) -> dict[str, int]:
-    """Return how many pods stand on each node."""
+    """Return how many pods are on each node."""
     scores = {"name": "binpack", "arguments": WEIGHTS} if packed else "nodeorder"
     policy = a_policy("enqueue, allocate", ["gang", "predicates", scores])
     sim = Simulation(policy, a_queue(), *(a_node(f"node-{i}", cpu=4, memory="8Gi") for i in (1, 2)))

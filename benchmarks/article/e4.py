@@ -1,7 +1,7 @@
 """E4, fair share between jobs: one queue, jobs of 300 and of 60 equal pods, room for 50 pods.
 
-With the plugin `drf` both have the same number of pods running, until the small one needs no more; by order of arrival
-the large one takes all there is.
+With the plugin `drf`, both jobs run the same number of pods until the small one needs no more. Without it, in order of
+arrival, the large job takes all resources.
 """
 
 from benchmarks.article.report import Panel, Report

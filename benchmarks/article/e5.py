@@ -1,7 +1,7 @@
 """E5, fair share between namespaces: a job of 60 pods in each of two namespaces of weights 3 and 1, room for 40 pods.
 
 Weights are the key ``volcano.sh/namespace.weight`` in a ResourceQuota. With the switch ``enableNamespaceOrder`` of the
-plugin `drf` the namespaces run pods as 3 to 1; without it both have the same.
+plugin `drf`, the namespaces run pods in the ratio 3 to 1. Without it, both run the same number.
 """
 
 from benchmarks.article.report import Panel, Report
@@ -29,7 +29,7 @@ def run() -> Report:
                 **{f"{name} ended, seconds": timeline.ended(name) or "never" for name in WEIGHTS},
             }
         )
-        panels.append(Panel("by weight" if weighted else "alike", lines=timeline.running()))
+        panels.append(Panel("by weight" if weighted else "equal", lines=timeline.running()))
     return Report("E5", f"{PODS} pods in each of two namespaces, room for {ROOM}", rows, panels)
 
 

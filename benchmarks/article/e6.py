@@ -1,7 +1,7 @@
 """E6, queues: two queues fill the cluster, and a third of equal weight arrives.
 
-A queue alone uses all there is, two share it; then `reclaim` takes back for the newcomer until all three are within a
-pod of a third, evicts nobody of a queue below its part, breaks no gang, and stands still.
+One queue alone uses the whole cluster, and two share it. Then `reclaim` evicts for the newcomer until each queue is
+within a pod of a third. It evicts no pod of a queue below its share, breaks no gang, and then stops.
 """
 
 from benchmarks.article.report import Panel, Report
@@ -17,7 +17,7 @@ TIERS = [["priority", ELASTIC, "conformance"], ["predicates", "proportion", "nod
 
 
 def run() -> Report:
-    """Let the queues arrive one after the other, and look before each arrival and at the end."""
+    """Let the queues arrive one after another; count pods before each arrival and at the end."""
     timeline = once()
     looks = [*(time - 0.1 for time in [*QUEUES.values()][1:]), UNTIL_S]
     rows: list[dict[str, object]] = []

@@ -1,8 +1,8 @@
 """E7, priority: gangs of high priority on a full cluster.
 
-A gang takes room from jobs of lower priority only if all of it then fits; the cluster's own pods stay, and no victim's
-job falls below its minimum. The cluster of 40 cores runs 8 critical pods, a gang of 12 that cannot spare anybody, and
-20 pods of a job that needs 4; so 16 pods can go, and a gang of 17 takes nothing.
+A gang preempts jobs of lower priority only if the whole gang then fits. Critical pods stay, and no victim's job falls
+below its minimum. The cluster of 40 cores runs 8 critical pods, a gang of 12 that needs all its pods, and 20 pods of a
+job that needs 4. So at most 16 pods can be evicted, and a gang of 17 evicts none.
 """
 
 from benchmarks.article.report import Panel, Report
@@ -17,7 +17,7 @@ TIERS = [["priority", "gang", "conformance"], ["predicates", "nodeorder"]]
 
 
 def run() -> Report:
-    """Let a gang of each size arrive on a cluster of its own."""
+    """Let a gang of each size arrive on a separate cluster."""
     rows: list[dict[str, object]] = []
     panels: list[Panel] = []
     for size in SIZES:

@@ -1,7 +1,7 @@
 """P1, areas: services have 40 % of a cluster and big data 60 %, of which Spark and Hadoop have half each.
 
-A tree of queues under the plugin `capacity`. An idle area lends everything: Spark alone uses the whole cluster. On
-demand each gets its part back, Hadoop first from its sister, services from both.
+The plugin `capacity` runs a tree of queues. An idle area lends everything, so Spark alone uses the whole cluster. On
+demand, each area gets its part back: Hadoop from its sibling, services from both.
 """
 
 from benchmarks.article.report import Panel, Report
@@ -19,7 +19,7 @@ TIERS = [["priority", ELASTIC, "conformance"], [CAPACITY, "predicates", "nodeord
 
 
 def run() -> Report:
-    """Let the three arrive one after the other, and look before each arrival and at the end."""
+    """Let the three arrive one after another; count pods before each arrival and at the end."""
     timeline = once()
     rows: list[dict[str, object]] = []
     times = [*ARRIVALS.values(), UNTIL_S]

@@ -1,7 +1,7 @@
 """P2, two consumers on one node of 2 CPU and 2 GiB.
 
-T1: the first alone uses all. T2: the second arrives and asks for as much; each deserves a half, the first is over by
-one pod of 1 CPU and 1 GiB, and one of its pods is evicted. T3: the second runs with a half.
+T1: the first consumer alone uses the whole node. T2: the second arrives and requests as much. Each deserves a half, the
+first is over by one pod of 1 CPU and 1 GiB, and one of its pods is evicted. T3: the second runs with its half.
 """
 
 from benchmarks.article.report import Panel, Report
@@ -14,7 +14,7 @@ CONSUMERS = ("consumer-1", "consumer-2")
 
 
 def run() -> Report:
-    """Run the story and look at its three moments."""
+    """Run the experiment and report its three moments."""
     timeline = once()
     rows: list[dict[str, object]] = []
     for moment, time in (("T1", ARRIVES_S - 0.1), ("T2", ARRIVES_S + 0.1), ("T3", UNTIL_S)):

@@ -1,9 +1,9 @@
-"""P3, what is never taken: a newcomer asks for more than its part of 40 cores that two tenants fill.
+"""P3, protected pods: two tenants fill 40 cores, and a newcomer requests more than its share.
 
-``steady`` runs 16 pods, all of them reserved (guarantee). ``large`` runs 24, of which a PodDisruptionBudget protects 6,
-and deserves a third. All that the newcomer gets comes from ``large``, the tenant furthest above what it deserves, none
-of it from protected pods, and every victim has its grace period before the newcomer starts in its place. A third of 40
-for each is more than 16 reserved cores leave, so both end with the same: 12.
+``steady`` runs 16 pods, all reserved by its guarantee. ``large`` deserves a third and runs 24 pods, of which a
+PodDisruptionBudget protects 6. The newcomer reclaims only from ``large``, the tenant furthest above its share, and
+never from protected pods. Every victim has its grace period before a pod of the newcomer starts in its place. The 16
+reserved cores leave less than a third of 40 for each of the other two, so both end with 12.
 """
 
 from benchmarks.article.report import Panel, Report
@@ -19,7 +19,7 @@ TENANTS = ("steady", "large", "newcomer")
 
 
 def run() -> Report:
-    """Run the story and look before and after."""
+    """Run the experiment and report the state before and after."""
     timeline = once()
     before, after = timeline.running_at(ARRIVES_S), timeline.running_at(UNTIL_S)
     evicted = timeline.of("evicted")

@@ -1,7 +1,7 @@
-"""P4, no oscillation: after an eviction nobody is evicted again unless requests change.
+"""P4, no oscillation: after an eviction, no pod is evicted again unless requests change.
 
-Tenants of equal weight; the second arrives on a full cluster, and ten minutes later a third does. Whoever is evicted
-comes back and asks again, and the scheduler goes on looking. Evictions follow each arrival, and then there are none.
+All tenants have equal weight. The second arrives on a full cluster, and the third ten minutes later. Evicted pods come
+back and wait again, and cycles go on. Evictions follow each arrival and then stop.
 """
 
 from benchmarks.article.report import Panel, Report
@@ -17,7 +17,7 @@ TIERS = [["priority", ELASTIC, "conformance"], ["drf", "predicates", "proportion
 
 
 def run() -> Report:
-    """Run the story and count evictions after each arrival and in the time that follows."""
+    """Run the experiment and count evictions right after each arrival and in the time that follows."""
     timeline = once()
     rows: list[dict[str, object]] = []
     times = [*ARRIVALS.values(), UNTIL_S]

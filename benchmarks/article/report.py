@@ -1,4 +1,4 @@
-"""What an experiment came to: a table for the terminal and a plot for the page."""
+"""The report of an experiment: a table for the terminal and a plot."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from volcano_py.cli.tables import numbers
 OUT = Path(__file__).parents[1] / "out" / "article"
 
 Line = Sequence[tuple[float, float]]
-"""Steps: from this time on, this number."""
+"""Steps (time, number): from that time on, that number."""
 
 
 @dataclass(slots=True)
 class Panel:
-    """One picture of a plot: a line of steps for each name, or a bar for each name and group."""
+    """One panel of a plot: a line of steps for each name, or a bar for each name and group."""
 
     title: str
     lines: Mapping[str, Line] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Panel:
 
 @dataclass(slots=True)
 class Report:
-    """The table, its rows by column, and the panels of the plot, which share their axis of numbers."""
+    """A table, its rows by column, and the panels of a plot, which share their y axis."""
 
     name: str
     title: str
@@ -36,7 +36,7 @@ class Report:
     panels: list[Panel] = field(default_factory=list)
 
     def show(self) -> None:
-        """Print the table, and draw the plot to a file that is named."""
+        """Print the table, draw the plot, and print the name of its file."""
         console = a_console()
         rows = [
             {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in row.items()}
@@ -66,7 +66,7 @@ class Report:
 
 
 def at(line: Line, time: float) -> float:
-    """Return the number of a line at a time."""
+    """Return the value of a line at a time."""
     before = [number for when, number in line if when <= time]
     return before[-1] if before else 0.0
 
@@ -75,7 +75,7 @@ def _draw(panel: Panel, axis) -> None:
     axis.set_title(panel.title, fontsize=10)
     names = sorted(panel.lines)
     times = sorted({time for line in panel.lines.values() for time, _ in line} | ({panel.until} - {None}))
-    if names:  # one upon the other, so that equal numbers do not hide each other
+    if names:  # stacked, so that equal numbers do not hide each other
         heights = [[at(panel.lines[name], time) for time in times] for name in names]
         axis.stackplot(times, heights, labels=names, step="post", alpha=0.85)
         axis.set_xlabel("seconds")

@@ -1,4 +1,4 @@
-"""Random clusters: nodes, queues, priorities, and what else there is before any work comes."""
+"""Random clusters: nodes, queues, priorities, and all other objects except jobs."""
 
 import json
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ FEATURES = {
     "pdb": "budgets",
     "nodegroup": "groups",
 }
-"""What a cluster may have, by the plugin with which it mostly has it."""
+"""Features of a cluster, by the plugin with which they occur most often."""
 
 PRIORITIES = {"low": 10, "mid": 100, "high": 1000, "system-cluster-critical": 2_000_000_000}
 IMAGES = {"app:1": 900, "db:latest": 300, "tool:2": 60}  # MiB
@@ -42,7 +42,7 @@ IMAGES = {"app:1": 900, "db:latest": 300, "tool:2": 60}  # MiB
 
 @dataclass(slots=True)
 class Setting:
-    """What jobs and changes must know of a cluster."""
+    """A cluster as jobs and changes need to know it."""
 
     draw: Draw
     conf: Conf
@@ -50,15 +50,15 @@ class Setting:
     namespaces: list[str]
     nodes: dict[str, Json] = field(default_factory=dict)
     queues: dict[str, Json] = field(default_factory=dict)
-    leaves: list[str] = field(default_factory=list)  # queues that jobs name
+    leaves: list[str] = field(default_factory=list)  # queues for jobs
 
     def has(self, feature: str, probability: float = 1.0) -> bool:
-        """Say whether the cluster has a feature, and whether it shows here."""
+        """Say whether the cluster has a feature and a draw of this probability succeeds."""
         return feature in self.features and self.draw.chance(probability)
 
     @property
     def total(self) -> tuple[float, float]:
-        """What nodes have altogether: milli-cores and MiB."""
+        """Sum over all nodes: milli-cores and MiB."""
         amounts = [node["status"]["allocatable"] for node in self.nodes.values()]
         return tuple(sum(int(one[name].rstrip("mMi")) for one in amounts) for name in ("cpu", "memory"))
 
@@ -167,7 +167,7 @@ def _tree(setting: Setting) -> list[Json]:
 
 
 def a_queue(setting: Setting, name: str, parent: str, share: float) -> Json:
-    """Draw a queue that is meant to have this share of the cluster."""
+    """Draw a queue with about this share of the cluster."""
     draw = setting.draw
     spec: Json = {"weight": draw.randint(1, 5)}
     if parent:
@@ -200,7 +200,7 @@ def a_queue(setting: Setting, name: str, parent: str, share: float) -> Json:
 
 
 def amounts(setting: Setting, part: float) -> Json:
-    """Return a part of what all nodes have, of cpu, memory or both, and perhaps some devices."""
+    """Return a part of the resources of all nodes: cpu, memory or both, and perhaps some devices."""
     cpu, memory = setting.total
     draw = setting.draw
     both = draw.weighted({(1, 1): 6, (1, 0): 1, (0, 1): 1})
@@ -234,7 +234,7 @@ def a_quota(setting: Setting, space: str) -> Json:
 
 
 def a_budget(setting: Setting, space: str, name: str) -> Json:
-    """Draw a budget for disruptions."""
+    """Draw a disruption budget."""
     draw = setting.draw
     apps = draw.some(APPS, 1, 2)
     selector = draw.choice(

@@ -17,7 +17,7 @@ ACTIONS = {
     "gangreclaim": 0.35,
     "shuffle": 0.35,
 }
-"""How often each action is there, in the usual order."""
+"""Probability of each action, in the usual order."""
 
 PLUGINS = {
     "priority": 0.75,
@@ -41,7 +41,7 @@ PLUGINS = {
     "proportion": 0.0,
     "capacity": 0.0,
 }
-"""How often each plugin is there, in the usual order; who divides among queues is drawn apart."""
+"""Probability of each plugin, in the usual order; proportion and capacity are drawn separately."""
 
 SWITCHES = (
     *("enableJobOrder", "enableTaskOrder", "enableQueueOrder", "enableJobEnqueued", "enableJobReady"),
@@ -52,7 +52,7 @@ SWITCHES = (
 
 @dataclass(frozen=True, slots=True)
 class Conf:
-    """A configuration, and what others need to know of it."""
+    """A configuration, with facts that clusters and jobs depend on."""
 
     text: str
     actions: tuple[str, ...]
@@ -105,7 +105,7 @@ def _entry(draw: Draw, name: str, zones: tuple[str, ...]) -> Json:
 
 
 def _tiers(draw: Draw, chosen: list[str]) -> list[list[str]]:
-    """Divide plugins into tiers: mostly votes first and nodes second, sometimes any way."""
+    """Divide plugins into tiers: usually job and queue policies first and node plugins second, sometimes at random."""
     n_tiers = draw.weighted({1: 0.25, 2: 0.55, 3: 0.2})
     tiers: list[list[str]] = [[] for _ in range(n_tiers)]
     usual = draw.chance(0.6)

@@ -1,4 +1,4 @@
-"""Run cases in the version of volcano_py that is installed here: one case per line in, one line of decisions out.
+"""Runs cases in the version of volcano_py that is installed here: one case per line in, one line of decisions out.
 
 Executed by its path, also in an environment that knows nothing of this package, so beside
 volcano_py it imports what comes with it, and everything of volcano_py in one place below. Objects are plain JSON all
@@ -58,20 +58,20 @@ _REPORTED = (
     *("tasks_placed", "jobs_committed", "jobs_discarded", "jobs_enqueued", "jobs_refused", "pending_tasks", "tells_in"),
     *("preemption_attempts", "jobs", "queues", "queues_hold", "queue_problems", "job_shares", "failures"),
 )
-"""What of a report does not depend on how fast the machine is."""
+"""The fields of a report that do not depend on the speed of the machine."""
 
 
 class World:
-    """The objects of one case as JSON, and the cache that hears of them."""
+    """The objects of one case as JSON, and the cache that receives their changes."""
 
     def __init__(self, case: Json) -> None:
         self._options: Json = case["options"]
         self._start = self.now = float(case["start"])  # seconds since the epoch
         self._cycle = 0
         self._objects: dict[Key, Json] = {}
-        self._late: list[tuple[int, Key]] = []  # changes that the watch shows from a cycle on
-        self._leaving: dict[Key, tuple[int, bool]] = {}  # cycle that does not see it any more; whether it comes back
-        self._starting: dict[Key, int] = {}  # cycle that sees it running
+        self._late: list[tuple[int, Key]] = []  # (cycle, object): the watch shows the change from that cycle on
+        self._leaving: dict[Key, tuple[int, bool]] = {}  # pod -> first cycle without it; whether it comes back
+        self._starting: dict[Key, int] = {}  # pod -> first cycle in which it runs
         self._made = 0
         self.cache = ClusterCache(
             clock=self,  # type: ignore[arg-type]  # it never sleeps
@@ -88,7 +88,7 @@ class World:
         return self.now - self._start
 
     def advance(self, script: Json) -> None:
-        """Let time pass until the next cycle: what was under way arrives, then what the script says happens."""
+        """Let time pass until the next cycle: changes under way arrive, then the script makes its changes."""
         self._cycle += 1
         self.now += script["wait"]
         for key in [key for key, (cycle, _) in self._leaving.items() if cycle <= self._cycle]:
@@ -107,7 +107,7 @@ class World:
             self.cache.measured(loads, script["loads"]["interval"])
 
     def carry_out(self, batch: tuple[Any, ...], token: Any, script: Json) -> Iterator[Json]:
-        """Do what one batch decided, as the daemon would; yield what the cache objects to or writes otherwise."""
+        """Carry out one batch as the daemon would; yield the cache's objections and changed writes."""
         of_kind: dict[str, list[Any]] = {}
         for decision in batch:
             of_kind.setdefault(name_of(decision), []).append(decision)
@@ -153,7 +153,7 @@ class World:
             self._nominate(nominations)
 
     def _fails(self, every: int) -> bool:
-        """Say whether the API server refuses this request: every so many-th, none for 0."""
+        """Say whether the API server refuses this request: it refuses one in ``every``, none for 0."""
         self._made += 1
         return bool(every) and self._made % every == 0
 
@@ -203,11 +203,11 @@ class World:
         key = (change["kind"], change["namespace"], change["name"])
         if key not in self._objects:
             return
-        standing = "nodeName" in self._objects[key].get("spec", {})
+        on_node = "nodeName" in self._objects[key].get("spec", {})
         if change["do"] == "patch":
-            if change.get("standing", standing) == standing:
+            if change.get("on_node", on_node) == on_node:
                 self._patch(key, change["patch"])
-        elif change["do"] == "leave" and standing:
+        elif change["do"] == "leave" and on_node:
             self._leave(key, comes_back=False)
         else:
             self._end(key, comes_back=False)
@@ -243,7 +243,7 @@ class World:
         if obj is None:
             return
         feeding.deleted(self.cache, _decoded(obj))
-        if comes_back:  # made anew by its owner: another uid, no node, no history
+        if comes_back:  # its owner creates it again: another uid, no node, no status
             self._made += 1
             uid = f"{obj['metadata']['uid'].partition('+')[0]}+{self._made}"
             metadata = {"uid": uid, "creationTimestamp": self._time(), "deletionTimestamp": None}
@@ -255,7 +255,7 @@ class World:
 
 
 def run_case(case: Json) -> Json:
-    """Return what every cycle of a case decided and reported."""
+    """Return the decisions and reports of every cycle of a case."""
     policy = resolve(parse_conf(case["conf"], "conf"))
     world, memory, cycles = World(case), Memory(lineage="case"), list[Json]()
     for script in case["cycles"]:
@@ -267,7 +267,7 @@ def run_case(case: Json) -> Json:
             clock = CycleClock(world.now, utc_offset=case["options"]["utc_offset"])
             memory, report = run_cycle(snapshot, policy, clock, case["options"]["seed"], memory, batches.append)
             found["report"] = {name: plain(getattr(report, name)) for name in _REPORTED}
-        except Exception as error:  # noqa: BLE001 - what a version raises is what is compared
+        except Exception as error:  # noqa: BLE001 - exceptions are compared, too
             found["raised"] = f"{type(error).__name__}: {error}"
         found["decisions"] = [[plain(decision) for decision in batch] for batch in batches]
         found["answers"] = [answer for batch in batches for answer in world.carry_out(batch, token, script)]
@@ -285,7 +285,7 @@ def _key(obj: Json) -> Key:
 
 
 def main() -> None:
-    """Answer every line of the input with one line; with --where say only which package this is."""
+    """Answer every line of the input with one line; with --where, print only the location of the package."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--where", action="store_true", help="print which volcano_py runs here, and nothing else")
     out = sys.stdout

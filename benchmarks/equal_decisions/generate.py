@@ -1,6 +1,6 @@
-"""Make cases: from a seed a configuration, a cluster and ten cycles of what happens to it, as plain JSON.
+"""Makes cases from seeds: a configuration, a cluster and its changes before each of ten cycles, as plain JSON.
 
-Nothing of volcano_py is used, so that two versions of it are asked about the very same thing.
+It does not use volcano_py, so that two versions get exactly the same cases.
 """
 
 from benchmarks.equal_decisions.changes import Story, happenings, loads
@@ -26,7 +26,7 @@ def a_case(seed: int) -> Json:
     objects = [*setting.queues.values(), *facts(setting), *setting.nodes.values()]
     objects += [obj for job in (*running, *waiting) for obj in job.objects]
     if draw.chance(0.2):
-        draw.shuffle(objects)  # watches start in any order
+        draw.shuffle(objects)  # watches may start in any order
     jobs = [*running, *waiting]
     story = Story(setting, start, jobs, MOST_PODS + 20 - sum(len(job.pods) for job in jobs))
     cycles = [_cycle(story, number) for number in range(CYCLES)]
@@ -51,7 +51,7 @@ def _options(setting: Setting) -> Json:
         "utc_offset": draw.choice((0, 0, 3600)),
         "grace": draw.choice((0, 1, 1, 2)),  # cycles that see an evicted pod terminating, beside the next one
         "starts_in": draw.choice((0, 0, 1)),  # cycles until a bound pod runs
-        "binds_late": draw.choice((0, 0, 1)),  # cycles until the watch shows what was written
+        "binds_late": draw.choice((0, 0, 1)),  # cycles until the watch shows a write
         "statuses_late": draw.choice((0, 0, 1)),
     }
 
@@ -70,7 +70,7 @@ def _cycle(story: Story, number: int) -> Json:
 
 
 def _running(setting: Setting, created: float) -> list[Job]:
-    """Draw jobs that stand on nodes already, until these are about as full as they are meant to be."""
+    """Draw jobs that run on nodes, until the nodes are about as full as drawn."""
     draw = setting.draw
     free = {name: _room(node) for name, node in setting.nodes.items()}
     wanted = draw.uniform(0.0, 1.1) * sum(cpu for cpu, _, _ in free.values())
@@ -80,7 +80,7 @@ def _running(setting: Setting, created: float) -> list[Job]:
         priority = draw.weighted({"low": 6, "mid": 3, "high": 1})
         job = a_job(setting, f"old{len(jobs)}", priority, created + len(jobs) % 4)
         for pod in job.pods:
-            wanted -= _stand(setting, pod, free)
+            wanted -= _place(setting, pod, free)
         n_pods += len(job.pods)
         _start(setting, job)
         jobs.append(job)
@@ -103,8 +103,8 @@ def _room(node: Json) -> tuple[float, float, int]:
     return float(amounts["cpu"].rstrip("m")), float(amounts["memory"].rstrip("Mi")), int(amounts["pods"])
 
 
-def _stand(setting: Setting, pod: Json, free: dict[str, tuple[float, float, int]]) -> float:
-    """Put a pod on some node that has room for it; return the milli-cores that it takes."""
+def _place(setting: Setting, pod: Json, free: dict[str, tuple[float, float, int]]) -> float:
+    """Put a pod on a random node that has room for it; return its milli-cores."""
     requests = pod["spec"]["containers"][0]["resources"]["requests"]
     cpu = float(requests.get("cpu", "0m").rstrip("m"))
     memory = float(requests.get("memory", "0Mi").rstrip("Mi"))
@@ -124,7 +124,7 @@ def _stand(setting: Setting, pod: Json, free: dict[str, tuple[float, float, int]
 
 
 def _start(setting: Setting, job: Job) -> None:
-    """Give a PodGroup of pods that stand the status that it has then."""
+    """Set the status of the PodGroup of a running job."""
     if job.group is not None:
         standing = sum("nodeName" in pod["spec"] for pod in job.pods)
         ready = bool(standing) and standing >= job.group["spec"]["minMember"]

@@ -1,4 +1,4 @@
-"""Random work: PodGroups and their pods, gangs by annotations, pods of nobody and of other schedulers."""
+"""Random jobs: PodGroups and their pods, gangs by annotations, single pods and pods of other schedulers."""
 
 import json
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Job:
 
     @property
     def objects(self) -> list[Json]:
-        """Everything, the PodGroup first."""
+        """All objects, the PodGroup first."""
         return [*([self.group] if self.group is not None else ()), *self.pods]
 
 
@@ -31,7 +31,7 @@ def a_job(setting: Setting, name: str, priority: str, created: float = EPOCH, *,
     space = draw.choice(setting.namespaces)
     size = min(at_most, draw.weighted({0: 0.2, 1: 2, 2: 3, 3: 3, 4: 3, 6: 2, 8: 1, 12: 0.5}))
     roles = draw.some(("ps", "worker", "chief"), 1, 3) if setting.has("roles", 0.6) or size > 4 else ["task"]
-    annotations = _consent(setting)
+    annotations = _preemptability(setting)
     by_annotations = setting.has("annotation-gangs", 0.4)
     minimum = max(0, draw.choice((size, size, size, size - 1, size // 2, 1, 0, size + draw.choice((0, 0, 1)))))
     if by_annotations:
@@ -64,7 +64,7 @@ def a_job(setting: Setting, name: str, priority: str, created: float = EPOCH, *,
     return Job(an_object("PodGroup", name, space, created, annotations=texts, spec=spec, status={"phase": phase}), pods)
 
 
-def _group_annotations(setting: Setting, roles: list[str], consent: Json) -> Json:
+def _group_annotations(setting: Setting, roles: list[str], preemptability: Json) -> Json:
     draw = setting.draw
     found: Json = {}
     if setting.has("waiting-time", 0.6):
@@ -77,15 +77,15 @@ def _group_annotations(setting: Setting, roles: list[str], consent: Json) -> Jso
             found["volcano.sh/task-topology-anti-affinity"] = draw.choice(roles)
         if draw.chance(0.5):
             found["volcano.sh/task-topology-task-order"] = ",".join(draw.some(roles, 1))
-    if "volcano.sh/preemptable" in consent:
-        found["volcano.sh/preemptable"] = consent["volcano.sh/preemptable"]
+    if "volcano.sh/preemptable" in preemptability:
+        found["volcano.sh/preemptable"] = preemptability["volcano.sh/preemptable"]
     if setting.has("preemptable", 0.4):
         key = draw.choice(("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"))
         found[key] = draw.choice(("1", "2", "50%"))
     return found
 
 
-def _consent(setting: Setting) -> Json:
+def _preemptability(setting: Setting) -> Json:
     draw = setting.draw
     found: Json = {}
     if setting.has("preemptable", 0.6):
@@ -154,7 +154,7 @@ def _template(setting: Setting, role: str, priority: str, annotations: Json) -> 
 
 
 def _place(setting: Setting, app: str, spec: Json) -> None:
-    """Draw what a pod says of where it stands."""
+    """Draw a pod's constraints and preferences for nodes."""
     draw = setting.draw
     if setting.has("selectors", 0.3):
         spec["nodeSelector"] = {"disk": draw.choice(("ssd", "hdd"))}
@@ -242,7 +242,7 @@ def _complicate(setting: Setting, spec: Json, container: Json) -> None:
 
 
 def a_pod(setting: Setting, name: str, priority: str, created: float = EPOCH, **fields: Any) -> Json:
-    """Draw a pod of no group; ``scheduler`` makes it another scheduler's."""
+    """Draw a pod without a group; ``scheduler`` gives it to another scheduler."""
     pod = _template(setting, "task", priority, {})
     pod["spec"].pop("schedulingGates", None)
     if "scheduler" in fields:

@@ -1,4 +1,4 @@
-"""What a run exercised: how often each plugin, action and kind of decision came up."""
+"""Counts how often a run used each plugin, action and kind of decision."""
 
 import json
 from collections import Counter
@@ -21,12 +21,12 @@ class Tally:
         self.evictions: Counter[str] = Counter()
         self.evicting: Counter[str] = Counter()  # cases in which an action evicts
         self.answers: Counter[str] = Counter()
-        self.reasons: Counter[str] = Counter()  # cases in which a reason is given for a pod that waits
-        self.configured: Counter[str] = Counter()  # cases of an action or plugin
-        self.deciding: Counter[str] = Counter()  # those of them in which something is bound, evicted or promised
+        self.reasons: Counter[str] = Counter()  # cases with this reason for a waiting pod
+        self.configured: Counter[str] = Counter()  # cases with an action or plugin
+        self.deciding: Counter[str] = Counter()  # those of them with a bind, an eviction or a nomination
 
     def add(self, case: Json, line: str) -> None:
-        """Count one case by what was printed about it."""
+        """Count one case by its output."""
         result = json.loads(line)
         actions, plugins = used(case["conf"])
         self.cases += 1
@@ -60,7 +60,7 @@ class Tally:
         yield from _block("evictions", self.evictions)
         yield from _block("cases with evictions of", self.evicting)
         yield from _block("answers of the cache", self.answers)
-        yield "action or plugin: cases, and those with a bind, an eviction or a promise"
+        yield "action or plugin: cases, and those with a bind, an eviction or a nomination"
         for name in (*(f"action {one}" for one in ACTIONS), *(f"plugin {one}" for one in PLUGINS)):
             yield f"  {name:30}{self.configured[name]:7}{self.deciding[name]:7}"
         yield from _block("cases in which a pod waits because of", self.reasons)
@@ -74,7 +74,7 @@ def _block(title: str, counter: Counter[str]) -> Iterator[str]:
 
 def _for_whom(evict: Json) -> str:
     if evict["beneficiary"] is None:
-        return "for nobody"
+        return "without a beneficiary"
     return "for its own job" if evict["beneficiary"] == evict["job"] else "for another job"
 
 

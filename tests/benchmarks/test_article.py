@@ -32,10 +32,10 @@ def test_without_gang_one_job_ends_as_well_and_five_can_wait_for_each_other_for_
 def test_every_server_stands_with_its_share_of_the_workers(cluster):
     with_topology, without = e2.run(runs=4, clusters=[cluster]).rows
 
-    assert with_topology["runs laid out as wanted"] == with_topology["runs"] == 4
+    assert with_topology["runs with the requested layout"] == with_topology["runs"] == 4
     assert all(e2.as_wanted(e2.once(cluster, topology=True, seed=seed)) for seed in range(4, e2.RUNS))
     assert with_topology["least"] == with_topology["most"] == e2.BEST
-    assert without["runs laid out as wanted"] == 0
+    assert without["runs with the requested layout"] == 0
     assert without["on different nodes, mean"] > e2.BEST
 
 

@@ -34,7 +34,7 @@ def test_a_limit_that_no_row_answers_to_is_left_out():
 
 
 def test_a_limit_that_several_rows_answer_to_is_refused():
-    with pytest.raises(ValueError, match="limit 'cost': 2 rows fit"):
+    with pytest.raises(ValueError, match="limit 'cost': 2 rows match"):
         lines([{"what": "cost", "of": "cost", "at_most": 1}], ROWS)
 
 

@@ -182,7 +182,7 @@ def test_a_structure_that_cannot_be_meant_is_refused_with_its_place(text, messag
         ),
         pytest.param(
             "actions: a\nactions: b",
-            "test.conf:2: actions stands here again; the entry of line 1 is lost",
+            "test.conf:2: actions is repeated here; the entry in line 1 is ignored",
             id="key-twice",
         ),
     ],

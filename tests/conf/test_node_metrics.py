@@ -34,7 +34,10 @@ def test_what_is_not_said_has_its_default() -> None:
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ({"type": "graphite"}, "metrics.type is 'graphite'; there are: prometheus, prometheus_adaptor, elasticsearch"),
+        (
+            {"type": "graphite"},
+            "metrics.type is 'graphite'; known types: prometheus, prometheus_adaptor, elasticsearch",
+        ),
         ({"type": "prometheus"}, "metrics.address is ''"),
         ({"type": "prometheus", "address": "prometheus:9090"}, "write a URL such as http://prometheus:9090"),
     ],
@@ -59,4 +62,4 @@ def test_a_policy_knows_whom_to_ask_and_what_is_wrong() -> None:
     policy = resolve(parse_conf('{"actions": "allocate", "metrics": {"type": "prometheus_adaptor", "odd": "x"}}', "f"))
 
     assert policy.node_metrics == NodeMetricsConf("prometheus_adaptor")
-    assert policy.warnings == ("f: metrics.odd is not known: it is ignored",)
+    assert policy.warnings == ("f: metrics.odd is unknown and ignored",)

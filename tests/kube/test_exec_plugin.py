@@ -112,7 +112,7 @@ async def test_a_command_without_a_slash_is_looked_for_on_the_path(tmp_path: Pat
 
     environ = {"PATH": f"{tmp_path}:{os.defpath}"}
     assert (await load_credentials(kubeconfig=path, environ=environ)).authorization == "Bearer abc"
-    with pytest.raises(CredentialsError, match=r"plugin\.sh does not exist or is no program"):
+    with pytest.raises(CredentialsError, match=r"plugin\.sh does not exist or is not executable"):
         await load_credentials(kubeconfig=path, environ={"PATH": os.defpath})
 
 
@@ -133,13 +133,13 @@ async def test_the_kubeconfig_stays_as_it_is(tmp_path: Path) -> None:
     ("section", "message"),
     [
         pytest.param({"command": ""}, "names no command", id="no command"),
-        pytest.param({"command": "./none"}, r"/none does not exist or is no program; install it", id="no program"),
+        pytest.param({"command": "./none"}, r"/none does not exist or is not executable; install it", id="no program"),
         pytest.param({"command": "./none", "installHint": "Get\nit at x"}, r"\(Get it at x\)", id="hint"),
         pytest.param({"apiVersion": "client.authentication.k8s.io/v1alpha1"}, "supported are .*/v1 and", id="version"),
-        pytest.param({"interactiveMode": "Always"}, "nobody is there to answer", id="asks somebody"),
+        pytest.param({"interactiveMode": "Always"}, "needs interactive input", id="asks somebody"),
         pytest.param({"interactiveMode": "maybe"}, "must be Never or IfAvailable", id="mode"),
-        pytest.param({"args": "get"}, "args are no list", id="args"),
-        pytest.param({"env": ["A=b"]}, "env is no list of names and values", id="env"),
+        pytest.param({"args": "get"}, "args are not a list", id="args"),
+        pytest.param({"env": ["A=b"]}, "env is not a list of names and values", id="env"),
     ],
 )
 async def test_a_section_that_cannot_be_used_is_refused(tmp_path: Path, section: dict[str, Any], message: str) -> None:

@@ -65,7 +65,7 @@ def test_a_kubeconfig_exists_as_long_as_its_cluster() -> None:
 def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
     theirs = tmp_path / "config"
     theirs.write_text("mine")
-    with pytest.raises(KubeconfigError, match="exists already"), written_kubeconfig("http://x", theirs):
+    with pytest.raises(KubeconfigError, match="already exists"), written_kubeconfig("http://x", theirs):
         pytest.fail("it was overwritten")
     assert theirs.read_text() == "mine"
 

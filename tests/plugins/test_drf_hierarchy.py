@@ -175,7 +175,7 @@ tiers:
     result = scenario.run()
 
     # The sixth would make both equal (6 by 3, 2 by 1), and an equal is not taken from.
-    assert sum(name.startswith("a-") for name in result.standing) == 5
+    assert sum(name.startswith("a-") for name in result.running_or_bound) == 5
     assert len(result.evicted) == 5
 
 

@@ -297,7 +297,7 @@ class Picture:
     def of(cls, case: Lending, waves: int, result: Result) -> "Picture":
         """Return how things stand after so many waves."""
         jobs = {job.name: job for wave in case.waves[:waves] for job in wave}
-        standing = {pod: node for pod, node in result.standing.items() if _job_of(pod) in jobs}
+        standing = {pod: node for pod, node in result.running_or_bound.items() if _job_of(pod) in jobs}
         enqueued = frozenset(name for name, phase in result.phases.items() if phase == keys.PHASE_INQUEUE)
         return cls(case, jobs, standing, enqueued)
 
@@ -357,7 +357,7 @@ def _rooms(picture: Picture, job: JobSpec, need: int) -> Iterator[tuple[str, ...
     for node, size in case.nodes.items():
         if node in case.closed:
             continue
-        pods = [pod for pod, where in picture.standing.items() if where == node]
+        pods = [pod for pod, where in picture.running_or_bound.items() if where == node]
         others = [pod for pod in pods if picture.job(pod).queue != job.queue and not picture.job(pod).kept]
         free = Counter(dict.fromkeys(RESOURCES, size - case.foreign.get(node, 0)))
         for pod in pods:
@@ -383,7 +383,7 @@ def permitted(picture: Picture, job: JobSpec, need: int, victims: Sequence[str])
     if not victims:
         return True
     case = picture.case
-    standing = Counter(_job_of(pod) for pod in picture.standing)
+    standing = Counter(_job_of(pod) for pod in picture.running_or_bound)
     lost = Counter(_job_of(pod) for pod in victims)
     if any(standing[name] - count < picture.jobs[name].minimum for name, count in lost.items()):
         return False

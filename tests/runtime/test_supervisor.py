@@ -51,7 +51,7 @@ async def test_a_task_that_is_cancelled_by_somebody_else_has_failed() -> None:
             task.cancel()
             await asyncio.wait_for(forever(), 5)
 
-    with pytest.raises(TaskFailed, match=r"task 'watch pods' failed: .*cancelled, and not by its supervisor"):
+    with pytest.raises(TaskFailed, match=r"task 'watch pods' failed: .*cancelled, but not by its supervisor"):
         await body()
 
 

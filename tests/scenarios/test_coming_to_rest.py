@@ -140,5 +140,5 @@ def test_a_queue_keeps_its_part_for_good_where_an_earlier_tier_would_take_it(
     scenario.wait(COOLDOWN_S + 1)
     later = scenario.run()
 
-    assert Counter(name.rpartition("-")[0] for name in later.standing) == standing
+    assert Counter(name.rpartition("-")[0] for name in later.running_or_bound) == standing
     assert len(later.evicted) == evicted == standing["new"]

@@ -24,7 +24,7 @@ def of(queue: str, pods: int, created: float = 0.0, **pod: Any) -> list[Any]:
 
 def running(result: Result) -> dict[str, int]:
     """Return how many pods of each queue run."""
-    return dict(Counter(name.split("-")[1] for name in result.standing))
+    return dict(Counter(name.split("-")[1] for name in result.running_or_bound))
 
 
 # P1: services 40 %, big data 60 % with two clusters below it
@@ -146,7 +146,7 @@ def test_a_gang_takes_back_what_it_needs_or_nothing() -> None:
 
     scenario.add(a_job("fits", queue="lender", tasks=4, cpu=1, created=2))
     result = scenario.run()
-    assert {name for name in result.standing if name.startswith("fits")} == {f"fits-{row}" for row in range(4)}
+    assert {name for name in result.running_or_bound if name.startswith("fits")} == {f"fits-{row}" for row in range(4)}
     assert len(result.evicted) == 4
 
 

@@ -30,7 +30,7 @@ def elastic(queue: str, tasks: int, cpu: int = 1, **more: Any) -> Job:
 
 
 def held(result: Result) -> dict[str, int]:
-    return dict(Counter(name.split("-")[1] for name in result.standing if name.startswith("j-")))
+    return dict(Counter(name.split("-")[1] for name in result.running_or_bound if name.startswith("j-")))
 
 
 def full_cluster(sharing: Any, actions: str, *, taken: str, beyond_minimum: bool = False) -> Scenario:
@@ -244,5 +244,5 @@ def test_gang_reclaim_breaks_no_gang_of_which_victims_stand_on_several_nodes(plu
 
     result = scenario.step(6)
 
-    left = Counter(name[0] for name in result.standing)
+    left = Counter(name[0] for name in result.running_or_bound)
     assert all(left[name] in (0, 2, 3) for name in "ab")

@@ -38,7 +38,7 @@ def at_gate(scenario: Scenario) -> list[str]:
 
 
 def running(result: Result) -> dict[str, int]:
-    return dict(Counter(name.rpartition("-")[0] for name in result.standing))
+    return dict(Counter(name.rpartition("-")[0] for name in result.running_or_bound))
 
 
 @pytest.mark.parametrize("plugins", [CAPACITY, PROPORTION], ids=["capacity", "proportion"])
@@ -132,7 +132,7 @@ def test_of_two_mixed_gangs_that_do_not_fit_together_one_runs() -> None:
 def test_members_without_a_gate_count_towards_a_gang_that_goes_through() -> None:
     scenario = a_scenario(a_node("n1", cpu=8), gated("gang", 1, min_available=2), a_pod("free", group="gang", cpu=1))
 
-    assert len(scenario.run().standing) == 2
+    assert len(scenario.run().running_or_bound) == 2
 
 
 def test_other_gates_are_respected() -> None:

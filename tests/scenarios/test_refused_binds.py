@@ -67,7 +67,7 @@ def test_nobody_is_evicted_for_a_job_whose_binds_were_refused_until_its_time_is_
     held = scenario.step(4)
 
     assert held.evictions == []
-    assert held.standing["other-0"] == "n2"
+    assert held.running_or_bound["other-0"] == "n2"
 
     clock.advance(2)
 

@@ -110,7 +110,7 @@ def test_names_of_work_are_unique():
     sim = simulation()
     sim.submit(work("train"))
 
-    with pytest.raises(ValueError, match="there is work named train already"):
+    with pytest.raises(ValueError, match="work named train already exists"):
         sim.submit(work("train"))
 
 
@@ -118,7 +118,7 @@ def test_nothing_is_put_into_the_past():
     sim = simulation()
     sim.run(5)
 
-    with pytest.raises(ValueError, match="4 s is past: it is 5 s"):
+    with pytest.raises(ValueError, match="4 s is in the past: the time is 5 s"):
         sim.submit(work("late"), at=4)
 
 

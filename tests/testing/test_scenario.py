@@ -24,7 +24,7 @@ def test_a_gang_that_does_not_fit_leaves_room_for_one_that_does() -> None:
 def test_a_job_that_does_not_wait_has_no_reason() -> None:
     result = run_scenario(nodes=[a_node()], jobs=[a_job("j", cpu=1)])
 
-    with pytest.raises(LookupError, match=r"job j does not wait; waiting are \[\]"):
+    with pytest.raises(LookupError, match=r"job j does not wait; waiting jobs: \[\]"):
         result.why_not("j")
 
 
@@ -103,7 +103,7 @@ def test_objects_may_be_given_one_by_one() -> None:
 
 
 def test_a_name_that_nobody_has_is_an_error() -> None:
-    with pytest.raises(LookupError, match=r"there is no pod and no job x; pods are \['j-0'\]"):
+    with pytest.raises(LookupError, match=r"there is no pod or job x; pods: \['j-0'\]"):
         Scenario(a_job("j")).finish("x")
 
 
@@ -113,7 +113,7 @@ def test_a_scheduler_that_never_comes_to_rest_is_found_out(monkeypatch: pytest.M
 
     monkeypatch.setitem(policies.ACTIONS, "allocate", restless)
 
-    with pytest.raises(NotSettled, match="after 100 rounds cycles still decide"):
+    with pytest.raises(NotSettled, match="cycles still decide something after 100 rounds"):
         run_scenario(nodes=[a_node()])
 
 
@@ -148,7 +148,7 @@ def test_an_evicted_pod_terminates_is_gone_and_comes_back_with_another_uid(grace
 
     assert result.evictions == [["low-0"]]
     assert (result.evicted[0].action, str(result.evicted[0].beneficiary)) == ("preempt", "default/high")
-    assert result.standing == result.placements == {"high-0": "n1"}
+    assert result.running_or_bound == result.placements == {"high-0": "n1"}
     assert result.nominated == {}, "a pod that is bound is nominated no more"
     assert "low" in result.waiting()
     (again,) = [record for record in scenario.cache.snapshot().tasks.records if record and record.name == "low-0"]
@@ -161,7 +161,7 @@ def test_a_pod_that_nobody_makes_anew_stays_away() -> None:
 
     result = scenario.run()
 
-    assert result.standing == {"high-0": "n1"}
+    assert result.running_or_bound == {"high-0": "n1"}
     assert result.waiting() == []
 
 

@@ -1,6 +1,6 @@
-"""Typed reading of plugin and action arguments, as Volcano reads them: a value of another type leaves the default.
+"""Reads plugin and action arguments by type, as Volcano does: a value of another type leaves the default.
 
-5 is an integer and 5.0 is not; "5" is neither. What was left aside can be told to ``warn``.
+5 is an integer and 5.0 is not; "5" is neither. ``warn`` receives a message for each value that was ignored.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ def get_int(arguments: Mapping[str, Any], key: str, default: int, warn: Warn | N
     value = arguments.get(key)
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    _tell(warn, arguments, key, "an integer", default)
+    _warn_of_type(warn, arguments, key, "an integer", default)
     return default
 
 
@@ -26,7 +26,7 @@ def get_float(arguments: Mapping[str, Any], key: str, default: float, warn: Warn
     value = arguments.get(key)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
-    _tell(warn, arguments, key, "a number", default)
+    _warn_of_type(warn, arguments, key, "a number", default)
     return default
 
 
@@ -37,7 +37,7 @@ def get_bool(arguments: Mapping[str, Any], key: str, default: bool, warn: Warn |
         return value
     if isinstance(value, str) and value in _TRUE | _FALSE:
         return value in _TRUE
-    _tell(warn, arguments, key, "true or false", default)
+    _warn_of_type(warn, arguments, key, "true or false", default)
     return default
 
 
@@ -46,10 +46,10 @@ def get_string(arguments: Mapping[str, Any], key: str, default: str, warn: Warn 
     value = arguments.get(key)
     if isinstance(value, str):
         return value
-    _tell(warn, arguments, key, "text", default)
+    _warn_of_type(warn, arguments, key, "text", default)
     return default
 
 
-def _tell(warn: Warn | None, arguments: Mapping[str, Any], key: str, wanted: str, default: object) -> None:
+def _warn_of_type(warn: Warn | None, arguments: Mapping[str, Any], key: str, wanted: str, default: object) -> None:
     if warn is not None and arguments.get(key) is not None:
         warn(f"argument {key} is {arguments[key]!r}, which is not {wanted}; the default {default!r} is used")

@@ -1,4 +1,4 @@
-"""The configuration that counts when none is given: Volcano's built-in one."""
+"""The default configuration: Volcano's built-in one."""
 
 from typing import Final
 

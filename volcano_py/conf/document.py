@@ -1,7 +1,7 @@
-"""YAML as Volcano's library reads it, with the line of every node.
+"""Reads YAML as Volcano's library does, with the line of every node.
 
 Volcano uses yaml.v2, whose YAML 1.1 differs from PyYAML's in plain scalars: ``y`` and ``n`` are booleans, ``1e3`` is a
-number, ``12:30`` and ``2024-01-01`` are text. The difference shows in arguments, so the same rules are stated here.
+number, ``12:30`` and ``2024-01-01`` are text. The difference matters for arguments, so this module has yaml.v2's rules.
 """
 
 import re
@@ -24,10 +24,10 @@ _TAG = "tag:yaml.org,2002:"
 
 
 class _Loader(yaml.CSafeLoader):
-    """The C parser with yaml.v2's idea of what a plain scalar is."""
+    """The C parser with yaml.v2's rules for plain scalars."""
 
 
-_Loader.yaml_implicit_resolvers = {}  # those of the parent class are YAML 1.1 as PyYAML reads it
+_Loader.yaml_implicit_resolvers = {}  # drops PyYAML's rules
 _Loader.add_implicit_resolver(_TAG + "bool", _BOOL, list("yYnNtTfFoO"))
 _Loader.add_implicit_resolver(_TAG + "int", _INT, list("-+0123456789"))
 _Loader.add_implicit_resolver(_TAG + "float", _FLOAT, list(_NUMBER_START))
@@ -36,7 +36,7 @@ _Loader.add_implicit_resolver(_TAG + "merge", re.compile(r"^<<$"), ["<"])
 
 
 class Document:
-    """A parsed file: its root node, and the readers of nodes that know its name."""
+    """A parsed file: its root node, and readers of nodes whose errors name the file."""
 
     def __init__(self, text: str, file: str) -> None:
         self.file = file
@@ -55,17 +55,17 @@ class Document:
         return Where(self.file, node.start_mark.line + 1 if node is not None and node.start_mark else 1)
 
     def fail(self, node: yaml.Node | None, problem: str) -> NoReturn:
-        """Refuse the file because of a node."""
+        """Raise ConfError because of a node."""
         raise ConfError(self.where(node), problem)
 
     def warn(self, node: yaml.Node | None, text: str) -> None:
-        """Note something that is left aside."""
+        """Record a warning about something that is ignored."""
         self.warnings.append(f"{self.where(node)}: {text}")
 
     def mapping(self, node: yaml.Node | None, key: str) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """Return the entries of a mapping as key -> (key node, value node); nothing counts as an empty one.
+        """Return the entries of a mapping as key -> (key node, value node); an absent mapping counts as empty.
 
-        Of a key that stands twice the last entry counts, as in Volcano, with a warning.
+        If a key occurs twice, the last entry counts, as in Volcano, and there is a warning.
         """
         if self.is_null(node):
             return {}
@@ -76,12 +76,12 @@ class Document:
             text = str(name.value)
             if text in entries:
                 lost = _line(entries[text][0])
-                self.warn(name, f"{_join(key, text)} stands here again; the entry of line {lost} is lost")
+                self.warn(name, f"{_join(key, text)} is repeated here; the entry in line {lost} is ignored")
             entries[text] = (name, value)
         return entries
 
     def _pairs(self, node: yaml.MappingNode) -> list[tuple[yaml.Node, yaml.Node]]:
-        """Return the entries of a mapping, those it takes over by ``<<`` first; of several sources the first wins."""
+        """Return the entries of a mapping, those merged by ``<<`` first; of several sources the first wins."""
         merged: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         own: list[tuple[yaml.Node, yaml.Node]] = []
         for name, value in node.value:
@@ -97,7 +97,7 @@ class Document:
         return [entry for key, entry in merged.items() if key not in stated] + own
 
     def sequence(self, node: yaml.Node | None, key: str) -> list[yaml.Node]:
-        """Return the items of a list; nothing counts as an empty one."""
+        """Return the items of a list; an absent list counts as empty."""
         if self.is_null(node):
             return []
         if not isinstance(node, yaml.SequenceNode):
@@ -111,7 +111,7 @@ class Document:
         return "" if self.is_null(node) else str(node.value)
 
     def flag(self, node: yaml.Node, key: str) -> bool | None:
-        """Return a boolean; None for one that is left empty."""
+        """Return a boolean; None if the value is empty."""
         if self.is_null(node):
             return None
         if isinstance(node, yaml.ScalarNode) and node.tag == _TAG + "bool":
@@ -129,7 +129,7 @@ class Document:
         return self._scalar(node)
 
     def is_null(self, node: yaml.Node | None) -> bool:
-        """Say whether nothing was written."""
+        """Say whether a node is absent or null."""
         return node is None or node.tag == _TAG + "null"
 
     def _scalar(self, node: yaml.Node) -> Any:

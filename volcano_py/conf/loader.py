@@ -1,7 +1,7 @@
-"""From YAML text to :class:`~volcano_py.conf.schema.SchedulerConf`: structure is checked here, names are not.
+"""Reads YAML text into :class:`~volcano_py.conf.schema.SchedulerConf`; checks the structure but not the names.
 
-Volcano ignores what it does not know; so does this, but each unknown key is a warning with the key that was probably
-meant. What cannot be meant at all (a tier that is text, a plugin without a name) is an error.
+Unknown keys are ignored, as in Volcano, but each one gives a warning with the key that was probably meant. A wrong
+structure (a tier that is text, a plugin without a name) is an error.
 """
 
 import difflib
@@ -20,7 +20,7 @@ _PLUGIN = ("name", "arguments", *sorted(FLAGS))
 
 
 def built_in_conf() -> SchedulerConf:
-    """Return the configuration that counts when no file is given."""
+    """Return the configuration for a scheduler without a configuration file."""
     return parse_conf(BUILT_IN_CONF, BUILT_IN_FILE)
 
 
@@ -55,7 +55,7 @@ def _read(document: Document) -> SchedulerConf:
     actions_node = top["actions"][1] if "actions" in top else None
     if document.is_null(actions_node):
         document.fail(
-            actions_node or document.root, 'actions is missing; write for instance actions: "enqueue, allocate"'
+            actions_node or document.root, 'actions is missing; write, for example, actions: "enqueue, allocate"'
         )
     return SchedulerConf(
         file=document.file,
@@ -97,7 +97,7 @@ def _read_plugin(document: Document, node: yaml.Node, key: str, seen: dict[str, 
     where = document.where(entries["name"][0])
     if name in seen:
         document.fail(
-            entries["name"][0], f"{key}.name: plugin {name} is already in line {seen[name].line}; keep one of them"
+            entries["name"][0], f"{key}.name: plugin {name} is already in line {seen[name].line}; keep one of the two"
         )
     seen[name] = where
     _warn_of_unknown(document, entries, _PLUGIN, f"{key} ({name})")
@@ -119,7 +119,7 @@ def _read_configurations(document: Document, node: yaml.Node | None) -> tuple[Ac
         if not name:
             document.fail(item, f"{key}.name is missing; it names the action that the arguments are for")
         if any(entry.name == name for entry in read):
-            document.warn(item, f"{key}: {name} stands here again; its first entry counts")
+            document.warn(item, f"{key}: {name} is repeated here; its first entry counts")
         arguments = _read_arguments(document, _value(entries, "arguments"), f"{key}.arguments")
         read.append(ActionConf(name, document.where(item), arguments))
     return tuple(read)
@@ -147,6 +147,6 @@ def _warn_of_unknown(
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = (
-                f"; did you mean {near[0]}?" if near else f"; known here: {', '.join(known)}" if len(known) < 6 else ""
+                f"; did you mean {near[0]}?" if near else f"; known keys: {', '.join(known)}" if len(known) < 6 else ""
             )
             document.warn(node, f"unknown key {f'{key}.{name}' if key else name} is ignored{hint}")

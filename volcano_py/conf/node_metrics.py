@@ -1,9 +1,9 @@
-"""The section ``metrics``: who knows how busy nodes really are.
+"""The section ``metrics``: which server knows the measured loads of nodes.
 
     metrics:
-      type: prometheus                 # prometheus, prometheus_adaptor or elasticsearch; without it nobody is asked
+      type: prometheus                 # prometheus, prometheus_adaptor or elasticsearch; without it loads are not read
       address: http://prometheus:9090
-      interval: 30s                    # between two questions
+      interval: 30s                    # between two queries
       tls.insecureSkipVerify: "false"
       elasticsearch.index: metricbeat-*
       elasticsearch.username: ""
@@ -30,13 +30,13 @@ _INDEX, _USER, _PASSWORD, _HOST_FIELD = (
     f"elasticsearch.{name}" for name in ("index", "username", "password", "hostnameFieldName")
 )
 PUBLIC_KEYS: Final = frozenset({"type", "address", "interval", _SKIP_VERIFY, _INDEX, _USER, _HOST_FIELD})
-"""What of the section may be shown to anybody."""
+"""The keys of the section that hold no secrets."""
 _KEYS: Final = PUBLIC_KEYS | {_PASSWORD}
 
 
 @dataclass(frozen=True, slots=True)
 class NodeMetricsConf:
-    """Whom to ask for the loads of nodes, and how often."""
+    """The server to ask for the loads of nodes, and how often."""
 
     kind: str
     address: str = ""
@@ -49,18 +49,18 @@ class NodeMetricsConf:
 
 
 def read_node_metrics(metrics: Mapping[str, str]) -> tuple[NodeMetricsConf | None, list[str]]:
-    """Return what the section says and what is wrong with it; None if nobody can be asked."""
-    problems = [f"metrics.{key} is not known: it is ignored" for key in sorted(metrics.keys() - _KEYS)]
+    """Return the parsed section and its problems; None if it names no server that can be asked."""
+    problems = [f"metrics.{key} is unknown and ignored" for key in sorted(metrics.keys() - _KEYS)]
     kind = metrics.get("type", "")
     if not kind:
         return None, problems
     if kind not in TYPES:
-        there = ", ".join(TYPES)
-        return None, [*problems, f"metrics.type is {kind!r}; there are: {there}. Nobody is asked for loads of nodes"]
+        known = ", ".join(TYPES)
+        return None, [*problems, f"metrics.type is {kind!r}; known types: {known}. Loads of nodes are not read"]
     address = metrics.get("address", "").rstrip("/")
     if kind != ADAPTOR and not address.startswith(("http://", "https://")):
         text = f"metrics.address is {address!r}: write a URL such as http://prometheus:9090"
-        return None, [*problems, f"{text}. Nobody is asked for loads of nodes"]
+        return None, [*problems, f"{text}. Loads of nodes are not read"]
     return (
         NodeMetricsConf(
             kind=kind,
@@ -82,7 +82,7 @@ def _interval(text: str, problems: list[str]) -> float:
     try:
         seconds = parse_go_duration(text)
         if seconds <= 0:
-            raise DurationError("it is not above 0")
+            raise DurationError("it must be longer than 0")
     except DurationError as error:
         problems.append(f"metrics.interval is {text!r}: {error}; {_DEFAULT_INTERVAL_S:g}s is used")
         return _DEFAULT_INTERVAL_S

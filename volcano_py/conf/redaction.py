@@ -1,4 +1,4 @@
-"""A configuration as it may be shown to anybody: its values as they were read, without those that are secret."""
+"""Prints a configuration without its secrets: the values as they were read, secret ones hidden."""
 
 import re
 from typing import Any, Final
@@ -15,10 +15,10 @@ _METRICS: Final = "metrics"
 
 
 def redacted(text: str) -> str:
-    """Return a configuration that can be read, written anew: without comments, and without secrets.
+    """Return the text of a valid configuration, without comments and secrets.
 
-    Secret is what stands under a key that says so, however it is written; of the section ``metrics`` everything but
-    what is known to be harmless, as a key may be misspelt; and who logs in in an address.
+    Hidden are the values of keys whose names suggest a secret, the user and password in an address, and in the section
+    ``metrics`` every value except those of known harmless keys, because a key may be misspelt.
     """
     document = Document(text, "")
     found = document.value(document.root)
@@ -29,7 +29,7 @@ def redacted(text: str) -> str:
 
 
 def without_user_info(text: str) -> str:
-    """Return a text without what stands before the @ of addresses in it."""
+    """Return a text without the user and password in its addresses."""
     return _USER_INFO.sub(f"://{HIDDEN}@", text)
 
 

@@ -1,8 +1,8 @@
 """A configuration file that may change while the process runs.
 
-A change is noticed by looking at the file again and again: what its name leads to now (a ConfigMap is switched by a
-symbolic link above the file), its size and its times. It is taken only when two looks in a row have found the same, so
-that a file that is being written is not read half.
+The process polls the file: the target of its path (a ConfigMap is switched by a symbolic link above the file), its size
+and its times. A change counts only when two polls in a row have found the same state, so that a file that is being
+written is not read half-way.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ class LoadedConf:
 
 
 class FileState(NamedTuple):
-    """What a look at a file finds; another content makes another state."""
+    """What a poll of a file finds; different content gives a different state."""
 
     path: str = ""
     inode: int = 0
@@ -43,17 +43,17 @@ class FileState(NamedTuple):
 
 
 def file_state(path: Path) -> FileState:
-    """Look at a file, or at what its name leads to."""
+    """Return the state of a file, or of the target of a symbolic link."""
     try:
         resolved = os.path.realpath(path)
         found = os.stat(resolved)
     except OSError:
-        return FileState()  # it is gone, which is a state too
+        return FileState()  # the file is gone, which is a state, too
     return FileState(resolved, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 class Watched:
-    """Something on a disk, and what it was like when it was read last."""
+    """Something on a disk, with its state when it was last read."""
 
     def __init__(self, look: Callable[[], object]) -> None:
         self._look = look
@@ -61,11 +61,11 @@ class Watched:
         self._last: object = None
 
     def reading(self) -> None:
-        """It is read now. To be said before, so that a change in between shows at the next look."""
+        """Note that it is about to be read; call this first, so that the next poll sees a change during the read."""
         self._read = self._last = self._look()
 
     def changed(self) -> bool:
-        """Look at it; say whether it is another than was read, and at rest since the last look."""
+        """Poll it; say whether it differs from what was read, and has not changed since the last poll."""
         before, self._last = self._last, self._look()
         return self._last == before and self._last != self._read
 
@@ -84,10 +84,10 @@ class ConfFile:
         return LoadedConf(parse_conf(text, str(self.path)), text)
 
     def changed(self) -> bool:
-        """Look at the file; say whether it is another one than was read, and at rest since the last look."""
+        """Poll the file; say whether it differs from what was read, and has not changed since the last poll."""
         return self._watched.changed()
 
 
 def built_in() -> LoadedConf:
-    """Return the configuration that counts when no file is given."""
+    """Return the configuration for a scheduler without a configuration file."""
     return LoadedConf(parse_conf(BUILT_IN_CONF, BUILT_IN_FILE), BUILT_IN_CONF)

@@ -1,4 +1,4 @@
-"""What a scheduler configuration says, and where; what the names mean is the scheduler's affair."""
+"""The contents of a scheduler configuration, with their places in the file; the scheduler gives the names meaning."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ FLAGS: Final = OFF_BY_DEFAULT | {
     "enabledSubJobReady",
     "enabledVictim",
 }
-"""The switches of extension points, spelt as Volcano spells them; some say "enable" and some "enabled"."""
+"""The switches of extension points, in Volcano's spelling: some begin with "enable" and some with "enabled"."""
 
 
 class Where(NamedTuple):
@@ -60,11 +60,11 @@ class PluginConf:
 
     name: str
     where: Where
-    flags: Mapping[str, bool] = field(default_factory=dict)  # those the configuration states
+    flags: Mapping[str, bool] = field(default_factory=dict)  # only the switches that the configuration sets
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def enabled(self, flag: str) -> bool:
-        """Say whether a switch is on: as stated, else its default."""
+        """Say whether a switch is on: the value set in the configuration, else its default."""
         return self.flags.get(flag, flag not in OFF_BY_DEFAULT)
 
 
@@ -79,7 +79,7 @@ class ActionConf:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConf:
-    """A scheduler configuration whose structure is sound."""
+    """A scheduler configuration with a valid structure."""
 
     file: str
     actions: tuple[str, ...]
@@ -87,7 +87,7 @@ class SchedulerConf:
     tiers: tuple[tuple[PluginConf, ...], ...] = ()
     configurations: tuple[ActionConf, ...] = ()
     metrics: Mapping[str, str] = field(default_factory=dict)  # where to read usage from, see the usage plugin
-    warnings: tuple[str, ...] = ()  # what was left aside, each with its place
+    warnings: tuple[str, ...] = ()  # what was ignored, each with its place
 
     def action_arguments(self, name: str) -> Mapping[str, Any] | None:
         """Return the arguments of an action, None if the configuration gives none; the first entry of a name counts."""

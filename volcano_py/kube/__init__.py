@@ -1,1 +1,1 @@
-"""Generic Kubernetes machinery: credentials, typed requests, watches that go on; nothing of scheduling."""
+"""Generic Kubernetes machinery: credentials, typed requests, watches that recover. It knows nothing of scheduling."""

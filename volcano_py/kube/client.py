@@ -41,7 +41,7 @@ class _GroupList(msgspec.Struct):
 
 
 class PatchType(Enum):
-    """How a patch is read by the server."""
+    """How the server reads a patch."""
 
     MERGE = "application/merge-patch+json"
     STRATEGIC = "application/strategic-merge-patch+json"
@@ -52,7 +52,7 @@ class ApiClient:
     """Requests to one API server; use it as an asynchronous context manager.
 
     Bodies are structs, plain JSON values or prepared bytes. ``into`` is the type an answer is decoded as; ``dict``
-    gives plain JSON. No request is without a deadline: ``timeout_s`` of the call, else of the client.
+    gives plain JSON. Every request has a deadline: ``timeout_s`` of the call, else of the client.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ApiClient:
         observer: RequestObserver | None = None,
         obstacle: Callable[[], str] | None = None,
     ) -> None:
-        """Take how to reach the server; ``obstacle`` says why writes must not be sent at present, "" if they may."""
+        """Prepare a client; ``obstacle`` says why writes must not be sent at present, "" if they may."""
         self._timeout_s = timeout_s
         self._transport = Transport(
             credentials,
@@ -108,7 +108,10 @@ class ApiClient:
         page_size: int = DEFAULT_PAGE_SIZE,
         timeout_s: float | None = None,
     ) -> AsyncIterator[Page[T]]:
-        """Read all objects page by page; the deadline is per page. Gone means: the list took too long, start again."""
+        """Read all objects page by page; the deadline is per page.
+
+        Raises Gone if the list took too long; the caller then starts again.
+        """
         decoder = PageDecoder(into)
         query = {"limit": str(page_size), **selectors(label_selector, field_selector)}
         while True:
@@ -190,14 +193,14 @@ class ApiClient:
         return await self._send(Call("POST", "create", path, body), timeout_s)
 
     async def get_bytes(self, path: str, *, timeout_s: float | None = None) -> bytes:
-        """Return what is served at a path that is not a resource's: an aggregated API of its own kind."""
+        """Return what the server has at a path outside the resources, such as an aggregated API."""
         return await self._send(Call("GET", "get", path), timeout_s)
 
     async def serves(self, resource: Resource, *, timeout_s: float | None = None) -> bool:
         """Say whether discovery names a resource; raise ApiError where discovery gives no clear answer.
 
-        A version that is not found counts as not served only if the list of groups does not name it either: who
-        answers 404 to everything, such as a proxy without its server, says nothing about the resource.
+        A version that is not found counts as not served only if the list of groups does not name it either. A 404 to
+        everything, such as that of a proxy without its server, says nothing about the resource.
         """
         try:
             listed = await self._typed(Call("GET", "get", resource.root), _ResourceList, timeout_s)
@@ -223,10 +226,11 @@ class ApiClient:
         stall_s: float,
         open_s: float | None = None,
     ) -> AbstractAsyncContextManager[Stream]:
-        """Open a watch of about ``lasts_s`` (the server is told); silence longer than ``stall_s`` ends it.
+        """Open a watch that the server is asked to end after about ``lasts_s``.
 
-        So does a server that has not ended it some seconds after its time: nobody is there any more.
-        The stream is the server's bytes; :class:`~volcano_py.kube.reflector.Reflector` makes events of them.
+        The watch breaks off after ``stall_s`` of silence, and when the server has not ended it some seconds after its
+        time, because the connection is then dead. The stream is the server's bytes;
+        :class:`~volcano_py.kube.reflector.Reflector` makes events of them.
         """
         query = {**query, "watch": "1", "timeoutSeconds": str(int(lasts_s))}
         call = Call("GET", "watch", resource.collection(namespace), query=query)
@@ -249,7 +253,7 @@ class ApiClient:
 
 
 def selectors(label_selector: str, field_selector: str) -> dict[str, str]:
-    """Return the query parameters of those selectors that are given."""
+    """Return the query parameters of the selectors that are not empty."""
     given = {"labelSelector": label_selector, "fieldSelector": field_selector}
     return {key: value for key, value in given.items() if value}
 

@@ -1,9 +1,9 @@
-"""Kept connections to one server, each with one request at a time; the least that HTTP/1.1 needs.
+"""A pool of kept connections to one server, each with one request at a time: the minimum of HTTP/1.1.
 
-A request costs half of what it costs in the session of aiohttp (docs/performance.md), and a bind is little else than a
+A request costs half of what it costs in a session of aiohttp (docs/performance.md), and a bind is little else than a
 request. Proxies, compression and watches are left to aiohttp.
 
-    connecting ──▶ asked ──▶ idle ──▶ asked ...      an idle one is used again, the one used last first
+    connecting ──▶ asked ──▶ idle ──▶ asked ...      the idle connection used last is used again first
         │            │         └───▶ closed          after a while, or by the server
         └────────────┴─────────────▶ closed          no answer in time, malformed, cut, or the server says so
 """
@@ -29,7 +29,7 @@ Obstacle = Callable[[], str]
 
 
 class RequestFailed(Exception):
-    """No whole answer; ``sent`` says whether the server may have taken the request."""
+    """There is no complete answer; ``sent`` says whether the server may have received the request."""
 
     sent = True
 
@@ -41,13 +41,13 @@ class NoConnection(RequestFailed):
 
 
 class NoConnectionInTime(RequestFailed):
-    """No connection was free or could be made in time."""
+    """No connection became free or could be made in time."""
 
     sent = False
 
 
 class Withheld(RequestFailed):
-    """The request was not sent, because it must not be any more; the message says why."""
+    """The request was not sent because an obstacle forbids it now; the message says why."""
 
     sent = False
 
@@ -57,12 +57,12 @@ class NoAnswerInTime(RequestFailed):
 
 
 class ConnectionCut(RequestFailed):
-    """The connection broke before the answer was whole."""
+    """The connection broke before the answer was complete."""
 
     def __init__(self, message: str, *, within_answer: bool, stale: bool = False) -> None:
         super().__init__(message)
         self.within_answer = within_answer
-        self.stale = stale  # it had been idle, and no byte of an answer came: most likely it was closed meanwhile
+        self.stale = stale  # most likely closed while idle: no byte of an answer came
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,11 @@ class Address:
     host: str
     port: int
     tls: ssl.SSLContext | None = None
-    server_name: str | None = None  # that its certificate must have, if not the host
+    server_name: str | None = None  # name that its certificate must have; None: the host
 
 
 class Connection(asyncio.Protocol):
-    """One connection; its owner asks, waits for the answer, and may then ask again."""
+    """One connection; its owner sends a request, waits for the answer, and may then send the next one."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -87,11 +87,11 @@ class Connection(asyncio.Protocol):
         """Whether it has carried a request that was answered."""
         self.idle_since = 0.0
         self.open = False
-        self.last = False  # it closes after the request that is under way
+        self.last = False  # whether it closes after the request that is under way
         self.lost: asyncio.Future[None] = loop.create_future()
 
     async def ask(self, request: bytes, deadline: float) -> Answer:
-        """Send a request and return its answer; after anything else the connection is closed."""
+        """Send a request and return its answer; close the connection if there is none."""
         if self._transport is None or not self.open:
             raise ConnectionCut("it was closed while it was idle", within_answer=False, stale=True)
         self._waiting = waiting = self._loop.create_future()
@@ -100,14 +100,14 @@ class Connection(asyncio.Protocol):
         try:
             answer: Answer = await waiting
         except BaseException:
-            self.close()  # an answer that comes later would be taken for that of the next request
+            self.close()  # a late answer would be taken for that of the next request
             raise
         finally:
             timer.cancel()
             self._waiting = None
         self.used = True
         if self.last or not answer.reusable or answer.status == _UNAUTHORIZED:
-            self.close()  # the server may know us by the certificate of this connection, which was renewed since
+            self.close()  # the client certificate of this connection may have been renewed since
         return answer
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Close it without a word to the server."""
+        """Close it at once, without a TLS close message to the server."""
         self.open = False
         if self._transport is not None:
             self._transport.abort()
@@ -131,7 +131,7 @@ class Connection(asyncio.Protocol):
         """Take a part of an answer (called by the loop)."""
         waiting = self._waiting
         if waiting is None or waiting.done():
-            self.close()  # nobody asked
+            self.close()  # no request is under way
             return
         try:
             answer = self._reader.feed(data)
@@ -142,11 +142,11 @@ class Connection(asyncio.Protocol):
             waiting.set_result(answer)
 
     def eof_received(self) -> None:
-        """Note that the server will say nothing more (called by the loop, which then closes it)."""
+        """Note that the server sends nothing more (called by the loop, which then closes the connection)."""
         self.open = False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Take the end of it (called by the loop)."""
+        """Note that it is closed, and end the request under way (called by the loop)."""
         self.open = False
         if not self.lost.done():
             self.lost.set_result(None)
@@ -167,13 +167,13 @@ class Connection(asyncio.Protocol):
 
 
 class Connections:
-    """At most so many connections to one server; requests beyond that wait for one, first come first served."""
+    """At most ``limit`` connections to one server; further requests wait for one, first come first served."""
 
     def __init__(self, address: Address, limit: int) -> None:
         self._address = address
         self._limit = limit
         self._loop = asyncio.get_running_loop()
-        self._count = 0  # connections, and those that are being made
+        self._count = 0  # connections, including those being made
         self._all: set[Connection] = set()
         self._idle: list[Connection] = []
         self._queue: deque[asyncio.Future[Connection | None]] = deque()
@@ -185,8 +185,8 @@ class Connections:
     ) -> Answer:
         """Send a request and return its answer; raise RequestFailed if there is none.
 
-        A ``repeatable`` one is sent once more if the server had closed the idle connection that was used for it. The
-        ``obstacle`` is asked for at the moment of sending, after any wait for a connection.
+        A ``repeatable`` request is sent once more if the server had closed the idle connection used for it. The
+        ``obstacle`` is checked at the moment of sending, after any wait for a connection.
         """
         deadline = self._loop.time() + timeout_s
         connection = self._take_idle() or await self._connection(deadline)
@@ -195,11 +195,11 @@ class Connections:
         except ConnectionCut as problem:
             if not (problem.stale and repeatable):
                 raise
-        self.distrust_idle()  # what closed one has most likely closed all
+        self.distrust_idle()  # the others are most likely closed, too
         return await self._ask_over(await self._connection(deadline), request, deadline, obstacle)
 
     def distrust_idle(self) -> None:
-        """Close all idle connections: what broke or silenced one of their age has most likely done so to all."""
+        """Close all idle connections: if one broke or went silent, most likely all of its age did."""
         for connection in self._idle:
             connection.abort()
 
@@ -222,7 +222,7 @@ class Connections:
         return answer
 
     def renew(self) -> None:
-        """Let every connection go once it is idle: those made from now on show another certificate."""
+        """Close every connection once it is idle, so that new ones present the renewed certificate."""
         for connection in self._all:
             connection.last = True
         for connection in self._idle:
@@ -250,7 +250,7 @@ class Connections:
         return None
 
     async def _connection(self, deadline: float) -> Connection:
-        """Return a connection, a new one if need be and allowed."""
+        """Return an idle connection, a new one within the limit, or the next one that is returned."""
         while True:
             connection = self._take_idle()
             if connection is not None:
@@ -264,7 +264,7 @@ class Connections:
                 self._forget(connection)
 
     async def _turn(self, deadline: float) -> Connection | None:
-        """Wait for a connection that somebody gives back; None: there is room for a new one."""
+        """Wait for a connection that another request gives back; None: a new one may be made."""
         turn: asyncio.Future[Connection | None] = self._loop.create_future()
         self._queue.append(turn)
         try:
@@ -289,13 +289,13 @@ class Connections:
             self._sweep = self._loop.call_later(KEEP_ALIVE_S, self._close_idle)
 
     def _forget(self, connection: Connection) -> None:
-        """Make room for another connection."""
+        """Drop a closed connection, so that another one may be made."""
         self._all.discard(connection)
         self._count -= 1
         self._pass_on(None)
 
     def _pass_on(self, connection: Connection | None) -> None:
-        """Give a connection, or the room for one, to who has waited longest."""
+        """Give a connection, or (None) the right to make one, to the request that has waited longest."""
         while self._queue:
             turn = self._queue.popleft()
             if not turn.done():
@@ -327,7 +327,7 @@ class Connections:
             self._count -= 1
             self._pass_on(None)
             raise NoConnectionInTime from problem
-        except OSError as problem:  # what cannot be resolved, reached or trusted
+        except OSError as problem:  # the host cannot be resolved, reached or trusted
             self._count -= 1
             self._pass_on(None)
             raise NoConnection(str(problem)) from problem

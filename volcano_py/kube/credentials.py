@@ -1,14 +1,14 @@
-"""Where the API server is and who we are there: a kubeconfig, the pod's ServiceAccount, or a bare address.
+"""The API server's address and our identity there: from a kubeconfig, the pod's ServiceAccount, or a bare address.
 
-Who we are is looked at again in the background, well before it ends. No request waits for that, except after a 401.
+The identity is refreshed in the background, well before it expires. No request waits for a refresh, except after a 401.
 
-                  ┌──────────── read, due again before it ends ◀───────────┐
-    in use ── due, and a request looks ──▶ being read, the old one in use ─┤
-       └───── a 401 to it ──▶ being read, those refused wait for it ───────┤
+                  ┌───────── refreshed, due again before it expires ◀──────┐
+    in use ── due, and a request checks ──▶ refreshing, old one in use ────┤
+       └───── a 401 to it ──▶ refreshing, refused requests wait for it ────┤
                   └──────── failed, the old one stays, due after a while ◀─┘
 
-Reading kubeconfigs and ServiceAccounts is left to ``kubernetes_asyncio.config``; it is imported only when there is
-something for it to read, as the import alone takes 0.4 s. Its HTTP session is not used.
+``kubernetes_asyncio.config`` reads kubeconfigs and ServiceAccounts. It is imported only when there is something to
+read, because the import alone takes 0.4 s. Its HTTP session is not used.
 """
 
 import asyncio
@@ -36,25 +36,25 @@ log = structlog.get_logger()
 IN_CLUSTER_VARIABLE = "KUBERNETES_SERVICE_HOST"
 SERVICE_ACCOUNT_DIRECTORY = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
-_REFRESH_EVERY_S = 60.0  # how long what names no end is used before it is looked at again
+_REFRESH_EVERY_S = 60.0  # between refreshes of an identity without an expiry
 _REFRESH_TIMEOUT_S = 30.0  # an exec plugin may ask a cloud for a token
-_LIFE_USED = 0.8  # the part of its life after which a token is renewed
-_AHEAD_S = 60.0  # but at least so long before its end, unless that is more than half of its life
-_APART_S = 5.0  # a server that answers 401 to everything must not make us run a plugin per request
+_LIFE_USED = 0.8  # the part of its life after which a token is refreshed
+_AHEAD_S = 60.0  # but at least this long before its expiry, unless that is more than half of its life
+_APART_S = 5.0  # between forced refreshes: a server that answers 401 to everything must not cost a plugin per request
 _BACKOFF_FIRST_S = 2.0
 _BACKOFF_CAP_S = 30.0
 _CLOSE_S = 5.0  # for a plugin to end
 
 Refresh = Callable[[bool], Awaitable[Identity | str | None]]
-"""Read anew who we are; a mere text is an Authorization header.
+"""Reads the identity again; a mere text is an Authorization header.
 
-True forbids it to rely on what was read before: that was refused, or could not be read. It is cancelled when it takes
-too long, and raises CredentialsError when it fails.
+True forbids it to rely on what it read before, because that was refused or could not be read. It is cancelled when it
+takes too long, and raises CredentialsError when it fails.
 """
 
 
 class Credentials:
-    """An API server's address, TLS settings and who we are there now; clients may share it."""
+    """An API server's address, TLS settings and our present identity there; clients may share it."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Credentials:
         self._origin = origin
         self._clock = clock or RealClock()
         self._backoff = Backoff(rng or random.Random(), _BACKOFF_FIRST_S, _BACKOFF_CAP_S)
-        self._due = self._clock.monotonic() + self._rest(self.identity.until) if refresh else float("inf")
+        self._due = self._clock.monotonic() + self._lifetime(self.identity.until) if refresh else float("inf")
         self._may_force_at = float("-inf")
         self._task: asyncio.Task[None] | None = None
         self._users = 0
@@ -95,12 +95,12 @@ class Credentials:
         return self.identity.authorization
 
     def look(self) -> None:
-        """Start to read anew who we are if it is time to; never waits."""
+        """Start a refresh of the identity if it is due; never waits."""
         if self._clock.monotonic() >= self._due and not self._closed and self._running() is None:
             self._start(refused=False)
 
     async def refresh(self) -> None:
-        """Read anew who we are if it is time to, and wait until that has succeeded or failed."""
+        """Refresh the identity if it is due, and wait until that has succeeded or failed."""
         self.look()
         if (task := self._running()) is not None:
             await asyncio.wait((task,), timeout=_REFRESH_TIMEOUT_S + _CLOSE_S)
@@ -108,7 +108,7 @@ class Credentials:
     async def refresh_after_refusal(self, refused: Identity, timeout_s: float) -> bool:
         """Wait for another identity after a 401 to ``refused``; return whether there is one to try.
 
-        The caller waits no longer than ``timeout_s``; what was begun goes on for those who come later.
+        The caller waits no longer than ``timeout_s``; a refresh that is under way goes on for later callers.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
@@ -124,12 +124,12 @@ class Credentials:
         return self.identity != refused
 
     def open(self) -> None:
-        """Note a client that uses them; it must :meth:`close` them."""
+        """Register a client that uses these credentials; it must :meth:`close` them."""
         self._users += 1
         self._closed = False
 
     async def close(self) -> None:
-        """Note that a client has done with them; the last one ends what is under way, and nothing begins again."""
+        """Deregister a client; the last one ends the refresh under way, and no other one begins."""
         self._users -= 1
         if self._users > 0:
             return
@@ -142,13 +142,13 @@ class Credentials:
         return self._task if self._task is not None and not self._task.done() else None
 
     def _start(self, *, refused: bool) -> asyncio.Task[None]:
-        """Begin to read; only one reads at a time."""
+        """Start a refresh; the caller makes sure that none is running."""
         self._task = asyncio.create_task(self._read(refused), name="refresh of credentials")
-        self._task.add_done_callback(_tell_of_a_bug)
+        self._task.add_done_callback(_log_unexpected)
         return self._task
 
     async def _read(self, refused: bool) -> None:
-        """Read who we are; if that fails the old identity stays, and the server decides whether it still counts."""
+        """Read the identity; if that fails, keep the old one and let the server decide whether it is still valid."""
         assert self._refresh is not None
         now = self._clock.monotonic()
         before, self._due = self._due, now + _REFRESH_EVERY_S
@@ -160,30 +160,30 @@ class Credentials:
         except CredentialsError as error:
             self._failed(str(error))
         except Exception as error:
-            log.exception("reading credentials failed in a way that nobody expected", server=self.server)
+            log.exception("reading credentials failed unexpectedly", server=self.server)
             self._failed(f"{type(error).__name__}: {error}")
         except asyncio.CancelledError:
-            self._due = before  # nobody wants to know any more; the next who does starts again
+            self._due = before  # the last client is gone; the next one starts again
             raise
         else:
             self.identity = found if isinstance(found, Identity) else Identity(found)
             now = self._clock.monotonic()
             if refused:
                 self._may_force_at = now + _APART_S
-            self._due = now + self._rest(self.identity.until)
+            self._due = now + self._lifetime(self.identity.until)
 
     def _failed(self, problem: str) -> None:
         delay = self._backoff.next()
         self._due = self._clock.monotonic() + delay
         self._may_force_at = max(self._may_force_at, self._due, self._clock.monotonic() + _APART_S)
         log.warning(
-            "who we are cannot be read anew; the old token stays in use",
+            "the credentials cannot be refreshed; the old token stays in use",
             server=self.server,
             error=problem,
             again_in_s=round(delay, 1),
         )
 
-    def _rest(self, until: datetime | None) -> float:
+    def _lifetime(self, until: datetime | None) -> float:
         """Return how long an identity that was just read is used before it is read again."""
         if until is None:
             self._backoff.reset()
@@ -194,7 +194,7 @@ class Credentials:
             return max(min(_LIFE_USED * left, left - _AHEAD_S), left / 2, _APART_S)
         delay = self._backoff.next()
         log.warning(
-            "the token has expired already; check the clock of this machine, and what gives the token",
+            "the token has already expired; check the clock of this machine and the issuer of the token",
             server=self.server,
             origin=self._origin,
             expired=until.isoformat(),
@@ -203,8 +203,8 @@ class Credentials:
         return delay
 
 
-def _tell_of_a_bug(task: asyncio.Task[None]) -> None:
-    """Report what no refresh should end in; the next one is not kept from trying."""
+def _log_unexpected(task: asyncio.Task[None]) -> None:
+    """Log an exception that no refresh should raise; the next refresh tries again."""
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("the refresh of credentials failed unexpectedly", exc_info=error)
 
@@ -226,7 +226,7 @@ async def load_credentials(
     explicit = kubeconfig or context or environ.get("KUBECONFIG")
     if server and urlsplit(server).scheme not in ("http", "https"):
         raise CredentialsError(
-            f"{server!r} is no address of an API server: write http://HOST:PORT or https://HOST:PORT"
+            f"{server!r} is not the address of an API server: write http://HOST:PORT or https://HOST:PORT"
         )
     if server and server.startswith("http://") and not explicit:
         return Credentials(server, proxy=_checked_proxy(proxy_from_environment(server, environ)), clock=clock)
@@ -247,15 +247,15 @@ def _require_a_file(path: str, server: str | None, *, is_default: bool) -> None:
         return
     if is_default and server:
         raise CredentialsError(
-            f"there is nothing to prove to {server} who we are: --kubeconfig and $KUBECONFIG are not set, this is not "
-            f"a pod (${IN_CLUSTER_VARIABLE} is not set) and {path} does not exist; name a kubeconfig"
+            f"there are no credentials for {server}: --kubeconfig and $KUBECONFIG are not set, this is not a pod "
+            f"(${IN_CLUSTER_VARIABLE} is not set) and {path} does not exist; name a kubeconfig"
         )
     if is_default:
         raise CredentialsError(
             f"no Kubernetes cluster is configured: --kubeconfig and $KUBECONFIG are not set, this is not a pod "
             f"(${IN_CLUSTER_VARIABLE} is not set) and {path} does not exist; name a kubeconfig or a server"
         )
-    raise CredentialsError(f"kubeconfig {path} does not exist or is no file; check --kubeconfig and $KUBECONFIG")
+    raise CredentialsError(f"kubeconfig {path} does not exist or is not a file; check --kubeconfig and $KUBECONFIG")
 
 
 async def _from_kubeconfig(
@@ -298,7 +298,7 @@ async def _from_service_account(
         return tls_context(server or settings.host, settings, origin)
 
     async def refresh(force: bool) -> Identity:
-        del force  # a file is simply read
+        del force  # a file is always read again
         try:
             return Identity(f"Bearer {(await blocking.run(token_file.read_text)).strip()}")
         except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""JSON of lists and watches to typed objects; one that does not fit its type is told apart, the rest goes on."""
+"""Decodes lists and watches into typed objects; an object that does not fit its type does not stop the others."""
 
 import re
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 class Identity(msgspec.Struct, rename="camel", gc=False):
-    """As much of an object's metadata as is needed to say which one it is."""
+    """The metadata that identifies an object."""
 
     name: str = ""
     namespace: str = ""
@@ -73,7 +73,7 @@ class Undecodable:
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """A line of a watch that only says how far it has come."""
+    """A line of a watch that only carries the position it has reached."""
 
     resource_version: str
     initial_events_end: bool
@@ -90,7 +90,7 @@ class Page(Generic[T]):
 
 
 class MalformedLine(Exception):
-    """A line of a watch is not JSON of a watch event; the stream cannot be trusted any more."""
+    """A line of a watch is not the JSON of a watch event; the rest of the stream cannot be trusted."""
 
 
 def decoder_for(into: type[T]) -> msgspec.json.Decoder[T]:
@@ -117,7 +117,7 @@ class LineDecoder(Generic[T]):
 
     def __init__(self, into: type[T]) -> None:
         self._object = decoder_for(into)
-        envelope: Any = WatchChange  # a type argument known only at run time is none for the type checker
+        envelope: Any = WatchChange  # the type checker does not accept a type argument known only at run time
         self._decode: Any = msgspec.json.Decoder(envelope[into]).decode
 
     def decode(self, line: bytes) -> WatchChange[T] | Undecodable | Bookmark | Status:
@@ -128,7 +128,7 @@ class LineDecoder(Generic[T]):
             return self._decode_in_steps(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise MalformedLine(f"{error} in {line[:_MAX_VALUE]!r}") from error
-        # A bookmark or an error may fit a lenient type by chance.
+        # A bookmark or an error may happen to fit a lenient type.
         return change if change.type in CHANGES else self._decode_in_steps(line)
 
     def _decode_in_steps(self, line: bytes) -> WatchChange[T] | Undecodable | Bookmark | Status:
@@ -202,13 +202,13 @@ def _identify(raw: bytes) -> Identity:
     try:
         return _IDENTIFIED.decode(raw).metadata
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return Identity()  # even its metadata is broken: it can be reported, not tracked
+        return Identity()  # its metadata is broken, too: it can be reported but not tracked
 
 
 def _value_at(raw: bytes, path: str) -> str:
     """Return the value at a path of a decoding error as short JSON.
 
-    The path hides the key of a map's entry; of such an entry the whole map is returned.
+    The path does not name the keys of a map; for a value inside a map, the whole map is returned.
     """
     try:
         value: Any = msgspec.json.decode(raw)
@@ -221,5 +221,5 @@ def _value_at(raw: bytes, path: str) -> str:
                 break
         text = msgspec.json.encode(value).decode()
     except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError):
-        return ""  # the path says where; the value is a courtesy
+        return ""  # the path is enough to find the place
     return text if len(text) <= _MAX_VALUE else f"{text[:_MAX_VALUE]}..."

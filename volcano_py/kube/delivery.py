@@ -1,8 +1,8 @@
-"""What a handler is told: a correct stream of events, whatever lists and watches the server gives.
+"""Turns lists and watches of any quality into a correct stream of events for one handler.
 
-A watch repeats itself after a reconnect, a list after a break says nothing of what was deleted meanwhile, an object
-may be replaced by another of the same name, and one object in ten thousand does not fit its type. :class:`Delivery`
-keeps, per object, only UID and version, and turns all of that into ADDED, MODIFIED and DELETED, once each, in order.
+A watch repeats events after a reconnect. A list after a break does not name the objects deleted meanwhile. An object
+may be replaced by another of the same name. One object in ten thousand does not fit its type. :class:`Delivery` keeps
+only UID and version per object, and turns all of that into ADDED, MODIFIED and DELETED, once each, in order.
 """
 
 import dataclasses
@@ -53,8 +53,8 @@ class EventType(Enum):
 class Event(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """One change of one object.
 
-    ``object`` is the state after the change, for DELETED the last state; it is None for a DELETED that was noticed only
-    by the object's absence from a later list (the handler knows what it had), or whose last state could not be decoded.
+    ``object`` is the state after the change, for DELETED the last state. It is None for a DELETED whose last state
+    could not be decoded, or that was noticed only because a later list lacks the object; the handler knows what it had.
     """
 
     type: EventType
@@ -65,7 +65,7 @@ class Event(msgspec.Struct, Generic[T], frozen=True, gc=False):
     received_at: float
     """Monotonic time at which the bytes that brought the event were received."""
     listed: bool
-    """True when a list brought it; its age says nothing of the delay of the watch."""
+    """Whether a list brought it; the age of the object then says nothing about the delay of the watch."""
 
     @property
     def namespace(self) -> str:
@@ -80,7 +80,7 @@ class Event(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """An object that does not fit its type and is kept out until it does or is gone."""
+    """An object that does not fit its type and is left out until it is corrected or deleted."""
 
     resource: str
     namespace: str
@@ -95,7 +95,7 @@ class Quarantined:
     delivered: bool
     """Whether an earlier state of this object was delivered; the handler still has it."""
     raw: bytes = dataclasses.field(default=b"", repr=False)
-    """The whole object, for handlers that can use a part of it; given once, not kept here."""
+    """The whole object, for handlers that can use a part of it; passed on once, not kept here."""
 
     @property
     def message(self) -> str:
@@ -107,26 +107,26 @@ class Quarantined:
 
 
 class EventHandler(Protocol[T]):
-    """Who is told of changes; called on the event loop, one call at a time, and expected to be quick.
+    """Receives changes; its methods are called on the event loop, one at a time, and must be quick.
 
-    An exception out of a handler is a bug and ends the reflector.
+    An exception from a handler is a bug and ends the reflector.
     """
 
     def on_events(self, events: list[Event[T]]) -> None:
-        """Take the changes that arrived together, in order."""
+        """Receive the changes that arrived together, in order."""
         ...
 
     def on_quarantine(self, entry: Quarantined) -> None:
-        """Learn of an object that cannot be read; again for each new version of it that cannot."""
+        """Receive an object that cannot be read, and every later version of it that cannot be read."""
         ...
 
     def on_release(self, entry: Quarantined) -> None:
-        """Learn that a quarantined object is readable again (its event follows) or gone."""
+        """Receive a quarantined object that is readable again (its event follows) or gone."""
         ...
 
 
 class Delivery(Generic[T]):
-    """Turns what the server says into a correct stream for one handler."""
+    """Turns the server's lists and watches into a correct stream for one handler."""
 
     def __init__(self, resource: str, handler: EventHandler[T]) -> None:
         self._resource = resource
@@ -149,13 +149,13 @@ class Delivery(Generic[T]):
         return self._versions
 
     def begin_list(self) -> None:
-        """Start a list: what it does not name is gone when it ends."""
+        """Start a list; objects that it does not name count as deleted when it ends."""
         self._listed = set()
 
     def end_list(self, received_at: float) -> None:
-        """Finish the list: what was known and not named is deleted.
+        """Finish the list; deliver a deletion for each known object that it did not name.
 
-        Deletions come last on purpose: for a moment a node may look fuller than it is, never emptier.
+        Deletions come last on purpose, so that a node may briefly look fuller than it is but never emptier.
         """
         listed = self._listed or set()
         self._listed = None
@@ -182,7 +182,7 @@ class Delivery(Generic[T]):
             self._drop(key, None, received_at, listed=listed)
             change = EventType.ADDED
         elif had[1] == meta.resource_version:
-            return  # said again after a reconnect
+            return  # repeated after a reconnect
         else:
             change = EventType.MODIFIED
         self._versions[key] = (uid, meta.resource_version)
@@ -223,8 +223,8 @@ class Delivery(Generic[T]):
             delivered=had is not None,
             raw=bad.raw,
         )
-        self.flush()  # what happened before this is told before this
-        if identity.name:  # without one nothing could ever release it
+        self.flush()  # earlier changes are delivered first
+        if identity.name:  # nothing could ever release an object without a name
             self._quarantined[key] = dataclasses.replace(entry, raw=b"")
         log.warning("object cannot be read, going on without it", problem=entry.message)
         self._handler.on_quarantine(entry)
@@ -237,7 +237,7 @@ class Delivery(Generic[T]):
             self._handler.on_events(batch)
 
     def _delete(self, key: str, uid: str, last: T | None, received_at: float) -> None:
-        # The deletion of another UID is that of an earlier object of this name, said again.
+        # A deletion with another UID repeats that of an earlier object of this name.
         entry = self._quarantined.get(key)
         if entry is not None and entry.uid == uid:
             self._release(key)

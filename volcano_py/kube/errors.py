@@ -1,7 +1,7 @@
-"""What can go wrong between us and the API server, as types; exceptions of the HTTP library stop here.
+"""Errors of requests to the API server, as types; exceptions of the HTTP library stop here.
 
-Every request ends in its answer or in one :class:`ApiError`. Its class says what happened, its fields what the server
-said, and :attr:`ApiError.maybe_applied` whether a write may have taken effect although no answer says so.
+Every request ends in its answer or in one :class:`ApiError`. The class says what happened, the fields hold what the
+server said, and :attr:`ApiError.maybe_applied` says whether a write may have taken effect without an answer.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from volcano_py.kube.resource import target_of
 
 _STATUS = msgspec.json.Decoder(Status)
 _TERMINATING = "NamespaceTerminating"  # reason of a cause
-_MAX_FOREIGN_TEXT = 300  # of a body that is not a Status, such as a proxy's page
+_MAX_FOREIGN_TEXT = 300  # bytes shown of a body that is not a Status, such as a proxy's page
 
 
 class ApiError(Exception):
@@ -69,7 +69,7 @@ class Forbidden(ApiError):
 
 
 class NamespaceTerminating(Forbidden):
-    """403 that no right would change: the namespace is being deleted and takes nothing new."""
+    """403 that RBAC cannot change: the namespace is being deleted and accepts no new objects."""
 
 
 class NotFound(ApiError):
@@ -77,11 +77,11 @@ class NotFound(ApiError):
 
 
 class Conflict(ApiError):
-    """409: the object changed meanwhile, or a precondition does not hold; read again."""
+    """409: the object changed meanwhile, or a precondition does not hold; read it again."""
 
 
 class AlreadyExists(ApiError):
-    """409 with reason AlreadyExists: an object of that name is there."""
+    """409 with reason AlreadyExists: an object of that name exists."""
 
 
 class Gone(ApiError):
@@ -109,7 +109,7 @@ class ConnectionFailed(ApiError):
 
 
 class UnexpectedAnswer(ApiError):
-    """The server answered with something that is not what was asked for."""
+    """The server's answer is not of the expected form."""
 
 
 _BY_STATUS: Mapping[int, type[ApiError]] = {
@@ -131,12 +131,12 @@ _REMEDY: Mapping[int, str] = {
 
 
 def from_answer(verb: str, path: str, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
-    """Turn an answer that is not a success into its error."""
+    """Return the error of an answer that is not a success."""
     return from_status(verb, path, _read_status(status, body), retry_after_s=_retry_after(headers))
 
 
 def from_status(verb: str, path: str, said: Status, retry_after_s: float | None = None) -> ApiError:
-    """Turn a Status object, of an answer or inside a watch, into its error."""
+    """Return the error of a Status object, from an answer or a watch."""
     code = said.code
     if said.reason == "AlreadyExists":
         kind: type[ApiError] = AlreadyExists
@@ -164,7 +164,7 @@ def from_status(verb: str, path: str, said: Status, retry_after_s: float | None 
 
 
 def from_transport(verb: str, path: str, error: Exception, timeout_s: float, server: str) -> ApiError:
-    """Turn what went wrong on the way into its error; the caller chains the original."""
+    """Return the error of a request that got no answer; the caller chains the original exception."""
     if isinstance(error, RequestFailed):
         return _from_connection(verb, path, error, timeout_s, server)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
@@ -183,7 +183,7 @@ def from_transport(verb: str, path: str, error: Exception, timeout_s: float, ser
 
 
 def _from_connection(verb: str, path: str, error: RequestFailed, timeout_s: float, server: str) -> ApiError:
-    """Turn what went wrong on a connection of our own into its error."""
+    """Return the error of a request that failed on a connection of our own pool."""
     cause = error.__cause__
     if isinstance(error, Withheld):
         return ConnectionFailed(verb, path, f"not sent: {error}")
@@ -208,17 +208,17 @@ def _not_trusted(verb: str, path: str, error: Exception, server: str) -> Connect
 
 
 def _read_status(code: int, body: bytes) -> Status:
-    """Read the Status in a body; a body of another kind (a proxy, an old server) becomes its message."""
+    """Read the Status in a body; any other body (of a proxy, of an old server) becomes its message."""
     try:
         said = _STATUS.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = body[:_MAX_FOREIGN_TEXT].decode("utf-8", "replace").strip()
         return Status(code=code, message=text)
-    # The HTTP status decides: a body may leave its code out or be an object of another kind.
+    # The HTTP status counts, because a body may lack its code or be an object of another kind.
     return msgspec.structs.replace(said, code=code)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read Retry-After in seconds; the form with a date is not used by API servers."""
+    """Read Retry-After in seconds; API servers do not use the form with a date."""
     text = headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() else None

@@ -1,11 +1,11 @@
-"""Programs that tell who we are: the ``exec`` section of a kubeconfig's user.
+"""Credential plugins: the programs named in the ``exec`` section of a kubeconfig's user.
 
-A program runs in a session of its own, with nothing to read and a bound to what it may write. Its end is ours to bring
-about: whoever stops waiting for it, at a time limit or because the process ends, ends it and all it has started.
+A program runs in a session of its own. Its standard input is empty and its output is bounded. When the caller stops
+waiting, at a time limit or because the process ends, the program is ended with everything it has started.
 
     started ──▶ wrote its answer, exit code 0 ──▶ an identity
        ├──────▶ anything else ──────────────────▶ CredentialsError
-       └──────▶ nobody waits, or wrote too much ─▶ SIGTERM to its group ── a moment later ─▶ SIGKILL ─▶ reaped
+       └──────▶ cancelled, or wrote too much ───▶ SIGTERM to its group ── a moment later ─▶ SIGKILL ─▶ reaped
 """
 
 import asyncio
@@ -27,14 +27,14 @@ from volcano_py.kube.identity import UNTIL_REFUSED, CredentialsError
 log = structlog.get_logger()
 
 CLUSTER_EXTENSION: Final = "client.authentication.k8s.io/exec"
-"""The extension of a cluster that is meant for its users' plugins."""
+"""Name of the extension of a cluster that is passed to plugins."""
 
 _VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-_MOST_OUTPUT: Final = 2**20
+_MAX_OUTPUT: Final = 2**20
 _KEPT_STDERR: Final = 2**14
 _SHOWN_STDERR: Final = 300
 _GRACE_S: Final = 1.0  # between SIGTERM and SIGKILL
-_LOOK_S: Final = 0.02
+_POLL_S: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -65,10 +65,10 @@ class ExecPlugin:
         return f"{self.origin}: exec plugin {self.command}"
 
     async def run(self, environ: Mapping[str, str], cluster: Mapping[str, Any]) -> Answer:
-        """Run it once; raise CredentialsError. Who calls sets the time limit: when cancelled, the program is ended."""
+        """Run it once; raise CredentialsError. The caller sets the time limit: a cancellation ends the program."""
         program = shutil.which(self.command, path=environ.get("PATH", os.defpath))
         if program is None:
-            raise self._error("does not exist or is no program; install it, or correct the path of its command")
+            raise self._error("does not exist or is not executable; install it, or correct the path of its command")
         info = {"apiVersion": self.version, "kind": "ExecCredential", "spec": {"interactive": False}}
         if self.wants_cluster:
             info["spec"] = {"interactive": False, "cluster": dict(cluster)}
@@ -78,14 +78,14 @@ class ExecPlugin:
         except OSError as error:
             raise self._error(f"cannot be started: {error.strerror or error}") from error
         if run.too_much:
-            raise self._error(f"wrote more than {_MOST_OUTPUT} bytes and was ended; run it by hand to see what")
+            raise self._error(f"wrote more than {_MAX_OUTPUT} bytes and was ended; run it by hand to see what")
         if run.code:
             how = f"ended with exit code {run.code}" if run.code > 0 else f"was ended by signal {-run.code}"
             raise self._error(f"{how}: {_last_line(run.stderr) or 'it said nothing'}; run it by hand to see why")
         return self._answer(bytes(run.stdout))
 
     def _answer(self, output: bytes) -> Answer:
-        """Read its output, and never show it: it is a secret."""
+        """Read its output; no message may show it, because it is a secret."""
         try:
             said = json.loads(output)
         except ValueError as error:
@@ -95,7 +95,7 @@ class ExecPlugin:
         if said.get("apiVersion") != self.version:
             raise self._error(
                 f"answered in version {said.get('apiVersion')} and not in {self.version}; set the apiVersion of its "
-                "section to what it speaks"
+                "section to that version"
             )
         status = said.get("status")
         status = status if isinstance(status, dict) else {}
@@ -132,15 +132,15 @@ def plugin_of(section: object, origin: str, folder: str) -> ExecPlugin:
         raise CredentialsError(f"{mine} has apiVersion {version!r}; supported are {' and '.join(_VERSIONS)}")
     mode = str(section.get("interactiveMode") or "IfAvailable")
     if mode == "Always":
-        raise CredentialsError(f"{mine} wants to ask somebody (interactiveMode: Always), and nobody is there to answer")
+        raise CredentialsError(f"{mine} needs interactive input (interactiveMode: Always), which is not available here")
     if mode not in ("Never", "IfAvailable"):
         raise CredentialsError(f"{mine} has interactiveMode {mode!r}; it must be Never or IfAvailable")
     arguments, variables = section.get("args") or [], section.get("env") or []
     if not isinstance(arguments, list):
-        raise CredentialsError(f"{mine}: its args are no list")
+        raise CredentialsError(f"{mine}: its args are not a list")
     if not isinstance(variables, list) or not all(isinstance(v, Mapping) and v.get("name") for v in variables):
-        raise CredentialsError(f"{mine}: its env is no list of names and values")
-    if "/" in command:  # as with kubectl: beside the kubeconfig, and without a slash wherever $PATH leads
+        raise CredentialsError(f"{mine}: its env is not a list of names and values")
+    if "/" in command:  # relative to the kubeconfig, as in kubectl; a command without a slash is looked up in $PATH
         command = str(Path(folder, command))
     return ExecPlugin(
         origin=origin,
@@ -167,7 +167,7 @@ class _Run(asyncio.SubprocessProtocol):
         self.too_much = False
         self.code = 0
         self.exited: asyncio.Future[None] = loop.create_future()  # the program itself
-        self.over: asyncio.Future[None] = loop.create_future()  # it and all that could still write
+        self.over: asyncio.Future[None] = loop.create_future()  # the program and all that hold its pipes open
         self.enough: asyncio.Future[None] = loop.create_future()  # over, or it wrote too much
         self._transport: asyncio.SubprocessTransport | None = None
 
@@ -179,7 +179,7 @@ class _Run(asyncio.SubprocessProtocol):
         """Take a part of what it writes (called by the loop)."""
         if fd != 1:
             self.stderr = (self.stderr + data)[-_KEPT_STDERR:]
-        elif len(self.stdout) + len(data) <= _MOST_OUTPUT:
+        elif len(self.stdout) + len(data) <= _MAX_OUTPUT:
             self.stdout += data
         else:
             self.too_much = True
@@ -209,7 +209,7 @@ async def _execute(command: list[str], variables: Mapping[str, str]) -> _Run:
     try:
         transport, run = await asyncio.shield(starting)
     except asyncio.CancelledError:
-        starting.add_done_callback(_end_at_once)  # it takes a moment only, but must not be forgotten
+        starting.add_done_callback(_end_at_once)  # the program is about to start, and must not be left running
         raise
     try:
         await run.enough
@@ -245,7 +245,7 @@ def _end_at_once(starting: asyncio.Task[tuple[asyncio.SubprocessTransport, _Run]
 
 
 async def _end(group: int, run: _Run) -> None:
-    """End a process group: ask it to, and force what is left after a moment or when we are cancelled ourselves."""
+    """End a process group with SIGTERM, and with SIGKILL what is left after a moment or when we are cancelled."""
     try:
         if _send(group, signal.SIGTERM):
             await _gone(group, run)
@@ -262,17 +262,17 @@ async def _gone(group: int, run: _Run) -> None:
     await asyncio.wait((run.exited,), timeout=_GRACE_S)
     while run.exited.done() and _send(group, 0) and loop.time() < deadline:
         _reap(group)
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(_POLL_S)
 
 
 def _reap(group: int) -> None:
-    """Take the end of an orphan of the group; mostly there is none to take: only process 1 inherits orphans."""
+    """Reap an orphan of the group; there is one only where this process is number 1 and inherits orphans."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(-group, os.WNOHANG)
 
 
 def _send(group: int, number: int) -> bool:
-    """Send a signal to all of a group; return whether anybody is left to get it."""
+    """Send a signal to all of a group; return whether any process of it is left."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:

@@ -1,10 +1,10 @@
-"""Answers of HTTP/1.1, read from bytes however they are cut into pieces; no sockets here (RFC 9112)."""
+"""Parses HTTP/1.1 answers (RFC 9112) from bytes that arrive in pieces of any size; it has no sockets."""
 
 import re
 from typing import Final, NamedTuple
 
 _HEAD_END: Final = b"\r\n\r\n"
-_LARGEST_HEAD: Final = 2**16
+_MAX_HEAD: Final = 2**16
 _LONGEST_SIZE_LINE: Final = 2**10
 _VERSION: Final = re.compile(rb"HTTP/1\.[01] (\d\d\d)(?: |$)")
 _UNSAFE: Final = re.compile(r"[^\x21-\x7e]")
@@ -12,11 +12,11 @@ _LINE_BREAK: Final = re.compile(r"[\r\n\0]")
 
 
 class Malformed(Exception):
-    """What the server sends is not an answer of HTTP/1.1."""
+    """The server's bytes are not an HTTP/1.1 answer."""
 
 
 class Answer(NamedTuple):
-    """An answer, whole."""
+    """A complete answer."""
 
     status: int
     head: bytes  # status line and headers, as they came
@@ -29,22 +29,22 @@ class Answer(NamedTuple):
 
 
 def checked_target(target: str) -> bytes:
-    """Return a path with its query as it goes over the wire; raise ValueError if it would not stay in its place."""
+    """Return a path with its query in wire form; raise ValueError if it could end the request line early."""
     if _UNSAFE.search(target):
         raise ValueError(f"path {target!r} has characters that must be percent-encoded")
     return target.encode("ascii")
 
 
 def header_lines(headers: dict[str, str]) -> bytes:
-    """Return headers as they go over the wire; raise ValueError for a value that would begin another header."""
+    """Return headers in wire form; raise ValueError for a value that would begin another header."""
     for name, value in headers.items():
         if _LINE_BREAK.search(value):
-            raise ValueError(f"header {name} has a line break in its value: take it out (of a token: read it again)")
+            raise ValueError(f"header {name} has a line break in its value: remove it (for a token: check its source)")
     return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode("latin-1")
 
 
 class AnswerReader:
-    """Takes bytes as they arrive and gives one answer at a time; nothing may follow it before the next request."""
+    """Takes bytes as they arrive and returns one answer at a time; no bytes may follow before the next request."""
 
     __slots__ = ("_body", "_buffer", "_chunk_ends", "_chunked", "_head", "_needed", "_reusable", "_status")
 
@@ -52,13 +52,13 @@ class AnswerReader:
         self._reset()
 
     def _reset(self) -> None:
-        self._buffer = b""  # what could not be used yet
+        self._buffer = b""  # bytes that are not parsed yet
         self._head: bytes | None = None
         self._status = 0
         self._reusable = False
         self._chunked = False
-        self._chunk_ends = False  # whether the line break behind a chunk is still to come
-        self._needed = 0  # bytes of the body, or of the present chunk, still to come; -1: until the connection ends
+        self._chunk_ends = False  # whether the line break after a chunk is still to come
+        self._needed = 0  # bytes still to come of the body or the present chunk; -1: until the connection ends
         self._body: list[bytes] = []
 
     @property
@@ -67,14 +67,14 @@ class AnswerReader:
         return bool(self._buffer) or self._head is not None
 
     def feed(self, data: bytes) -> Answer | None:
-        """Take bytes; return the answer once it is whole. Raise Malformed if it cannot become one."""
+        """Take bytes; return the answer once it is complete. Raise Malformed if it cannot become one."""
         if self._buffer:
             data, self._buffer = self._buffer + data, b""
         while self._head is None:
             end = data.find(_HEAD_END)
             if end < 0:
-                if len(data) > _LARGEST_HEAD:
-                    raise Malformed(f"headers of more than {_LARGEST_HEAD} bytes")
+                if len(data) > _MAX_HEAD:
+                    raise Malformed(f"headers of more than {_MAX_HEAD} bytes")
                 self._buffer = data
                 return None
             self._take_head(data[:end])
@@ -92,18 +92,18 @@ class AnswerReader:
     def end(self) -> Answer | None:
         """Take the end of the connection; return the answer that ends with it, None if there is none."""
         if self._head is None or self._chunked or self._needed >= 0:
-            return None  # it is cut off
+            return None  # the answer is incomplete
         return self._whole()
 
     def _take_head(self, head: bytes) -> None:
         matched = _VERSION.match(head)
         if matched is None:
-            raise Malformed(f"{head[:80]!r} is no status line")
+            raise Malformed(f"{head[:80]!r} is not a status line")
         status = int(matched[1])
         if 100 <= status < 200:
             if status == 101:
-                raise Malformed("the server changes to another protocol, which nobody asked for")
-            return  # it announces an answer
+                raise Malformed("the server switches to another protocol without a request for it")
+            return  # an interim answer (1xx): the final one follows
         lower = head.lower()
         connection = _header(head, lower, b"connection").lower()
         self._head, self._status = head, status
@@ -123,7 +123,7 @@ class AnswerReader:
             self._needed, self._reusable = -1, False
 
     def _take_chunks(self, data: bytes) -> Answer | None:
-        """Take bytes of a body in chunks; each byte is looked at once, however large a chunk is."""
+        """Take bytes of a chunked body; each byte is scanned once, however large a chunk is."""
         at = 0
         while True:
             if self._needed:
@@ -153,8 +153,8 @@ class AnswerReader:
                 # Trailers may follow; the answer ends with an empty line.
                 end = line_end if data.startswith(_HEAD_END, line_end) else data.find(_HEAD_END, line_end)
                 if end < 0:
-                    if len(data) - at > _LARGEST_HEAD:
-                        raise Malformed(f"trailers of more than {_LARGEST_HEAD} bytes")
+                    if len(data) - at > _MAX_HEAD:
+                        raise Malformed(f"trailers of more than {_MAX_HEAD} bytes")
                     break
                 if len(data) > end + 4:
                     raise Malformed("bytes after the end of the answer")
@@ -173,7 +173,7 @@ class AnswerReader:
 
 
 def _header(head: bytes, lower: bytes, name: bytes) -> str:
-    """Return the value of a header; the status line before the first one is never mistaken for one."""
+    """Return the value of a header; the search skips the status line."""
     at = lower.find(b"\r\n" + name + b":")
     if at < 0:
         return ""

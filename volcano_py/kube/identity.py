@@ -1,4 +1,4 @@
-"""What proves to an API server who we are, and the certificates of its connections."""
+"""Our identity towards an API server, and the certificates of its connections."""
 
 import ssl
 import tempfile
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 UNTIL_REFUSED: Final = datetime.max.replace(tzinfo=UTC)
-"""The end of an identity that is good until the server refuses it."""
+"""The expiry of an identity that is valid until the server refuses it."""
 
 
 class CredentialsError(Exception):
-    """There is no usable way to the API server; the message says what to do."""
+    """The API server cannot be reached with the given credentials; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,11 @@ class Identity:
     certificate: str = field(default="", repr=False)
     """The client certificate in use as PEM, without its key; "" for none."""
     until: datetime | None = field(default=None, compare=False)
-    """When it ends; None if nobody knows, so that it is to be looked at every now and then."""
+    """When it expires; None if that is unknown, so that it is refreshed now and then."""
 
 
 def too_slow(limit_s: float) -> str:
-    """Return the words for an identity that did not come in time."""
+    """Return the message for an identity that did not arrive in time."""
     return f"gave no credentials within {limit_s:g} s; try it by hand to see why"
 
 
@@ -39,7 +39,7 @@ def tls_context(address: str, settings: Any, origin: str) -> ssl.SSLContext | No
         context = ssl.create_default_context(cafile=settings.ssl_ca_cert)
     except OSError as error:
         raise CredentialsError(f"the certificates of {origin} cannot be used: {error}") from error
-    # Python 3.13 refuses authorities without a key identifier; clusters have them and Go clients accept them.
+    # Python 3.13 refuses authorities without a key identifier; clusters use such ones, and Go clients accept them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not settings.verify_ssl:
         context.check_hostname = False
@@ -48,16 +48,16 @@ def tls_context(address: str, settings: Any, origin: str) -> ssl.SSLContext | No
 
 
 def show_files(context: ssl.SSLContext, certificate: str, key: str | None) -> None:
-    """Make connections from now on show the client certificate of these files; raise OSError if it cannot be used."""
-    # A pair that does not fit would leave the context with the new certificate and the old key.
+    """Make new connections present the client certificate of these files; raise OSError if it cannot be used."""
+    # A certificate and key that do not match would leave the context with the new certificate and the old key.
     ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(certificate, key)
     context.load_cert_chain(certificate, key)
 
 
 def show_text(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """Make connections from now on show this client certificate (PEM); raise OSError if it cannot be used.
+    """Make new connections present this client certificate (PEM); raise OSError if it cannot be used.
 
-    The ssl module reads files only: one that nobody else may read exists for that moment.
+    The ssl module reads files only, so a private temporary file exists for that moment.
     """
     with tempfile.TemporaryDirectory(prefix="volcano-py-") as folder:  # mode 0700
         pair = Path(folder) / "pair.pem"

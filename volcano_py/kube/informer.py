@@ -1,4 +1,4 @@
-"""The set of resources a process keeps up to date with, and one barrier for all of them."""
+"""All resources that a process watches, and one barrier that waits until all are listed."""
 
 import asyncio
 import random
@@ -33,7 +33,7 @@ class Informers:
         self._clock = clock
         self._rng = rng
         self.outage = Outage(client.server, clock or RealClock())
-        """What all of them tell together while the API server does not answer."""
+        """The outage that all reflectors report together while the API server does not answer."""
         self._reflectors: dict[str, Reflector[Any]] = {}
 
     def add(
@@ -77,9 +77,9 @@ class Informers:
             supervisor.start(f"informer {name}", reflector.run())
 
     def relist(self, name: str) -> None:
-        """List one resource anew at once, and open all other watches again from where they are.
+        """List one resource again at once, and resume all other watches over new connections.
 
-        What has silenced one watch has most likely silenced all.
+        Whatever silenced one watch most likely silenced all.
         """
         for other, reflector in self._reflectors.items():
             if other == name:
@@ -88,7 +88,7 @@ class Informers:
                 reflector.reconnect()
 
     def reconnect(self) -> None:
-        """Open every watch again from where it is, over new connections: whether the old ones live, nobody knows."""
+        """Resume every watch over a new connection, because the old ones may be dead."""
         self._client.distrust_idle()
         for reflector in self._reflectors.values():
             reflector.reconnect()
@@ -108,15 +108,15 @@ class Informers:
             raise SyncTimeout(f"not listed within {timeout_s:g} s: {'; '.join(reasons)}") from error
 
     def status(self) -> dict[str, ReflectorStatus]:
-        """Return the state of each, by name."""
+        """Return the state of each reflector, by name."""
         return {name: reflector.status() for name, reflector in self._reflectors.items()}
 
     def not_ready(self) -> list[str]:
-        """Return a reason for each that has not delivered its first list, for a readiness probe."""
+        """Return one reason per resource whose first list was not delivered, for a readiness probe."""
         return [f"{name} is not listed yet" for name, status in self.status().items() if not status.synced]
 
     def quarantined(self) -> list[Quarantined]:
-        """Return every object that is kept out because it cannot be read."""
+        """Return every object that is left out because it cannot be read."""
         return [
             entry
             for _, reflector in sorted(self._reflectors.items())

@@ -1,7 +1,8 @@
-"""Reading who we are from a kubeconfig, once and again.
+"""Reads the identity from a kubeconfig, at the start and at every refresh.
 
-``kubernetes_asyncio.config`` reads all but the ``exec`` sections: it would run their programs without an end. It reads
-files as it pleases, so it works in a thread, with an event loop of its own. The ``exec`` section is taken out before.
+``kubernetes_asyncio.config`` reads everything except the ``exec`` sections, because it would run their programs without
+a time limit; they are taken out first. It blocks while it reads files, so it works in a thread with an event loop of
+its own.
 """
 
 import asyncio
@@ -22,11 +23,11 @@ from volcano_py.kube.proxy import proxy_from_environment
 _MALFORMED = (
     *(OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, yaml.YAMLError, aiohttp.ClientError),
 )
-"""What the library raises, beside its own ConfigException, on a kubeconfig that is not one, or a server that fails."""
+"""What the library raises, beside its own ConfigException, on a malformed kubeconfig or a server that fails."""
 
 
 class Kubeconfig:
-    """One context of a kubeconfig: a server, how to trust it, and who we are there."""
+    """One context of a kubeconfig: a server, how to trust it, and our identity there."""
 
     def __init__(
         self, path: str, context: str | None, server: str | None, environ: Mapping[str, str], limit_s: float
@@ -43,7 +44,7 @@ class Kubeconfig:
         self._cluster: dict[str, Any] = {}  # for the plugin
         self._shown = ""  # the client certificate that the TLS context has
         self.server = ""
-        """The server's address, known once it was read."""
+        """The server's address; empty until the kubeconfig was read."""
         self.tls: ssl.SSLContext | None = None
 
     @property
@@ -76,7 +77,7 @@ class Kubeconfig:
             raise CredentialsError(self._problem(error)) from error
 
     async def read(self, force: bool) -> Identity:
-        """Return who we are now; ``force`` reads the kubeconfig itself again, as it may have been mended."""
+        """Return the present identity; ``force`` reads the kubeconfig itself again, which may have been corrected."""
         from kubernetes_asyncio.config import ConfigException
 
         try:
@@ -91,7 +92,7 @@ class Kubeconfig:
             ) from error
 
     def _read_all(self) -> None:
-        """Read the file, and what it refers to (called in a thread); what was read before stays if this fails."""
+        """Read the file and the files it names (called in a thread); on failure the earlier values stay."""
         from kubernetes_asyncio.client import Configuration
         from kubernetes_asyncio.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
 
@@ -106,7 +107,7 @@ class Kubeconfig:
         if user is not None and "exec" in user and loader.provider not in ("gcp", "oidc"):
             folder = Path(user.path or "").absolute().parent
             plugin = plugin_of(user.value["exec"], f"kubeconfig {self._path}", str(folder))
-            # Who has a plugin is who the plugin says, but may have a certificate beside it. The file stays as it is.
+            # The plugin gives the identity, but the section may add a certificate. The file is not changed.
             kept = {key: value for key, value in user.value.items() if key.startswith("client-")}
             loader._user = ConfigNode(user.name, kept, user.path)
         settings: Any = Configuration()
@@ -114,7 +115,7 @@ class Kubeconfig:
         server = self._server or getattr(loader, "host", "")
         if not server:
             raise CredentialsError(f"kubeconfig {self._path}: the cluster of its context names no server")
-        if not self.server:  # a server that is another one later does not count: connections are made to this one
+        if not self.server:  # connections go to this server, even if the file names another one later
             self.server = server
             self.tls = tls_context(server, settings, f"kubeconfig {self._path}")
         self._loader, self._settings, self._plugin = loader, settings, plugin
@@ -128,11 +129,11 @@ class Kubeconfig:
         self._show_certificate()
 
     async def _load(self, loader: Any, settings: Any) -> None:
-        async with asyncio.timeout(self._limit_s):  # some tokens are asked of a server
+        async with asyncio.timeout(self._limit_s):  # some tokens come from a server
             await loader.load_and_set(settings)
 
     def _show_certificate(self) -> None:
-        """Show the server the certificate of the file from now on: it may have been renewed."""
+        """Present the certificate of the file from now on; it may have been renewed."""
         if self.tls is None or not self._settings.cert_file:
             return
         try:
@@ -158,7 +159,7 @@ class Kubeconfig:
         return Identity(f"Bearer {answer.token}" if answer.token else None, self._shown, answer.until)
 
     def _cluster_info(self, cluster: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a plugin is told of the server, under the names that client-go gives it."""
+        """Return what a plugin receives about the server, under client-go's names."""
         authority = self._settings.ssl_ca_cert
         info = {
             "server": self.server,

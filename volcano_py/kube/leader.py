@@ -1,17 +1,16 @@
-"""Leader election over a Lease, by the rules of client-go, so that a Go program of the same lease name and this exclude
-each other.
+"""Leader election over a Lease, by the rules of client-go: it excludes a Go program with the same lease name.
 
     waiting ── lease free, released, or unchanged for its duration ──▶ leading ── not renewed in time, or taken ──▶ lost
                                                                           └────── asked to end ──▶ released
 
-Whether somebody else's lease has run out is judged by our own monotonic clock, from the moment we saw the record
-change: the clocks of two machines need not agree. Every write carries the resourceVersion that was read, so that of two
-who try at once one gets a conflict. Two rules are stricter than client-go's: a lease that another holder has had
-meanwhile is lost at once (client-go may take it back within the renew deadline, although the other has acted), and
-whoever waits looks again at the very moment the lease runs out.
+Our own monotonic clock decides whether another holder's lease has expired, counted from the moment we saw the record
+change; the clocks of two machines need not agree. Every write carries the resourceVersion that was read, so that of two
+writes at once one gets a conflict. Two rules are stricter than client-go's. A leader loses the lease at once if another
+holder has had it meanwhile; client-go may take it back within the renew deadline, although the other one has acted. A
+waiting candidate reads the lease again at the very moment it expires.
 
-A leader that is killed is followed within the duration of the lease and the pause between two looks, which is up to 2.2
-retry periods; one that ends in order gives the lease up and is followed at the next look.
+After a leader is killed, the next one leads within the duration of the lease plus one pause, which is up to 2.2 retry
+periods. A leader that ends in order releases the lease, and the next one leads at its next attempt.
 """
 
 import random
@@ -31,18 +30,18 @@ from volcano_py.runtime.clock import Clock
 
 log = structlog.get_logger()
 
-_REPEAT_S: Final = 60.0  # after which a problem that lasts is told again
+_REPEAT_S: Final = 60.0  # after which a lasting problem is logged again
 
 
 def new_identity() -> str:
-    """Return a name for this process: the host's, and a number that no other process has."""
+    """Return a unique name for this process: the host's name and a random UUID."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 class _Outcome(Enum):
     HELD = auto()
-    FAILED = auto()  # nobody knows, or somebody else's for now; try again
-    TAKEN = auto()  # it was ours, and now another holder's
+    FAILED = auto()  # unknown, or held by another process for now; try again
+    TAKEN = auto()  # it was ours, and another process has it now
 
 
 class LeaderElector:
@@ -67,17 +66,17 @@ class LeaderElector:
         self._on_leader = on_leader
         self.identity = identity or new_identity()
         self.problem = ""
-        """Why the lease could not be read or written the last time, "" if it could."""
+        """Why the last attempt to read or write the lease failed, "" if it succeeded."""
         self._lease: dict[str, Any] | None = None  # as it was read or written last
         self._seen = LeaseRecord()
         self._seen_at = float("-inf")  # when the record changed, as far as we saw
-        self._kept_at = float("-inf")  # when the last request that got or kept the lease was sent
+        self._renewed_at = float("-inf")  # when the last request that acquired or renewed the lease was sent
         self._ended = False
-        self._told_at = float("-inf")
+        self._logged_at = float("-inf")
 
     @property
     def holder(self) -> str:
-        """Who holds the lease as far as we know, "" for nobody."""
+        """The holder of the lease as far as we know, "" if it has none."""
         return self._seen.holder
 
     @property
@@ -86,13 +85,13 @@ class LeaderElector:
         return str(self._lease["metadata"].get("uid", "")) if self._lease else ""
 
     def holds(self) -> bool:
-        """Say whether the lease is ours beyond doubt: nobody else can have taken it yet.
+        """Say whether the lease is certainly ours, because no other process can have taken it yet.
 
-        Counted from before the last successful write was sent, so that it ends before anybody else's patience does,
-        even when this process was stopped for a while and has not noticed.
+        The duration counts from before the last successful write was sent. It therefore ends before another candidate
+        may take the lease, even if this process was stopped for a while without noticing.
         """
         ours = not self._ended and self._seen.holder == self.identity
-        return ours and self._clock.monotonic() < self._kept_at + self._options.seconds
+        return ours and self._clock.monotonic() < self._renewed_at + self._options.seconds
 
     async def acquire(self) -> None:
         """Wait until the lease is ours."""
@@ -104,7 +103,7 @@ class LeaderElector:
         )
 
     async def renew(self) -> str:
-        """Keep the lease; return why it is lost when it is."""
+        """Renew the lease until it is lost; return the reason."""
         options = self._options
         while True:
             await self._clock.sleep(options.retry_period_s)
@@ -123,9 +122,9 @@ class LeaderElector:
                     )
 
     async def release(self) -> bool:
-        """Give the lease up so that the next candidate need not wait; say whether that was done.
+        """Release the lease so that the next candidate need not wait; return whether that succeeded.
 
-        Only for when nothing is on its way any more: the next leader may begin at once.
+        Call this only when no request is under way any more, because the next leader may begin at once.
         """
         self._ended = True
         if self._lease is None or self._seen.holder != self.identity:
@@ -134,13 +133,13 @@ class LeaderElector:
         try:
             try:
                 await self._write(self._free(), timeout_s)
-            except errors.Conflict:  # a renewal that was broken off may have taken effect
+            except errors.Conflict:  # a cancelled renewal may have taken effect
                 self._observe(await self._read(timeout_s), self._clock.monotonic())
                 if self._seen.holder != self.identity:
                     return False
                 await self._write(self._free(), timeout_s)
         except errors.ApiError as error:
-            log.warning("the lease could not be released; others wait until it runs out", error=str(error))
+            log.warning("the lease could not be released; other candidates wait until it expires", error=str(error))
             return False
         log.info("lease released", lease=str(self._options))
         return True
@@ -151,7 +150,7 @@ class LeaderElector:
         try:
             outcome = await self._try(deadline, renewing)
         except errors.ApiError as error:
-            self._tell(error)
+            self._log_problem(error)
             return _Outcome.FAILED
         self.problem = ""
         return outcome
@@ -161,7 +160,7 @@ class LeaderElector:
             try:
                 return await self._keep(self._lease, deadline)
             except errors.ApiError as error:
-                log.debug("lease not renewed at once; it is read again", error=str(error))
+                log.debug("the lease was not renewed; reading it again", error=str(error))
         try:
             lease = await self._read(self._time_left(deadline))
         except errors.NotFound:
@@ -175,15 +174,15 @@ class LeaderElector:
             return _Outcome.FAILED
         sent_at = self._clock.monotonic()
         record = self._mine(self._seen.transitions + 1)
-        self._kept(await self._write(record, self._time_left(deadline)), sent_at)
+        self._note_held(await self._write(record, self._time_left(deadline)), sent_at)
         return _Outcome.HELD
 
     async def _keep(self, lease: dict[str, Any], deadline: float) -> _Outcome:
-        """Renew what is ours; acquireTime and the number of transitions stay."""
+        """Renew our lease; acquireTime and the number of transitions stay."""
         sent_at = self._clock.monotonic()
         self._lease = lease
         record = self._mine(self._seen.transitions)._replace(acquired=self._seen.acquired)
-        self._kept(await self._write(record, self._time_left(deadline)), sent_at)
+        self._note_held(await self._write(record, self._time_left(deadline)), sent_at)
         return _Outcome.HELD
 
     async def _create(self, deadline: float) -> _Outcome:
@@ -200,7 +199,7 @@ class LeaderElector:
             namespace=self._options.namespace,
             timeout_s=self._time_left(deadline),
         )
-        self._kept(made, sent_at)
+        self._note_held(made, sent_at)
         return _Outcome.HELD
 
     async def _read(self, timeout_s: float) -> dict[str, Any]:
@@ -209,7 +208,7 @@ class LeaderElector:
         )
 
     async def _write(self, record: LeaseRecord, timeout_s: float) -> dict[str, Any]:
-        """Write the record into the lease that was read last; what else its spec has stays."""
+        """Write the record into the lease that was read last; the other fields of its spec stay."""
         assert self._lease is not None
         return await self._client.replace(
             LEASES,
@@ -229,16 +228,16 @@ class LeaderElector:
             return
         holder, self._seen, self._seen_at = self._seen.holder, record, at
         if record.holder != holder and record.holder:
-            log.info("leader", lease=str(self._options), holder=record.holder)
+            log.info("the leader changed", lease=str(self._options), holder=record.holder)
             self._on_leader(record.holder)
 
-    def _kept(self, lease: dict[str, Any], sent_at: float) -> None:
-        self._kept_at = sent_at
+    def _note_held(self, lease: dict[str, Any], sent_at: float) -> None:
+        self._renewed_at = sent_at
         self._observe(lease, self._clock.monotonic())
         self._seen_at = self._clock.monotonic()
 
     def _valid(self) -> bool:
-        """Say whether the record that we saw last has not run out."""
+        """Say whether the record that we saw last has not expired."""
         return self._clock.monotonic() < self._seen_at + self._seen.duration_s
 
     def _mine(self, transitions: int) -> LeaseRecord:
@@ -250,7 +249,7 @@ class LeaderElector:
         return LeaseRecord("", 1, now, now, self._seen.transitions)
 
     def _time_left(self, deadline: float) -> float:
-        """Return the timeout of a request; half the renew deadline, so that one lost answer does not cost the lease."""
+        """Return the timeout of a request: at most half the renew deadline, so that one lost answer is survivable."""
         left_s = deadline - self._clock.monotonic()
         if left_s <= 0:
             path = LEASES.item(self._options.name, self._options.namespace)
@@ -258,22 +257,22 @@ class LeaderElector:
         return min(left_s, self._options.renew_deadline_s / 2)
 
     def _pause(self) -> float:
-        """Return how long to wait before the next look: with jitter, but not beyond the end of another's lease."""
+        """Return the pause before the next attempt: with jitter, but not beyond the expiry of the other's lease."""
         pause_s = self._options.retry_period_s * (1 + JITTER * self._rng.random())
         left_s = self._seen_at + self._seen.duration_s - self._clock.monotonic()
         return min(pause_s, left_s) if self._seen.holder and left_s > 0 else pause_s
 
-    def _tell(self, error: errors.ApiError) -> None:
-        """Log a problem when it is new, and now and then while it lasts; a conflict is nobody's problem."""
+    def _log_problem(self, error: errors.ApiError) -> None:
+        """Log a problem when it is new, and again every minute while it lasts; a conflict is normal."""
         if isinstance(error, errors.Conflict | errors.AlreadyExists):
-            log.debug("somebody else wrote the lease first", error=str(error))
+            log.debug("another process wrote the lease first", error=str(error))
             self.problem = str(error)
             return
         text = _with_remedy(error, self._options)
         now = self._clock.monotonic()
-        if text != self.problem or now - self._told_at >= _REPEAT_S:
+        if text != self.problem or now - self._logged_at >= _REPEAT_S:
             log.warning("the lease cannot be read or written; trying again", lease=str(self._options), problem=text)
-            self._told_at = now
+            self._logged_at = now
         self.problem = text
 
 
@@ -281,11 +280,11 @@ def _with_remedy(error: errors.ApiError, options: LeaseOptions) -> str:
     if isinstance(error, errors.NotFound):
         return (
             f"{error}; create the namespace {options.namespace}, or choose another with "
-            "--leader-elect-resource-namespace; for a single scheduler --leader-elect=false does without"
+            "--leader-elect-resource-namespace; a single scheduler needs no lease with --leader-elect=false"
         )
     if isinstance(error, errors.Forbidden):
         return (
             f"{error}; this account needs get, create and update on leases.coordination.k8s.io in namespace "
-            f"{options.namespace}; for a single scheduler --leader-elect=false does without"
+            f"{options.namespace}; a single scheduler needs no lease with --leader-elect=false"
         )
     return str(error)

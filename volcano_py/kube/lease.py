@@ -1,21 +1,21 @@
-"""The Lease by which processes agree on who leads: what of it counts, and how it goes over the wire."""
+"""The Lease by which processes elect their leader: its fields and their wire form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-JITTER: Final = 1.2  # of the retry period, at the most, while waiting
+JITTER: Final = 1.2  # largest addition to a pause, in retry periods
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseOptions:
-    """Which lease, and how long things may take; the defaults are Volcano's."""
+    """The lease and its times; the defaults are Volcano's."""
 
     name: str = "volcano"
     namespace: str = "volcano-system"
     duration_s: float = 15.0
-    """How long others wait after the last renewal that they saw. Whole seconds are written, fractions cut off."""
+    """How long others wait after the last renewal that they saw. The Lease holds whole seconds, rounded down."""
     renew_deadline_s: float = 10.0
     """How long the leader tries to renew before it gives up."""
     retry_period_s: float = 2.0
@@ -26,7 +26,7 @@ class LeaseOptions:
 
     @property
     def seconds(self) -> int:
-        """The duration as it is written."""
+        """The duration as the Lease has it."""
         return int(self.duration_s)
 
     def problem(self) -> str:
@@ -45,7 +45,7 @@ class LeaseOptions:
 
 
 class LeaseRecord(NamedTuple):
-    """What of a Lease counts for the election; another renewal makes another record."""
+    """The fields of a Lease that the election uses; every renewal makes a different record."""
 
     holder: str = ""
     duration_s: int = 0
@@ -66,7 +66,7 @@ class LeaseRecord(NamedTuple):
         )
 
     def into(self, lease: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a Lease with this record; whatever else it has stays."""
+        """Return a Lease with this record; its other fields stay."""
         mine = {
             "holderIdentity": self.holder,
             "leaseDurationSeconds": self.duration_s,

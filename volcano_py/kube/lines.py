@@ -1,14 +1,14 @@
-"""A byte stream cut into lines."""
+"""Splits a byte stream into lines."""
 
 
 class LineSplitter:
-    """Takes pieces of a stream and gives whole lines; a line may span many pieces."""
+    """Takes pieces of a stream and returns whole lines; a line may span many pieces."""
 
     def __init__(self) -> None:
-        self._pieces: list[bytes] = []  # of a line whose end has not come; joined once, however many there are
+        self._pieces: list[bytes] = []  # of an incomplete line; joined once, however many there are
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the lines that are complete now, without their ends and without empty ones."""
+        """Return the lines that are complete now, without line breaks and without empty lines."""
         if b"\n" not in data:
             self._pieces.append(data)
             return []

@@ -1,7 +1,7 @@
-"""The API server does not answer: one warning for all who ask it, and one line when it answers again.
+"""Logs an outage of the API server once for all its clients: one warning, reminders, and one line at its end.
 
-A process has many watches, and each of them tries again and again. What each attempt says is the same, so that it is
-said once: by the first failure, by a reminder now and then, and by a summary at the end.
+A process has many watches, and each of them retries. All their failures mean the same, so they are logged together: the
+first failure, a reminder every minute, and a summary at the end.
 """
 
 from typing import Final
@@ -14,29 +14,29 @@ from volcano_py.runtime.clock import Clock
 log = structlog.get_logger()
 
 _REMIND_S: Final = 60.0
-_GATEWAY: Final = frozenset({502, 503, 504})  # answers of who stands before the server, or of one that does not serve
+_GATEWAY: Final = frozenset({502, 503, 504})  # answers of a proxy before the server, or of a server that is not ready
 
 
 class Outage:
-    """Who gets no answers, since when, and how often it was tried."""
+    """Which clients get no answers, since when, and after how many attempts."""
 
     def __init__(self, server: str, clock: Clock) -> None:
         self._server = server
         self._clock = clock
-        self._failing: set[str] = set()  # who failed last and has got no answer since
+        self._failing: set[str] = set()  # clients whose last request got no answer
         self._since = 0.0
-        self._told_at = 0.0
+        self._logged_at = 0.0
         self._attempts = 0
 
     @property
     def lasts(self) -> bool:
-        """Whether somebody waits for an answer now."""
+        """Whether a client is without an answer now."""
         return bool(self._failing)
 
     def failed(self, who: str, error: errors.ApiError) -> bool:
-        """Take a failure; return whether it belongs to an outage and needs no line of its own at level warning.
+        """Note a failure; return whether it belongs to an outage and needs no warning of its own.
 
-        Every other failure is an answer.
+        Every other failure counts as an answer.
         """
         if not _unanswered(error):
             self.answered(who)
@@ -47,8 +47,8 @@ class Outage:
             self._since, self._attempts = now, 0
         self._failing.add(who)
         self._attempts += 1
-        if begins or now - self._told_at >= _REMIND_S:
-            self._told_at = now
+        if begins or now - self._logged_at >= _REMIND_S:
+            self._logged_at = now
             log.warning(
                 "the API server does not answer",
                 server=self._server,
@@ -59,7 +59,7 @@ class Outage:
         return True
 
     def answered(self, who: str) -> None:
-        """Take an answer; the outage is over when all who failed have got one."""
+        """Note an answer; the outage is over when all clients that failed have got one."""
         if who not in self._failing:
             return
         self._failing.discard(who)

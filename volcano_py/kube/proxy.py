@@ -1,4 +1,4 @@
-"""Which proxy leads to a server, decided once; asking the environment at every request costs more than the request."""
+"""Finds the proxy for a server, once; reading the environment at every request would cost more than the request."""
 
 from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 def proxy_from_environment(address: str, environ: Mapping[str, str]) -> str | None:
     """Return the proxy that the environment names for this address, or None.
 
-    ``HTTP_PROXY``, ``HTTPS_PROXY`` and ``NO_PROXY`` (small letters win) as Go programs read them: NO_PROXY lists hosts,
-    domain suffixes, ``host:port``, addresses, networks such as ``10.0.0.0/8``, or ``*``; loopback is never proxied.
+    ``HTTP_PROXY``, ``HTTPS_PROXY`` and ``NO_PROXY`` count as in Go programs; names in small letters win. NO_PROXY lists
+    hosts, domain suffixes, ``host:port``, addresses, networks such as ``10.0.0.0/8``, or ``*``. Loopback addresses
+    never use a proxy.
     """
     parts = urlsplit(address)
     host = (parts.hostname or "").lower()
@@ -47,6 +48,6 @@ def _excluded(host: str, port: int | None, entry: str) -> bool:
         if port != int(entry_port):
             return False
         entry = name
-    # ".example.com" excludes the domain's members only; "example.com" the domain and its members.
+    # ".example.com" excludes only the domain's members; "example.com" excludes the domain and its members.
     suffix = entry.removeprefix("*")
     return host == suffix or host.endswith(suffix if suffix.startswith(".") else f".{suffix}")

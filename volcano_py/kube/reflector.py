@@ -1,14 +1,14 @@
-"""List, then watch, for ever: keeps one handler up to date with one resource, through everything that can break.
+"""Lists, then watches, for ever: keeps one handler up to date with one resource and recovers from every failure.
 
     list pages ──▶ watch from their version ──▶ ended, silent or broken: watch again from the last version seen
         ▲                                        │
-        └──── 410, malformed line, 400, 404 ◀────┘   (list again; the handler is told only the difference)
+        └──── 410, malformed line, 400, 404 ◀────┘   (list again; the handler receives only the difference)
 
-Failures in a row wait longer and longer (:class:`~volcano_py.kube.backoff.Backoff`); a watch that brought something or
-stayed open for a while starts the waiting anew.
+The pause grows with the number of failures in a row (:class:`~volcano_py.kube.backoff.Backoff`). A watch that brought
+something or stayed open for a while resets it.
 
-A connection may die without a word, and a watch over it is as silent as one to which nothing happens. Therefore watches
-are short: the server is asked to end each after about half a minute, and one that it does not end counts as dead.
+A connection may die silently, and a watch over it then looks like a watch without events. Therefore watches are short:
+the server is asked to end each after about half a minute, and a watch that it does not end counts as dead.
 """
 
 import asyncio
@@ -32,19 +32,19 @@ from volcano_py.runtime.clock import Clock, RealClock
 
 log = structlog.get_logger()
 
-_MAX_BATCH = 256  # events decoded before the loop may turn to something else: about 3 ms
-_LIVELY_S = 5.0  # a watch that stayed open this long worked, even if nothing happened
-_LIST_RESTARTS = 2  # lists in pages that expired half-way before the list is asked for in one piece
-_MAX_SILENCES = 2  # watches in a row without even a bookmark: our version may lie in this server's future
-_UNCONFIRMED = 3  # 404 in a row that are believed without discovery, before anything has been listed
-_LOST_POSITION = frozenset({400, 404, 405, 410, 422})  # answers to a watch that only a new list can cure
+_MAX_BATCH = 256  # events decoded before the event loop may run other tasks: about 3 ms
+_LIVELY_S = 5.0  # a watch that stayed open this long worked, even without events
+_LIST_RESTARTS = 2  # paged lists that may expire half-way before the list is requested in one piece
+_MAX_SILENCES = 2  # watches in a row without even a bookmark: this server may be older than our version
+_UNCONFIRMED = 3  # 404 in a row that count as "not served" without discovery, before anything has been listed
+_LOST_POSITION = frozenset({400, 404, 405, 410, 422})  # answers to a watch after which a new list is needed
 _DISCOVERY_S = 10.0
 _NO_WATCH_LIST = frozenset({400, 405, 422})  # answers of a server that does not know sendInitialEvents
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectorOptions:
-    """How a reflector asks and how patient it is."""
+    """Page sizes and time limits of a reflector."""
 
     page_size: int = DEFAULT_PAGE_SIZE
     list_timeout_s: float = 60.0
@@ -53,26 +53,26 @@ class ReflectorOptions:
     watch_max_s: float = 35.0
     """The server ends each watch after a random time between these, so that reflectors do not reconnect together.
 
-    Shortly before it sends a bookmark. A watch that it has not ended 5 s later counts as dead, so that this is how long
-    a silent connection goes unnoticed; to resume a watch that has ended costs one small request.
+    It sends a bookmark shortly before. A watch that it has not ended 5 s later counts as dead; a dead connection is
+    noticed at that time at the latest. To resume a watch costs one small request.
     """
     stall_s: float = 40.0
-    """Silence after which a watch counts as dead, whenever it began."""
+    """Silence after which a watch counts as dead."""
     watch_list: bool = False
-    """Ask for the initial state as watch events (sendInitialEvents); a server that cannot is listed instead."""
+    """Ask for the initial state as watch events (sendInitialEvents); list if the server does not support that."""
     absent_retry_s: float = 30.0
-    """How often an optional resource is looked for that, as discovery confirms, the server does not serve."""
+    """Pause between attempts to read an optional resource that the server does not serve, as discovery confirms."""
 
 
 @dataclass(slots=True)
 class ReflectorStatus:
-    """What a reflector has been through, for readiness and metrics."""
+    """State and counts of a reflector, for readiness and metrics."""
 
     resource: str
     synced: bool = False
     """The first list was delivered; stays True."""
     absent: bool = False
-    """The server does not serve the resource (only if optional), or does not let us read it (only if dispensable)."""
+    """The server does not serve the resource (only if optional), or forbids to read it (only if dispensable)."""
     watching: bool = False
     events: int = 0
     known: int = 0
@@ -107,11 +107,11 @@ class Reflector(Generic[T]):
         rng: random.Random | None = None,
         outage: Outage | None = None,
     ) -> None:
-        """Take what to follow, and what it is for the process.
+        """Prepare to follow a resource.
 
-        Without an ``optional`` resource it goes on where the server does not serve it, without a ``dispensable`` one
-        also where it may not read it. What has been read once is kept while reading is forbidden, and until discovery
-        confirms that the resource is gone. Reflectors that share an ``outage`` tell of it once.
+        An ``optional`` resource counts as empty if the server does not serve it, a ``dispensable`` one also if it may
+        not be read. Objects that were read once are kept while reading is forbidden, and until discovery confirms that
+        the resource is gone. Reflectors that share an ``outage`` report it once.
         """
         self._client = client
         self._resource = resource
@@ -134,13 +134,13 @@ class Reflector(Generic[T]):
         self._gone_before = False  # since the last progress
         self._silences = 0  # watches in a row that stalled without bringing anything
         self._outage = outage or Outage(client.server, self._clock)
-        self._attempt: asyncio.Timeout | None = None  # what relist and reconnect end
+        self._attempt: asyncio.Timeout | None = None  # ended by relist and reconnect
         self._relist_asked = False
-        self._relisting = False  # whether what relist asked for is under way
+        self._relisting = False  # whether the list that relist asked for is under way
 
     @property
     def delivery(self) -> Delivery[T]:
-        """What was delivered and what is in quarantine."""
+        """The delivered objects and those in quarantine."""
         return self._delivery
 
     def status(self) -> ReflectorStatus:
@@ -155,9 +155,9 @@ class Reflector(Generic[T]):
         await self._synced.wait()
 
     def relist(self) -> None:
-        """List anew at once, over new connections: what the watch has shown cannot be trusted.
+        """List again at once, over new connections, because the watch cannot be trusted.
 
-        A pause is cut short. A list that was asked for in this way and is under way goes on.
+        This ends a pause. A list that an earlier call has started goes on.
         """
         if not self._relisting:
             self._relist_asked = True
@@ -166,14 +166,14 @@ class Reflector(Generic[T]):
             self._interrupt()
 
     def reconnect(self) -> None:
-        """Close the watch, if one is open, and go on at once from where it was."""
+        """Close the watch, if one is open, and resume it at once from its last position."""
         if self._status.watching:
             self._interrupt()
 
     def _interrupt(self) -> None:
         attempt, self._attempt = self._attempt, None
         if attempt is not None:
-            attempt.reschedule(0.0)  # long past
+            attempt.reschedule(0.0)  # a time in the past
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -192,7 +192,7 @@ class Reflector(Generic[T]):
                 self._attempt = None
 
     async def _try(self) -> float | None:
-        """List if need be, watch until that ends, and return how long to wait (None: not at all)."""
+        """List if necessary, watch until the watch ends, and return how long to wait (None: not at all)."""
         self._progress = False
         if self._relist_asked:
             self._relist_asked, self._relisting = False, True
@@ -205,7 +205,7 @@ class Reflector(Generic[T]):
             return self._failed("watch line malformed, listing again", error)
         except errors.Gone as error:
             self._version = ""
-            # The usual end of a long silence; it is waited for only if it happens again at once.
+            # This usually ends a long silence; a pause follows only if it happens twice without progress.
             pause_s = self._backoff.next() if self._gone_before else None
             self._gone_before = True
             self._outage.answered(self._resource.label)
@@ -223,7 +223,7 @@ class Reflector(Generic[T]):
         await self._watch()
 
     async def _list(self) -> None:
-        """Deliver the difference between what is known and what the server has now."""
+        """Deliver the difference between the known objects and those the server has now."""
         page_size = self._options.page_size
         for attempt in range(_LIST_RESTARTS + 2):
             try:
@@ -233,7 +233,7 @@ class Reflector(Generic[T]):
                 if attempt > _LIST_RESTARTS:
                     raise
                 if attempt == _LIST_RESTARTS:
-                    page_size = 0  # the list is longer than its continue tokens live
+                    page_size = 0  # reading all pages takes longer than continue tokens are valid
         self._list_delivered(version)
 
     async def _list_in_pages(self, page_size: int) -> str:
@@ -249,7 +249,7 @@ class Reflector(Generic[T]):
                 self._take_page(page, received_at)
                 return page.resource_version
             query["continue"] = page.continue_token
-            # The server makes the next page while this one is taken in.
+            # The server prepares the next page while this one is processed.
             following = asyncio.create_task(self._read_page(query), name=f"next page of {self._resource.label}")
             try:
                 await asyncio.sleep(0)  # lets the request go out
@@ -305,20 +305,20 @@ class Reflector(Generic[T]):
                 while data := await stream.read():
                     await self._take(lines.feed(data))
                     if listing and self._version:
-                        return  # what follows is left to a watch that does not last as long
+                        return  # a shorter watch follows
             finally:
                 if self._clock.monotonic() - opened_at >= _LIVELY_S:
                     self._note_progress()
 
     async def _take(self, lines: list[bytes]) -> None:
-        """Deliver what arrived together, in batches between which the loop may turn to something else."""
+        """Deliver the lines that arrived together, in batches between which the event loop may run other tasks."""
         received_at = self._status.last_received_at = self._clock.monotonic()
         for start in range(0, len(lines), _MAX_BATCH):
             try:
                 for line in lines[start : start + _MAX_BATCH]:
                     self._take_line(line, received_at)
             finally:
-                self._delivery.flush()  # also what came before a line that ends the watch
+                self._delivery.flush()  # also the events before a line that ends the watch
             await asyncio.sleep(0)
 
     def _take_line(self, line: bytes, received_at: float) -> None:
@@ -338,7 +338,7 @@ class Reflector(Generic[T]):
                 self._list_delivered(version)
         else:
             raise self._error_in_watch(item)
-        # The initial events of a watch-list come in any order: until they end there is no position to resume from.
+        # The initial events of a watch-list come in any order, so there is no position to resume from until they end.
         if self._version and version:
             self._version = version
         self._silences = 0
@@ -351,12 +351,12 @@ class Reflector(Generic[T]):
 
     def _error_in_watch(self, said: Status) -> errors.ApiError:
         if said.code != 429:
-            self._version = ""  # the server has given this watch up; what it missed only a list can tell
+            self._version = ""  # the server has given up this watch; only a list can show what was missed
         return errors.from_status("watch", self._path, said)
 
     async def _after(self, error: errors.ApiError) -> float | None:
-        """Draw the consequences of a failed request and return how long to wait (None: not at all)."""
-        if not self._version and error.status in self._done_without and await self._takes_as_absent(error):
+        """Handle a failed request and return how long to wait (None: not at all)."""
+        if not self._version and error.status in self._done_without and await self._counts_as_absent(error):
             self._outage.answered(self._resource.label)
             return self._absent(error)
         if not self._version and error.verb == "watch" and error.status in _NO_WATCH_LIST:
@@ -366,8 +366,8 @@ class Reflector(Generic[T]):
         if self._status.watching and isinstance(error, errors.Timeout) and not error.status:
             self._status.stalls += 1
             self._silences += 1
-            self._client.distrust_idle()  # what has silenced this connection has most likely silenced others
-        if error.status in _LOST_POSITION or _version_is_of_the_future(error) or self._silences >= _MAX_SILENCES:
+            self._client.distrust_idle()  # other connections have most likely gone silent, too
+        if error.status in _LOST_POSITION or _server_is_older(error) or self._silences >= _MAX_SILENCES:
             self._version = ""
             self._silences = 0
         return self._failed(f"{error.verb} failed", error, error.retry_after_s)
@@ -375,34 +375,35 @@ class Reflector(Generic[T]):
     def _failed(self, event: str, error: Exception, at_least_s: float | None = None) -> float:
         self._status.last_error = str(error)
         pause_s = self._backoff.next(at_least_s)
-        told = False
-        if isinstance(error, errors.ApiError) and not _version_is_of_the_future(error):
-            told = self._outage.failed(self._resource.label, error)
-        tell = log.debug if told else log.warning
-        tell(event, resource=self._resource.label, error=str(error), retry_in_s=round(pause_s, 2))
+        reported = False
+        if isinstance(error, errors.ApiError) and not _server_is_older(error):
+            reported = self._outage.failed(self._resource.label, error)
+        write = log.debug if reported else log.warning
+        write(event, resource=self._resource.label, error=str(error), retry_in_s=round(pause_s, 2))
         return pause_s
 
-    async def _takes_as_absent(self, error: errors.ApiError) -> bool:
-        """Say whether an answer means that there is nothing; a right that was there may be back in a moment.
+    async def _counts_as_absent(self, error: errors.ApiError) -> bool:
+        """Say whether an answer means that the resource counts as empty.
 
-        A single 404 proves nothing, and an error would empty what others rely on: discovery has to confirm it. Before
-        the first list there is nothing to be emptied: where discovery may not be asked, some 404 in a row are enough.
+        A lost right may come back in a moment, so a 403 counts only before the first list. A single 404 proves nothing,
+        and a mistake would delete objects that others rely on, so discovery has to confirm it. Before the first list
+        there is nothing to delete; if discovery is forbidden, some 404 in a row are then enough.
         """
         if error.status != 404:
             return not self._status.synced or self._status.absent
         try:
             return not await self._client.serves(self._resource, timeout_s=_DISCOVERY_S)
         except errors.ApiError as problem:
-            log.debug("discovery does not say what is served", resource=self._resource.label, error=str(problem))
+            log.debug("discovery failed", resource=self._resource.label, error=str(problem))
             forbidden = isinstance(problem, errors.Forbidden | errors.Unauthorized)
             return forbidden and not self._status.synced and self._backoff.failures >= _UNCONFIRMED
 
     def _absent(self, error: errors.ApiError) -> float:
-        """Take a resource that cannot be read as one without objects, and look again from time to time."""
+        """Treat a resource that cannot be read as empty; return how long to wait before the next attempt."""
         if not self._status.absent:
             served, forbidden = (
                 "resource is not served, going on without it",
-                "resource may not be read, going on without it",
+                "reading the resource is forbidden, going on without it",
             )
             log.warning(forbidden if error.status == 403 else served, resource=self._resource.label, error=str(error))
         self._delivery.begin_list()
@@ -417,7 +418,7 @@ class Reflector(Generic[T]):
         return self._resource.collection(self._namespace)
 
 
-def _version_is_of_the_future(error: errors.ApiError) -> bool:
-    """Whether the server has never come as far as our version: it was restored from an older state."""
+def _server_is_older(error: errors.ApiError) -> bool:
+    """Say whether the server has not reached our version yet, because it was restored from an older state."""
     causes = error.details.causes if error.details else []
     return any(cause.reason == "ResourceVersionTooLarge" for cause in causes)

@@ -1,18 +1,18 @@
-"""The retry queue of the project: keys that need a turn, each once, none before its back-off has passed.
+"""The retry queue of the project: keys that need a turn, each at most once, none before its back-off has passed.
 
     plan ──▶ waiting ──▶ turn ──▶ succeeded      its failures are forgotten
-               ▲          │  └──▶ failed         planned again after its back-off, or given up after so many attempts
+               ▲          │  └──▶ failed         planned again after its back-off, or given up after ``attempts``
                └──────────┴──▶ planned meanwhile: another turn after this one, or after its back-off
 
-One rule of back-off holds for all that is built on it. After a failure a key has no turn before its back-off has
-passed. A back-off doubles with every failure in a row, is at least what the server asks for (Retry-After), and has a
-cap (:class:`~volcano_py.kube.backoff.Backoff`). It belongs to the key, not to what is to be done about it, so that
-nothing shortens it: no change, no other delay, no discarding, no giving up, no draining.
+All users of the queue share one back-off rule. After a failure a key gets no turn before its back-off has passed. The
+back-off doubles with every failure in a row, is at least as long as the server asks (Retry-After), and has a cap
+(:class:`~volcano_py.kube.backoff.Backoff`). It belongs to the key, not to the work, so nothing shortens it: no change,
+no other delay, no discard, no giving up, no draining.
 
-Who plans a key during its back-off gets a turn when that ends. Changes that come meanwhile cost no turn of their own.
+A key that is planned during its back-off gets one turn when the back-off ends, however many changes came meanwhile.
 
-A success ends the count of failures. It also ends when nobody has planned the key for as long as the longest back-off,
-which keeps what is remembered within bounds.
+A success resets the count of failures. So does a time without plans for the key as long as the longest back-off, which
+bounds the memory of failures.
 """
 
 import asyncio
@@ -29,17 +29,17 @@ from volcano_py.runtime.clock import Clock
 K = TypeVar("K", bound=Hashable)
 
 _TICK_S: Final = 0.05
-_VOID_ITEMS: Final = 64  # of the heap, beside as many as there are keys that wait
+_VOID_ITEMS: Final = 64  # void items that the heap may hold beyond the number of waiting keys
 
 
 class _Failures:
-    """What is remembered of a key that failed."""
+    """The back-off of a key that failed."""
 
     __slots__ = ("attempts", "backoff", "until")
 
     def __init__(self, backoff: Backoff) -> None:
         self.backoff = backoff
-        self.until = 0.0  # no turn before
+        self.until = 0.0  # earliest time of the next turn
         self.attempts = 0  # failures since the last success or giving up
 
 
@@ -48,7 +48,7 @@ def _at_once(late_s: float) -> float:
 
 
 class RetryQueue(Generic[K]):
-    """Says which key has its turn next; one turn per key at a time.
+    """Hands keys to workers in order of their due times; one turn per key at a time.
 
     A worker calls `next`, does the work, calls `succeeded` or `failed`, and calls `release` in any case.
     """
@@ -67,15 +67,15 @@ class RetryQueue(Generic[K]):
         self._rng = rng
         self._first_retry_s = first_retry_s
         self._retry_cap_s = retry_cap_s
-        self._planned: dict[K, tuple[float, int, K]] = {}  # by key, its item: when, and who comes first of two
-        self._due: list[tuple[float, int, K]] = []  # heap; an item that is not its key's is void
+        self._planned: dict[K, tuple[float, int, K]] = {}  # key -> its item: (due time, sequence number, key)
+        self._due: list[tuple[float, int, K]] = []  # heap; an item is void unless it is its key's item in _planned
         self._sequence = itertools.count()
         self._working: set[K] = set()  # none of these is in the heap
         self._failures: dict[K, _Failures] = {}
-        self._remember_s = self._new_backoff().longest_s  # beyond the back-off
+        self._remember_s = self._new_backoff().longest_s  # after the end of the back-off
         self._forget_at = clock.monotonic() + self._remember_s
-        self._turn = asyncio.Lock()  # one worker at a time looks for work
-        self._changed = asyncio.Event()  # another item may be first
+        self._turn = asyncio.Lock()  # held by the one worker that looks for work
+        self._changed = asyncio.Event()  # another item may be first now
         self._hurry = False
 
     def __len__(self) -> int:
@@ -88,7 +88,7 @@ class RetryQueue(Generic[K]):
 
     @property
     def backlog(self) -> int:
-        """How many keys wait or have their turn."""
+        """The number of keys that wait or have their turn."""
         return len(self._planned) + sum(key not in self._planned for key in self._working)
 
     @property
@@ -98,7 +98,7 @@ class RetryQueue(Generic[K]):
 
     @property
     def remembered(self) -> int:
-        """How many keys have failures that are remembered."""
+        """The number of keys with remembered failures."""
         return len(self._failures)
 
     def is_working(self, key: K) -> bool:
@@ -108,15 +108,15 @@ class RetryQueue(Generic[K]):
     # Plans
 
     def plan(self, key: K, delay_s: float = 0.0) -> None:
-        """Ask for a turn after a delay; the earlier of two counts, but no turn comes before the end of a back-off.
+        """Ask for a turn after a delay; the earlier of two requests counts, but no turn comes before a back-off ends.
 
-        With a negative delay it comes before others that are due.
+        A negative delay puts the key before others that are due.
         """
         if self._hurry:
             delay_s = min(delay_s, 0.0)
         due = self._clock.monotonic() + delay_s
         if self._failures:
-            due = max(due, self._rests_until(key))
+            due = max(due, self._backoff_until(key))
         item = self._planned.get(key)
         if item is None or due < item[0]:
             self._planned[key] = item = (due, next(self._sequence), key)
@@ -124,7 +124,7 @@ class RetryQueue(Generic[K]):
                 self._push(item)
 
     def discard(self, key: K) -> bool:
-        """Take a request back; say whether there was one."""
+        """Withdraw the request for a turn; say whether there was one."""
         if self._planned.pop(key, None) is None:
             return False
         self._compact()
@@ -135,12 +135,12 @@ class RetryQueue(Generic[K]):
         self._hurry = True
         now = self._clock.monotonic()
         for key, (due, sequence, _) in self._planned.items():
-            self._planned[key] = (max(min(due, now), self._rests_until(key)), sequence, key)
+            self._planned[key] = (max(min(due, now), self._backoff_until(key)), sequence, key)
         self._rebuild()
         self._changed.set()
 
     async def drained(self, timeout_s: float) -> bool:
-        """Wait until nothing is left to do, or as long as that may still come in time; say whether it came."""
+        """Wait until no key is left; return False as soon as that cannot happen within the timeout."""
         deadline = self._clock.monotonic() + timeout_s
         while self._planned or self._working:
             first = self._first()
@@ -153,9 +153,9 @@ class RetryQueue(Generic[K]):
     # Turns
 
     async def next(self, pause_s: Callable[[float], float] = _at_once) -> K:
-        """Return the first key that is due, whose turn begins.
+        """Wait for the first key that is due, begin its turn and return it.
 
-        ``pause_s`` is told by how much it is late and returns how long nothing is to begin yet, 0 to let it begin.
+        ``pause_s`` receives how late the key is and returns how long to wait before any turn begins, 0 to begin now.
         """
         async with self._turn:
             while True:
@@ -182,8 +182,8 @@ class RetryQueue(Generic[K]):
     def failed(self, key: K, retry_after_s: float | None = None, *, again: bool = True) -> float | None:
         """Count a failure of a key that has its turn and plan its next attempt; return the back-off before it.
 
-        None if the key is given up: without ``again``, or because all attempts are used up. Who plans it anew gets as
-        many attempts again, after the back-off.
+        Returns None if the key is given up: without ``again``, or because all attempts are used up. If it is planned
+        later, it gets as many attempts again, after the back-off.
         """
         now = self._clock.monotonic()
         failures = self._failures.get(key)
@@ -199,12 +199,12 @@ class RetryQueue(Generic[K]):
         return backoff_s
 
     def release(self, key: K) -> None:
-        """End the turn of a key, however it went."""
+        """End the turn of a key, whatever its result."""
         self._working.discard(key)
         item = self._planned.get(key)
         if item is not None:
             due, sequence, _ = item
-            self._planned[key] = item = (max(due, self._rests_until(key)), sequence, key)
+            self._planned[key] = item = (max(due, self._backoff_until(key)), sequence, key)
             self._push(item)
         self._forget()
 
@@ -213,8 +213,8 @@ class RetryQueue(Generic[K]):
     def _new_backoff(self) -> Backoff:
         return Backoff(self._rng, first_s=self._first_retry_s, cap_s=self._retry_cap_s)
 
-    def _rests_until(self, key: K) -> float:
-        """Return the end of the back-off of a key."""
+    def _backoff_until(self, key: K) -> float:
+        """Return the end of a key's back-off."""
         failures = self._failures.get(key)
         return -math.inf if failures is None else failures.until
 
@@ -234,7 +234,7 @@ class RetryQueue(Generic[K]):
         return None
 
     def _compact(self) -> None:
-        """Take void items out of the heap when there are too many."""
+        """Remove void items from the heap when there are too many."""
         if len(self._due) > 2 * len(self._planned) + _VOID_ITEMS:
             self._rebuild()
 
@@ -243,7 +243,7 @@ class RetryQueue(Generic[K]):
         heapq.heapify(self._due)
 
     def _forget(self) -> None:
-        """Forget failures of keys that nobody has planned for long since their back-off, now and then."""
+        """Now and then, forget the failures of keys that were not planned for long after their back-off."""
         now = self._clock.monotonic()
         if now < self._forget_at:
             return
@@ -255,7 +255,7 @@ class RetryQueue(Generic[K]):
         }
 
     async def _wait(self, seconds: float) -> None:
-        """Wait so long, or until another item may be first."""
+        """Wait for that many seconds, or until another item may be first."""
         alarm = asyncio.create_task(self._clock.sleep(seconds), name="alarm of a retry queue")
         alarm.add_done_callback(lambda task: None if task.cancelled() else self._changed.set())
         try:

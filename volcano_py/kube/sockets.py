@@ -1,18 +1,18 @@
-"""Options of sockets: how soon the kernel notices that nobody is at the other end any more.
+"""Socket options: how soon the kernel notices that the other end is gone.
 
-A balancer that forgets a connection, or a machine that vanishes, sends no word. Without these options a connection that
-only waits for data waits for ever, and one that has sent something for about a quarter of an hour.
+A balancer that forgets a connection, or a machine that vanishes, sends nothing. Without these options a connection that
+only waits for data waits for ever, and a connection with unacknowledged data waits for about a quarter of an hour.
 """
 
 import socket
 from typing import Any, Final
 
 IDLE_S: Final = 10
-"""Silence after which the kernel asks the other end whether it is there."""
+"""Silence after which the kernel probes the other end."""
 PROBE_S: Final = 5
 PROBES: Final = 3
 UNACKNOWLEDGED_S: Final = 25
-"""How long what was sent, probes included, may stay unacknowledged."""
+"""How long sent data, probes included, may stay unacknowledged."""
 
 _OPTIONS: Final = {
     "TCP_KEEPIDLE": IDLE_S,
@@ -26,7 +26,7 @@ _OPTIONS: Final = {
 def notice_dead_peers(sock: socket.socket) -> None:
     """Make a TCP connection break within half a minute when the other end is gone.
 
-    Options that the platform lacks are left out; the limits of the requests themselves still hold.
+    Options that the platform lacks are left out; the time limits of requests still apply.
     """
     if sock.family not in (socket.AF_INET, socket.AF_INET6):
         return
@@ -38,7 +38,7 @@ def notice_dead_peers(sock: socket.socket) -> None:
 
 
 def attentive_socket(address: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.socket:
-    """Return a socket for an address as getaddrinfo gives it, which notices dead peers."""
+    """Return a socket that notices dead peers, for an address from getaddrinfo."""
     family, kind, protocol = address[:3]
     sock = socket.socket(family, kind, protocol)
     try:

@@ -1,8 +1,8 @@
-"""What is under the client: connections, headers, deadlines, one retry after a refused token.
+"""The layer below the client: connections, headers, deadlines, one retry after a refused token.
 
 Every request is reported to an observer and ends in its answer or in an :class:`~volcano_py.kube.errors.ApiError`.
-Requests go over connections of our own (:mod:`volcano_py.kube.connections`), through a proxy or with compression over a
-session of aiohttp. Watches use connections apart, so that they never wait behind writes.
+Requests go over our own connection pool (:mod:`volcano_py.kube.connections`), or over a session of aiohttp if they need
+a proxy or compression. Watches use separate connections, so that they never wait behind writes.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ from volcano_py.kube.sockets import attentive_socket
 
 READ_BUFFER = 2**21  # a watch line holds one whole object, and etcd allows 1.5 MiB
 _UNAUTHORIZED = 401
-STREAM_GRACE_S = 5.0  # a watch is ended by the server; this much later we end it
-_STREAMS_KEPT_S = 1.0  # a watch that has ended is resumed at once, over the same connection; later it is not trusted
+STREAM_GRACE_S = 5.0  # if the server does not end a watch in time, we end it this much later
+_STREAMS_KEPT_S = 1.0  # a watch is resumed over the same connection within this time, otherwise over a new one
 
 RequestObserver = Callable[[str, str, int, float], None]
-"""Told of every request: verb, resource, HTTP status (0: no answer), seconds (of a watch: until it is open)."""
+"""Called for every request: verb, resource, HTTP status (0: no answer), seconds (of a watch: until it is open)."""
 
 
 class Call(NamedTuple):
-    """A request before it has a connection."""
+    """A request that has no connection yet."""
 
     method: str
     verb: str
@@ -55,9 +55,9 @@ class Stream:
         self._server = server
 
     async def read(self) -> bytes:
-        """Return what has arrived, waiting for something to; empty at the end.
+        """Wait for data and return what has arrived; empty at the end.
 
-        Raises Timeout when nothing arrives for the stall time or the server does not end the watch when it should,
+        Raises Timeout when nothing arrives for the stall time or the server does not end the watch in time, and
         ConnectionFailed when the connection breaks.
         """
         try:
@@ -79,7 +79,7 @@ class _Answered(NamedTuple):
 
 
 class Transport:
-    """The way to one API server; use it as an asynchronous context manager."""
+    """Sends requests to one API server; use it as an asynchronous context manager."""
 
     def __init__(
         self,
@@ -97,17 +97,17 @@ class Transport:
         self._common = {
             "User-Agent": user_agent,
             "Accept": "application/json",
-            # Compressing lists costs the API server more than sending them costs a network inside the cluster.
+            # Inside a cluster, compressing lists costs the API server more than sending them costs the network.
             "Accept-Encoding": "gzip" if compress else "identity",
         }
         self._observer = observer
-        self._aside = compress or credentials.proxy is not None  # what our own connections cannot do
+        self._use_aiohttp = compress or credentials.proxy is not None  # our own connections support neither
         self._connections: Connections | None = None
         self._session: aiohttp.ClientSession | None = None
         self._streams: aiohttp.ClientSession | None = None
         self._headers: dict[str, CIMultiDict[str]] = {}
-        self._lines: dict[str, bytes] = {}  # the same as they go over the wire
-        self._identity = credentials.identity  # what self._headers and self._lines were built with
+        self._lines: dict[str, bytes] = {}  # the same in wire form
+        self._identity = credentials.identity  # the identity that self._headers and self._lines were built with
         self._route: dict[str, Any] = {"allow_redirects": False}  # a redirect could carry the token elsewhere
         self._base = ""  # the path of the server's address
         if credentials.proxy:
@@ -123,11 +123,11 @@ class Transport:
     async def __aenter__(self) -> "Transport":
         """Get ready; connections are made when they are needed."""
         self._credentials.open()
-        if self._aside:
+        if self._use_aiohttp:
             self._session = self._new_session(self._limit)
         else:
             self._connections = Connections(self._address(), self._limit)
-        # Unlimited: as many as there are reflectors.
+        # No limit: there is one connection per reflector.
         self._streams = self._new_session(0, keepalive_timeout=_STREAMS_KEPT_S)
         return self
 
@@ -142,7 +142,7 @@ class Transport:
         self._session = self._streams = self._connections = None
 
     def distrust_idle(self) -> None:
-        """Close idle connections: one that was silent without a word makes the others suspect."""
+        """Close idle connections: if one went silent, the others may be dead, too."""
         if self._connections is not None:
             self._connections.distrust_idle()
 
@@ -154,7 +154,7 @@ class Transport:
             if self._connections is not None:
                 answer = await self._ask(self._connections, call, timeout_s)
             else:
-                answer = await self._ask_aside(call, timeout_s)
+                answer = await self._ask_over_aiohttp(call, timeout_s)
             status = answer.status
         except (aiohttp.ClientError, TimeoutError, RequestFailed) as error:
             raise errors.from_transport(call.verb, call.path, error, timeout_s, self.server) from error
@@ -165,12 +165,12 @@ class Transport:
         return answer.body
 
     async def _ask(self, connections: Connections, call: Call, timeout_s: float) -> _Answered:
-        """Ask over connections of our own; after a 401 once more with a fresh token if there is one."""
+        """Send a request over our own connections; after a 401, once more with a fresh token if there is one."""
         self._credentials.look()
         repeatable = call.method == "GET"
         obstacle = None if repeatable else self._obstacle
         deadline = asyncio.get_running_loop().time() + timeout_s
-        used = self._credentials.identity  # others may have got a new one before this answer is here
+        used = self._credentials.identity  # another request may refresh it before this answer arrives
         answer = await connections.ask(self._request(call), timeout_s, repeatable=repeatable, obstacle=obstacle)
         if answer.status == _UNAUTHORIZED and await self._credentials.refresh_after_refusal(used, _left(deadline)):
             timeout_s = _left(deadline)
@@ -179,7 +179,7 @@ class Transport:
         return _Answered(answer.status, answer.body, headers)
 
     def _request(self, call: Call) -> bytes:
-        """Return a request as it goes over the wire, in one piece: two would be two packets."""
+        """Return a request in wire form, in one piece, because two pieces would be two packets."""
         target = self._base + call.path
         line = (
             call.method.encode() + b" " + checked_target(f"{target}?{urlencode(call.query)}" if call.query else target)
@@ -189,11 +189,11 @@ class Transport:
             return line + self._lines_for("") + b"\r\n"
         return b"%b%bContent-Length: %d\r\n\r\n%b" % (line, self._lines_for(call.content_type), len(body), body)
 
-    async def _ask_aside(self, call: Call, timeout_s: float) -> _Answered:
-        """Ask over the session of aiohttp."""
+    async def _ask_over_aiohttp(self, call: Call, timeout_s: float) -> _Answered:
+        """Send a request over the session of aiohttp."""
         async with await self._respond(self._session, call, _total(timeout_s), timeout_s) as response:
             if response.status == _UNAUTHORIZED:
-                response.close()  # the next request needs a connection that begins with what is valid then
+                response.close()  # the next request needs a new connection with the identity valid then
                 return _Answered(response.status, b"", response.headers)
             return _Answered(response.status, await response.read(), response.headers)
 
@@ -201,7 +201,7 @@ class Transport:
     async def stream(self, call: Call, *, open_s: float, lasts_s: float, stall_s: float) -> AsyncIterator[Stream]:
         """Open a watch that the server ends after ``lasts_s`` and that must not be silent longer than ``stall_s``.
 
-        One that has not ended a little later counts as dead, whatever it brought before.
+        A watch that has not ended shortly after its time counts as dead, whatever it brought before.
         """
         timeout = aiohttp.ClientTimeout(total=lasts_s + STREAM_GRACE_S, sock_connect=open_s, sock_read=stall_s)
         started = perf_counter()
@@ -220,19 +220,19 @@ class Transport:
                 raise errors.from_answer(call.verb, call.path, status, await stream.read(), response.headers)
             yield stream
         finally:
-            response.close()  # the rest of the body is not wanted, so the connection cannot be used again
+            response.close()  # the rest of the body is not read, so the connection cannot be used again
 
     async def _respond(
         self, session: aiohttp.ClientSession | None, call: Call, timeout: aiohttp.ClientTimeout, timeout_s: float
     ) -> aiohttp.ClientResponse:
-        """Return the response, its body unread; after a 401 ask once more with a fresh token if there is one."""
+        """Return the response, its body unread; after a 401, send once more with a fresh token if there is one."""
         if session is None:
             raise RuntimeError("the API client is not open: use it in `async with`")
         self._credentials.look()
         text = self._credentials.server + call.path
         url = URL(f"{text}?{urlencode(call.query)}" if call.query else text, encoded=True)
         deadline = asyncio.get_running_loop().time() + timeout_s
-        used = self._credentials.identity  # others may have got a new one before this answer is here
+        used = self._credentials.identity  # another request may refresh it before this answer arrives
         headers = self._headers_for(call)
         options = {**self._route, "timeout": timeout, "data": call.body}
         response = await session.request(call.method, url, headers=headers, **options)
@@ -241,14 +241,14 @@ class Transport:
         if not await self._credentials.refresh_after_refusal(used, _left(deadline)):
             return response
         response.close()
-        if timeout.sock_read is None:  # no watch: all of it must end in time
+        if timeout.sock_read is None:  # not a watch: the whole request must end in time
             options["timeout"] = aiohttp.ClientTimeout(total=_left(deadline))
         return await session.request(call.method, url, headers=self._headers_for(call), **options)
 
     def _address(self) -> Address:
         parts = urlsplit(self._credentials.server)
         if not parts.hostname or parts.scheme not in ("http", "https"):
-            raise ValueError(f"{self._credentials.server!r} is no address of an API server: write https://host:port")
+            raise ValueError(f"{self._credentials.server!r} is not an API server's address: write https://host:port")
         secure = parts.scheme == "https"
         tls = (self._credentials.tls or ssl.create_default_context()) if secure else None
         port = parts.port or (443 if secure else 80)
@@ -279,7 +279,7 @@ class Transport:
         return lines
 
     def _headers_for(self, call: Call) -> CIMultiDict[str]:
-        """Return the headers of such a request, built once per content type and token."""
+        """Return the headers of a request, built once per content type and token."""
         self._check_identity()
         content_type = call.content_type if call.body is not None else ""
         headers = self._headers.get(content_type)
@@ -306,12 +306,12 @@ class Transport:
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,  # True looks for proxies and netrc at every request: 4.5 times the cost
             read_bufsize=READ_BUFFER,
-            request_class=_asking_first(self._obstacle),
+            request_class=_obstructed_request(self._obstacle),
         )
 
 
-def _asking_first(obstacle: Obstacle | None) -> type[aiohttp.ClientRequest]:
-    """Return requests that ask for an obstacle to writes once they have a connection, which ends if there is one."""
+def _obstructed_request(obstacle: Obstacle | None) -> type[aiohttp.ClientRequest]:
+    """Return a request class that checks the obstacle to writes once it has a connection, and fails if there is one."""
     if obstacle is None:
         return aiohttp.ClientRequest
     why_not: Obstacle = obstacle
@@ -326,7 +326,7 @@ def _asking_first(obstacle: Obstacle | None) -> type[aiohttp.ClientRequest]:
 
 
 def _left(deadline: float) -> float:
-    """Return the time left; never nothing, which the session takes for as long as one likes."""
+    """Return the time left, never 0, because aiohttp takes 0 for no limit."""
     return max(deadline - asyncio.get_running_loop().time(), 0.001)
 
 

@@ -1,13 +1,13 @@
-"""A queue of object names for controllers: each name once, worked on by one worker at a time, tried again after errors.
+"""A queue of object names for controllers: each name once, worked on by one worker at a time, retried after errors.
 
     add ──▶ waiting ──▶ worker: reconcile ──▶ done
               ▲            │ API error: again after a pause that grows, up to a number of attempts
               └────────────┴ added meanwhile: once more, at once or after that pause
 
-A name says only *that* something may have to be done; what, the worker finds out when its turn comes, so ten changes of
-an object cost one look at it. A name that failed has no turn before its pause is over, whoever adds it meanwhile: that
-is the rule of :mod:`volcano_py.kube.retry_queue`, whose cap is what a change waits for at most. The queue is bounded.
-What did not fit, and what was given up, is asked for again from ``refill``: all names that still need work.
+A name says only that work may be needed. The worker finds out what to do when the turn comes, so ten changes of an
+object cost one turn. A name that failed gets no turn before its pause is over, even if it is added meanwhile. That is
+the rule of :mod:`volcano_py.kube.retry_queue`, whose cap bounds how long a change waits. The queue is bounded, too.
+Names that did not fit or were given up come back through ``refill``, which returns all names that still need work.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ log = structlog.get_logger()
 K = TypeVar("K", bound=Hashable)
 
 Observer = Callable[[str, str], None]
-"""Told the queue's name and what a turn came to: done, retried, given_up; refused for a name that did not fit."""
+"""Called with the queue's name and the result of a turn: done, retried, given_up; refused if a name did not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +39,17 @@ class WorkQueueOptions:
     workers: int = 4
     capacity: int = 10_000
     attempts: int = 15
-    """Turns in a row that may fail before a name is left to the next change or refill."""
+    """Failed turns in a row after which a name waits for its next change or refill."""
     first_retry_s: float = FIRST_S
     retry_cap_s: float = CAP_S
     refill_every_s: float = 300.0
-    """How often all names that still need work are asked for."""
+    """Pause between two refills with all names that still need work."""
     turn_timeout_s: float = 300.0
     """The longest that one turn may take."""
 
 
 class WorkQueue(Generic[K]):
-    """Gives names to workers; ``reconcile`` brings about what one of them needs and raises ApiError if it could not."""
+    """Gives names to workers; ``reconcile`` does the work for one name and raises ApiError if it failed."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class WorkQueue(Generic[K]):
 
     @property
     def backlog(self) -> int:
-        """How many names wait, for a worker or for their next attempt, or are being worked on."""
+        """The number of names that wait for a worker or their next attempt, or are being worked on."""
         return self._queue.backlog
 
     def start(self, supervisor: Supervisor) -> None:
@@ -91,21 +91,21 @@ class WorkQueue(Generic[K]):
         supervisor.start(f"{self.name} refill", self._refill_now_and_then())
 
     def add(self, key: K) -> bool:
-        """Ask for a turn, as soon as the pause after a failure of the name is over; False if the queue is full.
+        """Ask for a turn as soon as a pause after a failure is over; return False if the queue is full.
 
-        What did not fit is asked for from ``refill`` as soon as there is room.
+        Names that did not fit come back through ``refill`` once half of the queue is free.
         """
         return self._plan(key, 0.0)
 
     def add_later(self, key: K, seconds: float) -> None:
-        """Ask for a turn after a while, so that what changes meanwhile costs no turn of its own.
+        """Ask for a turn after a delay, so that changes during the delay cost no turn of their own.
 
-        A name that waits already has its turn at the earlier of the two times.
+        A name that waits already gets its turn at the earlier of the two times.
         """
         self._plan(key, seconds)
 
     async def drained(self, timeout_s: float) -> bool:
-        """Wait until nothing is left to do, or as long as that may still come in time; say whether it came."""
+        """Wait until no name is left; return False as soon as that cannot happen within the timeout."""
         return await self._queue.drained(timeout_s)
 
     def _plan(self, key: K, delay_s: float) -> bool:
@@ -140,7 +140,7 @@ class WorkQueue(Generic[K]):
         if pause_s is None:
             self._observe(self.name, "given_up")
             log.warning(
-                "given up after repeated errors; tried again when the object changes, or later",
+                "given up after repeated errors; the next attempt follows a change of the object or a refill",
                 queue=self.name,
                 object=str(key),
                 attempts=self._options.attempts,
@@ -154,7 +154,7 @@ class WorkQueue(Generic[K]):
         level("trying again", queue=self.name, object=str(key), error=str(error), pause_s=round(pause_s, 2))
 
     def _make_up_for_overflow(self) -> None:
-        """Ask for what did not fit, once half of the queue is free."""
+        """Refill the queue after an overflow, once half of it is free."""
         if self._overflowed and len(self._queue) <= self._options.capacity // 2:
             self._overflowed = False
             self._add_all()
@@ -165,7 +165,7 @@ class WorkQueue(Generic[K]):
                 break
 
     async def _refill_now_and_then(self) -> None:
-        """Ask for forgotten names."""
+        """Add all names that still need work, now and then."""
         while True:
             await self._clock.sleep(self._options.refill_every_s)
             self._add_all()

@@ -1,1 +1,1 @@
-"""What was decided and is not yet confirmed by the watch."""
+"""Decisions that the watch has not confirmed yet."""

@@ -1,7 +1,7 @@
-"""The ledger: binds or evictions that are assumed until the watch confirms them, each with a time for that.
+"""The ledger: binds or evictions that are assumed until the watch confirms them, each with a deadline.
 
-Nothing leaves the ledger by the passing of time. What is late is reported, so that its pod can be read again, and
-reported again if that brings no answer; only what is known about the pod ends an entry.
+No entry ends because time has passed. A late entry is reported, so that its pod can be read again, and reported again
+if that brings no answer. Only knowledge about the pod ends an entry.
 """
 
 from collections.abc import Iterator
@@ -34,13 +34,13 @@ class Patience:
     unconfirmed_s: float = 30.0
 
     def until(self, state: AssumedState, now: float) -> float:
-        """Return the deadline of an entry that has come to this state now."""
+        """Return the deadline of an entry that reaches this state now."""
         return now + (self.unsent_s if state is AssumedState.ASSUMED else self.unconfirmed_s)
 
 
 @dataclass(slots=True)
 class LedgerCounts:
-    """What has gone through a ledger, for metrics."""
+    """Counts of a ledger's entries, for metrics."""
 
     assumed: int = 0
     confirmed: int = 0
@@ -49,7 +49,7 @@ class LedgerCounts:
 
 
 class Ledger:
-    """What is assumed, by pod uid; at most one entry for each.
+    """Assumed binds or evictions by pod uid; at most one entry per pod.
 
     Times are seconds of one monotonic clock, given by the caller. ``what`` names the entries in messages.
     """
@@ -71,7 +71,7 @@ class Ledger:
         return self._entries.get(uid)
 
     def assume(self, decision: Bind | Evict, generation: int, now: float, revision: int | None = None) -> Entry:
-        """Enter a decision; a second one for a pod is a bug of the caller."""
+        """Add an entry for a decision; a second live entry for a pod is a bug of the caller."""
         task = decision.task
         live = self._entries.get(task.uid)
         if live is not None:
@@ -85,33 +85,33 @@ class Ledger:
         return entry
 
     def sent(self, uid: str, now: float) -> Entry | None:
-        """Note that the request is on its way; sending it again after that changes nothing."""
+        """Note that the request is on its way; a repeated call changes nothing."""
         entry = self._entries.get(uid)
         if entry is None or entry.state is not AssumedState.ASSUMED:
             return entry
         return self._advance(entry, AssumedState.SENT, now)
 
     def acknowledged(self, uid: str, now: float) -> Entry | None:
-        """Note that the API server said yes; None if the entry has ended, as when the watch was faster."""
+        """Note that the API server accepted it; None if the entry has already ended because the watch was faster."""
         entry = self._entries.get(uid)
         if entry is None or entry.state is AssumedState.ACKNOWLEDGED:
             return entry
         return self._advance(entry, AssumedState.ACKNOWLEDGED, now)
 
     def confirm(self, uid: str) -> Entry | None:
-        """End an entry because the watch shows what was assumed; return it as it was."""
+        """End an entry because the watch shows what was assumed; return its last state."""
         entry = self._end(uid, AssumedState.CONFIRMED)
         self.counts.confirmed += entry is not None
         return entry
 
     def forget(self, uid: str) -> Entry | None:
-        """End an entry because it will not come true, or came otherwise; return it as it was."""
+        """End an entry because it failed or something else happened; return its last state."""
         entry = self._end(uid, AssumedState.FORGOTTEN)
         self.counts.forgotten += entry is not None
         return entry
 
     def expired(self, now: float) -> list[Entry]:
-        """Return the entries whose time has come, oldest first; each gets new time, so that it is reported again."""
+        """Return the entries past their deadline, oldest first; each gets a new deadline and is then reported again."""
         late = [entry for entry in self._entries.values() if entry.deadline <= now]
         for entry in late:
             self._entries[entry.task.uid] = replace(entry, deadline=self._patience.until(entry.state, now))
@@ -119,12 +119,12 @@ class Ledger:
         return late
 
     def unchanged(self, entry: Entry) -> bool:
-        """Say whether an entry is still there and has come no further since."""
+        """Say whether an entry is still there in the same state."""
         now = self._entries.get(entry.task.uid)
         return now is not None and (now.assumed_at, now.state) == (entry.assumed_at, entry.state)
 
     def oldest_age(self, now: float) -> float:
-        """Return for how long the oldest entry has been waiting, 0 without any."""
+        """Return how long the oldest entry has been waiting, 0 without entries."""
         oldest = next(iter(self._entries.values()), None)
         return 0.0 if oldest is None else now - oldest.assumed_at
 
@@ -134,7 +134,9 @@ class Ledger:
             if entry.task.uid != uid:
                 raise AssertionError(f"the entry of pod {entry.task} is kept under uid {uid}, not {entry.task.uid}")
             if not is_live(entry.state):
-                raise AssertionError(f"pod {entry.task} is {entry.state.value} and still in the ledger")
+                raise AssertionError(
+                    f"the {self._what} of pod {entry.task} is {entry.state.value} but still in the ledger"
+                )
             if entry.deadline < entry.assumed_at:
                 raise AssertionError(f"the {self._what} of pod {entry.task} was late before it was assumed")
         counts = self.counts
@@ -144,7 +146,7 @@ class Ledger:
     def _advance(self, entry: Entry, state: AssumedState, now: float) -> Entry:
         self._check(entry, state)
         deadline = self._patience.until(state, now)
-        # Spelled out, as dataclasses.replace takes three times as long and this happens twice per bind.
+        # Written out, because dataclasses.replace takes three times as long and this runs twice per bind.
         later = Entry(
             entry.task, entry.node, entry.job, entry.generation, entry.assumed_at, state, deadline, entry.revision
         )

@@ -1,11 +1,11 @@
-"""The life of an assumed bind or eviction, as a table.
+"""The states of an assumed bind or eviction, as a table.
 
     ASSUMED ──▶ SENT ──▶ ACKNOWLEDGED ──▶ CONFIRMED     the watch shows the pod on the node, or leaving it
        │         │             │
        └─────────┴─────────────┴────────▶ FORGOTTEN     refused, failed, or overtaken by what the watch says
 
-The watch may be faster than the answer to the request, so CONFIRMED can follow any state; an answer that arrives
-without a note that the request was sent proves that it was.
+The watch may be faster than the answer to the request, so CONFIRMED can follow any live state. An answer proves that
+the request was sent, so ACKNOWLEDGED can follow ASSUMED.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from typing import Final
 
 
 class AssumedState(Enum):
-    """How far something assumed has come."""
+    """The state of an assumed bind or eviction."""
 
     ASSUMED = "assumed"  # counted, not yet on its way
     SENT = "sent"  # the request is on its way
-    ACKNOWLEDGED = "acknowledged"  # the API server said yes
+    ACKNOWLEDGED = "acknowledged"  # the API server accepted it
     CONFIRMED = "confirmed"
     FORGOTTEN = "forgotten"
 
@@ -39,5 +39,5 @@ TRANSITIONS: Final[Mapping[AssumedState, frozenset[AssumedState]]] = MappingProx
 
 
 def is_live(state: AssumedState) -> bool:
-    """Say whether something in this state is still waited for."""
+    """Say whether an entry in this state still waits for its confirmation."""
     return bool(TRANSITIONS[state])

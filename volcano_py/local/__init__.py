@@ -1,1 +1,1 @@
-"""A whole system in one process: API server, nodes, scheduler. For `volcano-py demo` and for trying things out."""
+"""A whole system in one process: API server, nodes, scheduler. For `volcano-py demo` and for experiments."""

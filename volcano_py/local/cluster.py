@@ -61,6 +61,6 @@ class LocalCluster:
         return self.registry.objects("pods")
 
     async def finish(self, pods: Iterable[dict[str, Any]]) -> None:
-        """Let running pods end successfully."""
+        """Mark running pods as Succeeded."""
         for pod in pods:
             await self._kubelet_port.patch_status("pods", pod, {"phase": "Succeeded"})

@@ -1,4 +1,4 @@
-"""The demo: both cases on one local system, watched while they run, with an account of what happened at the end."""
+"""The demo: runs both cases on one local system, shows a live table, and returns a summary at the end."""
 
 import asyncio
 import time
@@ -18,13 +18,13 @@ SUBMIT_S: Final = 0.003
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """What can be chosen."""
+    """The options of the demo."""
 
     port: int = 0  # of the API server, 0 takes a free one
-    gang: bool = True  # with the gang plugin
+    gang: bool = True  # whether the gang plugin runs
     run_time_s: float = 3.0  # how long a training job works once all its pods run
-    give_up_s: float = 45.0  # the demo ends then, whatever has happened
-    quiet_s: float = 10.0  # or when nothing has moved for so long
+    give_up_s: float = 45.0  # the demo ends after this time at the latest
+    quiet_s: float = 10.0  # or after this time without a change
 
 
 @dataclass(slots=True)
@@ -34,8 +34,8 @@ class DemoResult:
     url: str = ""
     seconds: float = 0.0
     ended: list[str] = field(default_factory=list)  # training jobs that ended, in order
-    stuck: list[JobView] = field(default_factory=list)  # jobs that hold room and wait, when the demo gave up
-    partly_placed: int = 0  # most training jobs seen holding some of their pods' room but not all, at one time
+    stuck: list[JobView] = field(default_factory=list)  # jobs placed in part and waiting when the demo gave up
+    partly_placed: int = 0  # largest number of training jobs that were placed in part at one time
     gpus_bound_before: int = 0  # GPU pods bound while a GPU was missing
     why_gpu: str = ""
     gpu_seconds: float | None = None  # from the hundredth GPU to the hundredth bind
@@ -54,21 +54,21 @@ class Frame:
 
 
 async def run_demo(options: DemoOptions, show: Callable[[Frame], None]) -> DemoResult:
-    """Run the demo and return its account; ``show`` is called with every new frame."""
+    """Run the demo and return its result; ``show`` is called with every new frame."""
     result = DemoResult()
     async with LocalCluster(options.port) as cluster, local_scheduler(cluster.url, gang=options.gang):
         result.url = cluster.url
         for obj in (*workload.nodes(), *workload.training_jobs(), *workload.gpu_gang()):
             cluster.create(obj)
             if obj["kind"] == "Pod":
-                await asyncio.sleep(SUBMIT_S)  # as fast as a few controllers create pods; the rest of us gets its turn
+                await asyncio.sleep(SUBMIT_S)  # about the speed of a few controllers; other tasks run meanwhile
         await _Run(options, cluster, result, show).until_done()
         result.bindings, result.other_writes = _writes(cluster.writes)
     return result
 
 
 class _Run:
-    """The program inside the pods, and the spectator."""
+    """Plays the program inside the pods and observes the cluster."""
 
     def __init__(
         self, options: DemoOptions, cluster: LocalCluster, result: DemoResult, show: Callable[[Frame], None]
@@ -80,10 +80,10 @@ class _Run:
         self._started = time.monotonic()
         self._working: dict[str, float] = {}  # training job -> when all its pods were running
         self._gpu_added: float | None = None
-        self._moved = (0.0, (0, 0))  # when something moved last, and how many pods were placed and had ended then
+        self._changed = (0.0, (0, 0))  # time of the last change; pods placed and pods ended then
 
     async def until_done(self) -> None:
-        """Look, act and show until every job has what it came for, or time is up."""
+        """Observe, act and show frames until all jobs are done, nothing changes any more, or time is up."""
         while True:
             now = time.monotonic() - self._started
             views = workload.jobs(self._cluster)
@@ -96,16 +96,16 @@ class _Run:
             self._result.partly_placed = max(self._result.partly_placed, len(partly) if self._settled(partly) else 0)
             if len(self._result.ended) == workload.TRAINING_JOBS and self._result.gpu_seconds is not None:
                 return
-            standing = (sum(view.placed for view in views), sum(view.ended for view in views))
-            if standing != self._moved[1]:
-                self._moved = (now, standing)
-            if now > self._options.give_up_s or now - self._moved[0] > self._options.quiet_s:
+            progress = (sum(view.placed for view in views), sum(view.ended for view in views))
+            if progress != self._changed[1]:
+                self._changed = (now, progress)
+            if now > self._options.give_up_s or now - self._changed[0] > self._options.quiet_s:
                 self._result.stuck = partly
                 return
             await asyncio.sleep(POLL_S)
 
     def _settled(self, partly: list[JobView]) -> bool:
-        """Say whether these jobs are really left in part: a gang that is just being bound is not."""
+        """Say whether a job stays placed in part; a gang whose binds are under way does not count."""
         return any(view.running == view.placed for view in partly)
 
     async def _work(self, views: list[JobView], now: float) -> None:
@@ -127,7 +127,7 @@ class _Run:
             return
         if self._gpu_added is None:
             self._result.gpus_bound_before = gang.placed
-            # The reason is what the user would read; the GPU comes once it is written, or after some seconds.
+            # The GPU is added once the user can read the reason on the PodGroup, or after some seconds.
             if (gang.why and now > self._options.run_time_s) or now > 3 * self._options.run_time_s:
                 self._result.why_gpu = gang.why
                 self._cluster.create(workload.hundredth_gpu())
@@ -137,15 +137,15 @@ class _Run:
 
     def _note(self) -> str:
         if self._gpu_added is None:
-            gang = "the gang waits whole" if self._options.gang else "every pod for itself"
+            gang = "the gang waits as a whole" if self._options.gang else "every pod is placed on its own"
             return f"{workload.GPU_PODS} pods of one GPU each, 99 GPUs: {gang}"
         if self._result.gpu_seconds is None:
             return "a node with the hundredth GPU has been added"
-        turns = "take turns, whole" if self._options.gang else "take what they get"
-        return f"all {workload.GPU_PODS} GPU pods are bound; the training jobs {turns}"
+        training = "run one after another" if self._options.gang else "hold parts of the cluster"
+        return f"all {workload.GPU_PODS} GPU pods are bound; the training jobs {training}"
 
 
 def _writes(counts: Mapping[tuple[str, str], int]) -> tuple[int, int]:
-    """Return the scheduler's bindings and its other writes: in this process nobody else writes over HTTP."""
+    """Return the scheduler's bindings and its other writes; nothing else in this process writes over HTTP."""
     bindings = sum(count for (_, resource), count in counts.items() if resource == "pods/binding")
     return bindings, sum(counts.values()) - bindings

@@ -31,7 +31,7 @@ def kubeconfig(url: str) -> str:
 
 @contextmanager
 def written_kubeconfig(url: str, path: Path | None = None) -> Iterator[Path]:
-    """Write a kubeconfig, to a folder of its own unless a path is given, and remove it when the block ends."""
+    """Write a kubeconfig to ``path`` or a temporary folder, and remove it when the block ends."""
     folder = None
     if path is None:
         folder = Path(tempfile.mkdtemp(prefix="volcano-py-"))
@@ -40,7 +40,7 @@ def written_kubeconfig(url: str, path: Path | None = None) -> Iterator[Path]:
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError as error:
-            raise KubeconfigError(f"{path} exists already and is left alone: name another file") from error
+            raise KubeconfigError(f"{path} already exists and is not overwritten: name another file") from error
         except OSError as error:
             raise KubeconfigError(f"{path} cannot be written: {error.strerror}; name another file") from error
         with os.fdopen(descriptor, "w") as file:

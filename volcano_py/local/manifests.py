@@ -1,4 +1,4 @@
-"""The definitions of PodGroup and Queue as they are applied to a cluster, found in a checkout or an installation."""
+"""Finds the definitions of PodGroup and Queue in a checkout or an installation."""
 
 import sys
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _PLACES = (
 
 
 def definitions() -> Iterator[dict[str, Any]]:
-    """Yield the CustomResourceDefinitions; raise FileNotFoundError that says where they were looked for."""
+    """Yield the CustomResourceDefinitions; raise FileNotFoundError that names the folders searched."""
     for place in _PLACES:
         files = sorted(place.glob("*.yaml"))
         if files:

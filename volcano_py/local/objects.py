@@ -40,7 +40,7 @@ def pod_group(name: str, min_member: int) -> Obj:
 
 
 def pod(name: str, group: str, role: str, requests: Mapping[str, str], tolerations: tuple[Obj, ...] = ()) -> Obj:
-    """Return a pod of a gang that runs until somebody ends it."""
+    """Return a pod of a gang that runs until it is marked as ended."""
     resources: Obj = {"requests": dict(requests)}
     if GPU in requests:
         resources["limits"] = {GPU: requests[GPU]}

@@ -1,4 +1,4 @@
-"""A daemon inside a local system: on the same event loop as everything else, ended with it."""
+"""Runs a daemon inside a local system: on the same event loop as everything else, and ended with it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,18 +20,18 @@ class Daemon(Protocol):
         """Work until asked to end."""
 
     def not_ready(self) -> list[str]:
-        """What the start still waits for."""
+        """Return what the start still waits for."""
 
 
 @asynccontextmanager
 async def running(name: str, daemon: Daemon, shutdown: Shutdown) -> AsyncIterator[asyncio.Task[int]]:
-    """Run a daemon until the block ends; it is ready when the block begins, unless the end was asked for meanwhile."""
+    """Run a daemon until the block ends; it is ready when the block begins, unless a shutdown was requested before."""
     task = asyncio.create_task(daemon.run(shutdown), name=name)
     ready = asyncio.create_task(daemon.ready.wait(), name=f"{name}-ready")
     try:
         await asyncio.wait({task, ready}, timeout=START_S, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
-            await task  # it ended before it was ready: let its reason out
+            await task  # it ended before it was ready: raise its error
         if not daemon.ready.is_set() and not shutdown.graceful.is_set():
             raise TimeoutError(f"the {name} was not ready after {START_S:.0f} s: {', '.join(daemon.not_ready())}")
         yield task

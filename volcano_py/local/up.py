@@ -1,4 +1,4 @@
-"""A cluster that stays up: API server, nodes, controllers and the scheduler, for kubectl and for trying things out."""
+"""A cluster that stays up: API server, nodes, controllers and the scheduler, for kubectl and for experiments."""
 
 import asyncio
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from volcano_py.scheduler import Policy
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """What can be chosen about the cluster."""
+    """The options of the cluster."""
 
     port: int = 0  # of the API server, 0 takes a free one
     nodes: int = 4
@@ -66,7 +66,7 @@ class LocalSystem:
         return self.cluster.url
 
     async def until_end(self) -> None:
-        """Wait until the end is asked for; a daemon that fails before ends the wait with its error."""
+        """Wait until a shutdown is requested; a daemon that fails before ends the wait with its error."""
         asked = asyncio.create_task(self._shutdown.graceful.wait(), name="end-of-system")
         try:
             await asyncio.wait({asked, *self._daemons}, return_when=asyncio.FIRST_COMPLETED)
@@ -86,6 +86,6 @@ def _nodes(options: UpOptions) -> Iterator[objects.Obj]:
             "kubeletVersion": "stand-in",
             "operatingSystem": "linux",
             "architecture": "amd64",
-            "osImage": "none: no container runs here",
+            "osImage": "none: containers are simulated",
         }
         yield node

@@ -1,7 +1,7 @@
-"""The two cases of the demo, and the program inside the pods: a job's work begins when all its pods run.
+"""The two cases of the demo, and the state of their jobs. A job works once all its pods run.
 
 E1: five training jobs of 2 parameter servers and 4 workers on a cluster with room for one job and a part of a second.
-A1: 100 pods of one GPU each, as one gang, on 99 free GPUs; then a hundredth GPU is added.
+A1: a gang of 100 pods of one GPU each on 99 free GPUs; then a hundredth GPU is added.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def _gpu_node(number: int, gpus: int) -> objects.Obj:
 
 
 def training_jobs() -> Iterator[objects.Obj]:
-    """Yield five PodGroups and their pods, 2 x 1 CPU + 4 x 2 CPU each, as five controllers make them: in turn."""
+    """Yield five PodGroups and their pods, 2 x 1 CPU + 4 x 2 CPU each, interleaved as from five controllers."""
     names = [f"train-{number}" for number in range(TRAINING_JOBS)]
     for name in names:
         yield objects.pod_group(name, 6)
@@ -74,7 +74,7 @@ class JobView:
 
 
 def jobs(cluster: LocalCluster) -> list[JobView]:
-    """Return all jobs by name, from what the API server has."""
+    """Return all jobs of the API server, sorted by name."""
     members: dict[str, list[dict[str, Any]]] = {}
     for pod in cluster.pods():
         members.setdefault(pod["metadata"].get("annotations", {}).get(keys.GROUP_NAME, ""), []).append(pod)
@@ -105,7 +105,7 @@ def _why(group: dict[str, Any]) -> str:
 
 
 def usage(cluster: LocalCluster) -> list[tuple[str, str, float, float]]:
-    """Return (node, resource, requested, allocatable) of the resource that matters on each node, by name."""
+    """Return (node, resource, requested, allocatable) per node, sorted; the resource is the GPU if a node has any."""
     requested: dict[tuple[str, str], float] = {}
     for pod in cluster.pods():
         where = pod["spec"].get("nodeName")

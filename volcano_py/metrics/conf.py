@@ -1,10 +1,10 @@
-"""Which configuration is in force, and what became of changes to it."""
+"""Metrics of the configuration in force and of its changes."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 
 class ConfMetrics:
-    """The configuration as its hash, so that operators see which processes run which."""
+    """The hash of the configuration, so that operators see which process runs which configuration."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._info = Gauge(
@@ -12,7 +12,7 @@ class ConfMetrics:
         )
         self._reloads = Counter(
             "volcano_py_conf_reloads_total",
-            "Changed configurations by what became of them: applied or refused.",
+            "Changes of the configuration by result: applied or refused.",
             ["result"],
             registry=registry,
         )
@@ -20,24 +20,24 @@ class ConfMetrics:
         self._refused = self._reloads.labels("refused")
         self._behind = Gauge(
             "volcano_py_conf_refused",
-            "1 while the configuration file cannot be used and the one before is in force.",
+            "1 while the configuration file cannot be used and the previous configuration stays in force.",
             registry=registry,
         )
         self._missing = Gauge(
             "volcano_py_conf_missing",
-            "Actions, plugins and switches in force that Volcano has and that are left out here.",
+            "Actions, plugins and switches of the configuration that Volcano has and this scheduler lacks.",
             registry=registry,
         )
 
     def in_force(self, file: str, digest: str, missing: int) -> None:
-        """Show the configuration that counts from now on."""
+        """Show the configuration that is in force from now on."""
         self._info.clear()
         self._info.labels(file, digest).set(1)
         self._missing.set(missing)
         self._behind.set(0)
 
     def unchanged(self) -> None:
-        """Note that the file is again what is in force."""
+        """Note that the file again equals the configuration in force."""
         self._behind.set(0)
 
     def applied(self) -> None:

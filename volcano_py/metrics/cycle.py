@@ -1,4 +1,4 @@
-"""What a scheduling cycle took and what it left undone."""
+"""Metrics of scheduling cycles: durations, results and waiting jobs."""
 
 from collections.abc import Mapping
 
@@ -8,63 +8,63 @@ from volcano_py.metrics.buckets import exponential
 
 
 class CycleMetrics:
-    """Durations of cycles, sessions, actions and plugins, and how much waits."""
+    """Durations of cycles, sessions, actions and plugins, and counts of tasks."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         wide = exponential(1, 5000, 20)
         self._cycle = Histogram(
-            "volcano_e2e_scheduling_latency_milliseconds", "Whole cycle.", buckets=wide, registry=registry
+            "volcano_e2e_scheduling_latency_milliseconds", "Duration of a cycle.", buckets=wide, registry=registry
         )
         self._open = Histogram(
             "volcano_open_session_duration_milliseconds",
-            "Snapshot and opening of the plugins.",
+            "Duration of the snapshot and of opening the plugins.",
             buckets=wide,
             registry=registry,
         )
         self._action = Histogram(
             "volcano_action_scheduling_latency_milliseconds",
-            "One action.",
+            "Duration of one action.",
             ["action"],
             buckets=exponential(1, 2000, 20),
             registry=registry,
         )
         self._plugin = Histogram(
             "volcano_plugin_scheduling_latency_milliseconds",
-            "Opening and closing of one plugin.",
+            "Duration of opening or closing one plugin.",
             ["plugin", "OnSession"],
             buckets=exponential(0.1, 100, 15),
             registry=registry,
         )
         self._attempts = Counter(
             "volcano_schedule_attempts_total",
-            "Tasks placed, and tasks left pending, by cycles.",
+            "Tasks that cycles placed or left pending.",
             ["result"],
             registry=registry,
         )
         self._scheduled = self._attempts.labels("scheduled")
         self._unscheduled = self._attempts.labels("unschedulable")
-        self._cycles = Counter("volcano_py_cycles_total", "Cycles by how they ended.", ["result"], registry=registry)
+        self._cycles = Counter("volcano_py_cycles_total", "Cycles by result.", ["result"], registry=registry)
         self._ended = self._cycles.labels("ended")
         self._failed = self._cycles.labels("failed")
         self._stage = Histogram(
             "volcano_py_cycle_stage_seconds",
-            "Stages of a cycle: snapshot, open, each action, close.",
+            "Duration of a stage of a cycle: snapshot, open, each action, close.",
             ["stage"],
             buckets=exponential(0.0001, 10, 16),
             registry=registry,
         )
         self._plugin_failures = Counter(
-            "volcano_py_plugin_failures_total", "Plugins that raised or answered nonsense.", registry=registry
+            "volcano_py_plugin_failures_total", "Plugins that raised or gave an invalid answer.", registry=registry
         )
         self._slow_plugins = Counter(
             "volcano_py_plugin_slow_cycles_total",
-            "Cycles that a plugin held up for longer than it may.",
+            "Cycles in which a plugin took longer than allowed.",
             ["plugin"],
             registry=registry,
         )
 
     def ended(self, seconds: float, placed: int, left_pending: int) -> None:
-        """Count a cycle that went through."""
+        """Count a cycle that completed."""
         self._ended.inc()
         self._cycle.observe(seconds * 1000)
         self._scheduled.inc(placed)
@@ -75,23 +75,23 @@ class CycleMetrics:
         self._failed.inc()
 
     def opened(self, seconds: float) -> None:
-        """Count the opening of a session, its snapshot included."""
+        """Record the duration of opening a session, its snapshot included."""
         self._open.observe(seconds * 1000)
 
     def stage(self, name: str, seconds: float) -> None:
-        """Count a stage."""
+        """Record the duration of a stage."""
         self._stage.labels(name).observe(seconds)
 
     def action(self, name: str, seconds: float) -> None:
-        """Count the run of an action."""
+        """Record the duration of an action."""
         self._action.labels(name).observe(seconds * 1000)
 
     def plugin(self, name: str, hook: str, seconds: float) -> None:
-        """Count the opening or closing of a plugin; ``hook`` is OnSessionOpen or OnSessionClose."""
+        """Record the duration of opening or closing a plugin; ``hook`` is OnSessionOpen or OnSessionClose."""
         self._plugin.labels(name, hook).observe(seconds * 1000)
 
     def slow_plugin(self, name: str) -> None:
-        """Count a cycle that a plugin held up."""
+        """Count a cycle in which a plugin took longer than allowed."""
         self._slow_plugins.labels(name).inc()
 
     def plugin_failures(self, count: int) -> None:
@@ -100,11 +100,11 @@ class CycleMetrics:
 
 
 class WaitingMetrics:
-    """Jobs that wait for more tasks than they could get; jobs that stop waiting lose their series."""
+    """Jobs below their minimum; a job that stops waiting loses its series."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._tasks = Gauge(
-            "volcano_unschedule_task_count", "Tasks a job lacks of its minimum.", ["job_id"], registry=registry
+            "volcano_unschedule_task_count", "Tasks that a job lacks for its minimum.", ["job_id"], registry=registry
         )
         self._jobs = Gauge("volcano_unschedule_job_count", "Jobs below their minimum.", registry=registry)
         # Shown as a counter, see metrics/exposition.py.
@@ -115,7 +115,7 @@ class WaitingMetrics:
         self._retry_children: dict[str, Gauge] = {}
 
     def update(self, lacking: Mapping[str, int], jobs: int) -> None:
-        """Take the tasks lacking by job name (Volcano's label has no namespace) and the number of jobs."""
+        """Show the lacking tasks by job name (Volcano's label has no namespace) and the number of jobs."""
         self._jobs.set(jobs)
         for name in self._lacking.keys() - lacking.keys():
             self._tasks.remove(name)

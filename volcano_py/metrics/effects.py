@@ -1,4 +1,4 @@
-"""What the scheduler does to the API server: binds, other writes, and what it had to leave out."""
+"""Metrics of requests to the API server: binds, other writes, and writes that were dropped."""
 
 from collections.abc import Callable
 
@@ -9,12 +9,12 @@ from volcano_py.metrics.histogram import Histogram
 
 
 class BindMetrics:
-    """Binds by how they ended, how long they took, and how many are on their way."""
+    """Binds: results, durations, and the number under way."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         latency = Histogram(
             "volcano_task_scheduling_latency_milliseconds",
-            "From the creation of a pod to a stage of its scheduling.",
+            "Time from the creation of a pod to a stage of its scheduling.",
             ["stage"],
             buckets=exponential(50, 60000, 30),
             registry=registry,
@@ -24,7 +24,7 @@ class BindMetrics:
         self._since_creation = latency.labels("Bound")
         self._job_latency = Histogram(
             "volcano_e2e_job_scheduling_latency_milliseconds",
-            "From the creation of a PodGroup to the placing of each of its tasks.",
+            "Time from the creation of a PodGroup to the placement of each of its tasks.",
             buckets=exponential(100, 120000, 30),
             registry=registry,
         )
@@ -41,12 +41,12 @@ class BindMetrics:
         self._adopted = results.labels("adopted")  # found bound to our node after an answer was lost
         self._failed = results.labels("failed")
         self._refused = results.labels("refused")  # the cluster changed between decision and bind
-        self._unknown = results.labels("unknown")  # given up without knowing; the ledger finds out
+        self._unknown = results.labels("unknown")  # given up without an answer; the ledger finds out
         self._retries = Counter(
-            "volcano_py_bind_retries_total", "Binds tried again, by why.", ["why"], registry=registry
+            "volcano_py_bind_retries_total", "Retries of binds by reason.", ["why"], registry=registry
         )
         self._partial = Counter(
-            "volcano_py_gangs_bound_in_part_total", "Gangs of which some binds failed.", registry=registry
+            "volcano_py_gangs_bound_in_part_total", "Gangs with some failed binds.", registry=registry
         )
         self._queued = Gauge("volcano_py_binds_queued", "Binds waiting for a connection or a retry.", registry=registry)
         self._in_flight = Gauge("volcano_py_binds_in_flight", "Binds sent and not answered.", registry=registry)
@@ -59,16 +59,16 @@ class BindMetrics:
         self._limit.set_function(limit)
 
     def watched(self, seconds: float) -> None:
-        """Count a pending pod that the watch has shown, so long after its creation."""
+        """Record how long after its creation the watch has shown a pending pod."""
         self._watched.observe(seconds * 1000)
 
     def assumed(self, seconds_since_pod: float, seconds_since_group: float) -> None:
-        """Count a bind that the cache has taken in, so long after its pod and its PodGroup were created."""
+        """Record how long after the creation of its pod and its PodGroup the cache has assumed a bind."""
         self._assumed.observe(seconds_since_pod * 1000)
         self._job_latency.observe(seconds_since_group * 1000)
 
     def refused(self) -> None:
-        """Count a bind that the cache has not taken in."""
+        """Count a bind that the cache has refused."""
         self._refused.inc()
 
     def bound(self, request_seconds: float) -> None:
@@ -77,11 +77,11 @@ class BindMetrics:
         self._request.observe(request_seconds * 1000)
 
     def bound_since_creation(self, seconds: float) -> None:
-        """Count how long a pod waited from its creation to its bind."""
+        """Record how long a pod waited from its creation to its bind."""
         self._since_creation.observe(seconds * 1000)
 
     def adopted(self) -> None:
-        """Count a bind whose answer was lost and which a look at the pod confirmed."""
+        """Count a bind whose answer was lost and that reading the pod confirmed."""
         self._adopted.inc()
 
     def failed(self) -> None:
@@ -97,54 +97,59 @@ class BindMetrics:
         self._retries.labels(why).inc()
 
     def gang_in_part(self) -> None:
-        """Count a gang of which some binds failed."""
+        """Count a gang with some failed binds."""
         self._partial.inc()
 
 
 class WriteQueueMetrics:
-    """What waits in the lanes for statuses, conditions and events, and what became of it."""
+    """The write queues for statuses, conditions and events: their backlogs and results.
+
+    The metrics and their label keep the older name ``lane``.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._ended = Counter(
-            "volcano_py_lane_writes_total", "Entries of a lane by result.", ["lane", "result"], registry=registry
+            "volcano_py_lane_writes_total", "Entries of a write queue by result.", ["lane", "result"], registry=registry
         )
-        self._backlog = Gauge("volcano_py_lane_backlog", "Entries waiting in a lane.", ["lane"], registry=registry)
+        self._backlog = Gauge(
+            "volcano_py_lane_backlog", "Entries that wait in a write queue.", ["lane"], registry=registry
+        )
         self._dropped_events = Counter(
             "volcano_py_events_dropped_total",
-            "Events that were not written because too many waited.",
+            "Events that were dropped because too many waited.",
             registry=registry,
         )
         self._children: dict[tuple[str, str], Counter] = {}
 
-    def watch(self, lane: str, backlog: Callable[[], float]) -> None:
-        """Read the backlog of a lane whenever metrics are asked for."""
-        self._backlog.labels(lane).set_function(backlog)
+    def watch(self, queue: str, backlog: Callable[[], float]) -> None:
+        """Read the backlog of a write queue whenever metrics are asked for."""
+        self._backlog.labels(queue).set_function(backlog)
 
-    def count(self, lane: str, result: str) -> None:
+    def count(self, queue: str, result: str) -> None:
         """Count an entry: written, unchanged, merged, dropped, retried, failed or obsolete."""
-        child = self._children.get((lane, result))
+        child = self._children.get((queue, result))
         if child is None:
-            child = self._children[lane, result] = self._ended.labels(lane, result)
+            child = self._children[queue, result] = self._ended.labels(queue, result)
         child.inc()
 
     def dropped_event(self) -> None:
-        """Count an event left out."""
+        """Count a dropped event."""
         self._dropped_events.inc()
 
 
 class RequestMetrics:
-    """Every request to the API server; :meth:`observe` has the form of the client's observer."""
+    """Requests to the API server; :meth:`observe` has the signature of the client's observer."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter(
             "volcano_py_api_requests_total",
-            "Requests to the API server; result is the HTTP status, or none for no answer.",
+            "Requests to the API server; result is the HTTP status, or none without an answer.",
             ["verb", "resource", "result"],
             registry=registry,
         )
         self._seconds = Histogram(
             "volcano_py_api_request_seconds",
-            "Requests to the API server; of a watch the time until it is open.",
+            "Duration of requests to the API server; for a watch, the time until it is open.",
             ["verb", "resource"],
             buckets=exponential(0.001, 60, 16),
             registry=registry,

@@ -1,4 +1,4 @@
-"""What is evicted: plans, victims, and what became of their evictions."""
+"""Metrics of evictions: plans, victims and results."""
 
 from collections.abc import Callable
 
@@ -6,13 +6,13 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 
 class EvictionMetrics:
-    """Evictions by how they ended, and the plans they belong to."""
+    """Evictions by result, and the plans they belong to."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._victims = Gauge("volcano_pod_preemption_victims", "Victims of the last plan to evict.", registry=registry)
         # Shown as a counter, see metrics/exposition.py.
         self._attempts = Gauge(
-            "volcano_total_preemption_attempts", "Nodes on which evicting was tried out.", registry=registry
+            "volcano_total_preemption_attempts", "Nodes on which evictions were simulated.", registry=registry
         )
         self._transactions = Counter(
             "volcano_eviction_transactions_total", "Plans with at least one eviction.", ["action"], registry=registry
@@ -22,11 +22,11 @@ class EvictionMetrics:
         self._failed = results.labels("failed")
         self._refused = results.labels("refused")  # the cluster changed between decision and eviction
         self._unknown = results.labels("unknown")  # given up without knowing; the ledger finds out
-        self._retries = Counter("volcano_py_eviction_retries_total", "Evictions tried again.", registry=registry)
+        self._retries = Counter("volcano_py_eviction_retries_total", "Retries of evictions.", registry=registry)
         self._waiting = Gauge("volcano_py_evictions_waiting", "Evictions that have not ended.", registry=registry)
         self._assumed = Gauge(
             "volcano_py_evictions_assumed",
-            "Pods counted as leaving that the watch shows as staying.",
+            "Pods that count as leaving but that the watch still shows as staying.",
             registry=registry,
         )
 
@@ -44,15 +44,15 @@ class EvictionMetrics:
         self._victims.set(victims)
 
     def attempted(self, nodes: int) -> None:
-        """Count nodes on which an action tried out what evictions would bring."""
+        """Count nodes on which an action simulated evictions."""
         self._attempts.inc(nodes)
 
     def refused(self, victims: int) -> None:
-        """Count evictions that are not carried out because their plan does not hold any more."""
+        """Count evictions that are dropped because their plan is no longer valid."""
         self._refused.inc(victims)
 
     def evicted(self) -> None:
-        """Count an eviction that the API server has taken."""
+        """Count an eviction that the API server has accepted."""
         self._evicted.inc()
 
     def failed(self) -> None:

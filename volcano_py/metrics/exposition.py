@@ -5,7 +5,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, generate_latest
 
 COUNTERS_WITHOUT_TOTAL: Final = ("volcano_job_retry_counts", "volcano_total_preemption_attempts")
-"""Counters of Volcano whose names lack the ending that the library gives to every counter: they are kept as gauges."""
+"""Counters of Volcano without the suffix that the library adds to every counter; they are therefore kept as gauges."""
 
 
 def exposition(registry: CollectorRegistry) -> bytes:

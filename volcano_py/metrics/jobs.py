@@ -13,13 +13,13 @@ N = TypeVar("N", bound=tuple[str, str])
 
 
 class JobMetrics:
-    """Series by job; those of jobs that are gone are removed by :meth:`keep`."""
+    """Series by job; :meth:`keep` removes those of jobs that are gone."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._share = Gauge("volcano_job_share", "Dominant share.", ["job_ns", "job_id"], registry=registry)
+        self._share = Gauge("volcano_job_share", "Dominant share of a job.", ["job_ns", "job_id"], registry=registry)
         self._duration = Gauge(
             "volcano_e2e_job_scheduling_duration",
-            "Milliseconds from the creation of a PodGroup to the placing of its last task.",
+            "Milliseconds from the creation of a PodGroup to the placement of its last task.",
             _LABELS,
             registry=registry,
         )
@@ -39,7 +39,7 @@ class JobMetrics:
         self._queues: dict[Name, str] = {}  # of jobs that have times
 
     def shares(self, shares: Mapping[N, float]) -> None:
-        """Show the shares of jobs; one that is not named holds nothing."""
+        """Show the shares of jobs; a job that is not named holds nothing."""
         for name in [name for name, share in self._shares.items() if share and name not in shares]:
             self._share.labels(*name).set(0)
             self._shares[name] = 0.0
@@ -59,7 +59,7 @@ class JobMetrics:
         self._last.labels(*labels).set(now)
 
     def keep(self, exists: Callable[[Name], bool]) -> None:
-        """Forget the jobs that do not exist any more."""
+        """Remove the series of jobs that do not exist any more."""
         for name in [name for name in self._shares if not exists(name)]:
             self._share.remove(*name)
             del self._shares[name]

@@ -1,4 +1,4 @@
-"""Who leads."""
+"""Metrics of leader election."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 
 class LeaderMetrics:
-    """Whether this process is the one that acts."""
+    """Whether this process leads."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._leads = Gauge(

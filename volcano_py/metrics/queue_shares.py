@@ -1,4 +1,4 @@
-"""What queues have, ask for and should have, under Volcano's names."""
+"""Allocated, requested and deserved resources of queues, under Volcano's names."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,7 +11,7 @@ _QUANTITIES: Final = ("allocated", "request", "deserved", "inqueue", "capacity",
 class QueueMetrics:
     """Gauges of queues; a queue that is not reported any more loses its series.
 
-    Scalar resources stand in the scheduler's own unit, thousandths (pods: pods), as Volcano shows them.
+    Scalar resources are in thousandths (pods: in pods), as in Volcano.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -23,12 +23,12 @@ class QueueMetrics:
         self._scalar = {
             what: gauge(f"{what}_scalar_resources", f"Other resources {what}.", "resource") for what in _QUANTITIES
         }
-        self._share = gauge("share", "Allocated as a part of what is deserved.")
-        self._weight = gauge("weight", "Weight among its siblings.")
-        self._overused = gauge("overused", "1 while it has what it deserves, or more.")
+        self._share = gauge("share", "Largest ratio of allocated to deserved over all resources.")
+        self._weight = gauge("weight", "Weight of the queue.")
+        self._overused = gauge("overused", "1 while the queue has at least what it deserves.")
         self._problems = Gauge(
             "volcano_py_queue_problems",
-            "Queues whose specification cannot be followed, each named in the log.",
+            "Queues with problems in their specification; the log names them.",
             registry=registry,
         )
         self._plain = (*self._cpu.values(), *self._memory.values(), self._share, self._weight, self._overused)
@@ -37,7 +37,7 @@ class QueueMetrics:
     def show(
         self, queue: str, share: float, weight: int | None, overused: bool, amounts: Mapping[str, Mapping[str, float]]
     ) -> None:
-        """Show a queue; ``amounts`` has an amount by resource for each quantity that the configuration knows."""
+        """Show a queue; ``amounts`` maps each quantity of the configuration to amounts by resource."""
         self._share.labels(queue).set(share)
         if weight is not None:
             self._weight.labels(queue).set(weight)
@@ -55,7 +55,7 @@ class QueueMetrics:
         self._shown[queue] = frozenset(scalars) | self._shown.get(queue, frozenset())
 
     def problems(self, count: int) -> None:
-        """Show how many queues have something wrong with them."""
+        """Show how many queues have problems in their specification."""
         self._problems.set(count)
 
     def keep_only(self, queues: frozenset[str]) -> None:

@@ -1,4 +1,4 @@
-"""What the scheduler knows of the cluster, and how fresh it is."""
+"""Metrics of the scheduler's knowledge of the cluster: watches, ledger, readiness."""
 
 from collections.abc import Callable
 
@@ -14,27 +14,27 @@ class StateMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._lag = Histogram(
             "volcano_py_watch_lag_seconds",
-            "From the arrival of watch events to their being counted, per batch.",
+            "Time from the arrival of watch events until the cache has them, per batch.",
             ["resource"],
             buckets=exponential(0.0001, 10, 16),
             registry=registry,
         )
-        self._events = Counter("volcano_py_watch_events_total", "Changes taken in.", ["resource"], registry=registry)
+        self._events = Counter("volcano_py_watch_events_total", "Changes received.", ["resource"], registry=registry)
         self._relists = Gauge("volcano_py_lists", "Complete lists since the start.", ["resource"], registry=registry)
         self._quarantined = Gauge(
             "volcano_py_quarantined_objects",
-            "Objects kept out because they cannot be read.",
+            "Objects left out because they cannot be read.",
             ["resource"],
             registry=registry,
         )
         self._ledger = Gauge("volcano_py_ledger_entries", "Binds the watch has not confirmed yet.", registry=registry)
-        self._oldest = Gauge("volcano_py_ledger_oldest_seconds", "Age of the oldest of them.", registry=registry)
+        self._oldest = Gauge("volcano_py_ledger_oldest_seconds", "Age of the oldest of these binds.", registry=registry)
         self._expired = Counter(
             "volcano_py_ledger_expired_total",
-            "Binds whose confirmation was overdue, so that the pod was read.",
+            "Binds with an overdue confirmation, whose pods were read again.",
             registry=registry,
         )
-        self._wakeups = Counter("volcano_py_wakeups_total", "What started cycles.", ["why"], registry=registry)
+        self._wakeups = Counter("volcano_py_wakeups_total", "Starts of cycles by cause.", ["why"], registry=registry)
         self._ready = Gauge("volcano_py_ready", "1 when the scheduler is ready.", registry=registry)
 
     def events(self, resource: str, count: int, lag_seconds: float | None) -> None:

@@ -1,1 +1,1 @@
-"""What every process shares: clock, options, logging, signals, supervised tasks, health and metrics over HTTP."""
+"""Shared parts of all processes: clock, options, logging, signals, supervised tasks, health and metrics over HTTP."""

@@ -9,10 +9,10 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where code that waits or measures gets its time from."""
+    """The source of time for code that waits or measures."""
 
     def monotonic(self) -> float:
-        """Return seconds that only ever grow; differences are meaningful, the value is not."""
+        """Return seconds that never decrease; only differences are meaningful."""
         ...
 
     def now(self) -> datetime:
@@ -41,7 +41,7 @@ class RealClock:
 
 
 class FakeClock:
-    """A clock that stands still until it is told to advance; sleepers wake in the order of their deadlines."""
+    """A clock that moves only through :meth:`advance`; sleepers wake in the order of their deadlines."""
 
     def __init__(self, start: datetime = datetime(2024, 1, 1, tzinfo=UTC)) -> None:
         self._start = start
@@ -59,11 +59,11 @@ class FakeClock:
 
     @property
     def sleepers(self) -> int:
-        """How many sleepers wait now, so that a test can wait until its subject is asleep."""
+        """The number of sleepers now; a test can wait until its subject sleeps."""
         return sum(not future.done() for _, _, future in self._sleepers)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until the clock has been advanced by that many seconds; zero or less only yields once."""
+        """Wait until the clock has advanced by that many seconds; zero or less only yields once."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return

@@ -1,4 +1,4 @@
-"""Asking servers that are not Kubernetes: small requests with a deadline and a bound, one kind of error."""
+"""Requests to servers other than Kubernetes: with a deadline, a bound on the answer, and one kind of error."""
 
 import json
 from base64 import b64encode
@@ -36,7 +36,7 @@ class Fetcher:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        """Make ready; connections are made when they are needed."""
+        """Get ready; connections are made when they are needed."""
         connector = aiohttp.TCPConnector(ssl=self._verify, limit=4)
         self._session = aiohttp.ClientSession(connector=connector, timeout=self._timeout, headers=self._headers)
         return self
@@ -49,17 +49,17 @@ class Fetcher:
             await self._session.close()
 
     async def get(self, url: str, query: Mapping[str, str]) -> bytes:
-        """Return what a server answers to a question; raise FetchError."""
+        """Return a server's answer to a query; raise FetchError."""
         return await self._send("GET", url, params=dict(query))
 
     async def post(self, url: str, body: Any) -> bytes:
-        """Return what a server answers to JSON; raise FetchError."""
+        """Return a server's answer to a JSON body; raise FetchError."""
         headers = {"Content-Type": "application/json"}
         return await self._send("POST", url, data=json.dumps(body).encode(), headers=headers)
 
     async def _send(self, method: str, url: str, **options: Any) -> bytes:
         if self._session is None:
-            raise RuntimeError("a Fetcher is used before it is entered")
+            raise RuntimeError("the Fetcher is not open: use it in `async with`")
         server = urlsplit(url).netloc
         try:
             async with self._session.request(method, url, **options) as response:
@@ -71,7 +71,7 @@ class Fetcher:
         except TimeoutError as error:
             raise FetchError(f"{server} did not answer within {self._timeout_s:g} s") from error
         except (aiohttp.ClientError, ValueError) as error:
-            raise FetchError(f"{server} cannot be asked: {error}") from error
+            raise FetchError(f"the request to {server} failed: {error}") from error
 
     async def _body(self, response: aiohttp.ClientResponse, server: str) -> bytes:
         body = bytearray()

@@ -1,4 +1,4 @@
-"""The HTTP server of a process for its operators: health, readiness, metrics and whatever else it adds."""
+"""The HTTP server of a process for its operators: health, readiness, metrics and extra routes."""
 
 import errno
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -10,23 +10,23 @@ from prometheus_client import CollectorRegistry, generate_latest
 from volcano_py.runtime.options import ListenAddress
 
 Reasons = Callable[[], Iterable[str]]
-"""Why not; empty means yes."""
+"""Returns the reasons why a process is not healthy or ready; none means that it is."""
 Route = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Exposition = Callable[[CollectorRegistry], bytes]
 """Writes metrics in Prometheus' text format."""
 
 _TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
-_SHUTDOWN_S = 1.0  # a scrape under way may end
+_SHUTDOWN_S = 1.0  # for a scrape that is under way
 
 
 class AddressInUse(Exception):
-    """Another program listens there; the message names address and flag."""
+    """Another program listens on the address; the message names address and flag."""
 
 
 class OperatorServer:
     """Serves ``/healthz``, ``/readyz``, with a registry ``/metrics``, and extra routes; an async context manager.
 
-    Extra routes answer only those who ask from the same machine (or pod), unless ``remote_routes``.
+    Extra routes answer only requests from the same machine (or pod), unless ``remote_routes``.
     """
 
     def __init__(
@@ -47,18 +47,18 @@ class OperatorServer:
         self._not_ready = not_ready
         self._registry = registry
         self._exposition = exposition
-        self._routes = {path: route if remote_routes else _at_home(route) for path, route in (routes or {}).items()}
+        self._routes = {path: route if remote_routes else _local_only(route) for path, route in (routes or {}).items()}
         self._runner: web.AppRunner | None = None
 
     @property
     def port(self) -> int:
-        """The port it listens on, also when a free one was asked for."""
+        """The port it listens on, also when 0 asked for a free one."""
         if self._runner is None or not self._runner.addresses:
             raise RuntimeError("the server is not started")
         return int(self._runner.addresses[0][1])
 
     async def __aenter__(self) -> "OperatorServer":
-        """Start to listen; raise AddressInUse if somebody else does."""
+        """Start to listen; raise AddressInUse if another program does."""
         app = web.Application()
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
@@ -82,7 +82,7 @@ class OperatorServer:
             self._runner = None
 
     def _explained(self, error: OSError) -> Exception:
-        remedy = f"; choose another with {self._flag}, or stop what uses it" if self._flag else ""
+        remedy = f"; choose another with {self._flag}, or stop that program" if self._flag else ""
         if error.errno == errno.EADDRINUSE:
             return AddressInUse(f"port {self._address.port} ({self._address}) is in use by another program{remedy}")
         return OSError(error.errno, f"cannot listen on {self._address}: {error.strerror}{remedy}")
@@ -98,8 +98,8 @@ class OperatorServer:
         return web.Response(body=self._exposition(self._registry), headers={"Content-Type": _TEXT_FORMAT})
 
 
-def _at_home(route: Route) -> Route:
-    """Return a route that answers nobody from elsewhere: whoever comes over the loopback interface may ask."""
+def _local_only(route: Route) -> Route:
+    """Return a route that answers only requests over the loopback interface."""
 
     async def ask(request: web.Request) -> web.StreamResponse:
         peer = request.transport.get_extra_info("peername") if request.transport is not None else None

@@ -1,6 +1,6 @@
-"""Structured logs: one set-up for our own and the libraries' messages, on standard error, without secrets.
+"""Structured logs on standard error, without secrets: one set-up for our own and the libraries' messages.
 
-Use ``structlog.get_logger()`` anywhere; an event is a short sentence and its facts are keys.
+Use ``structlog.get_logger()`` anywhere. An event is a short sentence, and its facts are keys.
 """
 
 import logging
@@ -21,11 +21,11 @@ _SECRET_KEY = re.compile(
 )
 _SECRET_TEXT = re.compile(r"\b(Bearer|Basic)(\s+)[A-Za-z0-9._~+/=-]+", re.IGNORECASE)
 _JWT = re.compile(r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
-_MAX_DEPTH = 4  # of values inside values that are looked through
+_MAX_DEPTH = 4  # of nested values that are searched for secrets
 
 
 class LogOptionError(ValueError):
-    """A level or format that does not exist."""
+    """The log level or format does not exist."""
 
 
 def configure_logging(level: str = "info", format_: str = "console", stream: TextIO | None = None) -> None:
@@ -47,7 +47,7 @@ def configure_logging(level: str = "info", format_: str = "console", stream: Tex
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=False,  # a logger made on import must follow a later configuration
+        cache_logger_on_first_use=False,  # a logger made at import must follow a later configuration
     )
     handler = logging.StreamHandler(stream)
     handler.setFormatter(
@@ -74,7 +74,7 @@ def _is_secret(key: str, value: Any) -> bool:
 def _clean(value: Any, depth: int) -> Any:
     if isinstance(value, str):
         if "earer" not in value and "asic" not in value and "eyJ" not in value and "EARER" not in value:
-            return value  # the usual case, decided without a pattern
+            return value  # the usual case, without a regular expression
         return _JWT.sub(REDACTED, _SECRET_TEXT.sub(rf"\1\2{REDACTED}", value))
     if depth and isinstance(value, Mapping):
         return {

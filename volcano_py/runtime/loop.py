@@ -1,11 +1,11 @@
-"""The event loop that every process of ours runs on."""
+"""The event loop of all our processes."""
 
 import asyncio
 from collections.abc import Callable
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's loop when it is installed: it makes binds 1.6 times faster; None stands for asyncio's own."""
+    """Return uvloop's factory if it is installed, else None for asyncio's own; uvloop makes binds 1.6 times faster."""
     try:
         import uvloop
     except ImportError:

@@ -1,4 +1,4 @@
-"""How flags are written: listen addresses and durations, as the programs replaced here write them."""
+"""Parses the values of flags: listen addresses and durations, in the form that Volcano's programs use."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,7 +17,7 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """Where a server listens; an empty host is every interface, port 0 a free one."""
+    """Where a server listens; an empty host means every interface, port 0 a free port."""
 
     host: str
     port: int
@@ -40,9 +40,9 @@ def parse_listen_address(text: str) -> ListenAddress:
 
 
 def parse_port(text: str) -> int:
-    """Read a port on which to listen; 0 stands for a free one."""
+    """Read a port to listen on; 0 means a free port."""
     if not (text.isascii() and text.isdigit()) or int(text) > _LAST_PORT:
-        raise OptionError(f"{text!r} is no port: write a number from 0 to {_LAST_PORT}")
+        raise OptionError(f"{text!r} is not a port: write a number from 0 to {_LAST_PORT}")
     return int(text)
 
 
@@ -73,6 +73,6 @@ def format_duration(seconds: float) -> str:
 
 
 def _plain(value: Decimal) -> str:
-    """Write a number without exponent and without zeros at its end."""
+    """Write a number without an exponent and without trailing zeros."""
     text = format(value, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text

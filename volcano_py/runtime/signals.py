@@ -1,4 +1,4 @@
-"""The two signals of an operator: please end, and end now."""
+"""Shutdown on signals: the first signal asks for an orderly end, the second one forces it."""
 
 import asyncio
 import signal
@@ -13,11 +13,11 @@ log = structlog.get_logger()
 
 DEFAULT_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 TOGETHER_S: Final = 0.3
-"""Signals so close together are one wish: who ends a group of processes often signals its members once more."""
+"""Signals this close together count as one, because ending a process group often signals its members twice."""
 
 
 class Shutdown:
-    """What was asked for: the first request sets ``graceful``, a second one ``force``."""
+    """The state of a shutdown: the first request sets ``graceful``, the second one ``force``."""
 
     def __init__(self, on_force: Callable[[], None] | None = None) -> None:
         self.graceful = asyncio.Event()
@@ -25,12 +25,12 @@ class Shutdown:
         self._on_force = on_force
 
     def request(self, reason: str) -> None:
-        """Ask for the end; a second time, demand it."""
+        """Ask for an orderly end; force the end at the second call."""
         if not self.graceful.is_set():
             log.info("shutting down; a second signal forces it", reason=reason)
             self.graceful.set()
         elif not self.force.is_set():
-            log.warning("forced to end", reason=reason)
+            log.warning("shutdown forced", reason=reason)
             self.force.set()
             if self._on_force is not None:
                 self._on_force()
@@ -40,9 +40,9 @@ class Shutdown:
 def shutdown_on_signals(
     shutdown: Shutdown, signals: tuple[signal.Signals, ...] = DEFAULT_SIGNALS, *, together_s: float = TOGETHER_S
 ) -> Iterator[Shutdown]:
-    """Lead signals to a Shutdown while the context is open, then restore what handled them before.
+    """Pass signals to a Shutdown while the context is open, then restore the handlers from before.
 
-    What follows the first one within ``together_s`` counts as the same. Needs the main thread and a running loop.
+    Signals within ``together_s`` after the first one count as one. Needs the main thread and a running loop.
     """
     loop = asyncio.get_running_loop()
     first_at: float | None = None
@@ -64,5 +64,5 @@ def shutdown_on_signals(
     finally:
         for number, handler in before.items():
             loop.remove_signal_handler(number)
-            # A handler that was not set from Python (None) cannot be put back; the default is the nearest to it.
+            # A handler that was not set from Python (None) cannot be restored; the default is closest to it.
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Tasks with names and an owner: none is lost, none fails in silence, all end before their owner does."""
+"""Supervised tasks: each has a name and an owner, no failure goes unnoticed, and all end before their owner does."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -10,7 +10,7 @@ import structlog
 log = structlog.get_logger()
 
 DEFAULT_STOP_TIMEOUT_S = 10.0
-_LAST_CALL_S = 1.0  # what a cancelled task that has used up the time still gets, all together
+_LAST_CALL_S = 1.0  # for all cancelled tasks together, after the timeout has passed
 
 
 class TaskFailed(Exception):
@@ -31,15 +31,15 @@ class TasksDidNotStop(Exception):
 
 class _CancelledElsewhere(Exception):
     def __init__(self) -> None:
-        super().__init__("it was cancelled, and not by its supervisor")
+        super().__init__("its task was cancelled, but not by its supervisor")
 
 
 class Supervisor:
     """Owns tasks as an asynchronous context manager.
 
-    When a task fails, the body of ``async with`` is cancelled, the other tasks are stopped, and :class:`TaskFailed`
-    comes out. When the body ends, tasks are stopped in the reverse order of their start. A task that simply ends is
-    forgotten. One that is cancelled by anybody else has failed: its work is not done any more.
+    When a task fails, the supervisor cancels the body of ``async with``, stops the other tasks and raises
+    :class:`TaskFailed`. When the body ends, it stops tasks in the reverse order of their start. A task that ends
+    normally is forgotten. A task that something else cancelled has failed, because its work is no longer done.
     """
 
     def __init__(self, *, stop_timeout_s: float = DEFAULT_STOP_TIMEOUT_S) -> None:
@@ -77,18 +77,18 @@ class Supervisor:
         except TasksDidNotStop as problem:
             stubborn = problem
         except asyncio.CancelledError:
-            await self._abandon()  # whoever cancels us now will not wait for an orderly end
+            await self._abandon()  # a second cancellation leaves no time for an orderly end
             raise
         ours = self._owner_cancelled and owner is not None and owner.uncancel() == 0
         if kind is not None and not (ours and issubclass(kind, asyncio.CancelledError)):
-            return  # an exception of the body itself, or a cancellation from outside, goes on
+            return  # an exception of the body, or a cancellation from outside, propagates
         if self._failure is not None:
             raise self._failure
         if stubborn is not None:
             raise stubborn
 
     def start(self, name: str, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run a coroutine as a task of that name; names of running tasks are unique."""
+        """Run a coroutine as a task with a name; names of running tasks are unique."""
         if self._stopping or name in self._tasks:
             work.close()
             reason = "the supervisor is stopping" if self._stopping else "a task of that name is running"
@@ -99,9 +99,9 @@ class Supervisor:
         return task
 
     async def stop(self, timeout_s: float | None = None) -> None:
-        """Cancel every task, the youngest first, each ending before the next is cancelled; all within the timeout.
+        """Cancel the tasks one by one, the youngest first, and wait for each to end; all within the timeout.
 
-        When the time is used up the rest is cancelled at once; whatever then still runs is named in TasksDidNotStop.
+        After the timeout, cancel the rest at once. TasksDidNotStop names the tasks that run even then.
         """
         self._stopping = True
         loop = asyncio.get_running_loop()
@@ -111,7 +111,7 @@ class Supervisor:
             await asyncio.wait([task], timeout=max(0.0, deadline - loop.time()))
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=_LAST_CALL_S)
-        await asyncio.sleep(0)  # done callbacks run before names are taken
+        await asyncio.sleep(0)  # lets done callbacks run before names are read
         if self._tasks:
             log.error("tasks did not stop when cancelled", tasks=self.running)
             raise TasksDidNotStop(self.running)

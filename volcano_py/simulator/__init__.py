@@ -1,4 +1,4 @@
-"""Many cycles on a virtual clock: a whole cluster with its work in one thread, as fast as cycles can be decided."""
+"""Simulates a cluster with its work on a virtual clock, in one thread and as fast as cycles run."""
 
 from volcano_py.simulator.simulation import Simulation, Timing
 from volcano_py.simulator.timeline import Timeline

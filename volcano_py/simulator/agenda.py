@@ -1,11 +1,11 @@
-"""Virtual time: what is to happen and when. Nothing waits; time goes straight to the next thing."""
+"""A queue of calls on virtual time, which jumps straight to the next call."""
 
 import heapq
 from collections.abc import Callable
 
 
 class Agenda:
-    """Things to do by their time, in seconds since the beginning; those of one time in the order they were put in."""
+    """Planned calls by time in seconds since the beginning; calls of one time run in the order they were added."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -13,18 +13,18 @@ class Agenda:
         self._count = 0
 
     def at(self, time: float, do: Callable[[], None]) -> None:
-        """Put something in; nothing can be put into the past."""
+        """Plan a call at a time; raise ValueError for a time in the past."""
         if time < self.now:
-            raise ValueError(f"{time:g} s is past: it is {self.now:g} s")
+            raise ValueError(f"{time:g} s is in the past: the time is {self.now:g} s")
         self._count += 1
         heapq.heappush(self._entries, (time, self._count, do))
 
     def after(self, delay: float, do: Callable[[], None]) -> None:
-        """Put something in that is to happen some seconds from now."""
+        """Plan a call some seconds from now."""
         self.at(self.now + delay, do)
 
     def step(self, until: float) -> bool:
-        """Go on to the next time at which something is to happen and do it all; False if there is none by ``until``."""
+        """Advance to the time of the next call and run all calls of that time; False if there is none by ``until``."""
         if not self._entries or self._entries[0][0] > until:
             self.now = max(self.now, until)
             return False

@@ -1,4 +1,4 @@
-"""The objects of a simulated cluster, and what an API server without trouble makes of decisions."""
+"""The objects of a simulated cluster; decisions take effect as on an API server without failures."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -19,14 +19,14 @@ Key = tuple[type, str, str]  # kind, namespace, name
 
 
 class SimulatedCluster:
-    """Objects by kind, namespace and name; a cache learns of every change at once."""
+    """Objects by kind, namespace and name; the cache receives every change at once."""
 
     def __init__(self, cache: ClusterCache) -> None:
         self.cache = cache
         self._objects: dict[Key, Known] = {}
 
     def put(self, *objects: Known) -> None:
-        """Let objects appear, or change if they are there."""
+        """Add objects, or replace those that exist."""
         for one in objects:
             key = (type(one), one.metadata.namespace, one.metadata.name)
             known = key in self._objects
@@ -34,47 +34,47 @@ class SimulatedCluster:
             (modified if known else added)(self.cache, one)
 
     def remove(self, *objects: Known) -> None:
-        """Let objects vanish."""
+        """Delete objects."""
         for one in objects:
             del self._objects[type(one), one.metadata.namespace, one.metadata.name]
             deleted(self.cache, one)
 
     def pod(self, task: TaskRef) -> Pod | None:
-        """Return a pod as it is now, None if it is gone, also if another of its name is there."""
+        """Return the present state of a pod, None if it is gone or another pod has its name."""
         found = self._objects.get((Pod, task.namespace, task.name))
         return found if isinstance(found, Pod) and found.metadata.uid == task.uid else None
 
     def groups(self) -> Iterator[PodGroup]:
-        """Yield the PodGroups as they are now."""
+        """Yield the present PodGroups."""
         return (one for one in self._objects.values() if isinstance(one, PodGroup))
 
     def bind(self, binds: Iterable[Bind], token: SnapshotToken) -> Iterator[Bind]:
-        """Put pods on their nodes; yield the binds that the cache did not refuse."""
+        """Bind pods to their nodes; yield the binds that the cache did not refuse."""
         for answer in self.cache.assume(tuple(binds), token):
             if isinstance(answer, Assumed):
                 self.cache.bound(answer.bind.task)
                 pod = self.pod(answer.bind.task)
-                assert pod is not None, f"{answer.bind.task} is bound and not there"
+                assert pod is not None, f"{answer.bind.task} is bound but does not exist"
                 spec = msgspec.structs.replace(pod.spec, node_name=answer.bind.node)
                 self.put(msgspec.structs.replace(pod, spec=spec))
                 self.set_status(answer.bind.task, conditions=[], nominated_node_name="")
                 yield answer.bind
 
     def set_status(self, task: TaskRef, **fields: Any) -> None:
-        """Change fields of a pod's status; nothing if the pod is gone."""
+        """Change fields of a pod's status; do nothing if the pod is gone."""
         pod = self.pod(task)
         if pod is not None:
             self.put(msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, **fields)))
 
     def terminate(self, task: TaskRef, when: datetime) -> None:
-        """Mark a pod as being deleted; it keeps its room until it is removed."""
+        """Mark a pod as being deleted; it keeps its resources until it is removed."""
         pod = self.pod(task)
         if pod is not None:
             metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=when)
             self.put(msgspec.structs.replace(pod, metadata=metadata))
 
     def write(self, decision: Decision) -> None:
-        """Write what a decision says about an object's status; events and what moves pods are left to the caller."""
+        """Write a decision about an object's status; the caller handles events, binds and evictions."""
         match decision:
             case SetPodGroupStatus():
                 self._write_group(decision)
@@ -89,7 +89,7 @@ class SimulatedCluster:
                 if pod is not None:
                     self.put(without_queue_gate(pod))
             case _:
-                pass  # events are only to be read
+                pass  # events change nothing
 
     def _write_group(self, decision: SetPodGroupStatus) -> None:
         group = self._objects.get((PodGroup, *decision.job))

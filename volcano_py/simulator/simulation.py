@@ -1,8 +1,8 @@
 """A cluster, its work and the scheduler's cycles on one virtual clock.
 
-Kubelets, job controllers and the API server are reduced to delays: a bound pod starts, runs, ends; an evicted one
-terminates, is gone and comes back pending under another uid. Cycles run as the daemon runs them: soon after a change,
-and within a period while something waits.
+Kubelets, job controllers and the API server are reduced to delays. A bound pod starts, runs and ends. An evicted pod
+terminates, disappears and comes back pending under another uid. Cycles run as in the daemon: soon after a change, and
+at least once per period while something waits.
 """
 
 from collections.abc import Callable
@@ -30,27 +30,27 @@ from volcano_py.simulator.timeline import Entry, Timeline
 from volcano_py.simulator.work import Work
 
 BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
-"""What the virtual clock shows at 0 s."""
+"""The time of the virtual clock at 0 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long things take, in seconds."""
+    """Delays in seconds."""
 
     start_s: float = 0.0  # from the bind to the start of the pod
     grace_s: float = 0.0  # from an eviction until the pod is gone
-    recreate_s: float = 0.0  # from then until its successor is there
+    recreate_s: float = 0.0  # from then until its successor exists
     debounce_s: float = 0.02  # from a change to the cycle
     period_s: float = 1.0  # between cycles while something waits
 
 
 @dataclass(slots=True)
 class _State:
-    """How far some work has come."""
+    """The state of some work."""
 
     work: Work
-    pods: dict[TaskRef, str] = field(default_factory=dict)  # those that are there -> waiting, bound, running or leaving
-    since: int = 0  # counts how often it began to work: what was planned for an earlier time is void
+    pods: dict[TaskRef, str] = field(default_factory=dict)  # existing pods -> waiting, bound, running or leaving
+    since: int = 0  # number of starts of the work; an end planned for an earlier start is void
     working: bool = False
     over: bool = False
 
@@ -59,13 +59,13 @@ class _State:
 
 
 class Simulation:
-    """Runs a policy over a cluster; what happens is in `timeline`."""
+    """Runs a policy on a simulated cluster and records events in `timeline`."""
 
     def __init__(self, policy: Policy, *objects: Known, seed: int = 0, timing: Timing | None = None) -> None:
         self.timeline = Timeline()
         self.cluster = SimulatedCluster(ClusterCache(clock=FakeClock()))
         self.report = CycleReport()
-        """What the last cycle reported."""
+        """The report of the last cycle."""
         self._policy = policy
         self._seed = seed
         self._timing = timing or Timing()
@@ -83,15 +83,15 @@ class Simulation:
         return self._agenda.now
 
     def submit(self, *works: Work, at: float = 0.0) -> None:
-        """Let work arrive at a time."""
+        """Plan the arrival of work at a time."""
         for work in works:
             if work.name in self._states:
-                raise ValueError(f"there is work named {work.name} already")
+                raise ValueError(f"work named {work.name} already exists")
             state = self._states[work.name] = _State(work)
             self._agenda.at(at, partial(self._arrive, state))
 
     def at(self, time: float, do: Callable[[SimulatedCluster], None]) -> None:
-        """Change the cluster at a time: a node more, a queue's weight."""
+        """Plan a change of the cluster at a time, such as another node or a queue's weight."""
 
         def change() -> None:
             do(self.cluster)
@@ -100,7 +100,7 @@ class Simulation:
         self._agenda.at(time, change)
 
     def run(self, until: float) -> Timeline:
-        """Go on until a time, in seconds since the beginning."""
+        """Run the simulation until a time, in seconds since the beginning."""
         while self._agenda.step(until):
             pass
         return self.timeline
@@ -120,7 +120,7 @@ class Simulation:
 
     def _cycle(self, due: float) -> None:
         if self._cycle_at != due:
-            return  # an earlier one took its place
+            return  # an earlier cycle was planned instead
         self._cycle_at = None
         batches: list[tuple[Decision, ...]] = []
         cache = self.cluster.cache
@@ -163,13 +163,13 @@ class Simulation:
         task = TaskRef(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
         state.pods[task] = "waiting"
         self._owner[task] = state
-        self._tell("submitted", state, task)
+        self._log("submitted", state, task)
         self.cluster.put(pod)
 
     def _bound(self, bind: Bind) -> None:
         state = self._owner[bind.task]
         state.pods[bind.task] = "bound"
-        self._tell("bound", state, bind.task, bind.node)
+        self._log("bound", state, bind.task, bind.node)
         self._agenda.after(self._timing.start_s, partial(self._start, state, bind.task))
 
     def _start(self, state: _State, task: TaskRef) -> None:
@@ -177,7 +177,7 @@ class Simulation:
             return
         state.pods[task] = "running"
         self.cluster.set_status(task, phase="Running")
-        self._tell("started", state, task)
+        self._log("started", state, task)
         self._wake()
         runtime = state.work.runtime_s
         if runtime is None:
@@ -194,11 +194,11 @@ class Simulation:
             return
         del state.pods[task]
         self.cluster.set_status(task, phase="Succeeded")
-        self._tell("ended", state, task)
+        self._log("ended", state, task)
         self._wake()
 
     def _finish(self, state: _State, since: int) -> None:
-        """End work whose time is up: what runs has succeeded, what still waits is not needed any more."""
+        """End work whose time is up: running pods have succeeded, waiting pods are deleted."""
         if not state.working or state.since != since:
             return
         state.over = True
@@ -215,7 +215,7 @@ class Simulation:
             return
         what = "gone" if state.pods[task] == "running" else "cancelled"
         state.pods[task] = "leaving"
-        self._tell("evicted", state, task, decision.node, decision.action)
+        self._log("evicted", state, task, decision.node, decision.action)
         if state.working and state.work.together and state.count("running") < state.work.minimum:
             state.working = False
         self.cluster.terminate(task, BEGINNING + timedelta(seconds=self.now))
@@ -238,8 +238,8 @@ class Simulation:
         if pod is not None:
             self.cluster.remove(pod)
         del state.pods[task]
-        self._tell(what, state, task)
+        self._log(what, state, task)
         self._wake()
 
-    def _tell(self, what: str, state: _State, task: TaskRef, node: str = "", by: str = "") -> None:
+    def _log(self, what: str, state: _State, task: TaskRef, node: str = "", by: str = "") -> None:
         self.timeline.entries.append(Entry(self.now, what, state.work.name, str(task), node, by))

@@ -1,4 +1,4 @@
-"""What happened in a simulation, and what can be read from it."""
+"""The events of a simulation, and queries on them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 
 class Entry(NamedTuple):
-    """One thing that happened."""
+    """One event."""
 
     time: float  # seconds since the beginning
-    what: str  # submitted, bound, started, ended, evicted, gone (it ran and is not there any more) or cancelled
+    what: str  # submitted, bound, started, ended, evicted, gone (it ran and was deleted) or cancelled
     work: str
     pod: str
     node: str = ""
@@ -18,7 +18,7 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Timeline:
-    """All that happened, in order."""
+    """All events, in order."""
 
     entries: list[Entry] = field(default_factory=list)
     cycles: int = 0
@@ -34,7 +34,7 @@ class Timeline:
         return max(ended.values()) if submitted and submitted == set(ended) else None
 
     def running(self, of: Callable[[str], str] = lambda work: work) -> dict[str, list[tuple[float, int]]]:
-        """Return how many pods of each group of work ran, as steps (time, number); ``of`` names the group of work."""
+        """Return the number of running pods per group of work, as steps (time, number); ``of`` maps work to a group."""
         counts: dict[str, int] = {}
         steps: dict[str, list[tuple[float, int]]] = {}
         for entry in self.entries:
@@ -51,7 +51,7 @@ class Timeline:
         return steps
 
     def running_at(self, time: float, of: Callable[[str], str] = lambda work: work) -> dict[str, int]:
-        """Return how many pods of each group of work ran at a time, after all that happened at it."""
+        """Return the number of running pods per group of work at a time, after all events of that time."""
         return {group: _at(line, time) for group, line in self.running(of).items()}
 
 

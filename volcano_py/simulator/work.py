@@ -1,4 +1,4 @@
-"""What a simulated cluster is given to do."""
+"""The work of a simulated cluster."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from volcano_py.api.scheduling import PodGroup
 class Work:
     """The pods of one job and how long they run.
 
-    ``together``: the job works once as many of its pods run as its PodGroup demands, and all end when it has worked for
-    ``runtime_s``; an eviction that takes it below its minimum stops it, and its time begins anew. Otherwise every pod
-    runs for itself. Without ``runtime_s`` it runs for ever. An evicted pod comes back, pending and with another uid.
+    With ``together``, the job works while the minimum of its PodGroup runs, and all pods end when it has worked for
+    ``runtime_s``. An eviction below the minimum stops it, and its time starts again. Without ``together``, every pod
+    runs on its own. Without ``runtime_s``, pods run for ever. An evicted pod comes back, pending and with another uid.
     """
 
     name: str
@@ -21,14 +21,14 @@ class Work:
     group: PodGroup | None = None
     runtime_s: float | None = None
     together: bool = True
-    created_s: Sequence[float] = ()  # when each pod is made after the work arrived, at once without
+    created_s: Sequence[float] = ()  # creation of each pod after the arrival of the work; empty: at once
 
     def __post_init__(self) -> None:
-        """Refuse times of which some are missing."""
+        """Raise ValueError if the number of creation times is not the number of pods."""
         if self.created_s and len(self.created_s) != len(self.pods):
             raise ValueError(f"work {self.name} has {len(self.pods)} pods and {len(self.created_s)} times of creation")
 
     @property
     def minimum(self) -> int:
-        """How many of its pods must run before it works."""
+        """The number of pods that must run before the job works."""
         return self.group.spec.min_member if self.group is not None else 1

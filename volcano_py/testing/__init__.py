@@ -1,4 +1,4 @@
-"""Builders and runners for tests of this project and of plugins: name only what matters to the case."""
+"""Builders and runners for tests of this project and of plugins; a test names only what matters to its case."""
 
 from volcano_py.cache.feeding import event
 from volcano_py.testing.cluster import a_cluster, added, deleted, modified, quarantined

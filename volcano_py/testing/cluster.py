@@ -1,4 +1,4 @@
-"""A cache filled from wire objects, also from whole jobs and from objects that cannot be read."""
+"""Fills a cache from wire objects, including whole jobs and objects that cannot be read."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -22,9 +22,9 @@ def a_cluster(
     clock: Clock | None = None,
     **options: Any,
 ) -> ClusterCache:
-    """Return a cache that has seen these objects; without ``queues`` there is the queue ``default``.
+    """Return a cache with these objects; without ``queues`` it has the queue ``default``.
 
-    The clock is one that stands still; further options are those of `ClusterCache`.
+    Without ``clock`` it has a `FakeClock`, which stands still; further options are those of `ClusterCache`.
     """
     cache = ClusterCache(clock=clock or FakeClock(), **options)
     added(cache, *([a_queue()] if queues is None else queues), *objects)
@@ -32,22 +32,22 @@ def a_cluster(
 
 
 def added(cache: ClusterCache, *objects: Object) -> None:
-    """Let a cache learn of new objects, one batch for each, in the order given; a job brings its PodGroup first."""
+    """Add new objects to a cache in the given order, one batch each; a job's PodGroup goes before its pods."""
     feeding.added(cache, *flat(objects))
 
 
 def modified(cache: ClusterCache, *objects: Object) -> None:
-    """Let a cache learn of new states of objects it knows."""
+    """Pass new states of known objects to a cache."""
     feeding.modified(cache, *flat(objects))
 
 
 def deleted(cache: ClusterCache, *objects: Object) -> None:
-    """Let a cache learn that objects are gone; a job's pods go before its PodGroup."""
+    """Delete objects from a cache; a job's pods go before its PodGroup."""
     feeding.deleted(cache, *reversed(list(flat(objects))))
 
 
 def quarantined(obj: Known, problem: str, **broken: Any) -> Quarantined:
-    """Return what a reflector says of an object that does not fit its type.
+    """Return a reflector's report of an object that does not fit its type.
 
     ``broken`` puts values of the wrong type into its JSON: ``spec={"containers": 7}``.
     """
@@ -70,7 +70,7 @@ def quarantined(obj: Known, problem: str, **broken: Any) -> Quarantined:
 
 
 def flat(objects: Iterable[Object]) -> Iterable[Known]:
-    """Yield single objects: of a job, its PodGroup and then its pods."""
+    """Yield single objects; a job becomes its PodGroup and then its pods."""
     for one in objects:
         if isinstance(one, Job):
             yield one.group

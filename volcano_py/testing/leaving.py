@@ -1,4 +1,4 @@
-"""Evicted pods of a scenario: how long they terminate, and what comes after them."""
+"""Evicted pods of a scenario: how long they terminate, and the pods that replace them."""
 
 from datetime import timedelta
 
@@ -9,22 +9,22 @@ from volcano_py.testing.objects import EPOCH
 
 
 class Leaving:
-    """Pods on their way out, by namespace and name.
+    """Terminating pods by namespace and name.
 
-    A pod that is evicted in one cycle is seen terminating by ``grace`` further ones, and by the next one no more.
+    A pod that is evicted in one cycle is terminating in the next ``grace`` cycles, and gone in the one after them.
     """
 
     def __init__(self, grace: int) -> None:
         if grace < 0:
-            raise ValueError(f"grace: a pod cannot terminate for {grace} cycles: write 0 or more")
+            raise ValueError(f"grace is {grace}: a pod terminates for 0 or more cycles")
         self._grace = grace
-        self._left: dict[tuple[str, str], int] = {}  # cycles that still see it
+        self._left: dict[tuple[str, str], int] = {}  # pod -> cycles that still see it
 
     def __len__(self) -> int:
         return len(self._left)
 
     def begin(self, pod: Pod) -> Pod:
-        """Let a pod terminate from now on; return it as the watch shows it then."""
+        """Start the termination of a pod; return its new state."""
         self._left[pod.metadata.namespace, pod.metadata.name] = self._grace
         return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=EPOCH))
 
@@ -36,7 +36,7 @@ class Leaving:
 
 
 def made_again(pod: Pod, number: int) -> Pod:
-    """Return the pod that an owner makes after this one: the same name and spec, another uid, no node, no history."""
+    """Return the pod by which its owner replaces this one: same name and spec, another uid, no node, no status."""
     metadata = msgspec.structs.replace(
         pod.metadata,
         uid=f"{pod.metadata.uid.partition('+')[0]}+{number}",

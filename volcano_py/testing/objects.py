@@ -1,7 +1,7 @@
-"""Wire objects as the API server would send them, with defaults for everything a case does not care about.
+"""Builds wire objects as the API server would send them, with defaults for everything a case does not care about.
 
-Quantities are written as people write them (``cpu=4``, ``memory="8Gi"``, ``gpu=1``); other resources go by their full
-name: ``a_node("n1", **{"example.com/fpga": 2})``. ``spec`` takes any further field in its wire form.
+Quantities have the usual form (``cpu=4``, ``memory="8Gi"``, ``gpu=1``). Other resources go by their full name:
+``a_node("n1", **{"example.com/fpga": 2})``. ``spec`` takes any further field in its wire form.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from volcano_py.api.quantity import WireQuantity
 from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 
 EPOCH: Final = datetime(2024, 1, 1, tzinfo=UTC)
-"""When objects were created that do not say so; ``created`` counts seconds from here."""
+"""Default creation time of objects; ``created`` counts seconds from here."""
 
 GPU: Final = "nvidia.com/gpu"
 NAMESPACE: Final = "default"
@@ -79,9 +79,9 @@ def a_pod(
     spec: Mapping[str, Any] | None = None,
     **extended: WireQuantity,
 ) -> Pod:
-    """Return a pod of one container; without a phase it is Running on its node, or Pending if it has none.
+    """Return a pod of one container; without a phase it is Running on its node, or Pending without a node.
 
-    ``owner`` is a workload that made it, ``ReplicaSet/web``.
+    ``owner`` is the workload that created it, such as ``ReplicaSet/web``.
     """
     requests = _resources({"cpu": cpu, "memory": memory, **extended})
     notes = dict(annotations or {})
@@ -221,7 +221,7 @@ def a_priority_class(name: str, value: int, *, global_default: bool = False) -> 
 def a_namespace(
     name: str = NAMESPACE, *, labels: Mapping[str, str] | None = None, annotations: Mapping[str, str] | None = None
 ) -> Namespace:
-    """Return a namespace; like every namespace it has its name as a label."""
+    """Return a namespace; like every namespace, it has its name as a label."""
     marked = {keys.LABEL_NAMESPACE: name, **(labels or {})}
     metadata = {"name": name, "uid": f"uid-{name}", "labels": marked, "annotations": dict(annotations or {})}
     return msgspec.convert({"metadata": metadata}, Namespace)
@@ -235,7 +235,7 @@ def a_quota(
     used: Mapping[str, WireQuantity] | None = None,
     **hard: WireQuantity,
 ) -> ResourceQuota:
-    """Return a quota that is enforced; what does not say so is not used at all."""
+    """Return a quota that is enforced; resources without an entry in ``used`` are unused."""
     limits = _resources(hard)
     more = {} if weight is None else {keys.NAMESPACE_WEIGHT: str(weight)}
     return msgspec.convert(
@@ -249,7 +249,7 @@ def a_quota(
 
 
 def a_service(name: str = "s1", *, namespace: str = NAMESPACE, selector: Mapping[str, str] | None = None) -> Service:
-    """Return a service of the pods that have these labels."""
+    """Return a service that selects pods with these labels."""
     metadata = {"name": name, "namespace": namespace, "uid": f"uid-service-{name}"}
     return msgspec.convert({"metadata": metadata, "spec": {"selector": selector}}, Service)
 
@@ -257,7 +257,7 @@ def a_service(name: str = "s1", *, namespace: str = NAMESPACE, selector: Mapping
 def a_replica_set(
     name: str = "web", *, namespace: str = NAMESPACE, selector: Mapping[str, str] | None = None
 ) -> ReplicaSet:
-    """Return a replica set of the pods that have these labels."""
+    """Return a replica set that selects pods with these labels."""
     metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
     return msgspec.convert(
         {"metadata": metadata, "spec": {"selector": {"matchLabels": dict(selector or {})}}}, ReplicaSet
@@ -273,9 +273,10 @@ def a_budget(
     disrupted: Sequence[str] = (),
     seen: bool = True,
 ) -> PodDisruptionBudget:
-    """Return a disruption budget over pods with these labels (all pods without any).
+    """Return a disruption budget over pods with these labels (over all pods without labels).
 
-    ``allowed`` is how many disruptions its controller allows, ``seen`` whether that counts for the present spec.
+    ``allowed`` is the number of disruptions that its controller allows; ``seen`` says whether the controller has seen
+    the present spec.
     """
     return msgspec.convert(
         {
@@ -314,7 +315,7 @@ def a_job(
     group_annotations: Mapping[str, str] | None = None,
     **pod: Any,
 ) -> Job:
-    """Return a job whose tasks are all alike; further arguments are those of `a_pod`.
+    """Return a job with identical tasks; further arguments are those of `a_pod`.
 
     ``tasks=3`` makes pods ``name-0`` to ``name-2``; ``tasks={"ps": 2, "worker": 4}`` makes ``name-ps-0`` and so on,
     with their roles. Without ``min_available`` all of them must run together.
@@ -347,7 +348,7 @@ def _resources(quantities: Mapping[str, WireQuantity | None]) -> dict[str, str]:
 
 
 def _taint(text: str) -> dict[str, str]:
-    """Read a taint as kubectl writes it."""
+    """Parse a taint in kubectl's form."""
     key, colon, effect = text.rpartition(":")
     if not colon:
         raise ValueError(f"taint {text!r} has no effect: write key=value:NoSchedule or key:NoSchedule")

@@ -1,9 +1,9 @@
-"""Scenarios: wire objects in, cycles until nothing changes any more, and what became of the pods.
+"""Scenarios: run cycles over wire objects until nothing changes any more, and return the resulting pods.
 
-Every round takes a snapshot, runs one cycle and does what it decided, as a cluster without trouble would: a bound pod
-runs at once, statuses and conditions are written at once, an evicted pod terminates for a while, is gone, and comes
-back pending under another uid. When a round decides nothing and nobody is on the way out, a number of further rounds
-must decide nothing either: a scheduler that places and takes back in turn is not settled.
+Every round takes a snapshot, runs one cycle and carries out its decisions, as a cluster without failures would. A bound
+pod runs at once. Statuses and conditions are written at once. An evicted pod terminates for a while, disappears, and
+comes back pending under another uid. When a round decides nothing and no pod is terminating, a number of further rounds
+must decide nothing either: a scheduler that alternates between placing and evicting is not settled.
 """
 
 import copy
@@ -52,24 +52,24 @@ _ROUNDS: Final = 100  # far more than any scenario needs
 _SETTLE: Final = 5
 
 PluginEntry = str | type[Plugin] | Mapping[str, Any]
-"""A plugin by its name, a class of one's own, or either with what a conf says of it:
+"""A plugin by name, a plugin class, or either as an entry of a conf:
 ``{"name": "binpack", "arguments": {"binpack.weight": 5}}``."""
 
 
 class NotSettled(AssertionError):
-    """A scenario does not come to rest, or does not stay there."""
+    """A scenario does not settle, or does not stay settled."""
 
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """Why a job or a task of it waits."""
+    """Why a job or its tasks wait."""
 
     message: str
     rejections: tuple[Rejection, ...]
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """Every reason that was given, once each, in order."""
+        """All given reasons, once each, in order."""
         found = (
             reason
             for one in self.rejections
@@ -80,25 +80,25 @@ class WhyNot:
 
 @dataclass(slots=True)
 class Result:
-    """How things stand when a scenario has settled. Names in other namespaces than the default are ``ns/name``."""
+    """The state of a settled scenario. Names in other namespaces than the default are ``ns/name``."""
 
     placements: dict[str, str] = field(default_factory=dict)  # pods bound so far and not evicted since -> node
-    standing: dict[str, str] = field(default_factory=dict)  # every pod that holds a node now, however it came there
+    running_or_bound: dict[str, str] = field(default_factory=dict)  # every pod on a node now, also from the start
     batches: list[list[str]] = field(default_factory=list)  # the pods bound together, in order
     evictions: list[list[str]] = field(default_factory=list)  # the pods evicted together, in order
-    evicted: list[Evict] = field(default_factory=list)  # the same as decisions: by which action, for whom
-    nominated: dict[str, str] = field(default_factory=dict)  # waiting pod -> the node that is held for it
+    evicted: list[Evict] = field(default_factory=list)  # the same as decisions, with action and beneficiary
+    nominated: dict[str, str] = field(default_factory=dict)  # waiting pod -> its nominated node
     phases: dict[str, str] = field(default_factory=dict)  # PodGroup -> phase
     conditions: dict[str, str] = field(default_factory=dict)  # pod -> message of PodScheduled=False
-    jobs: dict[str, JobReport] = field(default_factory=dict)  # what the last cycle reported
+    jobs: dict[str, JobReport] = field(default_factory=dict)  # reports of the last cycle
     events: list[RecordEvent] = field(default_factory=list)
-    rounds: int = 0  # how many cycles there were until nothing changed
+    rounds: int = 0  # number of cycles until nothing changed
 
     def why_not(self, job: str) -> WhyNot:
         """Return why a job waits; raise LookupError if the last cycle did not report it as waiting."""
         report = self.jobs.get(job)
         if report is None or not report.message:
-            raise LookupError(f"job {job} does not wait; waiting are {sorted(self.waiting())}")
+            raise LookupError(f"job {job} does not wait; waiting jobs: {sorted(self.waiting())}")
         return WhyNot(report.message, report.rejections)
 
     def waiting(self) -> list[str]:
@@ -107,10 +107,10 @@ class Result:
 
 
 class Scenario:
-    """A cluster that does what is decided, and can be changed between runs.
+    """A cluster that carries out decisions and can be changed between runs.
 
-    An evicted pod is seen terminating by ``grace`` further cycles. Then it is gone, and comes back pending with another
-    uid unless ``recreated`` says that nobody makes it anew.
+    An evicted pod is terminating in the next ``grace`` cycles. Then it is gone, and with ``recreated`` it comes back
+    pending under another uid.
     """
 
     def __init__(
@@ -136,13 +136,13 @@ class Scenario:
         self._result = Result()
         self._cycles = 0
         self._waited_s = 0.0
-        self._told_all = True  # whether nobody waits to be told why
-        self._made = 0  # pods that came back
+        self._all_reported = True  # whether every waiting task has got its reason
+        self._made = 0  # number of pods that came back
         self.cache = a_cluster(queues=queues, **options)
         self.add(*objects)
 
     def add(self, *objects: Object) -> None:
-        """Let objects appear, or change if they are there."""
+        """Add objects, or replace those that exist."""
         for one in flat(objects):
             known = self._remember(one)
             (modified if known else added)(self.cache, one)
@@ -153,12 +153,12 @@ class Scenario:
             self._change_pod(pod, status=msgspec.structs.replace(pod.status, phase=phase))
 
     def terminate(self, *names: str) -> None:
-        """Mark pods by their names, or all pods of jobs, as being deleted; they keep their room until `delete`."""
+        """Mark pods by their names, or all pods of jobs, as being deleted; they hold their resources until `delete`."""
         for pod in self._select(names):
             self._change_pod(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=EPOCH))
 
     def delete(self, *names: str) -> None:
-        """Let pods by their names, all pods of jobs, or nodes vanish."""
+        """Delete pods by their names, all pods of jobs, or nodes."""
         nodes = [name for name in names if (Node, "", name) in self._others]
         for name in nodes:
             deleted(self.cache, self._others.pop((Node, "", name)))
@@ -167,26 +167,26 @@ class Scenario:
             deleted(self.cache, pod)
 
     def wait(self, seconds: float) -> None:
-        """Let so many seconds pass in which nothing happens; a cycle by itself takes one second."""
+        """Let seconds pass without a cycle; each cycle takes one second, too."""
         self._waited_s += seconds
 
     def run(self, settle_rounds: int = _SETTLE) -> Result:
-        """Run cycles until one decides nothing, then as many more as must decide nothing; return how things stand."""
+        """Run cycles until one decides nothing, then more that must decide nothing, either; return the state."""
         full = self._overfull_nodes()
         for self._result.rounds in range(1, _ROUNDS + 1):
             decisions = self._cycle()
-            if not decisions and not self._leaving and self._told_all:
+            if not decisions and not self._leaving and self._all_reported:
                 break
             more = self._overfull_nodes() - full
             if more:
-                raise AssertionError(f"more was placed than there is room for on {sorted(more)}: {decisions}")
+                raise AssertionError(f"more was placed than fits on {sorted(more)}: {decisions}")
         else:
-            raise NotSettled(f"after {_ROUNDS} rounds cycles still decide: {decisions}")
+            raise NotSettled(f"cycles still decide something after {_ROUNDS} rounds: {decisions}")
         self.settle(settle_rounds)
         return self._picture()
 
     def step(self, cycles: int = 1) -> Result:
-        """Run so many cycles, whatever they decide; return how things stand then."""
+        """Run that many cycles, whatever they decide; return the state."""
         for _ in range(cycles):
             self._cycle()
         return self._picture()
@@ -199,9 +199,9 @@ class Scenario:
                 raise NotSettled(f"settled after {self._result.rounds} rounds, but {again + 1} later: {decisions}")
 
     def _picture(self) -> Result:
-        """Return how things stand now."""
+        """Return the present state."""
         pods = {_name(*key): pod for key, pod in sorted(self._pods.items())}
-        self._result.standing = {
+        self._result.running_or_bound = {
             name: pod.spec.node_name
             for name, pod in pods.items()
             if pod.spec.node_name and pod.status.phase not in ("Succeeded", "Failed")
@@ -219,13 +219,13 @@ class Scenario:
         return copy.deepcopy(self._result)
 
     def _cycle(self) -> list[Decision]:
-        self._let_go()
+        self._remove_evicted()
         batches: list[tuple[Decision, ...]] = []
         token, snapshot = self.cache.token, self.cache.snapshot()
         self._cycles += 1
         clock = CycleClock(EPOCH.timestamp() + self._cycles + self._waited_s)
         self._memory, report = run_cycle(snapshot, self._policy, clock, self._seed, self._memory, batches.append)
-        self._told_all = report.tells_in is None
+        self._all_reported = report.tells_in is None
         if report.failures:
             raise AssertionError(f"plugins failed: {report.failures}")
         self._result.jobs = {_name(*key): job for key, job in report.jobs.items()}
@@ -241,7 +241,7 @@ class Scenario:
 
     def _bind(self, binds: tuple[Bind, ...], refused: list[Refused]) -> None:
         if refused:
-            raise AssertionError(f"decided on the present state and yet refused: {refused}")
+            raise AssertionError(f"the cache refused binds decided on its present state: {refused}")
         self._result.batches.append([_name(bind.task.namespace, bind.task.name) for bind in binds])
         for bind in binds:
             self.cache.bound(bind.task)
@@ -256,7 +256,7 @@ class Scenario:
         if evictions:
             objection = self.cache.objection(Plan(evictions, nominations), token)
             if objection:
-                raise AssertionError(f"planned on the present state and yet refused: {objection}: {evictions}")
+                raise AssertionError(f"the cache refused a plan for its present state: {objection}: {evictions}")
             self.cache.assume_evicted(evictions)
             self._result.evictions.append([_name(evict.task.namespace, evict.task.name) for evict in evictions])
             self._result.evicted += evictions
@@ -265,8 +265,8 @@ class Scenario:
             self._result.placements.pop(_name(evict.task.namespace, evict.task.name), None)
             self.add(self._leaving.begin(pod))
 
-    def _let_go(self) -> None:
-        """Let evicted pods whose time has come vanish, and their owners make them anew."""
+    def _remove_evicted(self) -> None:
+        """Delete evicted pods that have terminated, and create the pods that replace them."""
         for key in self._leaving.gone():
             pod = self._pods.pop(key, None)
             if pod is not None:
@@ -304,7 +304,7 @@ class Scenario:
         self.add(msgspec.structs.replace(pod, **fields))
 
     def _remember(self, one: Known) -> bool:
-        """Keep the present state of an object; say whether there was one before."""
+        """Store the present state of an object; say whether it was known."""
         meta = one.metadata
         key = (meta.namespace, meta.name)
         if isinstance(one, Pod):
@@ -328,9 +328,7 @@ class Scenario:
                 in (_name(namespace, pod_name), _name(namespace, pod.metadata.annotations.get(keys.GROUP_NAME, "")))
             ]
             if not found:
-                raise LookupError(
-                    f"there is no pod and no job {name}; pods are {sorted(_name(*key) for key in self._pods)}"
-                )
+                raise LookupError(f"there is no pod or job {name}; pods: {sorted(_name(*key) for key in self._pods)}")
             selected += found
         return selected
 
@@ -368,7 +366,7 @@ def a_policy(
 
 
 def _written(entry: PluginEntry, known: dict[str, type[Plugin]]) -> dict[str, Any]:
-    """Return an entry as it stands in a conf; a class becomes known by its name."""
+    """Return an entry in the form of a conf, and register a plugin class by its name."""
     written = dict(entry) if isinstance(entry, Mapping) else {"name": entry}
     plugin = written["name"]
     if isinstance(plugin, type) and issubclass(plugin, Plugin):

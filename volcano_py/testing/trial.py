@@ -1,9 +1,9 @@
 """Try plugins on a small cluster: `python -m volcano_py.testing.trial --plugins-dir DIR [--scheduler-conf FILE]`.
 
 The cluster has large and small nodes, two queues, gangs with roles, single pods, running pods, a pod without requests
-and a job that finds no room, so that every question is asked. The daemon does the same, in a process of its own, before
-it takes plugins into use: what hangs or dies here would have stopped the scheduler. What hangs is ended after a minute,
-and the place where it hung is printed.
+and a job that does not fit, so that cycles use every extension point. The daemon runs the same trial, in a separate
+process, before it uses new plugins, because a plugin that hangs or crashes would stop the scheduler. A trial that hangs
+ends after a minute and prints where it hung.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from volcano_py.testing.objects import EPOCH, a_job, a_node, a_pod, a_queue
 from volcano_py.testing.scenario import a_policy
 
 SLOW_S: Final = 1.0
-"""What one plugin may take on the small cluster for all answers to one question, in seconds."""
+"""Limit on the time of one plugin on the small cluster for all answers to one question, in seconds."""
 
 _HANGS_S: Final = 60.0
 
@@ -55,7 +55,7 @@ def sample_cluster() -> ClusterCache:
 
 
 def try_out(policy: Policy) -> Iterator[str]:
-    """Run a few cycles on the small cluster and say what plugins did wrong, each thing once."""
+    """Run a few cycles on the small cluster and yield each problem with a plugin once."""
     cache, memory = sample_cluster(), Memory()
     said: set[str] = set()
     for cycle in range(_CYCLES):
@@ -64,7 +64,7 @@ def try_out(policy: Policy) -> Iterator[str]:
         memory, report = run_cycle(snapshot, policy, clock, cycle, memory, lambda _: None)
         slow = (
             f"plugin {plugin} took {seconds:.1f} s for {hook} on a cluster of {len(snapshot.nodes)} nodes: "
-            f"more than {SLOW_S:g} s would hold up every cycle; work on whole arrays"
+            f"more than {SLOW_S:g} s would delay every cycle; work on whole arrays"
             for (plugin, hook), seconds in report.plugin_seconds.items()
             if seconds > SLOW_S
         )
@@ -76,9 +76,9 @@ def try_out(policy: Policy) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Load and try plugins; print what is wrong with them, one line each.
+    """Load and try plugins; print one line per problem.
 
-    Returns 0 if nothing is, 1 if a plugin does not work, 2 if the configuration or the folder cannot be used at all.
+    Returns 0 without problems, 1 if a plugin does not work, 2 if the configuration or the folder cannot be used at all.
     """
     flags = _parser().parse_args(arguments)
     try:
@@ -110,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
         "--scheduler-conf",
         metavar="FILE",
         default="",
-        help="the configuration to run, - for standard input (default: common plugins and all that are found)",
+        help="the configuration to run, - for standard input (default: common plugins and all plugins of the folder)",
     )
     return parser
 

@@ -1,4 +1,4 @@
-"""Cost of a decision with terms between pods: microseconds per placed pod, one job each, one cycle, no API server."""
+"""Cost of a decision with inter-pod terms: microseconds per placed pod, one job each, one cycle, no API server."""
 
 import statistics
 import time
@@ -21,7 +21,7 @@ HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 
 def run(workload: dict[str, Any]) -> list[dict[str, Any]]:
     """Run every case and return one row each."""
-    policy = resolve(parse_conf(workload["conf"], "benchmarks/workloads/neighbours.yaml"))
+    policy = resolve(parse_conf(workload["conf"], "benchmarks/workloads/inter_pod.yaml"))
     return [_case(workload, policy, nodes, terms) for nodes in workload["nodes"] for terms in workload["terms"]]
 
 
@@ -49,7 +49,7 @@ def _case(workload: dict[str, Any], policy: Policy, n_nodes: int, terms: str) ->
 
 
 def cluster(n_nodes: int, n_pods: int, n_shapes: int, n_running: int, terms: str) -> ClusterStore:
-    """Return a store of nodes in ten zones, running pods of the same kinds, and pending jobs of one task."""
+    """Return a store of nodes in ten zones, running pods of the same shapes, and pending jobs of one task."""
     store = ClusterStore()
     store.set_queue(QueueRecord("default"))
     for i in range(n_nodes):
