@@ -1,4 +1,4 @@
-"""Contract: server-side apply. Who owns a field, who may change it, and what vanishes when it is applied no more."""
+"""Contract: server-side apply. Who owns a field, who may change it, and which fields an apply removes."""
 
 from __future__ import annotations
 

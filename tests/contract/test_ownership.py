@@ -88,7 +88,7 @@ async def test_a_cycle_lives_until_one_of_it_is_deleted(api: Api) -> None:
     owner = await _owner(api, "other-owner")
     await _dependent(api, "other", owned_by(owner))
     await api.delete(_path(api, "other-owner"))
-    await api.until_gone(_path(api, "other"))  # the collector works past the cycle
+    await api.until_gone(_path(api, "other"))  # the collector is not stopped by the cycle
     assert (await api.get(_path(api, "first"))).status == 200
     await api.delete(_path(api, "first"))
     await api.until_gone(_path(api, "second"))

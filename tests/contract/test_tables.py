@@ -195,7 +195,7 @@ async def test_a_form_that_does_not_exist_is_not_acceptable(api: Api) -> None:
 
 
 def parsed(answer: Answer) -> Any:
-    """A document that a real server does not label as JSON."""
+    """Parse a document that a real server does not label as JSON."""
     return json.loads(answer.body) if isinstance(answer.body, str) else answer.body
 
 

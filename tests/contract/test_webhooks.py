@@ -1,4 +1,4 @@
-"""Contract: admission webhooks. Who is asked, in which order, and what an answer does to the write."""
+"""Contract: admission webhooks. Which are called, in which order, and what an answer does to the write."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def refusing(**status: Any) -> Answerer:
 
 
 class Hooks:
-    """A webhook server, and the configurations that lead to it."""
+    """A webhook server, and the configurations that point to it."""
 
     def __init__(self, api: Api, bundle: str) -> None:
         self.api = api
@@ -73,7 +73,7 @@ class Hooks:
         self.made.append(f"{HOOKS}/{plural}/{full}")
 
     async def settle(self) -> None:
-        """A real server notices a configuration after a moment: probe until every webhook has been asked."""
+        """Probe until every webhook has been called: a real server applies a configuration after a moment."""
         for _ in range(400):
             probe = a_config(unique("probe"), labels={"probe": "yes"})
             await self.api.post(self.api.path("configmaps"), probe)

@@ -37,7 +37,7 @@ echo "go: go.mod requires go >= 1.26.0 (running go 1.19.8; GOTOOLCHAIN=local)" >
 
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A PATH on which only /bin and what the test puts there is found, and an empty cache."""
+    """A PATH with only /bin and the test's own programs, and an empty cache."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for needed in ("sleep", "chmod"):

@@ -1,4 +1,4 @@
-"""Child processes end with the run, whichever way the run ends."""
+"""Child processes end with the run, however the run ends."""
 
 from __future__ import annotations
 

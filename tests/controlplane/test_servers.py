@@ -1,4 +1,4 @@
-"""What is started, for which options."""
+"""Options determine which servers are started, and with which command lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The control plane that the other end-to-end tests stand on: it works like a cluster and leaves nothing behind."""
+"""The control plane for end-to-end tests works like a cluster and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def can_connect(url: str) -> bool:
 
 @pytest.fixture
 def starts_servers() -> None:
-    """Skip a test that starts servers of its own when the run is to use somebody else's."""
+    """Skip a test that starts servers of its own if the run uses a borrowed cluster."""
     if os.environ.get("KUBECONFIG"):
         pytest.skip("starts its own API server, and with KUBECONFIG nothing is started")
 

@@ -1,4 +1,4 @@
-"""A real kubectl against the embedded API server and, with the same expectations, against a real one."""
+"""The same expectations hold for a real kubectl on the embedded API server and on a real one."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ def test_get_follows_changes(kubectl: Kubectl) -> None:
 
 
 def _watched(kubectl: Kubectl, *arguments: str) -> list[str]:
-    """What a watch prints while its object is changed and the watch is then left."""
+    """The output of a watch while its object changes; the watch is ended afterwards."""
     patch = json.dumps({"data": {"more": "1"}})
 
     def change() -> None:
-        time.sleep(1.0)  # kubectl does not say when its watch is open
+        time.sleep(1.0)  # kubectl does not report when its watch is open
         kubectl("patch", "cm", "a", "--type=merge", "-p", patch)
 
     worker = threading.Thread(target=change)
