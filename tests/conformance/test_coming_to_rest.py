@@ -1,4 +1,4 @@
-"""Rows about evictions, run on with all actions: victims come back waiting under other uids, and it comes to rest."""
+"""Rows about evictions, continued with all actions: victims come back pending with new uids, and evictions end."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Terms between pods, pod by pod and node by node: kube-scheduler's rules in plain Python."""
+"""Inter-pod terms, pod by pod and node by node: kube-scheduler's rules in plain Python."""
 
 import math
 from collections import Counter
@@ -67,7 +67,7 @@ def _met(requirement: Requirement, labels: Mapping[str, str]) -> bool:
 
 
 def affinity_reason(task: Task, node: NodeRecord, cluster: Company) -> str:
-    """Return the code of what InterPodAffinity has against a node, "" for nothing."""
+    """Return the code of InterPodAffinity's refusal of a node, "" if it accepts the node."""
     terms = task.shape.pod_terms
     if terms.near and not _near(task, terms.near, node, cluster):
         return "pod-affinity"
@@ -100,7 +100,7 @@ def _in_domain(key: str, node: NodeRecord, cluster: Company) -> Iterator[Standin
 
 
 def spread_reason(task: Task, node: NodeRecord, cluster: Company) -> str:
-    """Return the code of what the hard spread constraints have against a node, "" for nothing."""
+    """Return the code of the hard spread constraints' refusal of a node, "" if they accept the node."""
     hard = [spread for spread in task.shape.spread if spread.hard]
     for spread in hard:
         if spread.key not in node.labels:

@@ -10,7 +10,7 @@ from tests.conformance.operations import Operation, Outcome, same
 from tests.conformance.row_files import Case
 from volcano_py.framework.hooks.ordering import job_sort_keys
 
-_YEAR_ONE: Final = datetime(1, 1, 1, tzinfo=UTC)  # when objects without a creation time were made, in Go
+_YEAR_ONE: Final = datetime(1, 1, 1, tzinfo=UTC)  # Go's zero time, of objects without a creation time
 
 
 def _run(case: Case) -> Outcome:
