@@ -214,6 +214,6 @@ def test_another_module_file_means_another_cache(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.usefixtures("tools")
-def test_a_program_that_is_nowhere_is_named_with_the_way_out() -> None:
+def test_a_missing_program_is_named_with_a_remedy() -> None:
     with pytest.raises(binaries.MissingPrograms, match=r"etcd; run `python -m tests\.controlplane\.build`"):
         find_binaries().require(["etcd"])

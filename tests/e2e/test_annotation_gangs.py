@@ -207,7 +207,7 @@ def test_a4_if_numbers_differ_the_largest_counts(pods: Pods) -> None:
     wait_until("all are bound", lambda: pods.bound() == {"g-0", "g-1", "g-2"}, 10.0)
 
 
-def test_a4_of_more_pods_than_the_number_the_number_is_the_minimum(pods: Pods) -> None:
+def test_a4_with_more_pods_than_the_number_the_number_is_the_minimum(pods: Pods) -> None:
     pods.add_node(4)
     pods.create([f"g-{number}" for number in range(5)], "3")
 

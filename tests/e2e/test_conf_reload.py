@@ -26,7 +26,7 @@ def daemon(control_plane: ControlPlane, installed: Installed) -> Iterator[Daemon
         daemon.stop()
 
 
-def test_a_configuration_is_broken_and_mended_while_the_scheduler_runs(
+def test_a_configuration_is_broken_and_repaired_while_the_scheduler_runs(
     control_plane: ControlPlane, daemon: Daemon, namespace: str, make_nodes: MakeNodes
 ) -> None:
     pool = secrets.token_hex(4)

@@ -129,7 +129,7 @@ def named(gangs: Gangs, group: str) -> list[Pod]:
     return gangs.by_group().get(group, [])
 
 
-def test_a_gang_takes_room_from_lesser_ones_as_a_whole_or_not_at_all(
+def test_a_gang_preempts_lower_priorities_for_all_its_pods_or_not_at_all(
     control_plane: ControlPlane, daemon: Daemon, gangs: Gangs, add_nodes: Callable[..., list[str]], important: str
 ) -> None:
     daemon.take_conf(PREEMPT)
@@ -175,7 +175,7 @@ def kept_terminating(control_plane: ControlPlane, gangs: Gangs) -> Iterator[Call
         let_go(held[-1])
 
 
-def test_a_victim_takes_its_grace_period_and_its_room_waits_for_whom_it_goes(
+def test_a_victim_gets_its_grace_period_and_its_room_is_kept_for_the_preemptor(
     daemon: Daemon,
     gangs: Gangs,
     add_nodes: Callable[..., list[str]],
@@ -209,7 +209,7 @@ def test_a_victim_takes_its_grace_period_and_its_room_waits_for_whom_it_goes(
     assert stands_still(daemon, gangs) == {"high": 1}
 
 
-def test_a_disruption_budget_forbids_as_long_as_it_is_there(
+def test_a_disruption_budget_limits_evictions_until_it_is_deleted(
     control_plane: ControlPlane, daemon: Daemon, gangs: Gangs, add_nodes: Callable[..., list[str]], important: str
 ) -> None:
     daemon.take_conf(PREEMPT)

@@ -61,7 +61,7 @@ def add_nodes(plane: ControlPlane, gangs: Gangs, count: int, cpu: int) -> None:
     create_nodes(plane.cluster, [node_object(name, cpu=cpu, labels=gangs.selector, ready=True) for name in names])
 
 
-def test_2000_pods_in_500_gangs_are_bound_whole_and_once_while_the_server_refuses_and_breaks_off(
+def test_2000_pods_in_500_gangs_are_bound_whole_and_once_while_requests_and_watches_fail(
     plane: ControlPlane, proxy: FaultyProxy, start_daemon: StartDaemon, gangs: Gangs
 ) -> None:
     add_nodes(plane, gangs, 25, cpu=96)
@@ -89,7 +89,7 @@ def test_2000_pods_in_500_gangs_are_bound_whole_and_once_while_the_server_refuse
     [Faults(garbage=True), Faults(code=404), Faults(code=403), Faults(code=401)],
     ids=["garbage", "404", "403", "401"],
 )
-def test_ten_seconds_of_nonsense_under_load_are_made_up_for_and_nothing_is_forgotten(
+def test_scheduling_recovers_from_ten_seconds_of_garbage_answers_under_load(
     plane: ControlPlane, proxy: FaultyProxy, start_daemon: StartDaemon, gangs: Gangs, faults: Faults
 ) -> None:
     add_nodes(plane, gangs, 10, cpu=96)
@@ -122,7 +122,7 @@ def test_ten_seconds_of_nonsense_under_load_are_made_up_for_and_nothing_is_forgo
     assert "Traceback" not in log
 
 
-def test_a_pod_made_anew_under_its_name_while_its_bind_is_under_way_is_bound_by_a_decision_of_its_own(
+def test_a_pod_recreated_during_its_bind_is_bound_by_a_decision_of_its_own(
     plane: ControlPlane, proxy: FaultyProxy, start_daemon: StartDaemon, gangs: Gangs
 ) -> None:
     add_nodes(plane, gangs, 1, cpu=8)

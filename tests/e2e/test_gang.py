@@ -113,7 +113,7 @@ def _play(gangs: Gangs, run_time_s: float, limit_s: float) -> list[str]:
     return ended
 
 
-def test_five_jobs_with_room_for_one_and_a_part_all_end_and_none_holds_a_part(
+def test_five_jobs_with_room_for_one_and_a_half_all_end_and_none_is_placed_in_part(
     control_plane: ControlPlane, gangs: Gangs, make_nodes: MakeNodes, start_daemon: StartDaemon, pool: str
 ) -> None:
     make_nodes(4, cpu=4, labels={POOL: pool})

@@ -120,7 +120,7 @@ def jobs(gangs: Gangs) -> Jobs:
 # A configuration without `enqueue`
 
 
-def test_without_the_action_enqueue_a_job_is_let_in_and_runs(
+def test_without_the_enqueue_action_a_job_is_enqueued_and_runs(
     start_daemon: StartDaemon, jobs: Jobs, make_nodes: MakeNodes, pool: str
 ) -> None:
     start_daemon(GANG_CONF.replace("enqueue, ", ""))
@@ -131,7 +131,7 @@ def test_without_the_action_enqueue_a_job_is_let_in_and_runs(
     wait_until("all four run", lambda: jobs.running() == {"train": 4}, 15.0)
 
 
-def test_a_job_that_waits_is_let_in_when_the_action_enqueue_is_taken_away(
+def test_a_waiting_job_is_enqueued_once_the_enqueue_action_is_removed(
     start_daemon: StartDaemon, jobs: Jobs, gangs: Gangs, make_nodes: MakeNodes, pool: str
 ) -> None:
     daemon = start_daemon(CI_CONF.format(actions="enqueue, allocate, backfill", share="proportion"))
@@ -153,7 +153,7 @@ def test_a_job_that_waits_is_let_in_when_the_action_enqueue_is_taken_away(
 
 @pytest.mark.parametrize("actions", [CI_ACTIONS, "enqueue, allocate, backfill, gangreclaim"], ids=["reclaim", "gang"])
 @pytest.mark.parametrize("share", ["proportion", "capacity"])
-def test_a_newcomer_is_served_beside_pods_of_another_scheduler(
+def test_a_new_queue_gets_its_share_beside_pods_of_another_scheduler(
     start_daemon: StartDaemon,
     control_plane: ControlPlane,
     jobs: Jobs,
@@ -193,7 +193,7 @@ def gated(gangs: Gangs) -> dict[str, list[str]]:
     return {name: [gate["name"] for gate in gates] for name, gates in found.items() if gates}
 
 
-def test_a_gate_is_taken_away_when_the_queue_may_hold_the_pod_and_the_pod_counts_from_then_on(
+def test_a_gate_is_removed_once_the_queue_may_hold_the_pod_and_the_pod_counts_from_then_on(
     start_daemon: StartDaemon,
     jobs: Jobs,
     gangs: Gangs,

@@ -94,7 +94,7 @@ def places(gangs: Gangs) -> dict[str, str]:
     return {pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in gangs.bound()}
 
 
-def test_a_leader_that_is_killed_is_followed_within_the_lease_time_and_no_pod_is_bound_twice(
+def test_after_a_leader_is_killed_the_standby_leads_within_the_lease_time_and_no_pod_is_bound_twice(
     control_plane: ControlPlane, candidates: Candidates, gangs: Gangs, make_nodes: MakeNodes, pool: str
 ) -> None:
     make_nodes(35, cpu=16, labels={POOL: pool})
@@ -122,7 +122,7 @@ def test_a_leader_that_is_killed_is_followed_within_the_lease_time_and_no_pod_is
     assert candidates.spec()["leaseTransitions"] == 1
 
 
-def test_a_leader_that_dies_with_its_network_is_followed_and_no_node_gets_too_much(
+def test_after_a_leader_dies_with_its_network_the_standby_leads_and_no_node_is_overcommitted(
     control_plane: ControlPlane, candidates: Candidates, gangs: Gangs, make_nodes: MakeNodes, pool: str
 ) -> None:
     """The fault that kills the leader also freezes the watches of the standby: they stay open, but deliver nothing."""
@@ -161,7 +161,7 @@ def test_a_leader_that_dies_with_its_network_is_followed_and_no_node_gets_too_mu
     assert overfull(control_plane.cluster) == []
 
 
-def test_a_leader_that_is_stopped_gives_the_lease_up_and_the_next_begins_at_once(
+def test_a_leader_that_stops_releases_the_lease_and_the_next_begins_at_once(
     candidates: Candidates, gangs: Gangs, make_nodes: MakeNodes, pool: str
 ) -> None:
     make_nodes(1, cpu=8, labels={POOL: pool})

@@ -97,7 +97,7 @@ def test_small_pods_fill_one_node_before_the_next(
 
 
 @pytest.mark.parametrize("fair", [True, False], ids=["with drf", "without drf"])
-def test_a_large_job_that_came_first_leaves_a_small_one_its_part_only_with_drf(
+def test_an_earlier_large_job_leaves_a_small_one_its_share_only_with_drf(
     control_plane: ControlPlane, daemon: Daemon, gangs: Gangs, add_nodes: Callable[[int, int], list[str]], fair: bool
 ) -> None:
     daemon.take_conf(BUILT_IN_CONF if fair else WITHOUT_DRF)
@@ -135,7 +135,7 @@ def test_two_backlogged_queues_end_within_one_pod_of_their_weights(
     assert abs(counts["one"] - 5) <= 1
 
 
-def test_what_a_queue_does_not_ask_for_or_may_not_hold_goes_to_the_others(
+def test_the_share_that_a_queue_does_not_request_or_may_not_hold_goes_to_the_others(
     daemon: Daemon, gangs: Gangs, add_nodes: Callable[[int, int], list[str]], make_queue: MakeQueue
 ) -> None:
     """Of 20 cores, one queue requests 2 and one is capped at 4; the rest is shared 1 : 1, whatever the weights."""
@@ -197,7 +197,7 @@ def test_pods_that_ask_for_nothing_are_placed_by_backfill_and_not_by_allocate(
     assert by_name(settled(daemon, gangs, lambda bound: len(bound) == 4)) == {"paid": 2, "free": 2}
 
 
-def test_a_job_whose_minimum_cannot_be_met_gets_no_pods_and_holds_up_nobody(
+def test_a_job_whose_minimum_does_not_fit_gets_no_pods_and_blocks_nobody(
     daemon: Daemon, gangs: Gangs, add_nodes: Callable[[int, int], list[str]], own_control_plane: ControlPlane
 ) -> None:
     daemon.take_conf(BUILT_IN_CONF)

@@ -104,7 +104,7 @@ class Cycle:
     def __init__(self, world: World, rules: Rules) -> None:
         self.rules = rules
         self.nodes = node_accounts(world)
-        self.company = neighbours.company(world)
+        self.placed = neighbours.placed_pods(world)
         self.selectors = {selector for task in world.tasks for selector in task.shape.selectors}
         self.binds: list[tuple[str, str]] = []
         members = tasks_by_job(world)
@@ -170,7 +170,7 @@ class Cycle:
 
     def kind(self, task: Task) -> object:
         """Return the equivalence class of a task: every answer about two tasks of one class is the same."""
-        return task.shape, frozenset(one for one in self.selectors if self.company.means(one, task))
+        return task.shape, frozenset(one for one in self.selectors if self.placed.means(one, task))
 
     def may_hold(self, job: Job, shape: Shape) -> bool:
         """Return whether the job's queue may hold one more task like this."""
@@ -186,7 +186,7 @@ class Cycle:
                 best = group[scores.index(max(scores))]  # the first of equals, by name
                 member.status, member.node = status, best.record.name
                 best.put(shape, status)
-                self.company.pods.append(neighbours.Standing(member.task, member.node))
+                self.placed.pods.append(neighbours.PlacedPod(member.task, member.node))
                 return True
         return False
 
@@ -198,9 +198,9 @@ class Cycle:
             return True
         if static_reason(shape, node.record) or not ports_free(shape, node):
             return False
-        if neighbours.affinity_reason(task, node.record, self.company):
+        if neighbours.affinity_reason(task, node.record, self.placed):
             return False
-        if neighbours.spread_reason(task, node.record, self.company):
+        if neighbours.spread_reason(task, node.record, self.placed):
             return False
         return node.pods < node.allocatable["pods"]
 
@@ -208,8 +208,8 @@ class Cycle:
         rules, everybody, shape = self.rules, list(self.nodes.values()), task.shape
         scores = [Fraction(score) for score in nodeorder(shape, group, everybody, rules.nodeorder)]
         records = [node.record for node in group]
-        wishes = neighbours.affinity_scores(task, records, self.company)
-        even = neighbours.spread_scores(task, records, self.company)
+        wishes = neighbours.affinity_scores(task, records, self.placed)
+        even = neighbours.spread_scores(task, records, self.placed)
         by = rules.nodeorder
         scores = [
             score + by.pod_affinity * wish + by.pod_spread * flat
@@ -227,7 +227,7 @@ class Cycle:
         node.nonzero_cpu -= int(shape.nonzero[0])
         node.nonzero_memory -= int(shape.nonzero[1])
         node.pods -= 1
-        self.company.pods.remove(neighbours.Standing(member.task, member.node))
+        self.placed.pods.remove(neighbours.PlacedPod(member.task, member.node))
         for port in shape.host_ports:
             node.ports.remove(port)
         member.status, member.node = PENDING, ""

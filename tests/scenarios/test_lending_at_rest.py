@@ -23,7 +23,7 @@ SEEDS = [
 
 
 @pytest.mark.parametrize(("sharing", "number"), SEEDS)
-def test_evictions_end_and_no_newcomer_waits_who_need_not(sharing: str, number: int) -> None:
+def test_evictions_end_and_no_new_queue_waits_without_need(sharing: str, number: int) -> None:
     case = lending(number, sharing)
     scenario = case.scenario()
     for count, batch in enumerate(case.arrivals, 1):

@@ -55,7 +55,7 @@ class Watching(Plugin, PlacementWatch):
         raise AssertionError("nothing is evicted here")
 
 
-def test_marked_tasks_have_a_kind_of_their_own_and_the_others_keep_their_shape() -> None:
+def test_keyed_tasks_have_an_equivalence_class_of_their_own_and_others_keep_their_shape() -> None:
     ssn = a_session(WORLD, ByJob())
 
     one, two = (ssn.tasks.shape[task_row(ssn, name)] for name in ("one-0", "two-0"))
@@ -75,7 +75,7 @@ class Odd(Plugin):
         return np.array([[-5, 2**40, 0, 3][row % 4] for row in range(len(ssn.tasks.records))])
 
 
-def test_marks_of_several_plugins_are_told_apart_whatever_numbers_they_are() -> None:
+def test_equal_keys_of_different_plugins_make_different_classes() -> None:
     ssn = a_session(WORLD, Odd(), ByJob())
 
     equivalence_keys = []
@@ -88,11 +88,11 @@ def test_marks_of_several_plugins_are_told_apart_whatever_numbers_they_are() -> 
     assert len(set(equivalence_keys)) == 4
 
 
-def test_without_marks_every_id_is_that_of_a_shape() -> None:
+def test_without_keys_every_class_is_a_shape() -> None:
     assert len(a_session(WORLD).shapes) == 1
 
 
-def test_each_kind_has_candidates_of_its_own() -> None:
+def test_each_equivalence_class_has_a_node_ranking_of_its_own() -> None:
     ssn = a_session(WORLD, ByJob())
 
     for name in ("one", "two"):
@@ -121,7 +121,7 @@ def test_a_plugin_that_needs_other_nodes_for_some_tasks_leaves_the_heap_to_the_r
         pytest.param(lambda ssn: 1 / 0, id="an-exception"),
     ],
 )
-def test_a_plugin_that_fails_to_mark_is_reported_and_costs_nobody_the_session(
+def test_a_plugin_that_fails_to_give_keys_is_reported_and_the_session_goes_on(
     answer: Callable[[Session], Ints],
 ) -> None:
     class Failing(ByJob):
@@ -135,7 +135,7 @@ def test_a_plugin_that_fails_to_mark_is_reported_and_costs_nobody_the_session(
     assert not ssn.node_orders
 
 
-def test_a_watcher_is_told_of_placements_and_the_journal_takes_its_counts_back() -> None:
+def test_a_plugin_is_notified_of_placements_and_the_journal_undoes_its_counts() -> None:
     plugin = Watching()
     ssn = a_session(WORLD, plugin)
     row = job_row(ssn, "one")
