@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Settings and fixtures for every test."""
 
 import gc
 import logging
@@ -13,7 +13,7 @@ from tests.digest import pytest_terminal_summary
 __all__ = ["pytest_terminal_summary"]
 
 
-# How long an example takes says more about what else the machine does; a test that hangs is ended by pytest's timeout.
+# An example's duration depends mostly on the machine's other load; pytest's timeout ends a test that hangs.
 settings.register_profile(
     "tests",
     settings.default,
@@ -24,14 +24,14 @@ settings.load_profile("tests")
 
 
 def pytest_collection_finish() -> None:
-    """Leave the modules of all tests out of the search for cycles: going through them took a seventh of the time."""
+    """Exclude the test modules from garbage collection: scanning them took a seventh of the time."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
 def logging_as_before() -> Iterator[None]:
-    """Undo what a command that ran in this process set for its logs: others count on seeing theirs."""
+    """Restore the logging settings after a test that ran a command in this process: other tests read their own logs."""
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
     yield

@@ -1,7 +1,7 @@
-"""The end of a run that failed: which tests, and why, in a few short lines.
+"""A digest at the end of a failed run: which tests failed, and why, in a few short lines.
 
-Of a run on a build server often only the last lines are kept. Pytest's own summary prints whole messages there (a page
-of metrics that lacked a line, a list of 500 pods), and a few of them push the names of the tests out of sight.
+A build server often keeps only the last lines of a run. Pytest's own summary prints whole messages there (a page of
+metrics that lacks a line, a list of 500 pods), and a few of them push the names of the tests out of sight.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def digest(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def _where(report: Report) -> str:
-    """Quote the last line of the test's own file that was reached: what failed may stand in a helper."""
+    """Quote the last executed line of the test's own file: the failing line may be in a helper."""
     own = Path(report.nodeid.split("::")[0])
     entries = getattr(getattr(report.longrepr, "reprtraceback", None), "reprentries", ())
     places = [entry.reprfileloc for entry in entries if getattr(entry, "reprfileloc", None) is not None]
@@ -50,7 +50,7 @@ def _shortened(text: str) -> str:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
-    """Print the digest below everything else but the counts."""
+    """Print the digest below everything except the counts."""
     yield
     failed = [*terminalreporter.stats.get("failed", ()), *terminalreporter.stats.get("error", ())]
     if failed:

@@ -12,13 +12,13 @@ ONE = a_shape(cpu=1)
 RUNNING = TaskStatus.RUNNING
 
 
-def test_a_gang_is_one_batch_and_what_is_beyond_its_minimum_comes_one_by_one() -> None:
+def test_a_gang_is_bound_in_one_batch_and_tasks_beyond_its_minimum_one_by_one() -> None:
     world = World((a_node("n1", cpu=8),), jobs=(a_job("j", min_available=3),), tasks=tasks_of("j", 5, ONE))
 
     assert cycle(world).gangs == [["j-0", "j-1", "j-2"], ["j-3"], ["j-4"]]
 
 
-def test_between_the_extra_tasks_of_one_job_others_have_their_turn() -> None:
+def test_other_jobs_take_turns_between_the_extra_tasks_of_a_job() -> None:
     world = World(
         (a_node("n1", cpu=6),),
         jobs=(a_job("a", min_available=1, creation=1.0), a_job("b", min_available=2, creation=2.0)),
@@ -54,7 +54,7 @@ def test_without_gang_as_many_as_fit_are_placed() -> None:
     assert len(cycle(world, WITHOUT_GANG).binds) == 5
 
 
-def test_what_one_job_took_back_another_may_have() -> None:
+def test_resources_of_a_discarded_statement_go_to_another_job() -> None:
     world = World(
         (a_node("n1", cpu=4),),
         jobs=(a_job("big", min_available=6, creation=1.0), a_job("small", min_available=2, creation=2.0)),
@@ -84,7 +84,7 @@ def test_a_shape_that_finds_no_node_does_not_hold_up_other_shapes() -> None:
     }
 
 
-def test_a_gang_that_waits_for_what_terminates_keeps_its_claim_and_binds_nothing() -> None:
+def test_a_gang_that_waits_for_terminating_pods_stays_pipelined_and_binds_nothing() -> None:
     leaving = tasks_of("old", 2, a_shape(cpu=2), status=TaskStatus.RELEASING, node="n1")
     world = World(
         (a_node("n1", cpu=4), a_node("n2", cpu=1)),
@@ -99,7 +99,7 @@ def test_a_gang_that_waits_for_what_terminates_keeps_its_claim_and_binds_nothing
     assert found.messages["first-0"] == "Pod ns/first-0 can possibly be assigned to n2, once minAvailable is satisfied"
 
 
-def test_every_task_of_a_gang_that_waits_for_what_terminates_says_why() -> None:
+def test_every_task_of_a_gang_that_waits_for_terminating_pods_says_why() -> None:
     leaving = tasks_of("old", 1, a_shape(cpu=2), status=TaskStatus.RELEASING, node="n1")
     world = World(
         (a_node("n1", cpu=2), a_node("n2", cpu=1)),
@@ -122,7 +122,7 @@ def test_every_task_of_a_gang_that_waits_for_what_terminates_says_why() -> None:
         pytest.param(ONE, {"foreign": True}, id="of-another-scheduler"),
     ],
 )
-def test_what_is_not_ours_to_place_is_left_alone(shape: object, record: dict[str, object]) -> None:
+def test_pods_that_we_may_not_place_are_left_alone(shape: object, record: dict[str, object]) -> None:
     world = World(
         (a_node("n1"),),
         jobs=(a_job("j"),),
@@ -150,7 +150,7 @@ def test_an_action_that_is_named_twice_places_nothing_twice(conf: str) -> None:
     assert found.binds == [("j-0", "n1"), ("j-1", "n1"), ("j-2", "n1")]
 
 
-def test_without_the_enqueue_action_pending_jobs_are_let_in_by_allocate() -> None:
+def test_without_the_enqueue_action_allocate_enqueues_pending_jobs() -> None:
     world = World((a_node("n1"),), jobs=(a_job("j"),), tasks=tasks_of("j", 1, ONE))
     found = cycle(world, DEFAULT.replace("enqueue, ", ""))
 
@@ -159,7 +159,7 @@ def test_without_the_enqueue_action_pending_jobs_are_let_in_by_allocate() -> Non
 
 
 @pytest.mark.parametrize("order", ["allocate, backfill", "backfill, allocate"])
-def test_without_the_enqueue_action_pending_jobs_that_have_no_tasks_yet_are_let_in(order: str) -> None:
+def test_without_the_enqueue_action_pending_jobs_without_tasks_are_enqueued(order: str) -> None:
     rooms = (a_node("n1", cpu=1),)
     world = World(rooms, jobs=(a_job("waits", min_available=4, min_resources={"cpu": 4000.0}),))
     found = cycle(world, DEFAULT.replace("enqueue, allocate", order))
@@ -168,7 +168,7 @@ def test_without_the_enqueue_action_pending_jobs_that_have_no_tasks_yet_are_let_
     assert found.report.jobs_enqueued == 1
 
 
-def test_without_the_enqueue_action_a_job_of_a_queue_that_does_not_exist_stays_out() -> None:
+def test_without_the_enqueue_action_a_job_of_a_missing_queue_is_not_enqueued() -> None:
     world = World((a_node("n1"),), jobs=(a_job("lost", queue="nowhere", min_available=1),))
     found = cycle(world, DEFAULT.replace("enqueue, ", ""))
 
@@ -176,7 +176,7 @@ def test_without_the_enqueue_action_a_job_of_a_queue_that_does_not_exist_stays_o
     assert "create it or change spec.queue" in found.events[0][-1]
 
 
-def test_a_job_that_allocate_has_let_in_counts_once_however_long_its_phase_takes_to_be_seen() -> None:
+def test_a_job_enqueued_by_allocate_counts_once_however_late_the_watch_shows_its_phase() -> None:
     world = World((a_node("n1"),), jobs=(a_job("waits", min_available=4),))
     first = cycle(world, DEFAULT.replace("enqueue, ", ""))
     second = cycle(world, DEFAULT.replace("enqueue, ", ""), memory=first.memory)
@@ -184,7 +184,7 @@ def test_a_job_that_allocate_has_let_in_counts_once_however_long_its_phase_takes
     assert [first.report.jobs_enqueued, second.report.jobs_enqueued] == [1, 0]
 
 
-def test_with_the_enqueue_action_only_that_lets_jobs_in_wherever_it_stands() -> None:
+def test_only_the_enqueue_action_enqueues_jobs_wherever_it_is_in_the_list() -> None:
     world = World((a_node("n1"),), jobs=(a_job("j"),), tasks=tasks_of("j", 1, ONE))
     found = cycle(world, DEFAULT.replace("enqueue, allocate", "allocate, enqueue"))
 
@@ -211,7 +211,7 @@ def test_the_first_queue_takes_all_it_can() -> None:
     assert [name for name, _ in cycle(world).binds] == ["b-0", "b-1", "a-0"]
 
 
-def test_members_of_a_job_with_roles_are_not_gone_through_for_every_task(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_members_of_a_job_with_roles_are_not_scanned_for_every_task(monkeypatch: pytest.MonkeyPatch) -> None:
     """2,000 executors beyond the minimum would otherwise cost 2,000 times 2,000 look-ups."""
     read: Counter[int] = Counter()
     record = TaskColumns.record

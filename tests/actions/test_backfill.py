@@ -23,7 +23,7 @@ def test_a_task_that_asks_for_nothing_is_placed_by_backfill_and_not_by_allocate(
     assert cycle(world, ALL).binds == [("j-0", "n1"), ("j-1", "n1")]
 
 
-def test_tasks_that_ask_for_something_are_not_backfills_affair() -> None:
+def test_backfill_ignores_tasks_with_requests() -> None:
     tasks = (*tasks_of("j", 1, ONE), *tasks_of("j", 1, NOTHING, first=1))
     world = World((a_node("n1"),), jobs=(a_job("j", phase="Inqueue"),), tasks=tasks)
 
@@ -52,7 +52,7 @@ def test_best_effort_members_of_a_gang_that_is_not_complete_are_taken_back() -> 
     assert found.reasons["j-1"] == "Schedulable"
 
 
-def test_the_best_node_is_taken_and_each_task_counts_as_a_little() -> None:
+def test_backfill_takes_the_best_node_and_counts_a_small_request_for_each_task() -> None:
     nodes = (a_node("n1", cpu=2, memory="4Gi"), a_node("n2", cpu=4, memory="8Gi"))
     world = World(nodes, jobs=(a_job("j"),), tasks=tasks_of("j", 9, NOTHING))
 
@@ -75,14 +75,14 @@ def test_a_node_that_has_all_the_pods_it_may_have_takes_no_more(conf: str, text:
     assert found.messages == {"j-2": f"0/1 nodes are unavailable: 1 {text}."}
 
 
-def test_nothing_is_promised_of_what_is_being_released() -> None:
+def test_backfill_pipelines_nothing_onto_resources_being_released() -> None:
     leaving = a_task("old", ONE, status=RELEASING, node="n1")
     world = World((a_node("n1", pods=1),), jobs=(a_job("j"),), tasks=(leaving, *tasks_of("j", 1, NOTHING)))
 
     assert cycle(world, ALL).messages == {"j-0": "0/1 nodes are unavailable: 1 node(s) pod number exceeded."}
 
 
-def test_a_place_that_is_promised_is_left_alone() -> None:
+def test_a_pipelined_pod_slot_is_not_given_away() -> None:
     leaving = a_task("old", a_shape(cpu=2), status=RELEASING, node="n1")
     waiting = tasks_of("gang", 2, ONE)
     world = World(
@@ -97,7 +97,7 @@ def test_a_place_that_is_promised_is_left_alone() -> None:
     assert found.messages["j-0"] == "0/1 nodes are unavailable: 1 Insufficient pods."
 
 
-def test_a_node_that_has_given_away_more_than_it_has_takes_no_more() -> None:
+def test_an_overcommitted_node_takes_no_more_pods() -> None:
     heavy = a_task("heavy", a_shape(cpu=9), status=RUNNING, node="n1")
     world = World((a_node("n1"),), jobs=(a_job("j"),), tasks=(heavy, *tasks_of("j", 1, NOTHING)))
 
@@ -125,7 +125,7 @@ def test_gated_tasks_wait() -> None:
     assert cycle(world, ALL).binds == []
 
 
-def test_the_last_place_goes_by_queue_then_job_then_task() -> None:
+def test_the_last_pod_slot_goes_by_queue_then_job_then_task() -> None:
     queues = (QueueRecord("a", creation=1.0), QueueRecord("b"))
     jobs = (a_job("j", queue="a", priority=9), a_job("k", queue="b"), a_job("l", queue="b", priority=1))
     tasks = (*tasks_of("j", 1, NOTHING), *tasks_of("k", 1, NOTHING))
@@ -139,7 +139,7 @@ def replace_priority(name: str, priority: int) -> object:
     return a_task(name, NOTHING, job=name[0], priority=priority).record
 
 
-def test_shares_of_queues_are_not_asked() -> None:
+def test_backfill_does_not_ask_for_shares_of_queues() -> None:
     world = World(
         (a_node("n1", pods=10),),
         (QueueRecord("a"),),
@@ -150,7 +150,7 @@ def test_shares_of_queues_are_not_asked() -> None:
     assert cycle(world, PROPORTION).binds == [("j-0", "n1")]
 
 
-def test_a_port_that_is_wanted_twice_is_had_once_on_each_node() -> None:
+def test_a_host_port_is_taken_once_per_node() -> None:
     shape = a_shape(host_ports=(HostPort("0.0.0.0", "TCP", 80),))
     world = World((a_node("n1"), a_node("n2")), jobs=(a_job("j"),), tasks=tasks_of("j", 3, shape))
 

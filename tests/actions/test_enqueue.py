@@ -35,7 +35,7 @@ SOME = {"cpu": 1000.0}
 
 
 @pytest.mark.parametrize("phase", ["", "Pending"])
-def test_a_pending_job_comes_in_and_is_placed_in_the_same_cycle(phase: str) -> None:
+def test_a_pending_job_is_enqueued_and_placed_in_the_same_cycle(phase: str) -> None:
     world = World((a_node("n1"),), jobs=(a_job("j", phase=phase),), tasks=tasks_of("j", 1, ONE))
     found = cycle(world)
 
@@ -44,7 +44,7 @@ def test_a_pending_job_comes_in_and_is_placed_in_the_same_cycle(phase: str) -> N
     assert found.binds == [("j-0", "n1")]
 
 
-def test_a_job_counts_once_however_long_its_phase_takes_to_be_seen() -> None:
+def test_an_enqueued_job_counts_once_however_late_the_watch_shows_its_phase() -> None:
     world = World((a_node("n1"),), jobs=(a_job("j", phase="Pending"),), tasks=tasks_of("j", 1, ONE))
     first = cycle(world)
     second = cycle(world, memory=first.memory)
@@ -54,13 +54,13 @@ def test_a_job_counts_once_however_long_its_phase_takes_to_be_seen() -> None:
 
 
 @pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown", "Completed"])
-def test_a_job_that_is_in_is_not_asked_again(phase: str) -> None:
+def test_no_vote_is_taken_on_an_enqueued_job(phase: str) -> None:
     world = World(jobs=(a_job("j", phase=phase, min_resources=SOME),), tasks=tasks_of("j", 1, ONE))
 
     assert cycle(world, POLICY).report.jobs_enqueued == 0
 
 
-def test_jobs_come_in_by_their_order_and_one_that_is_refused_holds_up_nobody() -> None:
+def test_jobs_are_enqueued_in_order_and_a_refused_one_does_not_block_others() -> None:
     names = ("bad", "a", "b", "c")
     world = World(
         (a_node("n1", cpu=64),),
@@ -85,7 +85,7 @@ def test_a_job_without_minimum_resources_is_not_put_to_the_vote() -> None:
     assert cycle(world, POLICY).binds == [("bad-0", "n1")]
 
 
-def test_a_plugin_that_trips_over_one_job_costs_only_that_job() -> None:
+def test_a_plugin_that_fails_for_one_job_costs_only_that_job() -> None:
     world = World(
         (a_node("n1"),),
         jobs=(a_job("odd", min_resources=SOME, creation=1.0), a_job("j", min_resources=SOME, creation=2.0)),
@@ -101,7 +101,7 @@ def test_a_plugin_that_trips_over_one_job_costs_only_that_job() -> None:
 
 
 @pytest.mark.parametrize("state", ["Closed", "Closing", "Unknown"])
-def test_a_queue_that_is_not_open_takes_no_new_job(state: str) -> None:
+def test_no_job_of_a_queue_that_is_not_open_is_enqueued(state: str) -> None:
     world = World(
         (a_node("n1"),),
         queues=(QueueRecord("q", state=state),),
@@ -115,7 +115,7 @@ def test_a_queue_that_is_not_open_takes_no_new_job(state: str) -> None:
     assert found.groups["new"].phase == "Pending"
 
 
-def test_a_queue_that_does_not_exist_is_named_with_the_job() -> None:
+def test_a_missing_queue_is_reported_with_the_job() -> None:
     world = World((a_node("n1"),), jobs=(a_job("j", queue="ml"),), tasks=tasks_of("j", 1, ONE))
     found = cycle(world)
 
@@ -123,7 +123,7 @@ def test_a_queue_that_does_not_exist_is_named_with_the_job() -> None:
     assert 'queue "ml" of PodGroup ns/j does not exist: create it or change spec.queue' in found.messages["j-0"]
 
 
-def test_a_job_without_tasks_that_is_not_let_in_is_reported_with_the_reason() -> None:
+def test_a_job_without_tasks_that_is_not_enqueued_is_reported_with_the_reason() -> None:
     world = World((a_node("n1"),), jobs=(a_job("bad", min_available=1, min_resources=SOME),))
 
     report = cycle(world, POLICY).report

@@ -59,7 +59,7 @@ def decided(case: Case, number: int) -> tuple[World, list[Plan], Outcome]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_clusters_are_worth_looking_at(case: Case) -> None:
+def test_the_random_clusters_lead_to_enough_evictions(case: Case) -> None:
     found = [decided(case, number)[1] for number in NUMBERS]
 
     assert sum(len(plans) > 0 for plans in found) >= 20
@@ -69,7 +69,7 @@ def test_the_clusters_are_worth_looking_at(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_whoever_gets_room_fits_once_the_victims_are_gone_and_nobody_goes_who_need_not(case: Case) -> None:
+def test_nominated_tasks_fit_once_the_victims_are_gone_and_every_victim_is_needed(case: Case) -> None:
     for number in NUMBERS:
         world, plans, _ = decided(case, number)
         gone: list[str] = []
@@ -88,7 +88,7 @@ def test_whoever_gets_room_fits_once_the_victims_are_gone_and_nobody_goes_who_ne
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_no_gang_is_broken_and_nobody_goes_who_is_protected(case: Case) -> None:
+def test_no_gang_is_broken_and_no_protected_pod_is_evicted(case: Case) -> None:
     for number in NUMBERS:
         world, plans, _ = decided(case, number)
         gone = {name for plan in plans for name in plan.victims}
@@ -102,7 +102,7 @@ def test_no_gang_is_broken_and_nobody_goes_who_is_protected(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_no_budget_is_broken_where_more_would_go_without_it(case: Case) -> None:
+def test_a_budget_limits_evictions_that_would_happen_without_it(case: Case) -> None:
     conf, action, queues = case
     text = conf.format(actions=f"allocate, {action}") + "  - {name: pdb}\n"
     fewer = 0
@@ -130,7 +130,7 @@ def test_a_plan_gives_its_job_the_minimum(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_planned_happens_once_the_victims_are_gone(case: Case) -> None:
+def test_a_plan_is_carried_out_once_the_victims_are_gone(case: Case) -> None:
     conf, action, _ = case
     for number in NUMBERS:
         world, plans, outcome = decided(case, number)
@@ -144,7 +144,7 @@ def test_what_is_planned_happens_once_the_victims_are_gone(case: Case) -> None:
             assert plan.rooms.items() <= bound.items(), f"crowded_world({number}): {plan}"
 
 
-def test_reclaim_takes_from_nobody_what_is_guaranteed_or_deserved() -> None:
+def test_reclaim_leaves_every_queue_its_guaranteed_and_deserved_resources() -> None:
     case: Case = CASES[1].values[0]  # type: ignore[assignment]
     for number in NUMBERS:
         world, plans, _ = decided(case, number)

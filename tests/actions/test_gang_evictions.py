@@ -128,7 +128,7 @@ def action(request: pytest.FixtureRequest) -> str:
     return name
 
 
-def test_the_cases_are_worth_looking_at(action: str):
+def test_the_random_cases_lead_to_enough_evictions(action: str):
     worlds = [World(seed, action) for seed in SEEDS]
     took = [world.decide()[0] for world in worlds]
 
@@ -137,7 +137,7 @@ def test_the_cases_are_worth_looking_at(action: str):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_jobs_stay_above_their_minimum_or_go_as_wholes(action: str, seed: int):
+def test_jobs_keep_their_minimum_or_are_evicted_as_a_whole(action: str, seed: int):
     world = World(seed, action)
     evicted, _ = world.decide()
 
@@ -161,7 +161,7 @@ def test_no_budget_guarantee_or_critical_pod_is_broken(action: str):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whoever_goes_makes_room_for_the_whole_gang_and_is_needed_for_it(action: str, seed: int):
+def test_all_victims_together_make_room_for_the_whole_gang_and_each_is_needed(action: str, seed: int):
     world = World(seed, action)
     evicted, promised = world.decide()
     if not evicted:
@@ -178,7 +178,7 @@ def test_whoever_goes_makes_room_for_the_whole_gang_and_is_needed_for_it(action:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_if_nobody_goes_the_gang_fits_already_or_could_not_fit(action: str, seed: int):
+def test_without_victims_the_gang_already_fits_or_could_not_fit(action: str, seed: int):
     world = World(seed, action)
     evicted, _ = world.decide()
     if evicted or action == "gangreclaim":  # there shares of queues forbid as well
@@ -190,7 +190,7 @@ def test_if_nobody_goes_the_gang_fits_already_or_could_not_fit(action: str, seed
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_it_settles_with_the_gang_running_if_anybody_went(action: str, seed: int):
+def test_after_evictions_the_gang_runs_and_nothing_more_changes(action: str, seed: int):
     world = World(seed, action)
     scenario = Scenario(
         *world.objects,
@@ -207,7 +207,7 @@ def test_it_settles_with_the_gang_running_if_anybody_went(action: str, seed: int
     assert len(again) == len(set(again)), "somebody went twice"
 
 
-def test_a_gang_that_fits_as_things_are_evicts_nobody(action: str):
+def test_a_gang_that_already_fits_evicts_nobody(action: str):
     queue = "red" if action == "gangpreempt" else "blue"
     scenario = Scenario(
         *(a_node(name, cpu=cpu) for name, cpu in (("n1", 2), ("n2", 1))),
@@ -223,7 +223,7 @@ def test_a_gang_that_fits_as_things_are_evicts_nobody(action: str):
 
 
 @pytest.mark.parametrize(("held", "evicted"), [pytest.param(2, 0, id="its-part"), pytest.param(3, 3, id="more")])
-def test_a_queue_that_has_no_more_than_its_part_loses_nothing_to_a_gang_of_another(held: int, evicted: int):
+def test_a_queue_within_its_share_loses_nothing_to_a_gang_of_another(held: int, evicted: int):
     stays = {"volcano.sh/preemptable": "false"}
     scenario = Scenario(
         a_node("n1", cpu=6),

@@ -38,7 +38,7 @@ def shuffled(*objects: Any, plugins: Any, **pod: Any) -> tuple[list[str], list[D
     return [one.task.name for one in decisions if isinstance(one, Evict)], decisions, report
 
 
-def test_whom_a_plugin_names_is_evicted_with_the_action_as_its_reason():
+def test_victims_of_a_plugin_are_evicted_with_the_action_as_the_reason():
     names, decisions, _ = shuffled(plugins=[Low])
 
     assert sorted(names) == ["p1", "p3", "p5"]
@@ -46,19 +46,19 @@ def test_whom_a_plugin_names_is_evicted_with_the_action_as_its_reason():
     assert {(one.action, one.node, one.beneficiary) for one in evictions} == {("shuffle", "n1", None)}
 
 
-def test_nobody_is_evicted_if_no_plugin_names_anybody():
+def test_without_victims_of_a_plugin_nobody_is_evicted():
     assert shuffled(plugins=["conformance", "pdb"])[0] == []
 
 
-def test_a_pod_that_may_not_be_evicted_stays():
+def test_a_pod_that_is_not_preemptable_is_not_evicted():
     assert shuffled(plugins=[Low], annotations={"volcano.sh/preemptable": "false"})[0] == []
 
 
-def test_critical_pods_stay():
+def test_critical_pods_are_not_evicted():
     assert shuffled(plugins=["conformance", Low], spec={"priorityClassName": "system-node-critical"})[0] == []
 
 
-def test_a_budget_lets_go_as_many_as_it_allows_and_names_nobody():
+def test_a_budget_limits_evictions_and_never_causes_one():
     labels = {"app": "web"}
     budget = a_budget(labels=labels, allowed=2)
 

@@ -168,7 +168,7 @@ def test_the_api_server_fills_in_what_volcano_fills_in(path: tuple[str, ...], de
 
 
 @pytest.mark.parametrize("plural", KINDS)
-def test_what_was_absent_is_not_written_back(plural: str) -> None:
+def test_absent_fields_are_not_written_back(plural: str) -> None:
     # Otherwise a field the user left to the API server would come back set.
     empty = msgspec.json.decode(b'{"metadata": {}}', type=KINDS[plural])
     assert msgspec.to_builtins(empty) == {"metadata": {}}
@@ -180,5 +180,5 @@ def test_a_quantity_passes_the_schema(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "4 Gi", "lots", "1Kb", "1e"])
-def test_what_is_no_quantity_does_not(text: str) -> None:
+def test_a_text_that_is_no_quantity_fails_the_schema(text: str) -> None:
     assert not re.search(schema("queues", "spec", "capability")["additionalProperties"]["pattern"], text)

@@ -1,4 +1,4 @@
-"""What tests of the embedded API server share: objects, a running server, polling."""
+"""Shared parts of the embedded API server's tests: objects, a running server, polling."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def _perform(server: ApiServer, method: str, path: str, body: Any, content_type:
 
 
 @pytest.mark.parametrize("path", BODIES, ids=lambda path: path.rpartition("/")[2])
-async def test_a_spoilt_object_is_refused_or_stored(path: str) -> None:
+async def test_a_corrupted_object_is_refused_or_stored(path: str) -> None:
     server = ApiServer()
     server.create(a_pod("p"))
     for body in _spoilt(BODIES[path]):
@@ -127,7 +127,7 @@ async def test_a_spoilt_object_is_refused_or_stored(path: str) -> None:
 @pytest.mark.parametrize(
     "path", [path for path in BODIES if "/p/" not in path], ids=lambda path: path.rpartition("/")[2]
 )
-async def test_a_spoilt_patch_is_refused_or_applied(path: str) -> None:
+async def test_a_corrupted_patch_is_refused_or_applied(path: str) -> None:
     server = ApiServer()
     _perform(server, "POST", path, BODIES[path])
     one = f"{path}/{BODIES[path]['metadata']['name']}"
@@ -137,7 +137,7 @@ async def test_a_spoilt_patch_is_refused_or_applied(path: str) -> None:
             _perform(server, "PATCH", one, body, content_type)
 
 
-async def test_a_spoilt_deletion_or_json_patch_is_refused_or_carried_out() -> None:
+async def test_a_corrupted_deletion_or_json_patch_is_refused_or_carried_out() -> None:
     server = ApiServer()
     server.create(a_pod("a", nodeName="n"))
     one = "/api/v1/namespaces/default/pods/a"

@@ -44,7 +44,7 @@ async def evicted(server: ApiServer) -> bool:
     return pod is None or "deletionTimestamp" in pod["metadata"]
 
 
-async def test_a_budget_that_allows_one_pays_for_it(server: ApiServer) -> None:
+async def test_an_eviction_uses_up_one_allowed_disruption(server: ApiServer) -> None:
     put_pod(server)
     put_budget(server, disruptionsAllowed=1)
 
@@ -80,21 +80,21 @@ async def test_a_budget_that_its_controller_has_not_seen_allows_none_yet(server:
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
-async def test_a_pod_that_does_not_run_costs_no_budget(server: ApiServer, phase: str) -> None:
+async def test_evicting_a_pod_that_does_not_run_uses_no_budget(server: ApiServer, phase: str) -> None:
     put_pod(server, phase)
     put_budget(server)
 
     assert await evicted(server)
 
 
-async def test_a_budget_of_other_pods_has_no_say(server: ApiServer) -> None:
+async def test_a_budget_of_other_pods_is_ignored(server: ApiServer) -> None:
     put_pod(server)
     put_budget(server, labels={"app": "db"})
 
     assert await evicted(server)
 
 
-async def test_two_budgets_of_one_pod_are_more_than_an_eviction_can_serve(server: ApiServer) -> None:
+async def test_a_pod_with_two_budgets_cannot_be_evicted(server: ApiServer) -> None:
     put_pod(server)
     put_budget(server, "b", disruptionsAllowed=1)
     put_budget(server, "c", disruptionsAllowed=1)

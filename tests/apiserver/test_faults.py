@@ -24,7 +24,9 @@ CONFIGS = "/api/v1/namespaces/default/configmaps"
         (503, "ServiceUnavailable"),
     ],
 )
-async def test_a_reply_is_given_instead_of_the_work(server: ApiServer, client: Client, code: int, reason: str) -> None:
+async def test_a_reply_fault_answers_without_carrying_the_request_out(
+    server: ApiServer, client: Client, code: int, reason: str
+) -> None:
     fault = server.faults.add(Fault("reply", verb="create", resource="configmaps", code=code, times=1))
     status, answer = await client.post(CONFIGS, a_config())
     assert (status, answer["kind"], answer["reason"], answer["code"]) == (code, "Status", reason, code)
@@ -40,7 +42,7 @@ async def test_too_many_requests_says_when_to_come_back(server: ApiServer, clien
         assert (await response.json())["details"]["retryAfterSeconds"] == 7
 
 
-async def test_a_connection_dropped_before_leaves_nothing_done(server: ApiServer, client: Client) -> None:
+async def test_a_connection_dropped_before_the_request_changes_nothing(server: ApiServer, client: Client) -> None:
     server.faults.add(Fault("drop_before", verb="create", times=1))
     with pytest.raises(aiohttp.ClientError):
         await client.post(CONFIGS, a_config())
@@ -48,7 +50,7 @@ async def test_a_connection_dropped_before_leaves_nothing_done(server: ApiServer
     assert (await client.post(CONFIGS, a_config()))[0] == 201
 
 
-async def test_a_connection_dropped_after_leaves_the_work_done(server: ApiServer, client: Client) -> None:
+async def test_a_connection_dropped_after_the_request_keeps_its_effect(server: ApiServer, client: Client) -> None:
     server.create(a_pod())
     server.faults.add(Fault("drop_after", verb="create", resource="pods/binding", times=1))
     binding = {"metadata": {"name": "a"}, "target": {"name": "n"}}
@@ -116,7 +118,7 @@ async def test_running_watches_end_cleanly_abruptly_or_expired(server: ApiServer
         await end("abrupt")
 
 
-async def test_a_watch_that_is_refused_with_410_is_told_in_its_stream(server: ApiServer, client: Client) -> None:
+async def test_a_watch_refused_with_410_gets_the_error_in_its_stream(server: ApiServer, client: Client) -> None:
     server.faults.add(Fault("reply", verb="watch", code=410, times=1))
     async with client.watch(CONFIGS) as watch, asyncio.timeout(DEADLINE_S):
         assert (watch.status, json.loads(await watch.content.read())["type"]) == (200, "ERROR")

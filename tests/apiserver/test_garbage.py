@@ -68,7 +68,7 @@ async def test_an_owner_in_another_namespace_does_not_count(server: ApiServer) -
     await until(lambda: server.get("configmaps", "child", "default") is None)
 
 
-async def test_an_owner_made_anew_under_the_same_name_does_not_count(server: ApiServer) -> None:
+async def test_an_owner_created_again_under_the_same_name_does_not_count(server: ApiServer) -> None:
     owner = server.create(a_config("owner"))
     _delete(server, "configmaps", "owner")
     server.create(a_config("owner"))

@@ -51,7 +51,7 @@ async def test_objects_without_appliers_carry_no_owners(client: Client) -> None:
     assert "managedFields" not in made["metadata"]
 
 
-async def test_a_webhook_behind_a_service_fails_with_the_way_out(client: Client) -> None:
+async def test_a_webhook_behind_a_service_fails_with_a_remedy(client: Client) -> None:
     hook = {
         "name": "x.example.com",
         "clientConfig": {"service": {"name": "s", "namespace": "n"}},
@@ -67,7 +67,7 @@ async def test_a_webhook_behind_a_service_fails_with_the_way_out(client: Client)
     assert "resolves no services (n/s): give clientConfig.url" in body["message"]
 
 
-async def test_conditions_in_cel_are_refused_with_the_way_out(client: Client) -> None:
+async def test_conditions_in_cel_are_refused_with_a_remedy(client: Client) -> None:
     hook = {
         "name": "x.example.com",
         "clientConfig": {"url": "https://127.0.0.1:1/"},

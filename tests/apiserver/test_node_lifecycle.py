@@ -39,6 +39,6 @@ def test_taints_follow_the_state(node: dict[str, Any], taints: list[tuple[str, s
     assert [(taint["key"], taint["effect"]) for taint in wanted_taints(node)] == taints
 
 
-def test_a_taint_that_is_there_is_kept_as_it_is() -> None:
+def test_an_existing_taint_is_kept_unchanged() -> None:
     taint = {"key": NOT_READY, "effect": "NoSchedule", "timeAdded": "2020-01-01T00:00:00Z"}
     assert wanted_taints(_node(None, taints=[taint])) == [taint]

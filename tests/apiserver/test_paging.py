@@ -10,9 +10,7 @@ from volcano_py.apiserver import ApiServer
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 
 
-async def test_a_token_whose_version_is_forgotten_expires_with_a_token_to_go_on(
-    server: ApiServer, client: Client
-) -> None:
+async def test_an_expired_continue_token_comes_with_a_token_for_the_rest(server: ApiServer, client: Client) -> None:
     for name in "abcd":
         server.create(a_config(name))
     _, first = await client.get(CONFIGS, limit="2")

@@ -47,7 +47,7 @@ async def test_a_watcher_that_lags_too_far_is_cut_off_and_nobody_else() -> None:
             assert (await _events(quick, 1))[0]["object"]["metadata"]["name"] == "last"
 
 
-async def test_a_watcher_leaves_the_store_when_its_client_goes(server: ApiServer, client: Client) -> None:
+async def test_a_watcher_leaves_the_store_when_its_client_disconnects(server: ApiServer, client: Client) -> None:
     async with client.watch(CONFIGS):
         await _watching(server, 1)
     await _watching(server, 0)
@@ -62,7 +62,7 @@ async def test_a_burst_is_delivered_whole_and_in_order(server: ApiServer, client
     assert names == [f"c{index:03}" for index in range(500)]
 
 
-async def test_bookmarks_come_at_intervals_whether_or_not_versions_move_on() -> None:
+async def test_bookmarks_come_at_intervals_even_if_nothing_changes() -> None:
     options = ApiServerOptions(bookmark_interval_s=0.02)
     async with ApiServer(options) as server, aiohttp.ClientSession() as session:
         watch = Client(session, server).watch("/api/v1/secrets", allowWatchBookmarks="true", resourceVersion="1")
@@ -77,7 +77,9 @@ async def test_bookmarks_come_at_intervals_whether_or_not_versions_move_on() -> 
     assert idle[0] == idle[1] != moved
 
 
-async def test_an_old_version_is_told_in_the_stream_and_the_stream_ends(server: ApiServer, client: Client) -> None:
+async def test_a_watch_from_an_old_version_gets_an_error_in_its_stream_and_ends(
+    server: ApiServer, client: Client
+) -> None:
     version = server.store.rv
     server.create(a_config())
     server.faults.compact()

@@ -9,7 +9,7 @@ from benchmarks.article import e1, e2, e3, e4, e5, e6, e7, p1, p2, p3, p4
 from benchmarks.article.__main__ import NAMES
 
 
-def test_with_gang_every_job_ends_after_the_ones_before_it():
+def test_with_gang_jobs_run_and_end_one_after_another():
     report = e1.run(runs=2)
 
     for row in (row for row in report.rows if row["gang"] == "yes"):
@@ -18,7 +18,7 @@ def test_with_gang_every_job_ends_after_the_ones_before_it():
         assert row["wasted pod seconds, mean"] == pytest.approx(0, abs=1e-6)
 
 
-def test_without_gang_one_job_ends_as_well_and_five_can_wait_for_each_other_for_ever():
+def test_without_gang_one_job_ends_but_five_can_deadlock():
     rows = {(row["jobs"], row["gang"]): row for row in e1.run(runs=2).rows}
 
     alone = rows[1, "no"]["seconds to the end, mean"]
@@ -29,7 +29,7 @@ def test_without_gang_one_job_ends_as_well_and_five_can_wait_for_each_other_for_
 
 
 @pytest.mark.parametrize("cluster", e2.CLUSTERS)
-def test_every_server_stands_with_its_share_of_the_workers(cluster):
+def test_every_parameter_server_shares_a_node_with_its_workers(cluster):
     with_topology, without = e2.run(runs=4, clusters=[cluster]).rows
 
     assert with_topology["runs with the requested layout"] == with_topology["runs"] == 4
@@ -45,7 +45,7 @@ def test_binpack_fills_a_node_before_the_next():
     assert sorted(e3.placed(24, packed=False).values()) == [12, 12]
 
 
-def test_drf_gives_both_jobs_the_same_and_the_order_of_arrival_does_not():
+def test_drf_gives_both_jobs_the_same_and_arrival_order_would_not():
     fair, by_arrival = e4.run().rows
 
     assert abs(fair["large runs at 15 s"] - fair["small runs at 15 s"]) <= 1
@@ -64,7 +64,7 @@ def test_namespaces_run_pods_by_their_weights():
     assert alike["heavy (weight 3) runs"] == alike["light (weight 1) runs"] == 20
 
 
-def test_a_newcomer_queue_gets_its_third_and_then_all_stands_still():
+def test_a_new_queue_gets_its_third_and_then_nothing_changes():
     alone, two, three = e6.run().rows
 
     assert alone["first runs"] == e6.ROOM
@@ -74,7 +74,7 @@ def test_a_newcomer_queue_gets_its_third_and_then_all_stands_still():
     assert three["last eviction, seconds"] < e6.QUEUES["third"] + 5
 
 
-def test_a_gang_of_high_priority_takes_what_jobs_can_spare_or_nothing():
+def test_a_gang_of_high_priority_takes_what_jobs_hold_beyond_their_minimum_or_nothing():
     small, exact, large = e7.run().rows
 
     assert [(row["runs"], row["evicted elastic"]) for row in (small, exact, large)] == [(10, 10), (16, 16), (0, 0)]
@@ -96,7 +96,7 @@ def test_two_consumers_end_with_a_half_each_after_one_eviction():
     assert rows == [("T1", 2, 0, 0), ("T2", 2, 0, 1), ("T3", 1, 1, 1)]
 
 
-def test_what_is_reserved_or_protected_is_not_taken_and_victims_have_their_grace():
+def test_reserved_or_protected_pods_are_not_evicted_and_victims_get_their_grace_period():
     steady, large, newcomer = p3.run().rows
     timeline = p3.once()
 

@@ -29,21 +29,21 @@ def test_a_limit_is_met_or_not(limit, met, used):
     assert line.used == pytest.approx(used)
 
 
-def test_a_limit_that_no_row_answers_to_is_left_out():
+def test_a_limit_without_a_matching_row_is_left_out():
     assert lines([{"what": "cost", "of": "cost", "where": {"nodes": 7}, "at_most": 1}], ROWS) == []
 
 
-def test_a_limit_that_several_rows_answer_to_is_refused():
+def test_a_limit_with_several_matching_rows_is_refused():
     with pytest.raises(ValueError, match="limit 'cost': 2 rows match"):
         lines([{"what": "cost", "of": "cost", "at_most": 1}], ROWS)
 
 
-def test_what_is_never_reached_uses_up_any_limit():
+def test_a_rate_of_zero_exceeds_every_limit():
     assert Line("rate", 0.0, 0.8, at_least=True).used == float("inf")
 
 
 @pytest.mark.parametrize("path", WORKLOADS, ids=lambda path: path.stem)
-def test_no_limit_of_a_workload_is_answered_by_several_of_its_cases(path):
+def test_no_limit_of_a_workload_matches_several_of_its_cases(path):
     workload = yaml.safe_load(path.read_text())
 
     for limit in workload.get("limits", []):

@@ -18,7 +18,7 @@ RECORD = {
 
 
 @pytest.mark.parametrize("parts", [("decision",), ("binding", "limits"), ("decision", "binding", "limits")])
-def test_what_a_record_has_is_drawn(tmp_path, parts):
+def test_any_part_of_a_record_is_drawn(tmp_path, parts):
     record = {key: value for key, value in RECORD.items() if key in ("when", "machine", *parts)}
 
     assert draw(record, tmp_path / "out" / "a.png").read_bytes().startswith(b"\x89PNG")

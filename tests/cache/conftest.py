@@ -11,7 +11,7 @@ Watched = Callable[[ClusterCache], list[set[Change]]]
 
 @pytest.fixture
 def make_cluster() -> Iterator[Callable[..., ClusterCache]]:
-    """Make clusters like `a_cluster`, and check at the end that none contradicts itself."""
+    """Make clusters like `a_cluster`, and validate each of them at the end."""
     made: list[ClusterCache] = []
 
     def make(*objects: object, **options: object) -> ClusterCache:
@@ -25,7 +25,7 @@ def make_cluster() -> Iterator[Callable[..., ClusterCache]]:
 
 @pytest.fixture
 def changes_of() -> Watched:
-    """Record what a cache tells from now on, batch by batch."""
+    """Record the changes that a cache reports from now on, batch by batch."""
 
     def watch(cache: ClusterCache) -> list[set[Change]]:
         told: list[set[Change]] = []

@@ -79,7 +79,7 @@ def test_the_minimum_is_the_largest_number(make_cluster: Any, numbers: list[str]
         pytest.param("3000000000", 'has "3000000000"', id="too-large"),
     ],
 )
-def test_a_gang_one_of_whose_pods_has_no_number_waits_and_says_why(
+def test_a_gang_with_a_pod_without_a_number_waits_and_says_why(
     make_cluster: Any, number: str | None, said: str
 ) -> None:
     cache = make_cluster(member("p1"), member("p2", number))
@@ -89,7 +89,7 @@ def test_a_gang_one_of_whose_pods_has_no_number_waits_and_says_why(
     assert NUMBER in why(cache)
 
 
-def test_a_gang_whose_numbers_are_put_right_waits_no_longer(make_cluster: Any) -> None:
+def test_a_gang_with_corrected_numbers_no_longer_waits(make_cluster: Any) -> None:
     cache = make_cluster(member("p1"), member("p2", "x"))
 
     modified(cache, member("p2", "3"))
@@ -97,7 +97,7 @@ def test_a_gang_whose_numbers_are_put_right_waits_no_longer(make_cluster: Any) -
     assert (minimum(cache), why(cache)) == (3, "")
 
 
-def test_a_pod_without_a_number_that_is_deleted_holds_nobody_up(make_cluster: Any) -> None:
+def test_a_deleted_pod_without_a_number_does_not_block_its_gang(make_cluster: Any) -> None:
     wrong = member("p2", None)
     cache = make_cluster(member("p1"), wrong)
 
@@ -106,7 +106,7 @@ def test_a_pod_without_a_number_that_is_deleted_holds_nobody_up(make_cluster: An
     assert (minimum(cache), why(cache)) == (3, "")
 
 
-def test_pods_that_have_ended_have_no_say(make_cluster: Any) -> None:
+def test_numbers_of_ended_pods_do_not_count(make_cluster: Any) -> None:
     cache = make_cluster(member("p1", "2"), member("p2", None, node="n1", phase="Succeeded"))
 
     assert minimum(cache) == 2
@@ -134,13 +134,13 @@ def test_gangs_of_one_name_in_two_namespaces_are_two(make_cluster: Any) -> None:
     assert (minimum(cache), cache.store.job(JobKey("other", "qj")).min_available) == (2, 4)
 
 
-def test_a_pod_group_of_the_name_wins(make_cluster: Any) -> None:
+def test_a_pod_group_of_the_same_name_takes_precedence(make_cluster: Any) -> None:
     cache = make_cluster(member("p1"), member("p2", "wrong"), a_group("qj", min_available=2))
 
     assert (minimum(cache), gang(cache).uid, why(cache)) == (2, "uid-default-qj", "")
 
 
-def test_a_pod_group_that_cannot_be_read_wins_too(make_cluster: Any) -> None:
+def test_an_unreadable_pod_group_takes_precedence_too(make_cluster: Any) -> None:
     group = a_group("qj")
     cache = make_cluster(member("p1", "1"))
 
@@ -161,7 +161,7 @@ def test_when_the_pod_group_is_deleted_the_annotations_count_again(make_cluster:
     assert minimum(cache) == 3
 
 
-def test_pods_of_a_pod_group_without_numbers_are_no_gang_without_it(make_cluster: Any) -> None:
+def test_pods_without_numbers_are_no_gang_once_their_pod_group_is_gone(make_cluster: Any) -> None:
     group = a_group("qj")
     cache = make_cluster(group, member("p1", None))
 
@@ -170,7 +170,7 @@ def test_pods_of_a_pod_group_without_numbers_are_no_gang_without_it(make_cluster
     assert gang(cache) is None
 
 
-def test_a_new_gang_is_helpful_news(make_cluster: Any, changes_of: Any) -> None:
+def test_a_new_gang_is_a_helpful_change(make_cluster: Any, changes_of: Any) -> None:
     cache = make_cluster()
     told = changes_of(cache)
 
@@ -317,7 +317,7 @@ def test_a_gang_has_the_highest_priority_of_its_pods(make_cluster: Any) -> None:
     assert gang(cache).priority == 9
 
 
-def test_a_pod_that_had_ended_is_missed_when_it_is_gone(make_cluster: Any) -> None:
+def test_an_ended_pod_counts_for_its_gang_until_it_is_deleted(make_cluster: Any) -> None:
     ended = member("p2", None, phase="Succeeded", node="n1")
     cache = make_cluster(member("p1", "1"), ended, member("p3", "3"))
     before = cache.store.job(KEY)
@@ -337,7 +337,7 @@ POD_STATES = st.tuples(
 
 @given(st.lists(POD_STATES, max_size=25))
 @example([("p1", "pending", None, 0), ("p2", "pending", "3", 0), ("p3", "pending", "1", 0), ("p1", "ended", None, 0)])
-def test_whatever_happened_to_a_gang_it_is_what_its_pods_say_now(
+def test_a_gang_depends_only_on_its_current_pods(
     history: list[tuple[str, str, str | None, int]],
 ) -> None:
     lived, now, uids = a_cluster(), {}, itertools.count()

@@ -51,13 +51,13 @@ def held(cache: ClusterCache) -> list[str]:
     )
 
 
-def test_only_pods_whose_binds_failed_are_held_back(cache: ClusterCache) -> None:
+def test_only_pods_whose_binds_failed_back_off(cache: ClusterCache) -> None:
     refused(cache, "j1-0", "j1-1")
 
     assert held(cache) == ["j1-0", "j1-1"]
 
 
-def test_failures_in_a_row_hold_back_longer_and_longer_up_to_a_minute(cache: ClusterCache, clock: FakeClock) -> None:
+def test_failures_in_a_row_back_off_longer_and_longer_up_to_a_minute(cache: ClusterCache, clock: FakeClock) -> None:
     waits = []
     for _ in range(9):
         refused(cache, "j1-0")
@@ -77,7 +77,7 @@ def test_failures_of_a_gang_that_come_together_count_once(cache: ClusterCache, c
     assert held(cache) == []
 
 
-def test_refusals_that_take_long_to_come_count_once_and_the_time_runs_from_the_last(
+def test_late_refusals_of_one_attempt_count_once_and_the_back_off_starts_at_the_last(
     cache: ClusterCache, clock: FakeClock
 ) -> None:
     refs = [TaskRef("default", f"j1-{number}", f"uid-default-j1-{number}") for number in range(3)]
@@ -91,7 +91,7 @@ def test_refusals_that_take_long_to_come_count_once_and_the_time_runs_from_the_l
     assert held(cache) == []
 
 
-def test_a_pod_that_goes_to_another_group_is_tried_at_once_and_forgotten(cache: ClusterCache) -> None:
+def test_a_pod_that_changes_its_group_is_tried_at_once_and_forgotten(cache: ClusterCache) -> None:
     refused(cache, "j1-0")
 
     modified(cache, a_pod("j1-0", group="j2", cpu=1))
@@ -100,7 +100,7 @@ def test_a_pod_that_goes_to_another_group_is_tried_at_once_and_forgotten(cache: 
     assert not cache._bind_backoff
 
 
-def test_jobs_are_held_back_each_by_itself(cache: ClusterCache, clock: FakeClock) -> None:
+def test_jobs_back_off_independently(cache: ClusterCache, clock: FakeClock) -> None:
     refused(cache, "j1-0")
     clock.advance(1)
     refused(cache, "j1-0")
@@ -111,7 +111,7 @@ def test_jobs_are_held_back_each_by_itself(cache: ClusterCache, clock: FakeClock
     assert held(cache) == ["j1-0"]
 
 
-def test_a_pod_that_asks_for_something_else_is_tried_at_once(cache: ClusterCache) -> None:
+def test_a_pod_whose_request_changed_is_tried_at_once(cache: ClusterCache) -> None:
     refused(cache, "j1-0", "j1-1")
 
     modified(cache, a_pod("j1-0", group="j1", cpu=2))
@@ -119,7 +119,7 @@ def test_a_pod_that_asks_for_something_else_is_tried_at_once(cache: ClusterCache
     assert held(cache) == ["j1-1"]
 
 
-def test_the_condition_that_says_so_changes_nothing(cache: ClusterCache) -> None:
+def test_the_condition_about_the_back_off_does_not_end_it(cache: ClusterCache) -> None:
     refused(cache, "j1-0")
 
     modified(cache, a_pod("j1-0", group="j1", cpu=1, why_pending="failed to bind to node n1: denied by policy"))
@@ -127,7 +127,7 @@ def test_the_condition_that_says_so_changes_nothing(cache: ClusterCache) -> None
     assert held(cache) == ["j1-0"]
 
 
-def test_a_group_that_asks_for_something_else_is_tried_at_once(cache: ClusterCache) -> None:
+def test_a_group_whose_request_changed_is_tried_at_once(cache: ClusterCache) -> None:
     refused(cache, "j1-0", "j1-1")
 
     modified(cache, a_group("j1", min_available=1))
@@ -135,7 +135,7 @@ def test_a_group_that_asks_for_something_else_is_tried_at_once(cache: ClusterCac
     assert held(cache) == []
 
 
-def test_after_a_change_the_waiting_begins_anew(cache: ClusterCache, clock: FakeClock) -> None:
+def test_after_a_change_the_back_off_starts_at_its_beginning(cache: ClusterCache, clock: FakeClock) -> None:
     for _ in range(4):
         refused(cache, "j1-0")
         clock.advance(60)
@@ -156,7 +156,7 @@ def test_a_pod_that_is_gone_or_bound_is_forgotten(cache: ClusterCache, clock: Fa
     assert not cache._bind_backoff
 
 
-def test_a_bind_that_was_not_sent_holds_nobody_back(cache: ClusterCache) -> None:
+def test_a_bind_that_was_not_sent_causes_no_back_off(cache: ClusterCache) -> None:
     ref = TaskRef("default", "j1-0", "uid-default-j1-0")
     cache.assume((Bind(ref, "n1", JOB),), cache.token)
 

@@ -48,7 +48,7 @@ def test_accepted_binds_count_on_their_nodes_at_once(make_cluster: Any) -> None:
     assert {entry.generation for entry in cache.ledger} == {cache.generation(JobKey("default", "j1"))}
 
 
-def test_assuming_tells_nobody(make_cluster: Any, changes_of: Any) -> None:
+def test_assuming_a_bind_reports_no_change(make_cluster: Any, changes_of: Any) -> None:
     cache = make_cluster(a_node("n1"), a_job("j1", tasks=2))
     told = changes_of(cache)
 
@@ -145,7 +145,7 @@ def test_a_gang_is_refused_as_a_whole_when_one_of_it_cannot_be_bound(
         ),
     ],
 )
-def test_a_bind_is_refused_when_what_it_rests_on_is_gone(
+def test_a_bind_is_refused_if_a_change_invalidated_it(
     make_cluster: Any, changes_of: Any, step: Step, reason: str
 ) -> None:
     cache = make_cluster(a_node("n1", cpu=4), a_job("j1", tasks=2, cpu=1))
@@ -171,7 +171,7 @@ def test_a_bind_is_refused_when_what_it_rests_on_is_gone(
         pytest.param(lambda c: modified(c, a_pod("j1-0", group="j1", cpu=1, why_pending="x")), id="pod-condition"),
     ],
 )
-def test_changes_that_endanger_nothing_refuse_nothing(make_cluster: Any, step: Step) -> None:
+def test_harmless_changes_refuse_no_bind(make_cluster: Any, step: Step) -> None:
     cache = make_cluster(a_node("n1", cpu=4), a_job("j1", tasks=2, cpu=1))
     token = cache.token
     step(cache)
@@ -179,13 +179,13 @@ def test_changes_that_endanger_nothing_refuse_nothing(make_cluster: Any, step: S
     assert reasons(cache.assume(PAIR, token)) == ["", ""]
 
 
-def test_a_cordoned_node_still_takes_what_was_decided_knowing_it(make_cluster: Any) -> None:
+def test_a_cordoned_node_accepts_binds_decided_with_the_cordon_known(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1", unschedulable=True), a_job("j1", tasks=2))
 
     assert reasons(cache.assume(PAIR, cache.token)) == ["", ""]
 
 
-def test_a_gang_without_room_for_its_last_takes_no_room_at_all(make_cluster: Any) -> None:
+def test_a_gang_whose_last_pod_does_not_fit_takes_no_room(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1", cpu=2), a_job("j1", tasks=3, cpu=1))
 
     answers = cache.assume((*PAIR, a_bind("j1-2")), cache.token)
@@ -233,7 +233,7 @@ def test_an_acknowledged_bind_waits_for_the_watch(make_cluster: Any) -> None:
     assert [entry.state for entry in cache.ledger] == [AssumedState.ACKNOWLEDGED]
 
 
-def test_a_failed_bind_lets_its_pod_wait_again(make_cluster: Any, changes_of: Any) -> None:
+def test_the_pod_of_a_failed_bind_is_pending_again(make_cluster: Any, changes_of: Any) -> None:
     cache = make_cluster(a_node("n1", cpu=4), a_job("j1", tasks=1, cpu=1))
     cache.assume((a_bind("j1-0"),), cache.token)
     told = changes_of(cache)
@@ -258,7 +258,7 @@ def test_a_failure_that_comes_after_the_watch_has_confirmed_is_no_failure(make_c
     assert told == []
 
 
-def test_binds_that_the_watch_does_not_confirm_are_reported_when_their_time_has_come(make_cluster: Any) -> None:
+def test_binds_that_the_watch_does_not_confirm_in_time_are_reported(make_cluster: Any) -> None:
     clock = FakeClock()
     cache = make_cluster(
         a_node("n1"), a_job("j1", tasks=1), clock=clock, patience=Patience(unsent_s=60, unconfirmed_s=10)
@@ -283,7 +283,7 @@ def test_binds_that_the_watch_does_not_confirm_are_reported_when_their_time_has_
         pytest.param(a_pod("j1-0", uid="other", group="j1"), {}, id="replaced"),
     ],
 )
-def test_a_pod_that_was_read_again_decides_its_bind(make_cluster: Any, pod: Any, expected: dict[str, Any]) -> None:
+def test_a_fresh_read_of_the_pod_settles_its_bind(make_cluster: Any, pod: Any, expected: dict[str, Any]) -> None:
     cache = make_cluster(a_node("n1"), a_job("j1", tasks=1))
     cache.assume((a_bind("j1-0"),), cache.token)
 
@@ -293,7 +293,7 @@ def test_a_pod_that_was_read_again_decides_its_bind(make_cluster: Any, pod: Any,
     assert len(cache.ledger) == 0
 
 
-def test_an_older_event_after_a_pod_was_read_again_does_not_unbind_it(make_cluster: Any) -> None:
+def test_an_event_older_than_a_fresh_read_does_not_unbind_the_pod(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1"), a_job("j1", tasks=1))
     cache.assume((a_bind("j1-0"),), cache.token)
     cache.resolve(a_ref("j1-0"), a_pod("j1-0", group="j1", node="n1"))

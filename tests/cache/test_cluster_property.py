@@ -202,7 +202,7 @@ OTHER_STEPS = [set_node, set_node, remove_node, set_group, set_group, remove_gro
         max_size=50,
     )
 )
-def test_a_cache_that_lived_through_anything_equals_one_that_is_told_how_things_are(steps: list[Any]) -> None:
+def test_a_cache_after_any_events_equals_one_built_from_the_final_state(steps: list[Any]) -> None:
     world = World()
     for step, *about in steps:
         step(world, *about)

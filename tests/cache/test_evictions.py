@@ -132,7 +132,7 @@ Step = Callable[[ClusterCache], object]
         ),
     ],
 )
-def test_a_plan_does_not_hold_when_what_it_rests_on_is_gone(cluster: ClusterCache, step: Step, objection: str) -> None:
+def test_a_plan_is_refused_if_a_change_invalidated_it(cluster: ClusterCache, step: Step, objection: str) -> None:
     token = cluster.token
 
     step(cluster)
@@ -152,7 +152,7 @@ def test_a_plan_does_not_hold_when_what_it_rests_on_is_gone(cluster: ClusterCach
         pytest.param(lambda c: deleted(c, a_pod("low-1", uid="other", group="low")), id="another-of-its-name-gone"),
     ],
 )
-def test_a_plan_holds_through_changes_that_do_not_concern_it(cluster: ClusterCache, step: Step) -> None:
+def test_a_plan_is_accepted_after_unrelated_changes(cluster: ClusterCache, step: Step) -> None:
     token = cluster.token
 
     step(cluster)
@@ -160,25 +160,25 @@ def test_a_plan_holds_through_changes_that_do_not_concern_it(cluster: ClusterCac
     assert cluster.objection(PLAN, token) == ""
 
 
-def test_a_plan_that_names_a_victim_twice_does_not_hold(cluster: ClusterCache) -> None:
+def test_a_plan_that_names_a_victim_twice_is_refused(cluster: ClusterCache) -> None:
     twice = Plan((PLAN.evictions[0], PLAN.evictions[0]))
 
     assert cluster.objection(twice, cluster.token) == "pod default/low-0 is to be evicted twice by one plan"
 
 
-def test_a_pod_that_waits_cannot_be_evicted(cluster: ClusterCache) -> None:
+def test_a_pending_pod_cannot_be_evicted(cluster: ClusterCache) -> None:
     objection = cluster.objection(Plan((an_eviction("high-0", "high"),)), cluster.token)
 
     assert objection == "pod default/high-0 is not to be evicted any more: it is Pending"
 
 
-def test_a_pod_without_a_group_can_go_for_nobody(make_cluster: Any) -> None:
+def test_a_pod_without_a_group_can_be_evicted_without_a_preemptor(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1"), a_pod("alone", node="n1"))
 
     assert cache.objection(Plan((an_eviction("alone", None, None),)), cache.token) == ""
 
 
-def test_the_watch_confirms_by_showing_that_the_pod_terminates(assumed: ClusterCache) -> None:
+def test_the_watch_confirms_an_eviction_by_showing_the_pod_terminating(assumed: ClusterCache) -> None:
     modified(assumed, terminating("low-0"))
 
     assert status(assumed, "low-0") is RELEASING
@@ -187,14 +187,14 @@ def test_the_watch_confirms_by_showing_that_the_pod_terminates(assumed: ClusterC
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_a_pod_that_ends_first_has_made_its_room(assumed: ClusterCache, phase: str) -> None:
+def test_a_victim_that_ends_by_itself_confirms_its_eviction(assumed: ClusterCache, phase: str) -> None:
     modified(assumed, a_pod("low-0", group="low", cpu=1, node="n1", phase=phase))
 
     assert len(assumed.evictions) == 1
     assert assumed.snapshot().nodes.idle[0].tolist() == [1000]
 
 
-def test_a_pod_that_is_gone_ends_its_eviction(assumed: ClusterCache, changes_of: Any) -> None:
+def test_the_deletion_of_a_pod_ends_its_eviction(assumed: ClusterCache, changes_of: Any) -> None:
     told = changes_of(assumed)
 
     deleted(assumed, LOW.pods[0])
@@ -203,14 +203,14 @@ def test_a_pod_that_is_gone_ends_its_eviction(assumed: ClusterCache, changes_of:
     assert told == [{Change.POD_GONE}]
 
 
-def test_other_news_of_a_victim_do_not_bring_it_back(assumed: ClusterCache) -> None:
+def test_other_events_of_a_victim_do_not_undo_its_eviction(assumed: ClusterCache) -> None:
     modified(assumed, a_pod("low-0", group="low", cpu=1, node="n1", labels={"a": "b"}))
 
     assert status(assumed, "low-0") is RELEASING
     assert releasing(assumed) == 2
 
 
-def test_an_eviction_that_fails_lets_the_pod_stay_as_the_watch_shows_it(assumed: ClusterCache, changes_of: Any) -> None:
+def test_after_a_failed_eviction_the_pod_is_as_the_watch_shows_it(assumed: ClusterCache, changes_of: Any) -> None:
     told = changes_of(assumed)
 
     assumed.eviction_failed(a_ref("low-0"), "forbidden")
@@ -220,7 +220,7 @@ def test_an_eviction_that_fails_lets_the_pod_stay_as_the_watch_shows_it(assumed:
     assert told == [{Change.EVICTION_FAILED}]
 
 
-def test_what_a_pod_became_meanwhile_counts_when_it_stays(make_cluster: Any) -> None:
+def test_a_change_of_the_pod_during_a_failed_eviction_is_kept(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1", cpu=3), a_job("low", tasks=1, cpu=1, node="n1", phase="Pending"), HIGH)
     cache.assume_evicted([an_eviction("low-0")])
     modified(cache, a_pod("low-0", group="low", cpu=1, node="n1"))
@@ -238,7 +238,7 @@ def test_a_failure_that_comes_after_the_confirmation_changes_nothing(assumed: Cl
     assert status(assumed, "low-0") is RELEASING
 
 
-def test_an_eviction_that_the_watch_does_not_show_is_asked_for_again(make_cluster: Any) -> None:
+def test_an_eviction_that_the_watch_does_not_confirm_in_time_is_reported(make_cluster: Any) -> None:
     clock = FakeClock()
     cache = make_cluster(a_node("n1"), LOW, HIGH, clock=clock, patience=Patience(100, 10))
     cache.assume_evicted(PLAN.evictions)
@@ -263,7 +263,7 @@ def test_an_eviction_that_the_watch_does_not_show_is_asked_for_again(make_cluste
         pytest.param(a_pod("low-0", uid="new", group="low"), None, id="replaced"),
     ],
 )
-def test_a_pod_that_was_read_again_says_what_became_of_its_eviction(
+def test_a_fresh_read_of_the_pod_settles_its_eviction(
     assumed: ClusterCache, found: Pod | None, expected: TaskStatus | None
 ) -> None:
     assumed.resolve_eviction(a_ref("low-0"), found)
@@ -286,13 +286,13 @@ def on_wire(name: str, nominated_to: str, **pod: Any) -> Pod:
     return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, nominated_node_name=nominated_to))
 
 
-def test_a_nomination_counts_at_once_and_is_new_once(cluster: ClusterCache) -> None:
+def test_a_nomination_counts_at_once_and_a_repeat_is_not_new(cluster: ClusterCache) -> None:
     assert cluster.nominate(PLAN.nominations[0])
     assert nominated(cluster, "high-0") == "n1"
     assert not cluster.nominate(PLAN.nominations[0])
 
 
-def test_news_of_a_pod_do_not_take_an_unwritten_nomination_from_it(cluster: ClusterCache) -> None:
+def test_events_of_a_pod_do_not_remove_its_unwritten_nomination(cluster: ClusterCache) -> None:
     cluster.nominate(PLAN.nominations[0])
 
     modified(cluster, a_pod("high-0", group="high", cpu=1, why_pending="no room"))
@@ -300,7 +300,7 @@ def test_news_of_a_pod_do_not_take_an_unwritten_nomination_from_it(cluster: Clus
     assert nominated(cluster, "high-0") == "n1"
 
 
-def test_once_shown_a_nomination_is_what_the_watch_says(cluster: ClusterCache) -> None:
+def test_once_the_watch_shows_a_nomination_the_watch_decides(cluster: ClusterCache) -> None:
     cluster.nominate(PLAN.nominations[0])
     modified(cluster, on_wire("high-0", "n1"))
 
@@ -348,7 +348,7 @@ def test_a_pod_on_a_node_is_not_nominated(cluster: ClusterCache) -> None:
     assert not cluster.nominate(Nominate(a_ref("high-0"), "n2"))
 
 
-def test_nominations_tell_nobody_that_a_pod_waits_anew(cluster: ClusterCache, changes_of: Any) -> None:
+def test_a_nomination_does_not_report_its_pod_as_newly_pending(cluster: ClusterCache, changes_of: Any) -> None:
     told = changes_of(cluster)
 
     cluster.nominate(PLAN.nominations[0])

@@ -32,7 +32,7 @@ def test_labels_and_annotations_of_namespaces_are_known(make_cluster: Any) -> No
     assert facts(cache).namespaces["ml"].annotations == {"note": "b"}
 
 
-def test_a_namespace_that_nobody_knows_has_no_labels(make_cluster: Any) -> None:
+def test_an_unknown_namespace_has_no_labels(make_cluster: Any) -> None:
     namespace = a_namespace("ml", labels={"team": "a"})
     cache = make_cluster(namespace)
 
@@ -59,7 +59,7 @@ def test_a_quota_says_what_is_enforced_and_what_is_used(make_cluster: Any) -> No
         pytest.param(["1500m"], 1, id="a-fraction-does-not-count"),
     ],
 )
-def test_a_namespace_weighs_what_its_quotas_say(make_cluster: Any, weights: list[Any], expected: int) -> None:
+def test_the_weight_of_a_namespace_comes_from_its_quotas(make_cluster: Any, weights: list[Any], expected: int) -> None:
     cache = make_cluster(*(a_quota(f"q{number}", weight=weight) for number, weight in enumerate(weights)))
 
     assert facts(cache).namespace_weight("default") == expected
@@ -109,7 +109,7 @@ def test_a_budget_that_cannot_be_read_protects_its_whole_namespace(make_cluster:
     assert facts(cache).budgets["default"] == (BudgetRecord("default", "budget"),)
 
 
-def test_a_budget_of_the_wrong_type_protects_its_whole_namespace_until_it_is_mended(make_cluster: Any) -> None:
+def test_a_budget_of_the_wrong_type_protects_its_whole_namespace_until_it_is_corrected(make_cluster: Any) -> None:
     cache = make_cluster()
     broken = quarantined(a_budget(), "Expected `int`", status={"disruptionsAllowed": "many"})
 
@@ -141,7 +141,7 @@ def test_operators_of_a_selector_take_values_or_none() -> None:
         pytest.param(a_namespace(), a_namespace(annotations={"a": "b"}), Change.FACT_WORSE, id="only-annotated"),
     ],
 )
-def test_what_a_change_tells(changes_of: Any, before: Any, after: Any, expected: Change) -> None:
+def test_what_each_change_reports(changes_of: Any, before: Any, after: Any, expected: Change) -> None:
     cache = a_cluster(before)
     told = changes_of(cache)
 
@@ -187,7 +187,7 @@ def test_without_a_shard_of_our_own_nodes_are_not_divided(make_cluster: Any) -> 
     assert facts(make_cluster(a_shard("ours", ["n1"]))).shard is None
 
 
-def test_a_node_that_changes_hands_is_ours_once_the_other_scheduler_has_let_it_go() -> None:
+def test_a_node_that_moves_to_our_shard_is_ours_once_the_other_scheduler_releases_it() -> None:
     cache = a_cluster()
     cache.use_shard("ours", strict=True)
     assert facts(cache).shard == Shard(strict=True)

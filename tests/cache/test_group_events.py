@@ -48,7 +48,7 @@ def test_the_order_of_pod_group_and_foreign_pod_does_not_matter(make_cluster: An
     assert cache.store.job(KEY) is None
 
 
-def test_a_foreign_pod_that_changes_its_group_sets_the_first_free(make_cluster: Any) -> None:
+def test_a_foreign_pod_that_leaves_a_group_makes_the_group_ours(make_cluster: Any) -> None:
     cache = make_cluster(a_group("g1"), a_group("g2"), a_pod(group="g1", scheduler="other"))
 
     modified(cache, a_pod(group="g2", scheduler="other"))
@@ -70,7 +70,7 @@ def test_a_foreign_pod_that_changes_its_group_sets_the_first_free(make_cluster: 
         pytest.param(a_group(), a_group(phase="Inqueue"), {Change.GROUP_STATUS}, id="only-its-status"),
     ],
 )
-def test_what_a_pod_group_event_tells(
+def test_what_each_pod_group_event_reports(
     changes_of: Any, before: PodGroup | None, after: PodGroup, expected: set[Change] | None
 ) -> None:
     cache = a_cluster(a_priority_class("high", 5), *([] if before is None else [before]))

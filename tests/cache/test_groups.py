@@ -93,7 +93,7 @@ def test_priority_of_a_class(classes: list[tuple[str, int, bool]], name: str, va
     assert a_table(*classes).value(name) == value
 
 
-def test_a_class_that_is_gone_counts_no_more() -> None:
+def test_a_deleted_priority_class_no_longer_counts() -> None:
     table = a_table(("base", 5, True))
     table.remove("base")
 
@@ -144,13 +144,11 @@ def test_only_fifo_is_fifo(strategy: str, fifo: bool) -> None:
         pytest.param("root/a/b/c", "1/x/0.5/nan", (("a", 1.0), ("b", 1.0), ("c", 1.0)), id="weights-that-are-none"),
     ],
 )
-def test_the_way_of_a_queue_through_the_tree_of_drf(
-    path: str, weights: str, expected: tuple[tuple[str, float], ...]
-) -> None:
+def test_the_path_of_a_queue_in_the_drf_tree(path: str, weights: str, expected: tuple[tuple[str, float], ...]) -> None:
     assert queue_record(a_queue("q", hierarchy=path, hierarchy_weights=weights)).hierarchy == expected
 
 
-def test_what_only_quotas_count_stands_beside_the_resources() -> None:
+def test_amounts_for_quotas_are_kept_apart_from_resources() -> None:
     record = job_record(
         a_group(min_resources={"cpu": 2, "requests.cpu": 2, "count/pods": 3}), PriorityTable(), "default"
     )
@@ -186,7 +184,7 @@ def annotated(thing: PodGroup | Queue, **annotations: str) -> Any:
     return msgspec.structs.replace(thing, metadata=msgspec.structs.replace(thing.metadata, annotations=named))
 
 
-def test_how_roles_are_to_stand_is_kept_as_it_is_written() -> None:
+def test_the_task_topology_is_kept_as_written() -> None:
     group = annotated(a_group(), task_topology_affinity="ps,worker", task_topology_task_order="")
 
     assert job_record(group, PriorityTable(), "default").topology == TopologyTexts("ps,worker", None, "")

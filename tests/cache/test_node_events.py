@@ -32,7 +32,7 @@ def test_a_node_that_returns_still_has_its_pods(make_cluster: Any) -> None:
     assert cache.snapshot().nodes.idle[0].tolist() == [3000]
 
 
-def test_a_heartbeat_tells_nothing(changes_of: Any) -> None:
+def test_a_heartbeat_reports_no_change(changes_of: Any) -> None:
     cache = a_cluster(a_node("n1"))
     told = changes_of(cache)
     versions = cache.snapshot().nodes.statics.versions.tolist()
@@ -54,7 +54,7 @@ def test_a_heartbeat_tells_nothing(changes_of: Any) -> None:
         pytest.param(a_node(), a_node(terminating=True), Change.NODE_WORSE, id="closed"),
     ],
 )
-def test_what_a_node_event_tells(changes_of: Any, before: Node | None, after: Node, expected: Change) -> None:
+def test_what_each_node_event_reports(changes_of: Any, before: Node | None, after: Node, expected: Change) -> None:
     cache = a_cluster() if before is None else a_cluster(before)
     told = changes_of(cache)
 
@@ -63,7 +63,7 @@ def test_what_a_node_event_tells(changes_of: Any, before: Node | None, after: No
     assert told == [{expected}]
 
 
-def test_a_node_that_cannot_be_read_is_not_there_until_it_can(make_cluster: Any) -> None:
+def test_an_unreadable_node_is_left_out_until_it_is_readable(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1"), a_node("n2", cpu="?"))
     modified(cache, a_node("n1", memory="?"))
     unreadable = [(entry.name, names(cache)) for entry in cache.unreadable()]
@@ -85,7 +85,7 @@ def test_a_node_that_cannot_be_read_and_is_deleted_is_forgotten(make_cluster: An
     assert cache.unreadable() == ()
 
 
-def test_a_node_that_does_not_fit_its_type_is_not_there(make_cluster: Any) -> None:
+def test_a_node_that_does_not_fit_its_type_is_left_out(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1"))
     entry = quarantined(a_node("n1"), "wrong", spec={"taints": 7})
 
@@ -109,7 +109,7 @@ def test_a_node_closed_by_two_pods_opens_with_the_second(make_cluster: Any) -> N
     assert seen == [True, False]
 
 
-def test_what_closes_a_node_by_itself_outlives_what_else_closed_it(make_cluster: Any) -> None:
+def test_a_terminating_node_stays_closed_when_its_unreadable_pod_is_deleted(make_cluster: Any) -> None:
     pod = a_pod(cpu="?", node="n1")
     cache = make_cluster(a_node("n1", terminating=True), pod)
 

@@ -50,9 +50,7 @@ def test_a_record_holds_amounts_labels_and_sorted_taints() -> None:
         pytest.param("nan", "1e300", (0.0, 0.0), id="impossible"),
     ],
 )
-def test_what_annotations_give_out_beyond_the_kubelets_word_is_allocatable(
-    cpu: str, memory: str, beyond: tuple[float, float]
-) -> None:
+def test_oversubscription_annotations_add_to_allocatable(cpu: str, memory: str, beyond: tuple[float, float]) -> None:
     node = a_node("n1", cpu=1, memory="1Gi")
     said = {"volcano.sh/oversubscription-cpu": cpu, "volcano.sh/oversubscription-memory": memory}
     node = msgspec.structs.replace(node, metadata=msgspec.structs.replace(node.metadata, annotations=said))
@@ -94,7 +92,7 @@ def test_what_a_change_of_a_node_means(before: dict[str, Any], after: dict[str, 
     assert answers_changed(old, new) is again
 
 
-def test_a_new_node_can_take_something_unless_it_is_closed() -> None:
+def test_a_new_node_is_helpful_unless_it_is_closed() -> None:
     assert could_take_more(None, node_record(a_node()))
     assert not could_take_more(None, node_record(a_node(terminating=True)))
 

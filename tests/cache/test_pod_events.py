@@ -78,7 +78,7 @@ def test_a_pod_recreated_under_its_name_is_another_task(make_cluster: Any) -> No
     assert cache.store.task("new") is not None
 
 
-def test_a_pod_of_another_scheduler_counts_only_where_it_stands(make_cluster: Any) -> None:
+def test_a_pod_of_another_scheduler_counts_only_on_its_node(make_cluster: Any) -> None:
     cache = make_cluster(
         a_node("n1"),
         a_pod("waiting", scheduler="other", cpu=1),
@@ -131,7 +131,7 @@ def test_the_watch_confirms_an_assumed_bind(make_cluster: Any) -> None:
     assert cache.generation(JobKey("default", "g1")) == generation
 
 
-def test_the_watch_is_right_when_a_pod_stands_on_another_node_than_was_assumed(make_cluster: Any) -> None:
+def test_the_watch_decides_if_a_pod_is_on_another_node_than_assumed(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1"), a_node("n2"), a_group("g1"), a_pod(group="g1", cpu=1))
     assume(cache, node="n1")
 
@@ -180,7 +180,7 @@ def test_deleting_a_pod_ends_its_assumed_bind(make_cluster: Any) -> None:
         pytest.param(a_pod(node="n1", phase="Failed"), a_pod(node="n1"), id="a-pod-never-comes-back-to-life"),
     ],
 )
-def test_a_state_that_was_overtaken_is_left_aside(make_cluster: Any, known: Pod, older: Pod) -> None:
+def test_an_outdated_event_is_ignored(make_cluster: Any, known: Pod, older: Pod) -> None:
     cache = make_cluster(known)
     before = stands(cache)
 
@@ -208,7 +208,9 @@ def test_a_state_that_was_overtaken_is_left_aside(make_cluster: Any, known: Pod,
         pytest.param(a_pod(node="n1"), a_pod(node="n1", phase="Succeeded"), {Change.POD_GONE}, id="ended"),
     ],
 )
-def test_what_a_pod_event_tells(changes_of: Any, before: Pod | None, after: Pod, expected: set[Change] | None) -> None:
+def test_what_each_pod_event_reports(
+    changes_of: Any, before: Pod | None, after: Pod, expected: set[Change] | None
+) -> None:
     cache = a_cluster() if before is None else a_cluster(before)
     told = changes_of(cache)
 
@@ -217,7 +219,7 @@ def test_what_a_pod_event_tells(changes_of: Any, before: Pod | None, after: Pod,
     assert told == ([] if expected is None else [expected])
 
 
-def test_the_confirmation_of_our_own_bind_helps_nobody(changes_of: Any) -> None:
+def test_the_confirmation_of_our_own_bind_is_not_a_helpful_change(changes_of: Any) -> None:
     cache = a_cluster(a_node("n1"), a_group("g1"), a_pod(group="g1"))
     assume(cache)
     told = changes_of(cache)
@@ -236,7 +238,7 @@ def test_the_confirmation_of_our_own_bind_helps_nobody(changes_of: Any) -> None:
         pytest.param(a_pod(node="n1", phase="Succeeded"), {Change.POD}, id="ended-before"),
     ],
 )
-def test_what_a_deletion_tells(changes_of: Any, pod: Pod, expected: set[Change]) -> None:
+def test_what_each_deletion_reports(changes_of: Any, pod: Pod, expected: set[Change]) -> None:
     cache = a_cluster(pod)
     told = changes_of(cache)
 
@@ -245,7 +247,7 @@ def test_what_a_deletion_tells(changes_of: Any, pod: Pod, expected: set[Change])
     assert told == [expected]
 
 
-def test_deleting_what_nobody_knows_tells_nothing(changes_of: Any) -> None:
+def test_deleting_an_unknown_pod_reports_no_change(changes_of: Any) -> None:
     cache = a_cluster()
     told = changes_of(cache)
 
@@ -360,7 +362,7 @@ def test_an_assumed_pod_that_is_bound_and_unreadable_confirms_its_bind(make_clus
     assert cache.ledger.counts.confirmed == 1
 
 
-def test_a_pod_that_does_not_fit_its_type_closes_the_node_it_stands_on(make_cluster: Any) -> None:
+def test_a_bound_pod_that_does_not_fit_its_type_closes_its_node(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1"))
     entry = quarantined(a_pod(node="n1"), "Expected `array`, got `int`", spec={"containers": 7})
 
@@ -401,9 +403,7 @@ def test_a_broken_status_does_not_hide_where_a_pod_stands(make_cluster: Any) -> 
 
 
 @pytest.mark.parametrize("scheduler", ["volcano", "other"])
-def test_a_pod_whose_node_cannot_be_read_any_more_still_stands_where_it_stood(
-    make_cluster: Any, scheduler: str
-) -> None:
+def test_a_pod_whose_node_field_becomes_unreadable_stays_on_its_node(make_cluster: Any, scheduler: str) -> None:
     pod = a_pod(cpu=1, node="n1", scheduler=scheduler)
     cache = make_cluster(a_node("n1"), pod)
 

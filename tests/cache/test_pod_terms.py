@@ -85,11 +85,11 @@ def test_all_four_kinds_of_terms() -> None:
         ),
     ],
 )
-def test_who_is_meant(term: dict[str, Any], selector: PodSelector) -> None:
+def test_which_pods_a_term_selects(term: dict[str, Any], selector: PodSelector) -> None:
     assert away(term).selector == selector
 
 
-def test_label_keys_are_folded_in_as_the_api_server_does() -> None:
+def test_match_label_keys_are_merged_as_the_api_server_does() -> None:
     term = {"labelSelector": WEB, "matchLabelKeys": ["rev", "absent"], "mismatchLabelKeys": ["team"]}
 
     assert away(term, labels={"rev": "2", "team": "x"}).selector.labels == (
@@ -99,7 +99,7 @@ def test_label_keys_are_folded_in_as_the_api_server_does() -> None:
     )
 
 
-def test_label_keys_that_the_api_server_has_folded_in_stay_as_they_were_when_the_pod_was_made() -> None:
+def test_merged_match_label_keys_keep_the_labels_of_the_pods_creation() -> None:
     folded = {"matchLabels": {"app": "web", "rev": "1"}}
 
     found = away({"labelSelector": folded, "matchLabelKeys": ["rev"]}, labels={"rev": "2"}).selector.labels
@@ -125,7 +125,7 @@ def test_a_spread_constraint_and_its_defaults() -> None:
     ) == Spread(selector, "zone", 3, hard=False, min_domains=2, honor_affinity=False, honor_taints=True)
 
 
-def test_label_keys_of_a_spread_constraint_follow_todays_labels() -> None:
+def test_match_label_keys_of_a_spread_constraint_follow_current_labels() -> None:
     constraint = {"labelSelector": WEB, "matchLabelKeys": ["rev", "absent"]}
 
     assert spread(constraint, labels={"rev": "2"}).selector.labels == (APP_WEB, Requirement("rev", "In", ("2",)))

@@ -39,7 +39,7 @@ def test_the_status_follows_phase_node_and_deletion(pod: Pod, status: TaskStatus
     assert task_status(pod) is status
 
 
-def test_a_record_says_what_a_pod_is() -> None:
+def test_a_record_holds_the_properties_of_a_pod() -> None:
     pod = a_pod(
         "p", namespace="ml", uid="u", group="train", role="worker", priority=7, created=5, why_pending="no room"
     )
@@ -106,7 +106,7 @@ def test_a_time_without_a_zone_is_utc() -> None:
     assert seconds(None) == 0.0
 
 
-def test_a_shape_holds_what_an_answer_may_depend_on() -> None:
+def test_a_shape_holds_every_field_that_an_answer_may_depend_on() -> None:
     pod = a_pod(
         cpu=2,
         memory="1Gi",
@@ -153,7 +153,7 @@ def test_required_affinity_without_terms_is_not_no_affinity() -> None:
     assert shape_of(a_pod(spec={"affinity": {}})).node_affinity is None
 
 
-def test_preferred_terms_that_say_nothing_are_left_out_however_they_are_written() -> None:
+def test_empty_preferred_terms_are_left_out_in_every_spelling() -> None:
     terms = [
         {"weight": 0, "preference": {"matchExpressions": [{"key": "disk", "operator": "Gt", "values": ["abc"]}]}},
         {"weight": 10, "preference": {}},
@@ -241,7 +241,7 @@ def test_pods_of_equal_content_share_one_shape() -> None:
     assert reader.shape(a_pod("c", cpu=2)) is not one
 
 
-def test_the_reader_remembers_only_so_many_shapes() -> None:
+def test_the_reader_caches_a_bounded_number_of_shapes() -> None:
     reader = ShapeReader(capacity=2)
     first = reader.shape(a_pod(cpu=1))
     for cpu in (2, 3):
@@ -253,7 +253,7 @@ def test_the_reader_remembers_only_so_many_shapes() -> None:
     assert again is not first
 
 
-def test_a_number_that_no_field_can_hold_is_an_error_of_the_pod() -> None:
+def test_a_number_out_of_range_is_an_error_of_the_pod() -> None:
     port = {"containers": [{"name": "c", "ports": [{"containerPort": 10**30}]}]}
 
     with pytest.raises(ValueError, match="a number in it is too large"):
@@ -295,7 +295,7 @@ def _changed(path: tuple[str, ...], value: Any) -> dict[str, Any]:
     ],
     ids=lambda spec: next(iter(spec)),
 )
-def test_the_reader_tells_pods_apart_by_every_field_a_shape_is_made_of(spec: dict[str, Any]) -> None:
+def test_the_reader_distinguishes_pods_by_every_field_of_a_shape(spec: dict[str, Any]) -> None:
     reader = ShapeReader()
     plain = reader.shape(a_pod(cpu=1))
 
@@ -315,7 +315,7 @@ def test_the_reader_counts_what_a_container_holds_while_it_is_resized() -> None:
     assert dict(reader.shape(shrinking).request)["cpu"] == 4000
 
 
-def test_pods_that_want_their_nodes_scored_otherwise_have_different_shapes() -> None:
+def test_pods_with_different_scoring_annotations_have_different_shapes() -> None:
     reader = ShapeReader()
     kind, weight = "volcano.sh/resource-strategy-scoring-type", "volcano.sh/resource-strategy-weight"
 
@@ -323,7 +323,7 @@ def test_pods_that_want_their_nodes_scored_otherwise_have_different_shapes() -> 
     assert reader.shape(a_pod(annotations={weight: "{}"})).strategy == ("", "")
 
 
-def test_a_record_says_when_its_node_took_the_pod_up() -> None:
+def test_a_record_holds_the_start_time_of_its_pod() -> None:
     pod = a_pod(phase="Running", node="n1")
     started = msgspec.structs.replace(
         pod, status=PodStatus(phase="Running", start_time=datetime(2026, 1, 1, tzinfo=UTC))
@@ -356,7 +356,7 @@ def test_a_record_says_when_its_node_took_the_pod_up() -> None:
         ),
     ],
 )
-def test_what_a_pod_says_of_evictions(options: dict[str, Any], traits: TaskTrait) -> None:
+def test_the_eviction_traits_of_a_pod(options: dict[str, Any], traits: TaskTrait) -> None:
     ours = TaskTrait.PREEMPTABLE | TaskTrait.CRITICAL | TaskTrait.NEVER_PREEMPTS
 
     assert TaskTrait(task_record(a_pod(**options), ("volcano",)).traits) & ours == traits

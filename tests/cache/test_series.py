@@ -82,7 +82,7 @@ def test_a_pod_that_has_constraints_keeps_them() -> None:
     assert own.key == "zone"
 
 
-def test_a_series_that_changes_and_goes_takes_its_constraints_along() -> None:
+def test_the_constraints_of_a_series_change_and_end_with_it() -> None:
     cache = a_cluster(a_pod(labels=LABELS, owner="ReplicaSet/web"))
     seen = []
     for tell, one in (
@@ -107,7 +107,7 @@ def test_pods_of_a_series_share_a_shape() -> None:
     assert sum(shape is not None for shape in snapshot.shapes) == 1
 
 
-def test_pods_and_series_that_are_gone_leave_nothing_behind() -> None:
+def test_deleted_pods_and_series_leave_nothing_behind() -> None:
     pods = [a_pod(f"p{row}", labels=LABELS, owner="ReplicaSet/web") for row in range(3)]
     cache = a_cluster(a_replica_set("web", selector={"app": "web"}), *pods)
     deleted(cache, *pods)

@@ -31,7 +31,7 @@ start.{module}()
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_a_signal_while_it_is_loaded_ends_it_without_a_traceback(script: str, number: signal.Signals) -> None:
+def test_a_signal_during_loading_ends_the_program_without_a_traceback(script: str, number: signal.Signals) -> None:
     module = script.replace("-", "_")
     assert SCRIPTS[script] == f"volcano_py.cli.start:{module}"
 
@@ -47,7 +47,9 @@ def test_a_signal_while_it_is_loaded_ends_it_without_a_traceback(script: str, nu
     assert (ended.returncode, ended.stdout, ended.stderr) == (128 + number, "", "")
 
 
-def test_what_it_begins_is_the_program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_started_program_is_the_scheduler(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(sys, "argv", ["vc-scheduler", "--seed=x"])
 

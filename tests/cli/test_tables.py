@@ -74,7 +74,7 @@ def test_only_the_last_column_of_an_explained_table_is_cut(width: int) -> None:
     assert max(map(len, lines)) <= width
 
 
-def test_a_compact_table_is_as_wide_as_what_stands_in_it() -> None:
+def test_a_compact_table_is_as_wide_as_its_content() -> None:
     assert printed(80, compact(("a", "b"), [["1", "22"]])) == ["a  b", "1  22"]
 
 
@@ -99,7 +99,7 @@ def test_every_number_of_a_table_is_shown_on_every_terminal(width: int, columns:
             assert str(row * 1000 + column) in found
 
 
-def test_a_table_that_is_too_wide_lies_on_its_side() -> None:
+def test_a_table_that_is_too_wide_is_transposed() -> None:
     upright = printed(120, *numbers("m", a_measurement(3, 2), 120))
     aside = printed(26, *numbers("m", a_measurement(3, 2), 26))
 

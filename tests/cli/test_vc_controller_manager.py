@@ -84,6 +84,6 @@ def test_a_flag_that_cannot_be_read_is_refused(capsys: pytest.CaptureFixture[str
     assert problem in capsys.readouterr().err
 
 
-def test_no_cluster_is_said_with_the_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_cluster_is_reported_with_a_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--log-format=json", f"--kubeconfig={tmp_path / 'absent'}"]) == 2
     assert "check --kubeconfig" in capsys.readouterr().err

@@ -78,7 +78,7 @@ def test_up_refuses_a_configuration_that_it_cannot_read(tmp_path: Path, capsys: 
         (["--resource", "gpu"], "write NAME=AMOUNT"),
     ],
 )
-def test_flags_that_make_no_sense_say_how_to_write_them(
+def test_invalid_flags_are_refused_with_an_example(
     flags: list[str], hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -87,7 +87,7 @@ def test_flags_that_make_no_sense_say_how_to_write_them(
     assert hint in capsys.readouterr().err
 
 
-def test_the_demo_ends_when_it_is_told_to() -> None:
+def test_the_demo_ends_on_a_signal() -> None:
     env = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     command = [*COMMAND, "demo"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:

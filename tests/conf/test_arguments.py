@@ -72,7 +72,7 @@ def test_an_absent_argument_leaves_the_default_without_a_warning(read):
     assert warnings == []
 
 
-def test_a_value_of_another_type_is_told():
+def test_a_value_of_another_type_is_reported():
     warnings: list[str] = []
 
     get_int({"weight": "10"}, "weight", 1, warnings.append)

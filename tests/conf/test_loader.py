@@ -35,7 +35,7 @@ def test_actions_and_tiers_keep_their_order():
     assert [[plugin.name for plugin in tier] for tier in conf.tiers] == [["priority", "gang"], ["binpack"]]
 
 
-def test_every_plugin_knows_where_it_stands():
+def test_every_plugin_knows_its_file_and_line():
     conf = parse(SAMPLE)
 
     assert conf.tiers[0][1].where == Where("test.conf", 5)
@@ -68,7 +68,7 @@ def test_a_flag_that_is_absent_is_on_except_three():
     )
 
 
-def test_a_flag_that_is_stated_counts():
+def test_an_explicit_flag_overrides_its_default():
     off = "".join(f"    {flag}: false\n" for flag in sorted(FLAGS))
     plugin = parse(f"actions: allocate\ntiers:\n- plugins:\n  - name: test\n{off}").tiers[0][0]
 
@@ -161,7 +161,7 @@ def test_entries_may_be_taken_over_from_an_anchor():
         pytest.param("actions: a\nmetrics: &loop\n  <<: *loop", "an anchor contains itself", id="endless-anchor"),
     ],
 )
-def test_a_structure_that_cannot_be_meant_is_refused_with_its_place(text, message):
+def test_an_invalid_structure_is_refused_with_its_line(text, message):
     with pytest.raises(ConfError) as caught:
         parse(text)
 
@@ -187,7 +187,7 @@ def test_a_structure_that_cannot_be_meant_is_refused_with_its_place(text, messag
         ),
     ],
 )
-def test_what_is_left_aside_is_warned_about(text, warning):
+def test_ignored_parts_are_warned_about(text, warning):
     assert parse(text).warnings == (warning,)
 
 
@@ -210,7 +210,7 @@ def test_a_file_is_named_in_its_errors(tmp_path: Path):
         load_conf(path)
 
 
-def test_a_file_that_is_not_there_says_which_flag_to_check(tmp_path: Path):
+def test_for_a_missing_file_the_error_names_the_flag_to_check(tmp_path: Path):
     with pytest.raises(ConfError, match="No such file or directory; check --scheduler-conf"):
         load_conf(tmp_path / "absent.conf")
 

@@ -5,7 +5,7 @@ from volcano_py.conf.node_metrics import NodeMetricsConf, read_node_metrics
 from volcano_py.scheduler import resolve
 
 
-def test_everything_that_can_be_said() -> None:
+def test_every_setting_is_read() -> None:
     said = {
         "type": "elasticsearch",
         "address": "https://es:9200/",
@@ -22,7 +22,7 @@ def test_everything_that_can_be_said() -> None:
     assert "password" not in repr(expected)
 
 
-def test_what_is_not_said_has_its_default() -> None:
+def test_absent_settings_have_their_defaults() -> None:
     assert read_node_metrics({"type": "prometheus", "address": "http://p"}) == (
         NodeMetricsConf("prometheus", "http://p"),
         [],
@@ -42,7 +42,7 @@ def test_what_is_not_said_has_its_default() -> None:
         ({"type": "prometheus", "address": "prometheus:9090"}, "write a URL such as http://prometheus:9090"),
     ],
 )
-def test_nobody_is_asked_who_cannot_be(said: dict[str, str], problem: str) -> None:
+def test_invalid_settings_give_no_source_and_a_warning(said: dict[str, str], problem: str) -> None:
     found, problems = read_node_metrics(said)
 
     assert found is None
@@ -50,7 +50,7 @@ def test_nobody_is_asked_who_cannot_be(said: dict[str, str], problem: str) -> No
 
 
 @pytest.mark.parametrize("interval", ["soon", "0s", "-3s"])
-def test_an_interval_that_is_none_is_told(interval: str) -> None:
+def test_an_invalid_interval_is_reported(interval: str) -> None:
     found, problems = read_node_metrics({"type": "prometheus_adaptor", "interval": interval})
 
     assert found is not None
@@ -58,7 +58,7 @@ def test_an_interval_that_is_none_is_told(interval: str) -> None:
     assert f"metrics.interval is {interval!r}" in problems[0]
 
 
-def test_a_policy_knows_whom_to_ask_and_what_is_wrong() -> None:
+def test_a_policy_has_the_source_and_its_warnings() -> None:
     policy = resolve(parse_conf('{"actions": "allocate", "metrics": {"type": "prometheus_adaptor", "odd": "x"}}', "f"))
 
     assert policy.node_metrics == NodeMetricsConf("prometheus_adaptor")

@@ -101,7 +101,7 @@ def test_a_change_is_not_taken_while_the_file_is_being_written(path):
     assert file.changed()
 
 
-def test_a_change_is_told_until_it_has_been_read(path):
+def test_a_change_is_reported_until_it_has_been_read(path):
     file = ConfFile(path)
     file.load()
     write(path)
@@ -113,7 +113,7 @@ def test_a_change_is_told_until_it_has_been_read(path):
     assert not at_rest(file)
 
 
-def test_a_file_that_cannot_be_used_is_read_once_and_again_when_it_is_another(path):
+def test_an_unusable_file_is_read_again_only_after_a_change(path):
     file = ConfFile(path)
     file.load()
     path.write_text("tiers: []\n")
@@ -128,7 +128,7 @@ def test_a_file_that_cannot_be_used_is_read_once_and_again_when_it_is_another(pa
     assert file.load().conf.actions == ("allocate",)
 
 
-def test_a_file_that_is_gone_is_said_with_the_way_out(path):
+def test_a_missing_file_is_reported_with_a_remedy(path):
     file = ConfFile(path)
     path.unlink()
 

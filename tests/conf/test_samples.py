@@ -30,7 +30,7 @@ def test_there_are_samples():
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_a_sample_is_loaded_and_resolved_without_a_warning_but_for_what_is_to_come(path: Path):
+def test_a_sample_loads_with_warnings_only_about_features_to_come(path: Path):
     conf = load_conf(path)
     policy = resolve(conf)
 
@@ -41,7 +41,7 @@ def test_a_sample_is_loaded_and_resolved_without_a_warning_but_for_what_is_to_co
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_a_sample_begins_with_what_it_is_for(path: Path):
+def test_a_sample_begins_with_its_purpose(path: Path):
     assert path.read_text().startswith("# ")
 
 

@@ -4,7 +4,7 @@ import pytest
 
 OWN_ROWS = Path(__file__).parent / "rows"
 
-# The assertions that decide about a row stand in handlers; this makes them say what they compared.
+# Handlers hold the assertions of the rows; this makes pytest show the compared values.
 pytest.register_assert_rewrite("tests.conformance.operations", "tests.conformance.handlers")
 
 

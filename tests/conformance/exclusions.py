@@ -1,4 +1,4 @@
-"""The list of rows that are not met yet, with the reason of each: exclusions.yaml."""
+"""The list of rows that fail for now, each with a reason: exclusions.yaml."""
 
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -15,14 +15,14 @@ OWN_LIST: Final = Path(__file__).parent / "exclusions.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Exclusions:
-    """Reasons by area (with everything below it) and by id of a row (with its twins), and keys that nobody compares."""
+    """Reasons by area (and all areas below it) and by row id (and its twins), and keys that are not compared."""
 
     areas: dict[str, str]
     ids: dict[str, str]
-    keys: dict[str, frozenset[str]] = field(default_factory=dict)  # pattern of ids -> what is not compared
+    keys: dict[str, frozenset[str]] = field(default_factory=dict)  # pattern of ids -> keys that are not compared
 
     def marks(self, row: Row) -> list[pytest.MarkDecorator]:
-        """Return how a row is marked: skipped, expected to fail without being run, expected to fail, or not at all."""
+        """Return the marks of a row: skipped, expected to fail without being run, expected to fail, or none."""
         if row.ignore:
             return [pytest.mark.skip(reason=f"the row is useless: {row.ignore}")]
         reason = self.area_reason(row.area)
@@ -37,7 +37,7 @@ class Exclusions:
         return replace(row.case, expect={key: row.case.expect[key] for key in row.case.expect if key not in left_out})
 
     def area_reason(self, area: str) -> str:
-        """Return why an area has no handlers yet, "" if it should have."""
+        """Return why an area has no handlers yet; "" if it must have them."""
         while area:
             if area in self.areas:
                 return self.areas[area]

@@ -1,4 +1,4 @@
-"""What a handler is: an operation, the keys it knows, and how a result is compared with what is expected."""
+"""The type of a handler: an operation, the keys it knows, and how its result is compared."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,14 +7,14 @@ from typing import Any
 from tests.conformance.row_files import Case
 
 Outcome = Mapping[str, Any]
-"""What came out, under the keys of ``expect``."""
+"""The result, under the keys of ``expect``."""
 
 Compare = Callable[[Any, Any, Mapping[str, Any]], None]
-"""Asserts that the second argument (came out) is the first (expected); the third is all of ``expect``."""
+"""Asserts that the second argument (the result) matches the first (expected); the third is all of ``expect``."""
 
 
 class NotSupportedError(Exception):
-    """The row needs something that does not exist here yet; without it, its outcome would mean nothing."""
+    """The row needs a feature that does not exist here yet, so its result would be meaningless."""
 
 
 def same(expected: Any, actual: Any, _: Mapping[str, Any]) -> None:
@@ -23,12 +23,12 @@ def same(expected: Any, actual: Any, _: Mapping[str, Any]) -> None:
 
 
 def same_set(expected: Any, actual: Any, _: Mapping[str, Any]) -> None:
-    """Assert that two lists have the same members, each as often, in any order."""
+    """Assert that two lists have the same members, each equally often, in any order."""
     assert sorted(actual) == sorted(expected)
 
 
 def one_of(expected: Any, actual: Any, _: Mapping[str, Any]) -> None:
-    """Assert that a value is among those that are allowed."""
+    """Assert that a value is among the allowed ones."""
     assert actual in expected
 
 
@@ -42,7 +42,7 @@ class Operation:
     needs_session: bool = False  # whether rows have ``scheduler`` and ``actions``
 
     def check(self, case: Case) -> None:
-        """Run the operation and compare; a key that nobody reads is a failure."""
+        """Run the operation and compare; a key that is not read is a failure."""
         _no_others("input", case.input, self.inputs)
         _no_others("expect", case.expect, self.expects)
         assert case.expect, "the row expects nothing"

@@ -1,4 +1,4 @@
-"""What a folder of rows holds: every JSON file below it is an area, named by its path."""
+"""Read a folder of rows: every JSON file below it is an area, named by its path."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Any, Final
 from volcano_py.model.resource_lists import UNLIMITED
 
 NOW: Final = datetime(2024, 1, 1, tzinfo=UTC)
-"""The frozen present."""
+"""The frozen current time."""
 
 _KEYS: Final = frozenset(
     {"id", "name", "source", "operation", "input", "scheduler", "actions", "expect", "note", "missing", "ignore"}
@@ -24,14 +24,14 @@ class RowsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a handler sees of a row. Not its id, name or source: an answer must not depend on them."""
+    """What a handler sees of a row. It hides id, name and source, because a result must not depend on them."""
 
     operation: str
     input: dict[str, Any]
     expect: dict[str, Any]
     scheduler: dict[str, Any] | None = None
     actions: tuple[str, ...] = ()
-    note: str = ""  # says what stands in for code that no row can carry
+    note: str = ""  # describes a stand-in for code that a row cannot contain
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class Row:
 
     @property
     def original(self) -> str:
-        """The id of the row that this one is a twin of, or its own."""
+        """The id of the row whose twin this is, or its own id."""
         return self.id.partition(_TWIN)[0]
 
 
 def read_rows(folder: Path) -> list[Row]:
-    """Return all rows below a folder, file by file; raise RowsError if there are none or a file is not one of rows."""
+    """Return all rows below a folder, file by file; raise RowsError if there are none or a file has another form."""
     rows = [row for path in sorted(folder.rglob("*.json")) for row in _read_file(folder, path)]
     if not rows:
         raise RowsError(f"{folder}: there are no rows below this folder; name one that holds *.json files of rows")
@@ -86,7 +86,7 @@ def _row(area: str, raw: dict[str, Any]) -> Row:
 
 
 def _resolve(value: Any) -> Any:
-    """Replace the format's own values: times relative to the frozen present, and the largest double."""
+    """Replace the format's own values: times relative to the frozen current time, and the largest double."""
     if isinstance(value, list):
         return [_resolve(item) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Rows about evictions, run on with all actions: victims come back waiting under other uids, and it comes to rest."""
+"""Rows about evictions, continued with all actions: victims come back pending with new uids, and evictions end."""
 
 import json
 
@@ -38,7 +38,7 @@ def conf(row: Row) -> str:
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row.id) for row in ROWS])
-def test_nobody_goes_twice_and_five_more_cycles_change_nothing(row: Row) -> None:
+def test_no_pod_is_evicted_twice_and_five_more_cycles_change_nothing(row: Row) -> None:
     scenario = Scenario(queues=[], conf=conf(row), scheduler_names=("", "volcano"))
     scenario.add(
         *(msgspec.convert(with_uid(one), kind) for key, kind in OBJECTS.items() for one in row.case.input.get(key, ()))

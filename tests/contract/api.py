@@ -1,4 +1,4 @@
-"""A thin client for contract tests: raw HTTP and JSON, nothing interpreted."""
+"""A thin client for contract tests: it sends raw HTTP and JSON, and interprets nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server said."""
+    """An answer of the server."""
 
     status: int
     body: Any
@@ -51,7 +51,7 @@ class Answer:
 
     @property
     def fields(self) -> list[str]:
-        """Fields that a 422 complains about."""
+        """The fields that a 422 names."""
         return [cause["field"] for cause in self.body["details"]["causes"]]
 
 
@@ -63,7 +63,7 @@ class Watch:
         self._response = response
 
     async def next(self) -> dict[str, Any]:
-        """The next event; fails when the stream ends or nothing comes."""
+        """The next event; fails if the stream ends or no event comes."""
         async with asyncio.timeout(DEADLINE_S):
             line = await self._response.content.readline()
         assert line, "the watch ended"
@@ -76,13 +76,13 @@ class Watch:
         return [(event["type"], event["object"]["metadata"]["name"]) for event in events]
 
     async def rest(self) -> list[dict[str, Any]]:
-        """Everything until the server ends the stream."""
+        """All events until the server ends the stream."""
         async with asyncio.timeout(DEADLINE_S):
             return [json.loads(line) async for line in self._response.content]
 
 
 class Api:
-    """One API server and a namespace of one's own."""
+    """One API server, and a namespace for one test."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str, patience_s: float = DEADLINE_S) -> None:
         self.url = url
@@ -129,13 +129,13 @@ class Api:
 
     @asynccontextmanager
     async def watch(self, path: str, **query: str) -> AsyncIterator[Watch]:
-        """Open a watch; returns when the server has begun to answer."""
+        """Open a watch; returns once the server has begun to answer."""
         async with self.watch_as(path, JSON, **query) as watch:
             yield watch
 
     @asynccontextmanager
     async def watch_as(self, path: str, accept: str, **query: str) -> AsyncIterator[Watch]:
-        """Open a watch of another form of the objects."""
+        """Open a watch that delivers the objects in another form."""
         params = {"watch": "true", "timeoutSeconds": "30", **query}
         timeout, headers = aiohttp.ClientTimeout(total=60), {"Accept": accept}
         async with self._session.get(self.url + path, params=params, timeout=timeout, headers=headers) as response:
@@ -148,7 +148,7 @@ class Api:
         return "/".join(part for part in parts if part)
 
     async def made(self, path: str, body: Any) -> Answer:
-        """Create something that must succeed."""
+        """Create an object; fails if the server refuses it."""
         answer = await self.post(path, body)
         assert answer.status == 201, answer
         return answer
@@ -164,7 +164,7 @@ class Api:
         raise AssertionError(what)
 
     async def until_answered(self, path: str, body: Any, status: int) -> Answer:
-        """POST until the answer has this status: a real server notices changed rules after a moment."""
+        """POST until the answer has this status: a real server applies changed rules after a moment."""
         async with asyncio.timeout(self.patience_s):
             while True:
                 answer = await self.post(path, body)
@@ -177,12 +177,12 @@ class Api:
 
 
 def unique(prefix: str) -> str:
-    """A name that nobody else uses, for cluster-wide objects."""
+    """A name that no other test uses, for cluster-wide objects."""
     return f"{prefix}-{secrets.token_hex(4)}"
 
 
 def a_pod(name: str = "a", *, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
-    """A pod of one container without requests, that no service account token is mounted into."""
+    """A pod of one container, without requests and without a service account token."""
     meta: dict[str, Any] = {"name": name}
     if labels:
         meta["labels"] = labels
@@ -199,7 +199,7 @@ def a_pod(name: str = "a", *, labels: dict[str, str] | None = None, **spec: Any)
 
 
 def a_config(name: str = "a", data: dict[str, str] | None = None, **meta: Any) -> dict[str, Any]:
-    """A ConfigMap, the plainest object there is."""
+    """A ConfigMap, the simplest kind of object."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -1,7 +1,7 @@
 """One suite, two servers: the embedded API server (always) and a real kube-apiserver (`-m e2e`).
 
-The real server is right by definition. Where the embedded one differs, `differences.yaml` says so: a listed test
-must fail on the embedded server (strictly), every other must pass on both.
+The real server is right by definition. `differences.yaml` lists where the embedded one differs: a listed test must
+fail on the embedded server (strictly); every other test must pass on both.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def listed_differences() -> dict[str, dict[str, str]]:
 
 
 def difference_id(item: pytest.Item) -> str | None:
-    """The id under which a test of the embedded server may be listed."""
+    """The id under which `differences.yaml` lists a test of the embedded server."""
     assert isinstance(item, pytest.Function)
     callspec = getattr(item, "callspec", None)
     if callspec is None or callspec.params.get("api") != "embedded":
@@ -60,7 +60,7 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
         async with ApiServer(OPTIONS) as server, _session() as session:
             yield await _with_namespace(Api(session, server.url))
         return
-    patience_s = 90.0  # a real garbage collector notices new resources within half a minute
+    patience_s = 90.0  # a real garbage collector discovers new resources within half a minute
     plane: Any = request.getfixturevalue("control_plane")
     async with _session(ssl=plane.ssl_context) as session:
         api = await _with_namespace(Api(session, plane.url, patience_s))
@@ -74,7 +74,7 @@ def _session(**connector: Any) -> aiohttp.ClientSession:
 
 
 async def _with_namespace(api: Api) -> Api:
-    """Make the test's namespace; a real server admits pods once a controller has made its service account."""
+    """Create the test's namespace; a real server admits pods only after a controller has made its service account."""
     api.namespace = unique("contract")
     await api.made("/api/v1/namespaces", {"metadata": {"name": api.namespace}})
     await api.until(
@@ -85,7 +85,7 @@ async def _with_namespace(api: Api) -> Api:
 
 @dataclass(frozen=True)
 class Custom:
-    """A custom resource made for one test: `v1` and `v2` are its collection paths."""
+    """A custom resource for one test: `v1` and `v2` are its collection paths."""
 
     group: str
     kind: str
@@ -94,7 +94,7 @@ class Custom:
     definition: str
 
     def an_object(self, name: str = "a", version: str = "v1", **fields: Any) -> dict[str, Any]:
-        """A valid object, with fields on top."""
+        """A valid object with additional fields."""
         return {
             "apiVersion": f"{self.group}/{version}",
             "kind": self.kind,
@@ -114,14 +114,14 @@ async def _define(api: Api, plural: str, kind: str, *, status: bool) -> Custom:
 
 
 def _custom(api: Api, plural: str, kind: str, group: str) -> Custom:
-    """What is defined in a group, with the paths of the test's namespace."""
+    """The custom resource of a group, with the paths of the test's namespace."""
     paths = [api.path(plural, group_version=f"{group}/{version}") for version in ("v1", "v2")]
     return Custom(group, kind, *paths, definition=f"{CRDS}/{plural}.{group}")
 
 
 @pytest.fixture(scope="session")
 def lasting(control_plane: ControlPlane) -> Iterator[dict[str, Custom]]:
-    """Definitions on the real server that tests share, by plural; they are removed when all tests are done."""
+    """Definitions on the real server that tests share, by plural; removed after the last test."""
     made: dict[str, Custom] = {}
     yield made
     for custom in made.values():
@@ -132,7 +132,7 @@ def lasting(control_plane: ControlPlane) -> Iterator[dict[str, Custom]]:
 async def defined(
     request: pytest.FixtureRequest, api: Api, plural: str, kind: str, *, status: bool
 ) -> AsyncIterator[Custom]:
-    """A definition for tests that leave it alone: a real server takes two seconds for objects of a new one."""
+    """A shared definition for tests that do not change it: a real server needs two seconds to serve a new one."""
     if request.node.callspec.params["api"] == "embedded":
         yield await _define(api, plural, kind, status=status)
         return

@@ -1,4 +1,4 @@
-"""Contract: server-side apply. Who owns a field, who may change it, and what vanishes when it is applied no more."""
+"""Contract: server-side apply. Who owns a field, who may change it, and which fields an apply removes."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ async def test_a_configuration_may_be_yaml(api: Api) -> None:
     assert (answer.status, answer.body["data"]) == (201, {"key": "yes"})
 
 
-async def test_a_field_that_is_applied_no_more_vanishes(api: Api) -> None:
+async def test_a_field_that_is_no_longer_applied_is_removed(api: Api) -> None:
     path = api.path("configmaps", "a")
     await applied(api, path, a_config(data={"a": "1", "b": "2"}))
     answer = await applied(api, path, a_config(data={"a": "1"}))
     assert answer.body["data"] == {"a": "1"}
 
 
-async def test_the_last_field_of_a_map_takes_the_map_with_it(api: Api) -> None:
+async def test_removing_the_last_field_of_a_map_removes_the_map(api: Api) -> None:
     path = api.path("configmaps", "a")
     await applied(api, path, a_config(labels={"l": "1"}))
     answer = await applied(api, path, a_config())
     assert "labels" not in answer.meta
 
 
-async def test_a_field_that_somebody_else_applies_too_stays(api: Api) -> None:
+async def test_a_field_with_another_owner_stays(api: Api) -> None:
     path = api.path("configmaps", "a")
     await applied(api, path, a_config(data={"a": "1", "b": "2"}))
     await applied(api, path, a_config(data={"b": "2"}), "two")
@@ -69,7 +69,7 @@ async def test_a_field_that_somebody_else_applies_too_stays(api: Api) -> None:
     assert answer.body["data"] == {"a": "1", "b": "2"}
 
 
-async def test_changing_what_another_applied_is_a_conflict_that_names_him(api: Api) -> None:
+async def test_changing_a_field_of_another_owner_is_a_conflict_that_names_the_owner(api: Api) -> None:
     path = api.path("configmaps", "a")
     await applied(api, path, a_config())
     answer = await apply(api, path, a_config(data={"key": "other"}), "two")
@@ -87,7 +87,7 @@ async def test_several_conflicts_are_listed_by_owner(api: Api) -> None:
     assert answer.message == 'Apply failed with 2 conflicts: conflicts with "one":\n- .data.a\n- .data.b'
 
 
-async def test_force_takes_the_field_over(api: Api) -> None:
+async def test_force_takes_ownership_of_the_field(api: Api) -> None:
     path = api.path("configmaps", "a")
     await applied(api, path, a_config(data={"a": "1", "b": "1"}))
     answer = await applied(api, path, a_config(data={"a": "2"}), "two", force="true")
@@ -119,7 +119,7 @@ async def test_an_update_before_the_first_apply_owns_its_fields(api: Api) -> Non
     assert 'conflict with "maker" using v1: .data.key' in answer.message
 
 
-async def test_what_is_equal_is_no_conflict(api: Api) -> None:
+async def test_applying_an_equal_value_is_no_conflict(api: Api) -> None:
     path = api.path("configmaps", "a")
     await api.made(api.path("configmaps"), a_config())
     assert (await apply(api, path, a_config())).status == 200
@@ -157,7 +157,7 @@ async def test_a_finalizer_is_owned_on_its_own(api: Api) -> None:
     await api.patch(path, {"metadata": {"finalizers": None}})
 
 
-async def test_owners_can_be_forgotten(api: Api) -> None:
+async def test_owners_can_be_cleared(api: Api) -> None:
     path = api.path("configmaps", "a")
     await applied(api, path, a_config())
     answer = await api.patch(path, {"metadata": {"managedFields": [{}]}})

@@ -84,12 +84,12 @@ async def test_a_binding_for_another_version_is_a_conflict(api: Api) -> None:
     assert (answer.status, answer.reason) == (409, "Conflict")
 
 
-async def test_a_binding_of_nobody_is_not_found(api: Api) -> None:
+async def test_a_binding_of_a_missing_pod_is_not_found(api: Api) -> None:
     answer = await api.post(api.path("pods", "nobody", "binding"), a_binding("nobody", NODE))
     assert (answer.status, answer.reason) == (404, "NotFound")
 
 
-async def test_a_dying_pod_is_not_bound(api: Api) -> None:
+async def test_a_terminating_pod_is_not_bound(api: Api) -> None:
     pod = a_pod()
     pod["metadata"]["finalizers"] = ["example.com/hold"]
     await api.made(api.path("pods"), pod)

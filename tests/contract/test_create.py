@@ -40,7 +40,7 @@ async def test_fields_that_a_built_in_kind_does_not_have_are_refused_where_that_
     )
 
 
-async def test_what_the_server_owns_cannot_be_chosen(api: Api) -> None:
+async def test_fields_that_the_server_owns_cannot_be_chosen(api: Api) -> None:
     config = a_config(
         uid="mine", creationTimestamp="2001-01-01T00:00:00Z", deletionTimestamp="2001-01-01T00:00:00Z", generation=7
     )

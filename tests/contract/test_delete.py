@@ -27,7 +27,7 @@ async def test_most_kinds_are_gone_at_once_and_a_status_names_them(api: Api) -> 
 
 
 @pytest.mark.parametrize("name", ["default", "kube-public", "kube-system"])
-async def test_a_namespace_that_everything_rests_on_stays(api: Api, name: str) -> None:
+async def test_a_namespace_of_the_system_cannot_be_deleted(api: Api, name: str) -> None:
     answer = await api.delete(f"/api/v1/namespaces/{name}")
     assert (answer.status, answer.reason) == (403, "Forbidden")
     assert answer.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
@@ -122,7 +122,7 @@ async def test_a_finalizer_holds_the_object(api: Api) -> None:
     assert (await api.get(api.path("configmaps", "a"))).status == 404
 
 
-async def test_no_finalizer_is_added_to_a_dying_object(api: Api) -> None:
+async def test_no_finalizer_is_added_to_a_terminating_object(api: Api) -> None:
     await api.made(api.path("configmaps"), a_config(finalizers=["example.com/hold"]))
     await api.delete(api.path("configmaps", "a"))
     patch = {"metadata": {"finalizers": ["example.com/hold", "example.com/more"]}}
@@ -180,7 +180,7 @@ async def test_deleting_all_pods_marks_the_bound_and_removes_the_others(api: Api
     assert left.body["items"][0]["metadata"]["deletionGracePeriodSeconds"] == 30
 
 
-async def test_a_terminating_namespace_takes_nothing_new_and_then_vanishes(api: Api) -> None:
+async def test_a_terminating_namespace_accepts_no_new_objects_and_is_then_removed(api: Api) -> None:
     name = unique("contract")
     path = f"/api/v1/namespaces/{name}"
     await api.made("/api/v1/namespaces", {"metadata": {"name": name}})

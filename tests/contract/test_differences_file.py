@@ -1,4 +1,4 @@
-"""The list of differences is itself checked: every entry names a test of this suite and explains itself."""
+"""Every entry in the list of differences names a test of this suite and gives a reason."""
 
 from __future__ import annotations
 

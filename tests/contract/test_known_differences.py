@@ -1,4 +1,4 @@
-"""Contract: what a real API server does and the embedded one does not; each test is listed in differences.yaml."""
+"""Contract: features that only a real API server has; differences.yaml lists each test."""
 
 from __future__ import annotations
 

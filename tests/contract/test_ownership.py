@@ -40,7 +40,7 @@ async def test_an_object_with_another_owner_stays_and_loses_the_reference(api: A
     await api.until_gone(_path(api, "child"))
 
 
-async def test_an_owner_that_never_existed_means_collection(api: Api) -> None:
+async def test_an_object_whose_owner_never_existed_is_collected(api: Api) -> None:
     owner = await _owner(api)
     reference = owned_by(owner) | {"uid": "00000000-0000-0000-0000-000000000000"}
     await _dependent(api, "child", reference)
@@ -88,7 +88,7 @@ async def test_a_cycle_lives_until_one_of_it_is_deleted(api: Api) -> None:
     owner = await _owner(api, "other-owner")
     await _dependent(api, "other", owned_by(owner))
     await api.delete(_path(api, "other-owner"))
-    await api.until_gone(_path(api, "other"))  # the collector works past the cycle
+    await api.until_gone(_path(api, "other"))  # the collector is not stopped by the cycle
     assert (await api.get(_path(api, "first"))).status == 200
     await api.delete(_path(api, "first"))
     await api.until_gone(_path(api, "second"))

@@ -56,7 +56,7 @@ async def test_a_patch_may_not_move_the_object(api: Api, meta: dict[str, str]) -
     assert (answer.status, answer.reason) == (400, "BadRequest")
 
 
-async def test_a_patch_of_nobody_is_not_found(api: Api) -> None:
+async def test_a_patch_of_a_missing_object_is_not_found(api: Api) -> None:
     answer = await _patched(api, {"data": {"a": "1"}})
     assert (answer.status, answer.reason) == (404, "NotFound")
 
@@ -68,7 +68,7 @@ async def test_a_merge_patch_must_be_an_object(api: Api, body: bytes) -> None:
     assert (answer.status, answer.reason) == (400, "BadRequest")
 
 
-async def test_a_patch_of_the_object_leaves_the_status_and_the_reverse(api: Api) -> None:
+async def test_a_patch_of_the_object_leaves_the_status_unchanged_and_vice_versa(api: Api) -> None:
     await api.made(api.path("pods"), a_pod())
     main = await api.patch(api.path("pods", "a"), {"status": {"phase": "Running"}})
     assert main.body["status"]["phase"] == "Pending"

@@ -28,7 +28,7 @@ async def test_defaults_that_schedulers_see(api: Api) -> None:
     assert container["terminationMessagePath"] == "/dev/termination-log"
 
 
-async def test_a_new_pod_is_pending_whatever_status_it_claims(api: Api) -> None:
+async def test_a_new_pod_is_pending_whatever_its_status_says(api: Api) -> None:
     answer = await api.made(api.path("pods"), a_pod() | {"status": {"phase": "Running", "reason": "x"}})
     assert answer.body["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
 
@@ -171,7 +171,7 @@ async def test_the_value_of_a_priority_class_is_fixed(api: Api) -> None:
     assert (answer.status, answer.reason, answer.fields) == (422, "Invalid", ["value"])
 
 
-async def test_a_gated_pod_says_so_and_gates_only_go(api: Api) -> None:
+async def test_a_gated_pod_has_a_condition_and_gates_can_only_be_removed(api: Api) -> None:
     answer = await api.made(api.path("pods"), a_pod(schedulingGates=[{"name": "example.com/wait"}]))
     [condition] = answer.body["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "SchedulingGated")

@@ -1,4 +1,4 @@
-"""Contract: requests that make no sense, and discovery."""
+"""Contract: invalid requests, and discovery."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ async def test_rows_carry_what_is_asked_for(api: Api, include: str, kind: str) -
     assert answer.body["rows"][0]["object"]["kind"] == kind
 
 
-async def test_a_pod_shows_what_it_does(api: Api) -> None:
+async def test_the_row_of_a_pod_shows_its_state(api: Api) -> None:
     await api.made(api.path("pods"), a_pod(schedulingGates=[{"name": "example.com/gate"}]))
     answer = await api.get_as(api.path("pods", "a"), TABLE)
     assert names(answer) == [
@@ -195,7 +195,7 @@ async def test_a_form_that_does_not_exist_is_not_acceptable(api: Api) -> None:
 
 
 def parsed(answer: Answer) -> Any:
-    """A document that a real server does not label as JSON."""
+    """Parse a document that a real server does not label as JSON."""
     return json.loads(answer.body) if isinstance(answer.body, str) else answer.body
 
 

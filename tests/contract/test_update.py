@@ -45,7 +45,7 @@ async def test_a_wrong_uid_is_a_conflict(api: Api) -> None:
     assert "Precondition failed: UID in precondition: wrong" in answer.message
 
 
-async def test_what_the_server_owns_survives_a_put(api: Api) -> None:
+async def test_fields_that_the_server_owns_survive_a_put(api: Api) -> None:
     pod = (await api.made(api.path("pods"), a_pod())).body
     changed = copy.deepcopy(pod)
     changed["metadata"] |= {"uid": "", "creationTimestamp": None, "generation": 77, "resourceVersion": ""}
@@ -69,7 +69,7 @@ async def test_labels_left_out_of_a_put_are_gone(api: Api) -> None:
     assert "annotations" not in answer.meta
 
 
-async def test_a_put_of_nobody_is_not_found(api: Api) -> None:
+async def test_a_put_of_a_missing_object_is_not_found(api: Api) -> None:
     answer = await api.put(api.path("configmaps", "nobody"), a_config("nobody"))
     assert (answer.status, answer.reason) == (404, "NotFound")
 

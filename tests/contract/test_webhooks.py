@@ -1,4 +1,4 @@
-"""Contract: admission webhooks. Who is asked, in which order, and what an answer does to the write."""
+"""Contract: admission webhooks. Which are called, in which order, and what an answer does to the write."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def refusing(**status: Any) -> Answerer:
 
 
 class Hooks:
-    """A webhook server, and the configurations that lead to it."""
+    """A webhook server, and the configurations that point to it."""
 
     def __init__(self, api: Api, bundle: str) -> None:
         self.api = api
@@ -73,7 +73,7 @@ class Hooks:
         self.made.append(f"{HOOKS}/{plural}/{full}")
 
     async def settle(self) -> None:
-        """A real server notices a configuration after a moment: probe until every webhook has been asked."""
+        """Probe until every webhook has been called: a real server applies a configuration after a moment."""
         for _ in range(400):
             probe = a_config(unique("probe"), labels={"probe": "yes"})
             await self.api.post(self.api.path("configmaps"), probe)
@@ -121,7 +121,7 @@ async def test_a_refusal_names_the_webhook_and_its_reason(api: Api, hooks: Hooks
     assert (await api.get(api.path("configmaps", "a"))).status == 404
 
 
-async def test_a_refusal_without_a_word_is_a_bad_request(api: Api, hooks: Hooks) -> None:
+async def test_a_refusal_without_a_reason_is_a_bad_request(api: Api, hooks: Hooks) -> None:
     await hooks.configure("no", lambda request: {"allowed": False})
     await hooks.settle()
     answer = await create(api)
@@ -146,7 +146,7 @@ async def test_validating_webhooks_see_what_mutating_ones_made(api: Api, hooks: 
     assert hooks.asked[1][1]["object"]["data"] == {"key": "value", "more": "1"}
 
 
-async def test_a_webhook_is_told_what_is_going_on(api: Api, hooks: Hooks) -> None:
+async def test_a_webhook_gets_a_complete_admission_review(api: Api, hooks: Hooks) -> None:
     await hooks.configure("look", yes)
     await hooks.settle()
     await create(api)

@@ -21,7 +21,7 @@ GROUP_NAME = "scheduling.k8s.io/group-name"
 
 @asynccontextmanager
 async def controllers(url: str, code: int = 0, **options: Any) -> AsyncIterator[ControllerManager]:
-    """Run a controller manager that is ready; it must end in order, or by itself with another code."""
+    """Start a controller manager and wait until it is ready; it must end in order, or by itself with this code."""
     chosen: dict[str, Any] = {
         "metrics_address": None,
         "health_address": None,
@@ -48,7 +48,7 @@ async def controllers(url: str, code: int = 0, **options: Any) -> AsyncIterator[
 def put_pod(
     server: ApiServer, name: str, owner: Mapping[str, Any] | None = None, annotations: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Create a pod of ours, of an owner if one is given."""
+    """Create a pod of our scheduler, with an owner if one is given."""
     meta: dict[str, Any] = {"name": name, "namespace": "default", "annotations": dict(annotations or {})}
     if owner is not None:
         reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
@@ -64,7 +64,7 @@ def pod_spec() -> dict[str, Any]:
 
 
 def put_workload(server: ApiServer, kind: str, name: str, replicas: int = 1, **annotations: str) -> dict[str, Any]:
-    """Create a workload whose pods will be ours; nobody creates them."""
+    """Create a workload whose pod template names our scheduler; no controller creates the pods."""
     labels = {"app": name}
     body: dict[str, Any] = {
         "apiVersion": "batch/v1" if kind == "Job" else "apps/v1",
@@ -104,7 +104,7 @@ def put_queue(server: ApiServer, name: str, **spec: Any) -> None:
 
 
 def status(server: ApiServer, queue: str) -> dict[str, Any]:
-    """Return the status of a queue, {} if it has none or is not there."""
+    """Return the status of a queue, {} if it has none or does not exist."""
     found = server.get(QUEUES, queue)
     return {} if found is None else dict(found.get("status", {}))
 

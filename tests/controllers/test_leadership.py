@@ -45,7 +45,7 @@ def led(manager: ControllerManager) -> float | None:
     return manager.registry.get_sample_value("volcano_py_leader")
 
 
-async def test_one_works_and_the_other_is_ready_stands_by_and_writes_nothing(server: ApiServer) -> None:
+async def test_one_manager_works_and_the_other_stands_by_ready_and_writes_nothing(server: ApiServer) -> None:
     async with controllers(server.url, lease=LONG) as first:
         await leads(first)
         async with controllers(server.url, lease=LONG) as other:
@@ -66,7 +66,7 @@ def requests(manager: ControllerManager) -> set[tuple[str, str]]:
     return {(labels["verb"], labels["resource"]) for labels in named}
 
 
-async def test_one_that_ends_in_order_gives_the_lease_up_and_the_next_works_on_what_was_left(
+async def test_a_manager_that_stops_releases_the_lease_and_the_next_continues_its_work(
     server: ApiServer,
 ) -> None:
     async with controllers(server.url, lease=LONG) as first:
@@ -81,7 +81,7 @@ async def test_one_that_ends_in_order_gives_the_lease_up_and_the_next_works_on_w
     await standby.__aexit__(None, None, None)
 
 
-async def test_one_that_is_killed_is_followed_when_its_lease_has_run_out(server: ApiServer) -> None:
+async def test_the_standby_follows_a_killed_manager_once_its_lease_has_expired(server: ApiServer) -> None:
     first = ControllerManager(
         Credentials(server.url), ManagerOptions(metrics_address=None, health_address=None, lease=SHORT)
     )
@@ -98,7 +98,7 @@ async def test_one_that_is_killed_is_followed_when_its_lease_has_run_out(server:
         assert lease(server)["leaseTransitions"] == 1
 
 
-async def test_one_whose_lease_is_taken_ends_with_code_1_and_writes_no_more(server: ApiServer) -> None:
+async def test_a_manager_that_loses_its_lease_ends_with_code_1_and_stops_writing(server: ApiServer) -> None:
     async with controllers(server.url, code=1, lease=LONG) as manager:
         await leads(manager)
         await manager.client.patch(LEASES, NAME, {"spec": {"holderIdentity": "go"}}, dict, namespace="volcano-system")

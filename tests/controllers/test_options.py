@@ -24,7 +24,7 @@ def test_controllers_are_chosen_by_name(text: str, chosen: set[str]) -> None:
     assert chosen_controllers(text) == Chosen(frozenset(chosen))
 
 
-def test_one_that_volcano_has_and_is_not_here_is_named() -> None:
+def test_a_controller_that_only_volcano_has_is_named() -> None:
     assert chosen_controllers("pg-controller,job-controller") == Chosen(frozenset({PG}), ("job-controller",))
 
 
@@ -32,6 +32,6 @@ def test_one_that_volcano_has_and_is_not_here_is_named() -> None:
     ("text", "problem"),
     [("nobody", "'nobody' is no controller"), ("pg-controller,-pg-controller", "both asked for and left out")],
 )
-def test_what_cannot_be_meant_is_refused(text: str, problem: str) -> None:
+def test_an_invalid_choice_of_controllers_is_refused(text: str, problem: str) -> None:
     with pytest.raises(OptionError, match=problem):
         chosen_controllers(text)

@@ -4,7 +4,7 @@ from volcano_py.controllers.recent import Recent
 from volcano_py.runtime.clock import FakeClock
 
 
-def test_what_was_added_is_remembered_for_a_while() -> None:
+def test_added_keys_are_remembered_for_a_while() -> None:
     clock = FakeClock()
     recent: Recent[str] = Recent(clock, lasts_s=10)
     recent.add("a")
@@ -15,7 +15,7 @@ def test_what_was_added_is_remembered_for_a_while() -> None:
     assert (before, "a" in recent) == (True, False)
 
 
-def test_what_was_discarded_is_forgotten() -> None:
+def test_discarded_keys_are_forgotten() -> None:
     recent: Recent[str] = Recent(FakeClock())
     recent.add("a")
 

@@ -16,7 +16,7 @@ def a_view() -> tuple[View[Pod], Told]:
     return view, told
 
 
-def test_changes_are_told_with_what_was_and_what_is() -> None:
+def test_changes_are_reported_with_the_old_and_the_new_object() -> None:
     view, told = a_view()
 
     for kind in (EventType.ADDED, EventType.MODIFIED, EventType.DELETED):
@@ -34,7 +34,7 @@ def test_an_object_that_is_not_kept_is_as_good_as_absent() -> None:
     assert (view.get("default/theirs"), told) == (None, [])
 
 
-def test_an_object_that_is_kept_no_longer_is_told_as_gone() -> None:
+def test_an_object_that_is_no_longer_kept_is_reported_as_deleted() -> None:
     view, told = a_view()
     view.on_events([event(EventType.ADDED, a_pod("p1"))])
 

@@ -24,14 +24,14 @@ def a_writer(client: ApiClient, rate_per_s: float = 1000.0, burst: int = 100) ->
     return Writer(client, rate_per_s=rate_per_s, burst=burst, clock=RealClock())
 
 
-async def test_what_is_there_already_need_not_be_created(server: ApiServer) -> None:
+async def test_creating_an_existing_object_is_no_error(server: ApiServer) -> None:
     async with ApiClient(Credentials(server.url)) as client:
         writer = a_writer(client)
 
         assert [await writer.write(a_create()), await writer.write(a_create())] == [True, False]
 
 
-async def test_what_is_gone_need_not_be_changed_or_deleted(server: ApiServer) -> None:
+async def test_changing_or_deleting_a_missing_object_is_no_error(server: ApiServer) -> None:
     async with ApiClient(Credentials(server.url)) as client:
         writer = a_writer(client)
 
@@ -48,7 +48,7 @@ async def test_another_object_of_the_same_name_is_not_deleted(server: ApiServer)
     assert server.get(GROUPS, "g", "default")
 
 
-async def test_nothing_is_needed_in_a_namespace_that_goes(server: ApiServer) -> None:
+async def test_a_write_in_a_terminating_namespace_is_no_error(server: ApiServer) -> None:
     server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "going", "finalizers": ["a.b/slow"]}})
     async with ApiClient(Credentials(server.url)) as client:
         await client.delete(NAMESPACES, "going")

@@ -1,8 +1,8 @@
-"""The programs of a control plane: which versions, where they are looked for, which are missing.
+"""The programs of a control plane: their versions, where to find them, and which are missing.
 
 Two places hold programs: the folder that $KUBEBUILDER_ASSETS names (the convention of envtest: kube-apiserver, etcd,
-kubectl) and a cache outside the work tree whose name is a hash of everything that decides what a build produces. A
-changed go.mod therefore never meets an old program, and two checkouts of the same commit share one.
+kubectl) and a cache outside the work tree. The cache's name is a hash of everything that determines what a build
+produces, so a changed go.mod never uses an old program, and two checkouts of the same commit share one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ASSETS = "KUBEBUILDER_ASSETS"
 
 _COMPONENT = "k8s.io/component-base/version"
 _MAJOR, _MINOR = KUBERNETES_VERSION.removeprefix("v").split(".")[:2]
-# Without the stamp the server calls itself v0.0.0, and clients choose their features by that.
+# Without the stamp the server reports v0.0.0, and clients choose their features by that version.
 BUILD_FLAGS = (
     "-trimpath",
     "-ldflags",
@@ -48,7 +48,7 @@ KWOK = Program("kwok", "sigs.k8s.io/kwok/cmd/kwok", version=KWOK_VERSION)
 KUBE_SCHEDULER = Program("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler")
 
 PROGRAMS = (KUBE_APISERVER, ETCD, KUBECTL, KUBE_CONTROLLER_MANAGER, KWOK, KUBE_SCHEDULER)
-"""Everything tests and benchmarks may start, in the order it is built: first the one whose packages others reuse."""
+"""Everything that tests and benchmarks may start, in build order: the one whose packages others reuse is first."""
 
 
 class MissingPrograms(Exception):
@@ -63,12 +63,12 @@ class MissingPrograms(Exception):
 
 @dataclass(frozen=True)
 class Binaries:
-    """Where each program is; programs that were not asked for or not found are absent."""
+    """The path of each program; programs that were not requested or not found are absent."""
 
     paths: Mapping[str, Path]
 
     def __getitem__(self, name: str) -> Path:
-        """Return the path of a program or say how to get it."""
+        """Return the path of a program; MissingPrograms says how to get it."""
         try:
             return self.paths[name]
         except KeyError:
@@ -86,7 +86,7 @@ class Binaries:
 
 
 def cache_folder() -> Path:
-    """Return the folder where programs built from this very module are kept."""
+    """Return the cache folder for programs built from the current module."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     decides = hashlib.sha256()
     for name in ("go.mod", "go.sum"):

@@ -1,7 +1,7 @@
 """Build the programs of the control plane that are missing: `python -m tests.controlplane.build`.
 
-Cold, it takes about nine minutes on two cores; with Go's own caches warm it takes seconds, and with everything in
-place it does nothing. A cluster named by $KUBECONFIG needs no programs, so then nothing is built.
+A cold build takes about nine minutes on two cores; with Go's own caches warm it takes seconds. If every program is
+there, nothing is built. If $KUBECONFIG names a cluster, no programs are needed and nothing is built.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ Say = Callable[[str], None]
 
 
 class BuildFailed(Exception):
-    """A program could not be built; the message is what to show the user."""
+    """A program could not be built; the message is meant for the user."""
 
 
 def say_on_stderr(line: str) -> None:
-    """Show a line at once, also when the output goes to a file."""
+    """Print a line and flush it, so that it shows at once even in a file."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
 
 def build_missing(programs: Sequence[Program] = PROGRAMS, say: Say = say_on_stderr) -> Binaries:
-    """Build what is missing of `programs` and return where everything is."""
+    """Build the missing programs and return the paths of all."""
     found = find_binaries()
     if not found.missing(programs):
         return found
@@ -68,7 +68,7 @@ def build_missing(programs: Sequence[Program] = PROGRAMS, say: Say = say_on_stde
 
 
 def _require_go(missing: Sequence[Program]) -> None:
-    """Refuse in one line if there is no Go that can build our module."""
+    """Raise BuildFailed, with a message of one line, if no Go can build our module."""
     needed = next(line.split()[1] for line in (MODULE / "go.mod").read_text().splitlines() if line.startswith("go "))
     way_out = (
         f"install Go {needed} or newer (https://go.dev/dl), or set {ASSETS} to a folder that holds"
@@ -90,7 +90,7 @@ def _last_line(text: str) -> str:
 
 @contextlib.contextmanager
 def _only_one_builds(folder: Path, say: Say) -> Iterator[None]:
-    """Let a second build of the same programs wait for the first instead of competing with it."""
+    """Make a second build of the same programs wait for the first."""
     with (folder / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -101,7 +101,7 @@ def _only_one_builds(folder: Path, say: Say) -> Iterator[None]:
 
 
 def _build(program: Program, folder: Path, title: str, say: Say) -> None:
-    """Build one program next to its place and rename it there, so that a half-written one is never found."""
+    """Build one program beside its final path, then rename it, so that a half-written one is never found."""
     with tempfile.TemporaryDirectory(prefix=f".{program.name}-", dir=folder) as scratch:
         env = dict(os.environ)
         if program.version:
@@ -118,7 +118,7 @@ def _build(program: Program, folder: Path, title: str, say: Say) -> None:
 
 
 def _run_with_heartbeat(command: Sequence[str], env: dict[str, str], log: Path, title: str, say: Say) -> None:
-    """Run a command, report that it is alive, and raise with the end of its output if it fails."""
+    """Run a command and report regularly that it is alive; if it fails, raise with the end of its output."""
     started = time.monotonic()
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -137,7 +137,7 @@ def _run_with_heartbeat(command: Sequence[str], env: dict[str, str], log: Path, 
                 break
             except subprocess.TimeoutExpired:
                 say(f"{title}: {time.monotonic() - started:.0f} s, still building")
-    except BaseException:  # Ctrl-C included: leave no compiler behind, and go starts several
+    except BaseException:  # also after Ctrl-C: go starts several compilers, and none may be left
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         raise
@@ -147,7 +147,7 @@ def _run_with_heartbeat(command: Sequence[str], env: dict[str, str], log: Path, 
 
 
 def wanted_programs() -> Sequence[Program]:
-    """Return what `make e2e` needs: with $KUBEBUILDER_ASSETS only what its tests start, else everything."""
+    """Return the programs that `make e2e` needs: with $KUBEBUILDER_ASSETS only those that its tests start, else all."""
     if os.environ.get(ASSETS):
         return [program for program in PROGRAMS if program is not KUBE_SCHEDULER]
     return PROGRAMS

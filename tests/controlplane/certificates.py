@@ -1,4 +1,4 @@
-"""Certificates of a control plane that lives for one test run: an authority, a server, clients, a token key."""
+"""Certificates of a control plane for one test run: an authority, a server, clients, a token key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Pair:
 
 
 class Authority:
-    """A certificate authority in memory: it signs what one control plane needs and is gone with the run."""
+    """A certificate authority in memory: it signs the certificates of one control plane, for one run."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -48,7 +48,7 @@ class Authority:
         return self._sign("kube-apiserver", (), ExtendedKeyUsageOID.SERVER_AUTH, names)
 
     def client(self, user: str, *groups: str) -> Pair:
-        """Return a pair that makes its holder this user, in these groups."""
+        """Return a pair that authenticates its holder as this user, in these groups."""
         return self._sign(user, groups, ExtendedKeyUsageOID.CLIENT_AUTH, [])
 
     def _sign(
@@ -80,7 +80,7 @@ class Authority:
             .issuer_name(self._name)
             .public_key(public_key)
             .serial_number(x509.random_serial_number())
-            # Yesterday, so that a clock which is stepped back during the run does no harm.
+            # Yesterday, so that a clock that is set back during the run does no harm.
             .not_valid_before(now - datetime.timedelta(days=1))
             .not_valid_after(now + LIFETIME)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)

@@ -28,7 +28,7 @@ class KubectlFailed(Exception):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where an API server is and how to trust it, as a kubeconfig's `cluster` entry says it."""
+    """The address and CA of an API server, as in a kubeconfig's `cluster` entry."""
 
     entry: Mapping[str, Any]
 
@@ -39,7 +39,7 @@ class Endpoint:
 
     @property
     def ca_pem(self) -> bytes:
-        """The certificates that sign the server's; empty if the system's are used."""
+        """The CA certificates of the server; empty to use the system's."""
         return base64.b64decode(self.entry.get("certificate-authority-data", ""))
 
     @classmethod
@@ -72,7 +72,7 @@ def certificate_user(pair: Pair) -> dict[str, str]:
 
 
 def client_ssl_context(ca_pem: bytes, pair: Pair, folder: Path) -> ssl.SSLContext:
-    """Return a context that trusts this authority and shows this client certificate.
+    """Return a context that trusts this authority and presents this client certificate.
 
     The ssl module takes a client certificate from a file only, so it passes through `folder`.
     """
@@ -83,7 +83,7 @@ def client_ssl_context(ca_pem: bytes, pair: Pair, folder: Path) -> ssl.SSLContex
 
 
 class Cluster:
-    """One API server seen by its administrator.
+    """One API server as its administrator sees it.
 
     Everything here is synchronous and may be called from any thread; asynchronous tests use `asyncio.to_thread` where
     a call may take long.
@@ -175,7 +175,7 @@ class Cluster:
         return str(answer["status"]["token"])
 
     def kubeconfig_for(self, namespace: str, serviceaccount: str) -> Path:
-        """Write a kubeconfig whose holder is a ServiceAccount, with its rights and no others; return its path."""
+        """Write a kubeconfig for a ServiceAccount, with exactly its rights; return its path."""
         user = {"token": self.token_for(namespace, serviceaccount)}
         path = self._folder / f"kubeconfig-{namespace}-{serviceaccount}"
         return write_secret(path, self.endpoint.kubeconfig(user, namespace))

@@ -61,7 +61,7 @@ def control_plane() -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def own_control_plane(control_plane: ControlPlane) -> ControlPlane:
-    """The API server of this run if it is ours alone, to stop and restart; else the test is skipped."""
+    """The API server of this run, for tests that stop and restart it; with a borrowed cluster the test is skipped."""
     if not control_plane.owned:
         pytest.skip("needs an API server of its own, and KUBECONFIG names one that is not ours")
     return control_plane
@@ -69,7 +69,7 @@ def own_control_plane(control_plane: ControlPlane) -> ControlPlane:
 
 @pytest.fixture(scope="session")
 def installed(control_plane: ControlPlane) -> Iterator[Installed]:
-    """What `manifests/` installs: custom resources, and the ServiceAccount with the scheduler's rights."""
+    """The custom resources and the scheduler's ServiceAccount, installed from `manifests/`."""
     if control_plane.owned:
         yield install(control_plane.cluster)
         return
@@ -79,7 +79,7 @@ def installed(control_plane: ControlPlane) -> Iterator[Installed]:
 
 @pytest.fixture
 def namespace(control_plane: ControlPlane) -> Iterator[str]:
-    """The name of a new namespace; it is emptied afterwards, and nobody waits for its end."""
+    """The name of a new namespace; it is emptied after the test, without waiting until it is gone."""
     name = create_namespace(control_plane.cluster, wait_for_account=control_plane.options.controller_manager)
     yield name
     discard_namespace(control_plane.cluster, name)

@@ -1,4 +1,4 @@
-"""Installing `manifests/` into a cluster, as a user does with `kubectl apply -k`."""
+"""Install `manifests/` into a cluster, as a user does with `kubectl apply -k`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SERVICE_ACCOUNT = "volcano-scheduler"
 
 @dataclass(frozen=True)
 class Installed:
-    """Where the manifests went: the ServiceAccount whose rights the scheduler has."""
+    """The installed manifests: the ServiceAccount under which the scheduler runs."""
 
     namespace: str = NAMESPACE
     service_account: str = SERVICE_ACCOUNT
@@ -41,10 +41,10 @@ def wait_established(cluster: Cluster) -> None:
 
 @contextlib.contextmanager
 def install_beside(cluster: Cluster, folder: Path) -> Iterator[Installed]:
-    """Install into somebody else's cluster under names of our own, and remove what was made.
+    """Install into a borrowed cluster under names of our own, and remove everything afterwards.
 
-    Custom resource definitions that are there stay as they are; the rest gets a suffix, so that an installed scheduler
-    keeps its own.
+    Existing custom resource definitions are kept; all other names get a suffix, so that an installed scheduler keeps
+    its own objects.
     """
     suffix = secrets.token_hex(3)
     names = Installed(f"{NAMESPACE}-{suffix}", f"{SERVICE_ACCOUNT}-{suffix}")

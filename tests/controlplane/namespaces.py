@@ -1,4 +1,4 @@
-"""Namespaces of tests: made with what pods need, emptied and deleted without waiting for them to vanish."""
+"""Namespaces of tests: created with what pods need, then emptied and deleted without waiting until they are gone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMESPACES = "/api/v1/namespaces"
 def create_namespace(cluster: Cluster, prefix: str = "t", *, wait_for_account: bool = True) -> str:
     """Create a namespace with a new name and return it.
 
-    Pods are refused until a controller has made the ServiceAccount `default`; without controllers nobody does.
+    Pods are refused until a controller has made the ServiceAccount `default`; without controllers, do not wait for it.
     """
     name = f"{prefix}-{secrets.token_hex(4)}"
     cluster.request("POST", NAMESPACES, {"metadata": {"name": name}})
@@ -30,10 +30,10 @@ def create_namespace(cluster: Cluster, prefix: str = "t", *, wait_for_account: b
 
 
 def discard_namespace(cluster: Cluster, name: str) -> None:
-    """Remove a namespace's pods at once and ask for the namespace to be deleted, which takes its time."""
+    """Remove a namespace's pods at once and request its deletion, which takes a while."""
     try:
         cluster.request("DELETE", f"{NAMESPACES}/{name}/pods", {"gracePeriodSeconds": 0})
         cluster.request("DELETE", f"{NAMESPACES}/{name}", {"propagationPolicy": "Background"})
     except ApiFailure as refused:
-        if refused.code not in {404, 409}:  # gone already, or going
+        if refused.code not in {404, 409}:  # already gone or terminating
             raise

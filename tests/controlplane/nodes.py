@@ -15,7 +15,7 @@ NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 
 
 class NodesNotReady(Exception):
-    """Nodes were created and are not Ready and free of the not-ready taint in time."""
+    """Created nodes did not become Ready and free of the not-ready taint in time."""
 
 
 def node_object(
@@ -29,7 +29,7 @@ def node_object(
     taints: Sequence[Mapping[str, str]] = (),
     ready: bool = False,
 ) -> dict[str, Any]:
-    """Return a Node; with `ready` it says so itself, for control planes without kwok."""
+    """Return a Node; with `ready` its status already says Ready, for control planes without kwok."""
     quantities = {"cpu": cpu, "memory": memory, "pods": pods, **(extended or {})}
     amounts = {resource: str(amount) for resource, amount in quantities.items()}
     status: dict[str, Any] = {"capacity": amounts, "allocatable": amounts}
@@ -59,7 +59,7 @@ def create_nodes(cluster: Cluster, nodes: Sequence[Mapping[str, Any]]) -> list[s
 
 
 def wait_nodes_ready(cluster: Cluster, names: Iterable[str], timeout: float = 60.0) -> None:
-    """Wait until every named node is Ready and nothing of the not-ready taint is left."""
+    """Wait until every named node is Ready and has no not-ready taint."""
     wanted = set(names)
     deadline = time.monotonic() + timeout
     while wanted:
@@ -71,12 +71,12 @@ def wait_nodes_ready(cluster: Cluster, names: Iterable[str], timeout: float = 60
                 " is kwok running (on a borrowed cluster: for nodes annotated kwok.x-k8s.io/node=fake)?"
             )
         if wanted:
-            # a list of thousands costs the server more than the nodes do: ask seldom
+            # a list of thousands of nodes costs the server more than the nodes themselves, so poll rarely
             time.sleep(max(0.05, len(listed) / 2000))
 
 
 def delete_nodes(cluster: Cluster, names: Sequence[str]) -> None:
-    """Delete these nodes; those that are gone already do not matter."""
+    """Delete these nodes; nodes that are already gone are ignored."""
 
     def delete(name: str) -> None:
         try:

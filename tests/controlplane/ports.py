@@ -9,21 +9,21 @@ from pathlib import Path
 
 _LOWEST = 15000
 _DEFAULT_EPHEMERAL = 32768
-_TRIES = 1000  # a draw of all of them would take a tenth of a second
+_TRIES = 1000  # sampling all ports would take a tenth of a second
 _RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
-_rng = random.Random()  # its own: each process must draw others, also where the global one is seeded
+_rng = random.Random()  # not the global generator, which may be seeded: each process must draw different ports
 
 
 def free_ports(count: int) -> list[int]:
-    """Return so many different free ports of 127.0.0.1.
+    """Return `count` different free ports of 127.0.0.1.
 
-    They lie below the range from which the kernel gives ports to outgoing connections: otherwise some connection could
-    take the port of a server that is being restarted.
+    They lie below the kernel's range for outgoing connections: otherwise a connection could take the port of a server
+    that is being restarted.
     """
     low = _DEFAULT_EPHEMERAL
     with contextlib.suppress(OSError):
         low = int(_RANGE_FILE.read_text().split()[0])
-    # Where the system leaves nothing below, any port will do.
+    # If the system leaves no port below that range, any port will do.
     candidates = range(_LOWEST, low) if low >= _LOWEST + 1000 else range(_LOWEST, 60000)
     ports: list[int] = []
     for port in _rng.sample(candidates, k=min(len(candidates), count + _TRIES)):

@@ -1,4 +1,4 @@
-"""Child processes of a test run: started with a log file, stopped in order, and never left behind."""
+"""Child processes of a test run: each has a log file, all are stopped in order, and none is left behind."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class StillRunning(Exception):
 
 
 class LeftBehind(Exception):
-    """Something that belonged to the run is still there after it was told to go."""
+    """A process or folder of the run still exists after the run was closed."""
 
 
 class Processes:
     """The processes of one run and the folder with their data and logs.
 
-    Each process leads a session of its own: Ctrl-C reaches the test run alone, which then stops them in order. If the
-    run dies instead, a watchdog process kills them and removes the folder.
+    Each process leads a session of its own: Ctrl-C reaches only the test run, which then stops them in order. If the
+    run dies, a watchdog process kills them and removes the folder.
     """
 
     def __init__(self, prefix: str = "volcano-py-") -> None:
@@ -67,7 +67,7 @@ class Processes:
         self._groups.append(process.pid)
 
     def signal(self, name: str, number: signal.Signals) -> None:
-        """Send a signal to a running process and return at once; `wait` or `stop` follow."""
+        """Send a signal to a running process and return at once; call `wait` or `stop` afterwards."""
         self._running[name].send_signal(number)
 
     def wait(self, name: str, timeout: float) -> int:
@@ -95,7 +95,7 @@ class Processes:
         self._forget(name)
 
     def kill(self, name: str) -> None:
-        """End a process without a chance to say goodbye, and wait until it is gone."""
+        """Kill a process with SIGKILL, and wait until it is gone."""
         self._kill(self._running[name])
         self._forget(name)
 
@@ -118,11 +118,11 @@ class Processes:
 
     @property
     def running(self) -> dict[str, int]:
-        """The process ids of what is running, by name."""
+        """The process ids of the running processes, by name."""
         return {name: process.pid for name, process in self._running.items()}
 
     def check_alive(self, name: str) -> None:
-        """Raise with the end of its log if a process has ended by itself."""
+        """Raise, with the end of its log, if a process has ended by itself."""
         process = self._running.get(name)
         code = None if process is None else process.poll()
         if process is not None and code is None:
@@ -135,7 +135,7 @@ class Processes:
         return self.folder / f"{name}.log"
 
     def logs(self) -> dict[str, Path]:
-        """Return the logs of everything that was started, by name."""
+        """Return the logs of all started processes, by name."""
         return {log.stem: log for log in sorted(self.folder.glob("*.log"))}
 
     def log_tail(self, name: str, lines: int = 20) -> str:
@@ -146,7 +146,7 @@ class Processes:
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) or "(nothing written)"
 
     def close(self, keep_logs: bool | None = None) -> None:
-        """Stop what is still running, remove the folder, and prove that nothing is left.
+        """Stop what is still running, remove the folder, and check that nothing is left.
 
         `keep_logs` (by default whether $VOLCANO_PY_KEEP_LOGS is set) copies the logs next to the folder first.
         """
@@ -195,7 +195,7 @@ class Processes:
 
 
 def living_members(group: int) -> list[int]:
-    """Return the processes of a group that run; those that ended and wait to be collected (zombies) do not count."""
+    """Return the running processes of a group; zombies (ended, not yet reaped) do not count."""
     if not PROC.is_dir():
         try:
             os.killpg(group, 0)
@@ -204,7 +204,7 @@ def living_members(group: int) -> list[int]:
         return [group]
     members = []
     for stat in PROC.glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it ended while we looked
+        with contextlib.suppress(OSError):  # it ended during the search
             # pid (name) state parent group ...; the name may hold spaces and brackets
             state, _, member_of = stat.read_text().rpartition(")")[2].split()[:3]
             if int(member_of) == group and state not in "ZX":
@@ -213,7 +213,7 @@ def living_members(group: int) -> list[int]:
 
 
 def _members_that_stay(group: int) -> list[int]:
-    """Return who is left of a group whose leader has ended, after the moment that a killed process takes to end."""
+    """Return the processes left of a group whose leader has ended; killed processes get a moment to end."""
     deadline = time.monotonic() + LAST_MOMENT_S
     while (members := living_members(group)) and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""What the servers of a control plane are started with: their options, files and command lines."""
+"""How the servers of a control plane are started: their options, files and command lines."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Options:
     """What to start and how; the defaults suit end-to-end tests."""
 
     controller_manager: bool = True
-    """Without it nobody makes ServiceAccounts, untaints nodes, collects garbage or empties namespaces."""
+    """Without it, ServiceAccounts are not made, nodes keep taints, garbage stays and namespaces are not emptied."""
     kwok: bool = True
     """Without it nodes and pods stay as their creator left them."""
     scheduler: bool = False
-    """kube-scheduler, where pods that name no other scheduler matter."""
+    """kube-scheduler, for tests in which pods of the default scheduler matter."""
     fast: bool = False
-    """Pods start and vanish without the second of delay that makes their phases visible."""
+    """Pods start and are removed without the one-second delay that makes their phases visible."""
     heavy_load: bool = False
     """For benchmarks: more requests in flight, and no node leases (a thousand nodes would renew 100 a second)."""
     taint_new_nodes: bool = True
@@ -53,13 +53,13 @@ class Options:
     def disabled_admission(self) -> list[str]:
         """Return the admission plugins to switch off."""
         if not self.controller_manager:
-            # Both wait for what controllers do: make the default ServiceAccount, take the taint away.
+            # Both need a controller: one makes the default ServiceAccount, one removes the taint.
             return ["ServiceAccount", "TaintNodesByCondition"]
         return [] if self.taint_new_nodes else ["TaintNodesByCondition"]
 
 
 class Servers:
-    """The command lines of one control plane: its ports, certificates and files are fixed here."""
+    """The command lines of one control plane, with fixed ports, certificates and files."""
 
     def __init__(self, options: Options, binaries: Binaries, folder: Path, ports: list[int]) -> None:
         self._options = options
@@ -87,7 +87,7 @@ class Servers:
         )
 
     def etcd(self) -> Argv:
-        """Return how etcd is started."""
+        """Return the command line of etcd."""
         return [
             self._binaries[ETCD],
             "--name=tests",
@@ -97,12 +97,12 @@ class Servers:
             f"--listen-peer-urls={self._etcd_peer}",
             f"--initial-advertise-peer-urls={self._etcd_peer}",
             f"--initial-cluster=tests={self._etcd_peer}",
-            "--unsafe-no-fsync",  # the data need not survive a power cut
+            "--unsafe-no-fsync",  # the data need not survive a power failure
             "--log-level=warn",
         ]
 
     def apiserver(self) -> Argv:
-        """Return how kube-apiserver is started; the same line serves to start it again."""
+        """Return the command line of kube-apiserver; a restart uses it again."""
         argv: Argv = [
             self._binaries[APISERVER],
             f"--etcd-servers={self._etcd_client}",
@@ -118,9 +118,9 @@ class Servers:
             "--service-cluster-ip-range=10.96.0.0/16",
             "--authorization-mode=RBAC",
             "--allow-privileged=true",
-            # A loopback address is refused as an endpoint; without this the server complains every ten seconds.
+            # A loopback address is refused as an endpoint; without this the server logs an error every ten seconds.
             "--endpoint-reconciler-type=none",
-            # A graceful stop ends the watches of clients soon; without it, it waits a minute for them.
+            # With this option a graceful stop ends watches soon; without it, the stop waits a minute for them.
             "--shutdown-watch-termination-grace-period=2s",
         ]
         if self._options.heavy_load:
@@ -130,7 +130,7 @@ class Servers:
         return [*argv, *self._options.apiserver_args]
 
     def controller_manager(self) -> Argv:
-        """Return how kube-controller-manager is started."""
+        """Return the command line of kube-controller-manager."""
         argv: Argv = [
             self._binaries[CONTROLLERS],
             f"--kubeconfig={self.kubeconfig('system:kube-controller-manager')}",
@@ -143,11 +143,11 @@ class Servers:
             "--kube-api-burst=1000",
         ]
         if self._options.heavy_load:
-            argv.append("--node-monitor-grace-period=24h")  # nobody renews leases
+            argv.append("--node-monitor-grace-period=24h")  # node leases are not renewed
         return [*argv, *self._options.controller_manager_args]
 
     def kwok(self, stages: Path) -> Argv:
-        """Return how kwok is started, with the stages of a folder."""
+        """Return the command line of kwok, with the stages of a folder."""
         argv: Argv = [
             self._binaries[KWOK],
             f"--kubeconfig={self.kubeconfig('kwok', 'system:masters')}",
@@ -160,7 +160,7 @@ class Servers:
         return [*argv, *self._options.kwok_args]
 
     def scheduler(self) -> Argv:
-        """Return how kube-scheduler is started."""
+        """Return the command line of kube-scheduler."""
         return [
             self._binaries[SCHEDULER],
             f"--kubeconfig={self.kubeconfig('system:kube-scheduler')}",

@@ -37,7 +37,7 @@ echo "go: go.mod requires go >= 1.26.0 (running go 1.19.8; GOTOOLCHAIN=local)" >
 
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A PATH on which only /bin and what the test puts there is found, and an empty cache."""
+    """A PATH with only /bin and the test's own programs, and an empty cache."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for needed in ("sleep", "chmod"):
@@ -214,6 +214,6 @@ def test_another_module_file_means_another_cache(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.usefixtures("tools")
-def test_a_program_that_is_nowhere_is_named_with_the_way_out() -> None:
+def test_a_missing_program_is_named_with_a_remedy() -> None:
     with pytest.raises(binaries.MissingPrograms, match=r"etcd; run `python -m tests\.controlplane\.build`"):
         find_binaries().require(["etcd"])

@@ -1,4 +1,4 @@
-"""Child processes end with the run, whichever way the run ends."""
+"""Child processes end with the run, however the run ends."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_process_that_ignores_the_request_is_killed() -> None:
     processes.close()
 
 
-def test_a_process_that_ended_by_itself_is_reported_with_its_last_words() -> None:
+def test_a_process_that_ended_by_itself_is_reported_with_the_end_of_its_log() -> None:
     processes = Processes()
     processes.start("brief", ["sh", "-c", "echo port taken >&2; exit 3"])
 
@@ -86,7 +86,7 @@ def test_a_process_that_ended_by_itself_is_reported_with_its_last_words() -> Non
     processes.close()
 
 
-def test_a_child_of_a_child_that_stays_is_reported_and_killed() -> None:
+def test_a_grandchild_that_keeps_running_is_reported_and_killed() -> None:
     processes = Processes()
     processes.start("parent", ["sh", "-c", "sleep 60 & echo started; exit 0"])
     wait_until("the child", lambda: processes.log("parent").read_text(), 10, every=0.01)
@@ -110,7 +110,7 @@ def test_a_signal_is_sent_and_the_end_is_waited_for() -> None:
     processes.close()
 
 
-def test_waiting_for_a_process_that_stays_says_so() -> None:
+def test_waiting_for_a_process_that_keeps_running_fails_with_a_message() -> None:
     processes = Processes()
     processes.start("stays", SLEEP)
 
@@ -143,12 +143,12 @@ def test_logs_can_be_kept(capsys: pytest.CaptureFixture[str]) -> None:
     kept.rmdir()
 
 
-def test_waiting_in_vain_says_what_was_seen_last() -> None:
+def test_a_timeout_reports_the_last_answer() -> None:
     with pytest.raises(NotInTime, match=r"the moon: not within 0.01 s \(last answer 0\)"):
         wait_until("the moon", lambda: 0, 0.01, every=0.001)
 
 
-def test_waiting_in_vain_names_the_last_tolerated_error() -> None:
+def test_a_timeout_names_the_last_tolerated_error() -> None:
     def refuse() -> bool:
         raise ConnectionRefusedError("nobody there")
 

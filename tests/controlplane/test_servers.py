@@ -1,4 +1,4 @@
-"""What is started, for which options."""
+"""Options determine which servers are started, and with which command lines."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_keys_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
 
-def test_own_arguments_come_last_so_that_they_win(tmp_path: Path) -> None:
+def test_extra_arguments_come_last_and_take_precedence(tmp_path: Path) -> None:
     options = Options(apiserver_args=("--v=9",), controller_manager_args=("--v=8",), kwok_args=("--v=DEBUG",))
     made = servers(tmp_path, options)
 

@@ -1,4 +1,4 @@
-"""Waiting for a condition with a deadline, instead of sleeping and hoping."""
+"""Wait for a condition with a deadline, instead of sleeping for a fixed time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class NotInTime(Exception):
-    """What was waited for did not come about before the deadline."""
+    """The condition did not hold before the deadline."""
 
 
 def wait_until(
@@ -21,7 +21,7 @@ def wait_until(
     every: float = 0.1,
     tolerate: tuple[type[BaseException], ...] = (),
 ) -> T:
-    """Call `probe` until it returns something true and return that.
+    """Call `probe` until it returns a true value, and return that value.
 
     Exceptions named in `tolerate` count as "not yet"; the last one becomes the cause of NotInTime.
     """

@@ -1,10 +1,10 @@
 """Cleans up after a test run that died: kills its processes and removes its folder.
 
-It runs as a process of its own (`python watchdog.py FOLDER`) in a session of its own, so that neither Ctrl-C nor
-SIGKILL of the test run takes it along, and listens on standard input: `+PID` and `-PID` say which processes exist.
-Each PID leads a process group. The end of input means that the test run is gone, in order or not, and that whatever is
-left must go. (The kernel's parent-death signal would not do: it fires when the *thread* that started a child ends, and
-cleans no folder.)
+It runs as a separate process (`python watchdog.py FOLDER`) in its own session, so that it survives Ctrl-C and SIGKILL
+of the test run. It reads standard input: `+PID` and `-PID` say which processes exist. Each PID leads a process group.
+The end of input means that the test run has ended, orderly or not, and that everything left must be removed. (The
+kernel's parent-death signal would not do: it fires when the *thread* that started a child ends, and it removes no
+folder.)
 """
 
 import contextlib

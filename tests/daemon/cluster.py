@@ -54,7 +54,7 @@ class Running:
             return await self.task
 
     async def kill(self) -> None:
-        """End it as SIGKILL would: nothing is completed, connections break."""
+        """End it as SIGKILL would: nothing is completed, and connections break."""
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
 
@@ -96,7 +96,7 @@ async def scheduler(url: str, *, wait: bool = True, **options: Any) -> AsyncIter
             await asyncio.wait([ready, running.task], return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
                 ready.cancel()
-                await running.task  # raises what ended it
+                await running.task  # raises the error that ended it
             await ready
         yield running
         if not running.task.done():
@@ -165,7 +165,7 @@ def put_job(server: ApiServer, name: str, tasks: int, minimum: int | None = None
 
 
 async def set_phase(running: Running, pods: Iterable[str], phase: str) -> None:
-    """Do what a kubelet does."""
+    """Set a pod's phase, as a kubelet does."""
     for name in pods:
         body = {"status": {"phase": phase}}
         await running.daemon.client.patch(PODS, name, body, dict, namespace="default", subresource="status")
@@ -208,7 +208,7 @@ def event_reasons(server: ApiServer, kind: str, name: str) -> set[str]:
 
 
 async def stays(condition: Callable[[], object], seconds: float = 0.5) -> None:
-    """Fail if a condition ceases to hold within that time."""
+    """Fail if a condition stops holding within a time."""
     async with asyncio.timeout(seconds + 5):
         deadline = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < deadline:
@@ -217,7 +217,7 @@ async def stays(condition: Callable[[], object], seconds: float = 0.5) -> None:
 
 
 async def comes_to_rest(value: Callable[[], object], seconds: float, timeout_s: float = 10) -> None:
-    """Wait until a value has not changed for that long."""
+    """Wait until a value has not changed for a time."""
     async with asyncio.timeout(timeout_s):
         last, since = value(), asyncio.get_running_loop().time()
         while asyncio.get_running_loop().time() - since < seconds:

@@ -1,4 +1,4 @@
-"""A balancer that forgets its connections without a word: both ends believe that they are open, nothing passes."""
+"""A load balancer that silently loses its connections: both ends believe they are open, but no data passes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 class FreezingProxy:
-    """Passes bytes on between its clients and one server; connections made after a freeze work."""
+    """Forwards bytes between its clients and one server; connections opened after a freeze work."""
 
     def __init__(self, upstream: str) -> None:
         parts = urlsplit(upstream)
@@ -17,12 +17,12 @@ class FreezingProxy:
         self.url = ""
 
     def freeze(self) -> int:
-        """Swallow from now on what the connections of this moment send; return how many there are."""
+        """From now on drop all data of the open connections; return their number."""
         self._frozen |= self._connections
         return len(self._connections)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Carry one connection."""
+        """Forward one connection."""
         connection = object()
         self._connections.add(connection)
         up_reader, up_writer = await asyncio.open_connection(*self._upstream)

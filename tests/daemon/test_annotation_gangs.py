@@ -20,7 +20,7 @@ def put_member(server: ApiServer, name: str, number: str) -> None:
     )
 
 
-async def test_a_gang_without_room_costs_no_writes_once_its_pods_have_said_so() -> None:
+async def test_a_waiting_annotation_gang_costs_no_writes_once_its_pods_have_conditions() -> None:
     async with ApiServer() as server:
         put_node(server, "n1", cpu=4)
         async with scheduler(server.url, period_s=0.05) as running:

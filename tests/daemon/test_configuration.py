@@ -114,7 +114,7 @@ async def test_a_file_that_cannot_be_used_leaves_the_last_good_one_in_force(path
         assert conf.metric("refused") == 1
 
 
-async def test_a_broken_file_is_counted_once_and_mending_it_is_a_change(path):
+async def test_a_broken_file_is_counted_once_and_repairing_it_is_a_change(path):
     async with watched(path, PLAIN) as conf:
         path.write_text(UNKNOWN)
         await until(lambda: conf.error)
@@ -128,7 +128,7 @@ async def test_a_broken_file_is_counted_once_and_mending_it_is_a_change(path):
         assert conf.metric("refused") == 0
 
 
-async def test_a_broken_file_that_is_put_back_is_no_change(path):
+async def test_restoring_the_previous_file_is_no_change(path):
     async with watched(path, PLAIN) as conf:
         path.write_text(UNKNOWN)
         await until(lambda: conf.error)
@@ -223,7 +223,7 @@ async def test_a_scheduler_follows_its_file_while_it_runs(server, path):
         assert "nobody knows an action" in shown["lastError"]["problem"]
 
 
-async def test_groups_that_wait_are_let_in_once_the_configuration_has_no_enqueue_action(server, path):
+async def test_waiting_groups_are_enqueued_once_the_configuration_has_no_enqueue_action(server, path):
     put_node(server, "n1", cpu=4)
     path.write_text(CONF + "  - name: overcommit\n")
     async with scheduler(server.url, configuration=Configuration.of_file(ConfFile(path)), conf_poll_s=0.02) as running:
@@ -238,7 +238,7 @@ async def test_groups_that_wait_are_let_in_once_the_configuration_has_no_enqueue
         await until(lambda: group(server, "big").get("status", {}).get("phase") == "Inqueue", timeout_s=2)
 
 
-async def test_why_a_job_waits_can_be_asked_for(server):
+async def test_the_reason_why_a_job_waits_can_be_queried(server):
     put_node(server, "n1", cpu=1)
     port = free_port()
     async with scheduler(server.url, health_address=ListenAddress("127.0.0.1", port)) as running:
@@ -288,7 +288,7 @@ async def test_a_password_is_not_shown(path, line):
 
 
 @pytest.mark.parametrize("value", ["2024-99-99", "!kind 5", "{? [a, b] : 1}", "12:30"])
-async def test_whatever_is_in_force_can_be_shown(path, value):
+async def test_every_configuration_in_force_can_be_shown(path, value):
     text = f"actions: allocate\ntiers:\n- plugins:\n  - name: gang\n    arguments:\n      x: {value}\n"
     async with watched(path, text) as conf:
         assert "name: gang" in conf.configuration.shown()["text"]

@@ -119,7 +119,7 @@ async def stage() -> AsyncIterator[Stage]:
 
 
 @pytest.mark.parametrize(("binds", "cycles"), [(128, 1), (129, 0)])
-async def test_while_many_binds_wait_to_be_sent_changes_are_gathered_for_longer(stage, binds, cycles):
+async def test_while_many_binds_are_queued_the_debounce_is_longer(stage, binds, cycles):
     await stage.pass_time(0.1)
     before = stage.loop.cycles
     stage.backpressure.enter(binds)
@@ -132,7 +132,7 @@ async def test_while_many_binds_wait_to_be_sent_changes_are_gathered_for_longer(
     assert stage.loop.cycles == before + 1
 
 
-async def test_nothing_changes_and_nothing_runs(stage):
+async def test_without_changes_no_cycle_runs(stage):
     await stage.pass_time(3)
 
     assert stage.loop.cycles == 1
@@ -160,7 +160,7 @@ async def test_changes_that_come_together_are_one_cycle(stage):
 
 
 @pytest.mark.parametrize("change", [Change.POD, Change.GROUP_STATUS, Change.BIND_FAILED, Change.NODE_WORSE])
-async def test_another_change_is_seen_within_the_period(stage, change):
+async def test_any_other_change_starts_a_cycle_within_the_period(stage, change):
     stage.change(change)
     await stage.pass_time(0.5)
     assert stage.loop.cycles == 1
@@ -207,7 +207,7 @@ async def test_a_cycle_that_raises_is_followed_by_another_after_a_pause(stage):
     assert stage.registry.get_sample_value("volcano_py_cycles_total", {"result": "failed"}) == 1
 
 
-async def test_decisions_are_handed_on_while_the_cycle_still_runs(stage):
+async def test_decisions_are_carried_out_while_the_cycle_still_runs(stage):
     stage.emits = [(BIND,), (BIND,)]
     await stage.begin_cycle()
 
@@ -217,7 +217,7 @@ async def test_decisions_are_handed_on_while_the_cycle_still_runs(stage):
     assert stage.backpressure.count == 2
 
 
-async def test_what_a_cycle_decides_after_the_end_was_asked_for_is_dropped(stage):
+async def test_decisions_after_the_stop_request_are_dropped(stage):
     stage.emits_late = [(BIND,)]
     await stage.begin_cycle()
     stage.loop.stop()
@@ -229,7 +229,7 @@ async def test_what_a_cycle_decides_after_the_end_was_asked_for_is_dropped(stage
     assert stage.backpressure.count == 0
 
 
-async def test_a_decision_that_cannot_be_taken_in_ends_the_loop(monkeypatch):
+async def test_an_error_while_accepting_a_decision_ends_the_loop(monkeypatch):
     stage = Stage()
     stage.emits = [(BIND,)]
 
@@ -245,7 +245,7 @@ async def test_a_decision_that_cannot_be_taken_in_ends_the_loop(monkeypatch):
     stage.runner.close()
 
 
-async def test_memory_goes_from_cycle_to_cycle(stage):
+async def test_memory_is_passed_from_cycle_to_cycle(stage):
     before = stage.runner.memory
 
     stage.change(Change.POD_PENDING)

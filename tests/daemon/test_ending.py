@@ -56,7 +56,7 @@ async def test_a_second_request_ends_it_at_once(server):
             assert await running.task == 1
 
 
-async def test_patience_with_binds_has_an_end(server):
+async def test_waiting_for_binds_at_the_end_has_a_limit(server):
     put_node(server, "n1", cpu=40)
     server.faults.add(Fault("delay", verb="create", resource="pods/binding", delay_s=5))
     async with scheduler(server.url, binder=SLOW, stop_patience_s=0.1, flush_patience_s=0.1) as running:
@@ -87,7 +87,7 @@ async def test_it_can_be_ended_before_it_is_ready(server):
         assert await running.stop() == 0
 
 
-async def test_a_port_in_use_is_said_before_anything_begins(server):
+async def test_a_port_in_use_is_reported_before_anything_starts(server):
     address = ListenAddress("127.0.0.1", free_port())
     async with scheduler(server.url, health_address=address):
         second = start(a_daemon(server.url, health_address=address))

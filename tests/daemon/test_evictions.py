@@ -88,7 +88,7 @@ async def planning(server: ApiServer, cycle: OnePlan, **options: Any) -> AsyncIt
         yield running
 
 
-async def test_a_victim_goes_and_the_pod_that_gets_its_room_is_nominated(server):
+async def test_a_victim_is_evicted_and_its_preemptor_is_nominated(server):
     cycle = OnePlan()
     async with planning(server, cycle) as running:
         await until(lambda: terminating(server, "low-0"))
@@ -104,14 +104,14 @@ async def test_a_victim_goes_and_the_pod_that_gets_its_room_is_nominated(server)
         assert running.metric("volcano_total_preemption_attempts") >= 1
 
 
-async def test_everybody_concerned_is_told(server):
+async def test_the_victim_and_both_groups_get_events(server):
     async with planning(server, OnePlan()):
         await until(lambda: "Evict" in event_reasons(server, "Pod", "low-0"))
         await until(lambda: "Evict" in event_reasons(server, "PodGroup", "low"))
         await until(lambda: "Preempting" in event_reasons(server, "PodGroup", "high"))
 
 
-async def test_a_victim_counts_as_leaving_before_the_server_has_answered(server):
+async def test_a_victim_counts_as_terminating_before_the_server_has_answered(server):
     server.faults.add(Fault("delay", verb="patch", resource="pods/status", name="low-0", skip=1, delay_s=30))
     cycle = OnePlan()
     async with planning(server, cycle):
@@ -133,7 +133,7 @@ async def test_nothing_is_evicted_twice_however_often_cycles_run(server):
         assert server.requests.count("delete", "pods") == 1
 
 
-async def test_an_eviction_that_is_refused_lets_the_victim_stay_and_is_planned_again_in_time(server):
+async def test_a_refused_eviction_leaves_the_victim_running_and_is_planned_again_later(server):
     fault = server.faults.add(Fault("reply", verb="delete", resource="pods", code=403, times=2))
     cycle = OnePlan()
     async with planning(server, cycle, period_s=0.1) as running:
@@ -144,7 +144,7 @@ async def test_an_eviction_that_is_refused_lets_the_victim_stay_and_is_planned_a
         assert running.metric("volcano_py_evictions_total", {"result": "failed"}) == 2
 
 
-async def test_a_plan_that_has_been_overtaken_is_not_carried_out(server):
+async def test_an_outdated_plan_is_not_carried_out(server):
     cycle, overtaken = OnePlan(), threading.Event()
     cycle.before_deciding = lambda: overtaken.wait(10)  # in the cycle's thread: the watch goes on meanwhile
     async with planning(server, cycle) as running:

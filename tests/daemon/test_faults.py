@@ -67,7 +67,7 @@ async def test_a_failed_bind_is_placed_again_and_the_gang_completed(server):
         await until(lambda: "FailedScheduling" in event_reasons(server, "PodGroup", "gang"))
 
 
-async def test_a_bind_that_is_refused_for_ever_is_not_hammered_and_the_pod_says_why(server):
+async def test_a_bind_that_is_always_refused_backs_off_and_the_pod_says_why(server):
     put_node(server, "n1", cpu=8)
     fault = server.faults.add(Fault("reply", verb="create", resource="pods/binding", name="gang-1", code=403))
     soon = WriteQueueOptions(rate_per_s=50, burst=50, delay_s=0.01)
@@ -184,7 +184,7 @@ async def test_the_first_cycle_waits_for_bound_pods_that_the_watch_has_not_shown
         assert running.daemon.cache.bound_pods() == 1
 
 
-async def test_the_api_server_may_go_away_and_come_back():
+async def test_scheduling_continues_after_an_outage_of_the_api_server():
     options = ApiServerOptions(port=free_port())
     server = ApiServer(options)
     await server.start()
@@ -204,7 +204,7 @@ async def test_the_api_server_may_go_away_and_come_back():
     await server.stop()
 
 
-async def test_an_api_server_that_is_away_is_one_warning_of_all_watches():
+async def test_an_outage_is_one_warning_for_all_watches():
     server = ApiServer(ApiServerOptions(port=free_port()))
     await server.start()
     serve_definitions(server)
@@ -227,7 +227,7 @@ async def test_an_api_server_that_is_away_is_one_warning_of_all_watches():
     assert 1 <= back["away_s"] <= 10
 
 
-async def test_one_stray_404_does_not_take_groups_and_queues_away(server):
+async def test_one_stray_404_does_not_remove_groups_and_queues(server):
     put_node(server, "n1", cpu=4)
     async with scheduler(server.url) as running:
         put_job(server, "run", 2)
@@ -288,7 +288,7 @@ async def test_a_pod_deleted_under_the_decision_is_not_bound(server):
         await until(lambda: len(placed(server)) == 2)
 
 
-async def test_a_lost_answer_that_cannot_be_looked_up_keeps_the_room_taken(server):
+async def test_a_bind_with_unknown_outcome_keeps_its_room(server):
     put_node(server, "n1", cpu=1)
     server.faults.add(Fault("drop_after", verb="create", resource="pods/binding", times=1))
     server.faults.add(Fault("reply", verb="get", resource="pods", code=503))

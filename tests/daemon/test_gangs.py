@@ -37,7 +37,7 @@ async def test_a_gang_that_fits_is_bound_whole_and_once(server):
         assert successes(server) == 6
 
 
-async def test_a_gang_that_is_let_in_and_bound_at_once_is_written_once(server):
+async def test_a_gang_that_is_enqueued_and_bound_at_once_is_written_once(server):
     put_node(server, "n1", cpu=8)
     async with scheduler(server.url):
         put_job(server, "gang", 6)
@@ -47,7 +47,7 @@ async def test_a_gang_that_is_let_in_and_bound_at_once_is_written_once(server):
         assert server.requests.count("patch", GROUPS, 200) == 1
 
 
-async def test_a_gang_that_is_let_in_and_waits_for_its_pods_is_written_at_once(server):
+async def test_a_gang_that_is_enqueued_and_waits_for_its_pods_is_written_at_once(server):
     put_node(server, "n1", cpu=8)
     async with scheduler(server.url):
         put_group(server, "gang", 6)
@@ -55,7 +55,7 @@ async def test_a_gang_that_is_let_in_and_waits_for_its_pods_is_written_at_once(s
         await until(lambda: group(server, "gang").get("status", {}).get("phase") == "Inqueue", timeout_s=2)
 
 
-async def test_without_the_enqueue_action_a_group_is_let_in_before_it_has_pods(server):
+async def test_without_the_enqueue_action_a_group_is_enqueued_before_it_has_pods(server):
     put_node(server, "n1", cpu=8)
     policy = resolve(parse_conf(CONF.replace("enqueue, ", ""), "test.conf"))
     async with scheduler(server.url, policy=policy):
@@ -81,7 +81,7 @@ async def test_a_gang_that_does_not_fit_waits_and_says_why(server):
         assert placed(server) == {}
 
 
-async def test_a_gang_whose_pods_come_one_by_one_is_told_about_once_and_no_period_is_waited_for(server):
+async def test_a_gang_whose_pods_arrive_one_by_one_is_announced_once_without_waiting_for_a_period(server):
     put_node(server, "n1", cpu=4)
     async with scheduler(server.url, period_s=60.0):
         put_group(server, "gang", 6)
@@ -111,7 +111,7 @@ async def test_a_new_node_is_noticed_at_once(server):
         await until(lambda: len(placed(server)) == 6, timeout_s=2)
 
 
-async def test_a_waiting_gang_costs_no_writes_once_it_has_said_so(server):
+async def test_a_waiting_gang_costs_no_writes_once_its_condition_is_set(server):
     put_node(server, "n1", cpu=5)
     async with scheduler(server.url, period_s=0.05) as running:
         put_job(server, "gang", 3, cpu="2")
@@ -173,7 +173,7 @@ async def test_the_phase_follows_the_pods(server):
         await until(lambda: group(server, "gang").get("status", {}).get("phase") == "Completed")
 
 
-async def test_an_unreadable_pod_stops_nobody_and_its_owner_learns_of_it(server):
+async def test_an_unreadable_pod_blocks_nobody_and_its_owner_gets_an_event(server):
     put_node(server, "n1")
     async with scheduler(server.url):
         put_group(server, "bad", 1)
@@ -200,7 +200,7 @@ async def test_an_unreadable_pod_stops_nobody_and_its_owner_learns_of_it(server)
         await until(lambda: "Unreadable" in event_reasons(server, "Pod", "bad-0"))
 
 
-async def test_what_cannot_be_read_is_counted(server):
+async def test_unreadable_objects_are_counted(server):
     put_node(server, "n1")
     async with scheduler(server.url) as running:
         put_node(server, "bad", cpu=1)

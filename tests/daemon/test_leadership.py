@@ -61,7 +61,7 @@ async def take_the_lease_away(running: Running) -> None:
     await running.daemon.client.patch(LEASES, "volcano", body, dict, namespace="volcano-system")
 
 
-async def test_one_acts_and_the_other_stands_by_ready_and_writes_nothing(server):
+async def test_one_scheduler_leads_and_the_other_stands_by_ready_and_writes_nothing(server):
     put_node(server, "n1", cpu=40)
     async with scheduler(server.url, lease=SHORT) as first:
         await leads(first)
@@ -88,7 +88,7 @@ def writes(running: Running) -> float:
     )
 
 
-async def test_a_leader_that_is_killed_is_followed_and_no_pod_is_bound_twice(server):
+async def test_after_a_leader_is_killed_the_standby_leads_and_no_pod_is_bound_twice(server):
     put_node(server, "n1", cpu=100)
     server.faults.add(Fault("delay", verb="create", resource="pods/binding", delay_s=0.01))
     async with AsyncExitStack() as stack:
@@ -111,7 +111,7 @@ async def test_a_leader_that_is_killed_is_followed_and_no_pod_is_bound_twice(ser
     assert lease(server)["leaseTransitions"] == 1
 
 
-async def test_a_takeover_passes_the_barrier_anew(server):
+async def test_a_new_leader_passes_the_start_barrier_again(server):
     put_node(server, "n1")
     async with scheduler(server.url, lease=LONG) as first:
         await leads(first)
@@ -125,7 +125,7 @@ async def test_a_takeover_passes_the_barrier_anew(server):
 
 
 @pytest.mark.parametrize("reconnects", [True, False], ids=["reconnecting", "by the barrier alone"])
-async def test_a_takeover_on_watches_that_are_dead_without_a_word_overcommits_nothing(server, monkeypatch, reconnects):
+async def test_a_new_leader_with_silently_dead_watches_overcommits_no_node(server, monkeypatch, reconnects):
     if not reconnects:
         monkeypatch.setattr(Informers, "reconnect", lambda _: None)
     put_node(server, "n1", cpu=2)
@@ -152,7 +152,7 @@ async def test_a_takeover_on_watches_that_are_dead_without_a_word_overcommits_no
         await standby.kill()
 
 
-async def test_a_leader_that_is_held_says_what_it_waits_for(server):
+async def test_a_standby_held_by_the_start_barrier_says_what_it_waits_for(server):
     put_node(server, "n1", cpu=2)
     leader = start(a_daemon(server.url, lease=SHORT))
     await leads(leader)
@@ -173,7 +173,7 @@ async def test_a_leader_that_is_held_says_what_it_waits_for(server):
     await standby.kill()
 
 
-async def test_one_that_ends_in_order_lets_the_next_begin_at_once(server):
+async def test_a_leader_that_stops_lets_the_next_begin_at_once(server):
     put_node(server, "n1")
     async with scheduler(server.url, lease=LONG) as first:
         await leads(first)
@@ -200,7 +200,7 @@ async def test_binds_are_completed_before_the_lease_is_given_up(server):
         assert await running.task == 0
 
 
-async def test_one_that_stops_waiting_leaves_the_lease_alone(server):
+async def test_a_standby_that_stops_leaves_the_lease_alone(server):
     async with scheduler(server.url, lease=LONG) as first:
         await leads(first)
         holder = lease(server)["holderIdentity"]
@@ -231,7 +231,7 @@ async def test_a_lost_lease_ends_the_process_and_drops_what_was_decided(server, 
         assert sent < 60
 
 
-async def test_a_process_that_stood_still_writes_nothing_before_it_has_the_lease_again(server):
+async def test_a_process_that_was_suspended_writes_nothing_before_it_holds_the_lease_again(server):
     put_node(server, "n1", cpu=100)
     server.faults.add(Fault("delay", verb="create", resource="pods/binding", delay_s=0.02))
     async with scheduler(server.url, lease=SHORT, binder=SLOW) as running:

@@ -49,7 +49,7 @@ def likes(name: str) -> dict[str, Any]:
     return {"labelSelector": {"matchLabels": {"app": name}}}
 
 
-async def test_a_gang_that_stands_apart_one_that_spreads_and_one_for_which_there_are_too_few_nodes(server):
+async def test_gangs_with_anti_affinity_and_spread_are_placed_and_one_without_enough_nodes_is_not(server):
     for number in range(4):
         put_zoned_node(server, f"n{number}", "ab"[number % 2])
     apart = {"podAntiAffinity": {REQUIRED: [{**likes("apart"), "topologyKey": HOST}]}}

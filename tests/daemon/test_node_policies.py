@@ -51,7 +51,7 @@ def put_pod(server: ApiServer, name: str, group: str, role: str = "", node: str 
     put(server, "Pod", name, metadata={"annotations": notes}, spec=spec)
 
 
-async def test_a_queue_uses_its_groups_of_nodes_and_one_without_groups_is_told_so(server: ApiServer) -> None:
+async def test_a_queue_uses_its_node_groups_and_jobs_of_one_without_groups_say_why_they_wait(server: ApiServer) -> None:
     for name, group in (("n1", "cpu"), ("n2", "gpu"), ("n3", "gpu")):
         put_node(server, name, group)
     affinity = {"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ["gpu"]}}
@@ -95,7 +95,7 @@ async def test_most_allocated_packs_what_nodeorder_would_spread(server: ApiServe
         assert len(set(placed(server).values())) == 1
 
 
-async def test_servers_stand_with_their_workers_where_nodeorder_would_spread_them(server: ApiServer) -> None:
+async def test_task_topology_packs_servers_and_workers_that_nodeorder_would_spread(server: ApiServer) -> None:
     for number in range(6):
         put_node(server, f"n{number}")
     topology = {"name": "task-topology", "arguments": {"task-topology.weight": 10}}

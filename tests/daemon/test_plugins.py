@@ -57,14 +57,14 @@ def test_a_plugin_of_a_folder_is_used_when_the_configuration_names_it(file):
         pytest.param("version = 1", "time.sleep(600)", "conf:5: plugins .* hangs", id="hangs"),
     ],
 )
-def test_one_that_does_not_come_through_its_trial_is_not_used(file, old, new, problem):
+def test_a_plugin_that_fails_its_trial_is_not_used(file, old, new, problem):
     file.write_text(MINE.replace(old, new))
 
     with pytest.raises(ConfError, match=problem):
         policy_of(loaded(), PluginFolder(file.parent), limit_s=4.0 if "sleep" in new else 20.0)
 
 
-def test_a_broken_file_that_nobody_names_is_told_of(file):
+def test_a_broken_plugin_file_that_no_configuration_names_is_reported(file):
     (file.parent / "other.py").write_text("oops")
 
     policy, unused = policy_of(loaded(), PluginFolder(file.parent))
@@ -73,7 +73,7 @@ def test_a_broken_file_that_nobody_names_is_told_of(file):
     assert [text.rpartition("other.py")[2] for text in unused] == [":1: NameError: name 'oops' is not defined"]
 
 
-def test_a_name_that_no_file_brings_is_an_error_that_lists_what_could_not_be_loaded(file):
+def test_an_unknown_plugin_name_is_an_error_that_lists_files_that_failed_to_load(file):
     file.write_text("oops")
 
     with pytest.raises(ConfError, match=r'conf:5: nobody knows a plugin "mine".*mine\.py:1: NameError'):

@@ -103,7 +103,7 @@ def test_a_bad_configuration_is_refused_with_file_and_line(tmp_path: Path, capsy
     assert problem in capsys.readouterr().err
 
 
-async def test_no_cluster_is_said_with_the_way_out(tmp_path: Path):
+async def test_a_missing_cluster_is_reported_with_a_remedy(tmp_path: Path):
     async with command(f"--kubeconfig={tmp_path / 'absent'}") as process:
         code, log = await process.ended()
 

@@ -93,7 +93,7 @@ async def test_capacity_keeps_branches_below_their_ceilings_and_jobs_say_which(s
         await stays(lambda: len(placed(server)) == 3)
 
 
-async def test_what_queues_hold_stands_in_their_status_until_it_is_given_back(server):
+async def test_the_status_of_a_queue_shows_its_allocation_until_it_is_released(server):
     put_node(server, "n1", cpu=10)
     async with scheduler(server.url, policy=conf("proportion"), queue_statuses=QUICK) as running:
         put_job(server, "job", 2, "default")

@@ -71,7 +71,7 @@ class Overdue:
 
 
 @pytest.mark.parametrize("bound", [True, False], ids=["bound", "not-bound"])
-async def test_a_pod_that_is_deleted_while_the_answer_is_on_its_way_stays_gone(bound: bool) -> None:
+async def test_a_pod_deleted_during_the_recheck_stays_deleted(bound: bool) -> None:
     overdue = Overdue(1)
     pod = a_pod("j1-0", group="j1", cpu=1, **({"node": "n1"} if bound else {}))
 
@@ -85,7 +85,7 @@ async def test_a_pod_that_is_deleted_while_the_answer_is_on_its_way_stays_gone(b
     assert overdue.idle == 8000
 
 
-async def test_a_bind_that_was_decided_again_meanwhile_is_not_taken_back_by_an_old_answer() -> None:
+async def test_an_old_recheck_does_not_undo_a_newer_bind() -> None:
     overdue = Overdue(1)
     (ref,) = overdue.refs
 
@@ -102,7 +102,7 @@ async def test_a_bind_that_was_decided_again_meanwhile_is_not_taken_back_by_an_o
     assert (place.status, place.node) == (TaskStatus.BINDING, "n1")
 
 
-async def test_a_pod_that_the_watch_has_shown_meanwhile_is_what_the_watch_says() -> None:
+async def test_an_event_during_the_recheck_takes_precedence() -> None:
     overdue = Overdue(1)
 
     def read_then_shown(name: str) -> Pod:
@@ -114,7 +114,7 @@ async def test_a_pod_that_the_watch_has_shown_meanwhile_is_what_the_watch_says()
     assert overdue.cache.store.task(overdue.refs[0].uid) is not None
 
 
-async def test_a_pod_that_cannot_be_read_holds_nobody_up() -> None:
+async def test_a_pod_that_cannot_be_read_does_not_block_other_rechecks() -> None:
     overdue = Overdue(3)
 
     def answer(name: str) -> Pod:
@@ -128,7 +128,7 @@ async def test_a_pod_that_cannot_be_read_holds_nobody_up() -> None:
     assert [entry.task.name for entry in overdue.cache.ledger] == ["j1-0"]
 
 
-async def test_a_server_that_does_not_answer_is_left_in_peace_and_the_others_come_first_then() -> None:
+async def test_after_a_timeout_the_recheck_pauses_and_then_begins_with_other_pods() -> None:
     overdue = Overdue(5)
 
     def answer(name: str) -> Pod:

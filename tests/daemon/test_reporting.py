@@ -94,7 +94,7 @@ def test_jobs_of_one_name_in_two_namespaces_are_added_up(reporter, registry):
     assert registry.get_sample_value("volcano_unschedule_job_count") == 2
 
 
-def test_a_failing_plugin_is_told_once_and_counted_every_time(reporter, registry):
+def test_a_failing_plugin_is_logged_once_and_counted_every_time(reporter, registry):
     failing = CycleReport(failures=["plugin binpack failed in node_order: a bug"])
 
     first, second = told(reporter, failing), told(reporter, failing)
@@ -127,7 +127,7 @@ def test_queues_are_shown_until_they_are_not_reported_any_more(reporter, registr
     assert shown("allocated_scalar_resources", resource="nvidia.com/gpu") is None
 
 
-def test_a_resource_that_a_queue_has_no_more_is_zero(reporter, registry):
+def test_the_series_of_a_resource_that_a_queue_no_longer_holds_is_zero(reporter, registry):
     def queue(**amounts: float) -> CycleReport:
         report = QueueReport(1, 0.0, False, allocated=amounts, request={}, deserved={}, inqueue={})
         return CycleReport(queues={"ml": report})
@@ -175,7 +175,7 @@ def test_the_report_of_the_last_cycle_is_kept(reporter, clock):
     assert reporter.last == (clock.now(), report)
 
 
-def test_a_slow_plugin_is_told_once_with_its_seconds_and_the_remedy_and_counted_every_time(reporter, registry):
+def test_a_slow_plugin_is_logged_once_with_its_seconds_and_a_remedy_and_counted_every_time(reporter, registry):
     report = CycleReport(plugin_seconds={("mine", "node_order"): 0.7, ("mine", "predicate"): 0.1, ("drf", "x"): 0.9})
     report.plugin_longest = {("mine", "node_order"): 0.3, ("mine", "predicate"): 0.1, ("drf", "x"): 0.2}
 
@@ -193,7 +193,7 @@ def test_a_slow_plugin_is_told_once_with_its_seconds_and_the_remedy_and_counted_
     assert registry.get_sample_value("volcano_py_plugin_slow_cycles_total", {"plugin": "mine"}) == 2
 
 
-def test_many_short_answers_of_a_built_in_plugin_are_slow_together_and_told_again_with_a_new_policy(reporter):
+def test_many_short_calls_of_a_built_in_plugin_add_up_to_slow_and_are_logged_again_with_a_new_policy(reporter):
     report = CycleReport(plugin_seconds={("drf", "on_session_open"): 1.2})
 
     told(reporter, report)

@@ -62,7 +62,7 @@ async def test_pods_stay_on_the_nodes_of_our_shard_and_go_to_one_that_becomes_ou
         await until(lambda: status(shards, "ours")["nodesInUse"] == ["n1", "n2"])
 
 
-async def test_other_nodes_are_the_second_choice_of_a_soft_shard(shards: ApiServer) -> None:
+async def test_a_soft_shard_uses_other_nodes_only_second(shards: ApiServer) -> None:
     put_shard(shards, "ours", ["n3"])
     async with scheduler(shards.url, shard=ShardOptions("ours")):
         put_job(shards, "first", tasks=1)

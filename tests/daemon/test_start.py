@@ -99,7 +99,7 @@ async def test_a_server_that_is_busy_is_asked_again(server, client):
     assert set(queues(server)) == {"root", "default"}
 
 
-async def test_a_refusal_is_told_and_not_repeated(server, client):
+async def test_a_refused_creation_of_queues_is_logged_and_not_repeated(server, client):
     fault = server.faults.add(Fault("reply", verb="create", resource=QUEUES, code=403))
 
     await ensure(client)
@@ -180,7 +180,7 @@ async def test_a_bound_pod_that_vanishes_does_not_hold_the_barrier_for_ever(serv
             await task
 
 
-async def test_pods_that_do_not_come_are_listed_anew_and_the_barrier_never_goes_on_without_them(server, client):
+async def test_the_barrier_lists_missing_pods_again_and_never_opens_without_them(server, client):
     put_node(server, "n1")
     put_pod(server, "bound", node="n1")
     relists: list[float] = []
@@ -324,7 +324,7 @@ async def test_an_overdue_bind_stays_while_the_server_cannot_be_asked(server, cl
 
 
 @pytest.mark.parametrize("resource", ["namespaces", "resourcequotas", "poddisruptionbudgets.policy"])
-async def test_it_does_without_facts_that_it_may_not_read(server, resource):
+async def test_the_scheduler_runs_without_optional_objects_that_it_may_not_read(server, resource):
     server.faults.add(Fault("reply", verb="list", resource=resource, code=403))
     put_node(server, "n1")
     async with scheduler(server.url):

@@ -91,7 +91,7 @@ async def run_pods(running: Any, *names: str) -> None:
     _ALL.update(names)
 
 
-async def test_priority_lets_the_later_job_of_a_higher_class_go_first(server: ApiServer) -> None:
+async def test_priority_puts_a_later_job_of_a_higher_class_first(server: ApiServer) -> None:
     put_classes(server)
     put_job(server, "a-low", priority="low")
     put_job(server, "b-high", priority="high")
@@ -102,7 +102,7 @@ async def test_priority_lets_the_later_job_of_a_higher_class_go_first(server: Ap
         assert set(placed(server)) == {"b-high-0"}
 
 
-async def test_sla_lets_the_job_go_first_that_may_wait_least(server: ApiServer) -> None:
+async def test_sla_puts_the_job_with_the_shortest_waiting_time_first(server: ApiServer) -> None:
     put_job(server, "a-patient")
     put_job(server, "b-urgent", notes={"volcano.sh/sla-waiting-time": "1h"})
     put_node(server, "n1", cpu=1)
@@ -112,7 +112,7 @@ async def test_sla_lets_the_job_go_first_that_may_wait_least(server: ApiServer) 
         assert set(placed(server)) == {"b-urgent-0"}
 
 
-async def test_overcommit_lets_in_as_much_as_its_factor_allows(server: ApiServer) -> None:
+async def test_overcommit_enqueues_as_much_as_its_factor_allows(server: ApiServer) -> None:
     put_node(server, "n1", cpu=4)
     policy = a_policy("", "gang", "predicates", {"name": "overcommit", "arguments": {"overcommit-factor": 1.5}})
     async with scheduler(server.url, policy=policy):
@@ -126,7 +126,7 @@ async def test_overcommit_lets_in_as_much_as_its_factor_allows(server: ApiServer
         await stays(lambda: phases()[2] == "Pending")
 
 
-async def test_binpack_fills_a_node_that_has_something_already(server: ApiServer) -> None:
+async def test_binpack_prefers_a_node_that_is_partly_used(server: ApiServer) -> None:
     put_node(server, "n1")
     put_node(server, "n2")
     put_job(server, "old", node="n2")
@@ -204,7 +204,7 @@ async def test_a_pod_that_was_placed_a_moment_ago_is_left_alone(server: ApiServe
         await stays(lambda: leaving(server) == {"old-0"})
 
 
-async def test_tdm_lends_a_node_to_tasks_that_may_go_there(server: ApiServer) -> None:
+async def test_tdm_lends_a_node_to_tasks_with_a_revocable_zone(server: ApiServer) -> None:
     put_node(server, "lent", cpu=4, **{ZONE: "night"})
     window = {"name": "tdm", "arguments": {"tdm.revocable-zone.night": "00:00-00:00"}}
     async with scheduler(server.url, policy=a_policy("", "gang", "predicates", window)):
@@ -217,7 +217,7 @@ async def test_tdm_lends_a_node_to_tasks_that_may_go_there(server: ApiServer) ->
         assert "not allow to dispatch to revocable node" in condition(server, "stays-0")["message"]
 
 
-async def test_tdm_sends_guests_away_when_the_window_is_closed(server: ApiServer) -> None:
+async def test_tdm_evicts_revocable_pods_when_the_window_is_closed(server: ApiServer) -> None:
     put_node(server, "lent", cpu=4, **{ZONE: "night"})
     hour = (datetime.now().hour + 12) % 24  # the window is in local time  # noqa: DTZ005
     window = {"name": "tdm", "arguments": {"tdm.revocable-zone.night": f"{hour}:00-{hour}:01"}}
@@ -248,7 +248,7 @@ async def test_rescheduling_takes_a_pod_from_a_busy_node(server: ApiServer) -> N
             assert len(leaving(server)) == 1
 
 
-async def test_a_whole_gang_makes_room_for_itself_or_none_of_it(server: ApiServer) -> None:
+async def test_gangpreempt_makes_room_for_a_whole_gang_or_evicts_nobody(server: ApiServer) -> None:
     put_classes(server)
     put_node(server, "n1", cpu=4)
     put_job(server, "elastic", 4, minimum=2, node="n1", priority="low")

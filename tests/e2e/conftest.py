@@ -1,4 +1,4 @@
-"""End-to-end tests: every test here is marked `e2e`; a failure shows what the servers wrote last."""
+"""End-to-end tests: every test here is marked `e2e`; a failure shows the last log lines of the servers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is collected here, so that no module can forget it; five servers on a busy machine take their time."""
+    """Mark every test collected here as `e2e`, with a longer timeout: five servers on a busy machine are slow."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.e2e)
@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Attach the last lines of every server's log to the report of a failed test.
 
-    The logs go when the run ends, unless $VOLCANO_PY_KEEP_LOGS is set.
+    The logs are removed when the run ends, unless $VOLCANO_PY_KEEP_LOGS is set.
     """
     report = yield
     plane = running_control_plane()

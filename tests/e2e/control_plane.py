@@ -28,17 +28,17 @@ __all__ = ["ControlPlane", "NotOurs", "Options"]
 
 STAGES = Path(__file__).with_name("stages")
 START_S = 60.0
-STOP_S = 75.0  # the API server lets requests in flight end, which may take a minute
-ATTEMPTS = 3  # a port that was free may be taken before the server binds it
+STOP_S = 75.0  # the API server finishes requests in flight, which may take a minute
+ATTEMPTS = 3  # another program may take a free port before the server binds it
 NOT_YET = (ApiFailure, OSError)
 
 
 class NotOurs(Exception):
-    """The cluster belongs to somebody else: it is not ours to stop or restart."""
+    """The cluster is borrowed, so this run must not stop or restart it."""
 
 
 class ControlPlane:
-    """An API server with what makes it a cluster.
+    """An API server, with etcd, controllers and kwok.
 
     All calls are synchronous and may be made from any thread.
     """
@@ -52,7 +52,7 @@ class ControlPlane:
 
     @classmethod
     def borrow(cls, kubeconfig: Path) -> ControlPlane:
-        """Return a view of the cluster that a kubeconfig names; it is never stopped, only left."""
+        """Return a view of the cluster that a kubeconfig names; the cluster is never stopped."""
         plane = cls()
         plane._processes = processes = Processes(prefix="volcano-py-e2e-")
         try:
@@ -63,7 +63,7 @@ class ControlPlane:
         return plane
 
     def start(self) -> ControlPlane:
-        """Start everything and return when the API server is ready and its controllers work."""
+        """Start everything; return once the API server is ready and its controllers work."""
         self.binaries.require(self.options.programs())
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -87,7 +87,7 @@ class ControlPlane:
             cluster.http.close()
         if processes is None:
             return
-        for name in processes.running:  # nothing here has state worth a slow, graceful end
+        for name in processes.running:  # no state here needs a slow, graceful stop
             processes.kill(name)
         processes.close()
 
@@ -115,14 +115,14 @@ class ControlPlane:
 
     @property
     def processes(self) -> Processes:
-        """The child processes and their folder; tests may start their own here, to be cleaned up as well."""
+        """The child processes and their folder; processes that tests start here are cleaned up as well."""
         if self._processes is None:
             raise RuntimeError("the control plane is not running: call start() first")
         return self._processes
 
     @property
     def url(self) -> str:
-        """The base URL for the administrator; for a borrowed cluster a proxy on loopback that holds the credentials."""
+        """The base URL for the administrator; for a borrowed cluster, a loopback proxy that holds the credentials."""
         return self.cluster.url
 
     @property
@@ -137,11 +137,11 @@ class ControlPlane:
 
     @property
     def ssl_context(self) -> ssl.SSLContext:
-        """A context that trusts the API server and shows the administrator's certificate."""
+        """A context that trusts the API server and presents the administrator's certificate."""
         return self.cluster.ssl_context
 
     def ssl_context_without_certificate(self) -> ssl.SSLContext:
-        """Return a context that trusts the API server and shows no certificate: for callers with a token."""
+        """Return a context that trusts the API server and presents no certificate, for callers with a token."""
         return ssl.create_default_context(cadata=self.ca_pem.decode() or None)
 
     @property
@@ -166,14 +166,14 @@ class ControlPlane:
         return self.cluster.kubeconfig_for(namespace, serviceaccount)
 
     def restart_apiserver(self) -> None:
-        """Stop the API server in order, wait for its end, start it on the same port, wait until it is ready."""
+        """Stop the API server gracefully, start it on the same port, and wait until it is ready."""
         self._ours()
-        # It keeps its port while it lets requests end; a second one could not bind it before that.
+        # It keeps its port while it finishes requests; a new server cannot bind the port before that.
         self.processes.stop(APISERVER, STOP_S)
         self.start_apiserver()
 
     def kill_apiserver(self) -> None:
-        """End the API server at once; `start_apiserver` brings it back."""
+        """Kill the API server; `start_apiserver` starts it again."""
         self._ours()
         self.processes.kill(APISERVER)
 

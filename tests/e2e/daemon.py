@@ -23,7 +23,7 @@ VC_SCHEDULER = Path(sys.executable).with_name("vc-scheduler")
 
 
 class Daemon:
-    """One scheduler process, which may be killed and started again."""
+    """One scheduler process, which a test may kill and start again."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Daemon:
         self._kubeconfig = plane.kubeconfig_for(installed.namespace, installed.service_account)
 
     def start(self) -> Daemon:
-        """Start it and wait until it says that it is ready."""
+        """Start it and wait until it reports ready."""
         metrics, health = free_ports(2)
         self._health = f"http://127.0.0.1:{health}"
         self._metrics = f"http://127.0.0.1:{metrics}"
@@ -76,27 +76,27 @@ class Daemon:
             return str(answer.read().decode())
 
     def ask(self, path: str) -> Any:
-        """Return the JSON that a path of the operators' server answers."""
+        """Return the JSON document at a path of the operators' server."""
         with urllib.request.urlopen(f"{self._metrics}{path}", timeout=5) as answer:
             return json.load(answer)
 
     def leads(self) -> bool:
-        """Say whether it is the one that acts."""
+        """Say whether it leads."""
         return "\nvolcano_py_leader 1.0" in self.metrics()
 
     def write_conf(self, text: str) -> None:
-        """Change its configuration file while it runs, in one step."""
+        """Replace its configuration file atomically while it runs."""
         new = self._conf.with_suffix(".new")
         new.write_text(text)
         new.rename(self._conf)
 
     def take_conf(self, text: str) -> None:
-        """Change its configuration file and wait until it counts."""
+        """Replace its configuration file and wait until the scheduler uses it."""
         before = self.ask("/debug/conf")["hash"]
         if self._conf.read_text() == text:
             return
         self.write_conf(text)
-        wait_until("the configuration counts", lambda: self.ask("/debug/conf")["hash"] != before, 10.0)
+        wait_until("the scheduler uses the configuration", lambda: self.ask("/debug/conf")["hash"] != before, 10.0)
 
     def cycles(self) -> int:
         """Return how many cycles have ended."""

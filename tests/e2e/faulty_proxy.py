@@ -1,10 +1,10 @@
-"""An HTTP proxy before a real API server that misbehaves as loaded servers and broken networks do.
+"""An HTTP proxy in front of a real API server; it misbehaves as loaded servers and broken networks do.
 
     with FaultyProxy(plane.server_url, plane.ssl_context_without_certificate()) as proxy:
         proxy.faults = Faults(too_many=0.15, lost_answers=0.02, watch_s=(0.2, 2.0))
         held = proxy.hold_binding("train-0")
 
-It listens on loopback over plain HTTP, hands credentials through, and counts what it did and every Binding.
+It listens on loopback over plain HTTP, passes credentials through, and counts its faults and every Binding.
 """
 
 from __future__ import annotations
@@ -26,42 +26,42 @@ from yarl import URL
 START_S = 10.0
 TLS_GOODBYE_S = 0.5
 UPSTREAM_S = 30.0
-HELD_S = 30.0  # the longest that a request is held
+HELD_S = 30.0  # the longest time that a request is held
 HOP_BY_HOP = frozenset({"connection", "host", "keep-alive", "transfer-encoding", "content-length", "content-encoding"})
 BINDING = "/binding"
 
 
 @dataclass(frozen=True)
 class Faults:
-    """What goes wrong, each as the share of requests it befalls."""
+    """Which faults to inject; `too_many` and `lost_answers` are shares of requests."""
 
     too_many: float = 0.0
-    """Answered 429 with Retry-After, and not carried out; watches and lists too."""
+    """Requests that are answered with 429 and Retry-After, and not carried out; watches and lists, too."""
     lost_answers: float = 0.0
-    """Bindings that are carried out, and whose connection then breaks."""
+    """Bindings that are carried out, but whose connection breaks before the answer."""
     watch_s: tuple[float, float] | None = None
-    """A watch is broken off, within a chunk, after a random time between these."""
+    """Each watch is cut in the middle of a chunk, after a random time between these two."""
     code: int = 0
-    """Every request is answered so, and not carried out; 0 for none."""
+    """The status with which every request is answered instead of being carried out; 0 for none."""
     garbage: bool = False
-    """Every request is answered with a page of HTML or with what is no HTTP at all, and not carried out."""
+    """Every request is answered with an HTML page, or with bytes that are not HTTP, and not carried out."""
 
 
 class Held:
-    """A Binding that has come and is not handed on before it is released."""
+    """A Binding that the proxy forwards only after its release."""
 
     def __init__(self, pod: str) -> None:
         self.pod = pod
         self.uid: Future[str] = Future()
-        """The uid it is meant for, once it has come."""
+        """The uid of its pod, once the Binding has arrived."""
         self._release = threading.Event()
 
     def release(self) -> None:
-        """Hand it on."""
+        """Let it be forwarded."""
         self._release.set()
 
     async def pass_on(self, uid: str) -> None:
-        """Note that it has come, and wait until it may go on."""
+        """Note that it has arrived, and wait for its release."""
         self.uid.set_result(uid)
         if not await asyncio.to_thread(self._release.wait, HELD_S):
             raise TimeoutError(f"the binding of {self.pod} was held for {HELD_S:g} s and never released")
@@ -73,20 +73,20 @@ class FaultyProxy:
     def __init__(self, upstream: str, context: ssl.SSLContext, seed: int = 0) -> None:
         self.faults = Faults()
         self.done: Counter[str] = Counter()
-        """How often: too_many, lost_answers, cut_watches, and left_watches that the scheduler ended."""
+        """Counts of too_many, lost_answers, cut_watches, and left_watches (those that the scheduler ended)."""
         self.bindings: dict[int, Counter[str]] = {}
-        """Answers of the API server to Bindings: how often by code and the uid each was meant for."""
+        """Answers of the API server to Bindings: counts by status code and pod uid."""
         self.url = ""
         self._upstream = upstream
         self._context = context
         self._random = random.Random(seed)
-        self._held: dict[str, Held] = {}  # by pod, until its Binding comes
+        self._held: dict[str, Held] = {}  # by pod, until its Binding arrives
         self._ever_held: list[Held] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="faulty proxy", daemon=True)
 
     def __enter__(self) -> FaultyProxy:
-        """Listen."""
+        """Begin to listen."""
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(START_S)
         return self
@@ -118,15 +118,15 @@ class FaultyProxy:
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
 
     async def _stop(self) -> None:
-        for held in self._ever_held:  # a test that failed may not have released it
+        for held in self._ever_held:  # a failed test may not have released it
             held.release()
         await self._runner.cleanup()
-        left = asyncio.all_tasks() - {asyncio.current_task()}  # the loop is ours alone: watches that still run
+        left = asyncio.all_tasks() - {asyncio.current_task()}  # watches that still run
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         await self._session.close()
-        await asyncio.sleep(TLS_GOODBYE_S)  # the session does not wait until its connections over TLS are closed
+        await asyncio.sleep(TLS_GOODBYE_S)  # the session does not wait until its TLS connections are closed
 
     def _befalls(self, share: float) -> bool:
         return share > 0 and self._random.random() < share
@@ -186,7 +186,7 @@ class FaultyProxy:
 def _end_to_end(answer: aiohttp.ClientResponse) -> dict[str, str]:
     kept = {name: value for name, value in answer.headers.items() if name.lower() not in HOP_BY_HOP}
     if encoding := answer.headers.get("Content-Encoding"):
-        kept["Content-Encoding"] = encoding  # the body is handed on as it came
+        kept["Content-Encoding"] = encoding  # the body is forwarded unchanged
     return kept
 
 

@@ -1,7 +1,7 @@
-"""A TCP proxy whose connections can be silenced: they stay open, and what is sent over them is swallowed.
+"""A TCP proxy that can freeze its connections: they stay open, but the proxy drops all data.
 
 with FreezingProxy(host, port) as proxy:
-    proxy.freeze()  # as a balancer does that has forgotten its connections; new ones work
+    proxy.freeze()  # like a load balancer that has lost its connection table; new connections work
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FreezingProxy:
         self._frozen: set[object] = set()
 
     def __enter__(self) -> FreezingProxy:
-        """Listen."""
+        """Begin to listen."""
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(START_S)
         return self
@@ -41,7 +41,7 @@ class FreezingProxy:
         self._loop.close()
 
     def freeze(self) -> int:
-        """Silence the connections that are open now, and return how many they are."""
+        """Freeze all open connections, and return their number."""
 
         async def now() -> int:
             self._frozen |= self._open
@@ -59,10 +59,10 @@ class FreezingProxy:
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
-        await asyncio.sleep(GOODBYE_S)  # connections are closed by the loop, a moment later
+        await asyncio.sleep(GOODBYE_S)  # the loop closes the connections a moment later
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = asyncio.current_task()  # kept, too: the loop alone would let go of one that is silent at both ends
+        connection = asyncio.current_task()  # a reference: the loop keeps none to idle connections
         to_reader, to_writer = await asyncio.open_connection(*self._upstream)
         self._open.add(connection)
 
@@ -73,14 +73,14 @@ class FreezingProxy:
                         sink.write(data)
                         await sink.drain()
             except ConnectionError:
-                pass  # one side has gone; the other one is told below, unless it is frozen
+                pass  # one side has closed; the code below closes the other one, unless it is frozen
             if connection not in self._frozen:
                 sink.close()
 
         try:
             await asyncio.gather(pump(reader, to_writer), pump(to_reader, writer))
         except asyncio.CancelledError:
-            pass  # the test is over; the streams of asyncio cannot bear a task that was cancelled
+            pass  # the test has ended; asyncio's streams fail on a cancelled task
         finally:
             self._open.discard(connection)
             writer.close()

@@ -1,4 +1,4 @@
-"""Gangs on a real API server: making them, looking at them, and playing the program inside their pods."""
+"""Gangs on a real API server: create them, read them, and end their pods as the programs inside would."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PODS = "/api/v1/namespaces/{namespace}/pods"
 
 @dataclass(frozen=True)
 class Role:
-    """So many equal pods of a gang."""
+    """A role: a number of equal pods of a gang."""
 
     name: str
     replicas: int
@@ -37,7 +37,7 @@ def pod_group(name: str, minimum: int, queue: str = "default", **spec: Any) -> d
 
 
 def pods_of(group: str, roles: Sequence[Role], selector: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the pods of a gang; they run until somebody ends them, on nodes with these labels only."""
+    """Return the pods of a gang; they run on nodes with these labels until a test ends them."""
     return [
         {
             "apiVersion": "v1",
@@ -122,9 +122,9 @@ class Gangs:
 
     @contextmanager
     def once_bound(self, count: int, then: Callable[[], None], timeout: float = 20.0) -> Iterator[None]:
-        """Call something at the moment when so many pods are bound, while the block runs or after it.
+        """Call a function at the moment when `count` pods are bound, during the block or after it.
 
-        A watch tells: five hundred pods are bound within half a second, too fast for lists of all of them.
+        It uses a watch: five hundred pods are bound within half a second, too fast for polling with lists.
         """
         url = f"{self._cluster.url}{self._pods}?watch=true"
         with (
@@ -147,7 +147,7 @@ class Gangs:
         return [pod for pod in self.pods() if pod["spec"].get("nodeName")]
 
     def end(self, pods: Sequence[Mapping[str, Any]]) -> None:
-        """Let pods succeed."""
+        """End pods with phase Succeeded."""
         for pod in pods:
             self._cluster.request(
                 "PATCH",
@@ -163,9 +163,9 @@ def running(pod: Mapping[str, Any]) -> bool:
 
 
 def overfull(cluster: Cluster) -> list[str]:
-    """Return every node whose pods ask for more than it can give, with the numbers.
+    """Return every node whose pods request more than it has, with the numbers.
 
-    What an earlier test has left in a namespace that is being deleted does not count: its nodes may be gone already.
+    Pods in a terminating namespace of an earlier test do not count: their nodes may already be gone.
     """
     spaces = cluster.request("GET", "/api/v1/namespaces")["items"]
     going = {space["metadata"]["name"] for space in spaces if space["status"].get("phase") == "Terminating"}

@@ -1,14 +1,14 @@
-"""The real kube-scheduler as a judge of pods: it sees everything, may change nothing, and its log tells what it thinks.
+"""The real kube-scheduler as a judge of pods: it reads everything, may change nothing, and logs its judgements.
 
-A pod chooses by its ``schedulerName`` in which way it is judged:
+The ``schedulerName`` of a pod selects how it is judged:
 
     score     every filter that Volcano wraps, and every scorer with the weight 1
     most      the same filters; MostAllocated alone
-    refuse    the same filters and one that every node fails: the message counts what each node says first
+    refuse    the same filters and one that every node fails: the message counts each node's first refusal
     spread    PodTopologySpread and the one that every node fails
     affinity  InterPodAffinity and the one that every node fails
 
-It may not bind, so every pod is judged by the same cluster; a pod that found a node is put back and not tried again.
+It may not bind, so every pod is judged on the same cluster. A pod that found a node is not tried again.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ _NO_RETRY: Final = 3600
 
 @dataclass
 class Judgement:
-    """What it thinks of a pod."""
+    """The judgement of one pod."""
 
     scores: dict[str, dict[str, int]] = field(default_factory=dict)  # scorer -> node -> score
-    node: str = ""  # that it would have taken
+    node: str = ""  # the node that it would have chosen
     error: str = ""
     done: bool = False
 
     @property
     def feasible(self) -> set[str]:
-        """The nodes that pass every filter; the scorers are not asked about a single one."""
+        """The nodes that pass every filter; if there is only one, no scorer runs."""
         return set(next(iter(self.scores.values()))) if self.scores else {self.node} - {""}
 
     @property
     def refusals(self) -> Counter[str]:
-        """How many nodes gave each reason; an error that is no count of reasons stands for itself."""
+        """The number of nodes per reason; an error without such counts is its own reason."""
         counts = re.fullmatch(r"0/\d+ nodes are available: (.*)\.", self.error)
         if counts is None:
             return Counter([self.error])
@@ -76,7 +76,7 @@ class Judgement:
 
 
 class Judge:
-    """A running kube-scheduler. It knows what was there when it was started, and pods that came since."""
+    """A running kube-scheduler. It knows the objects at its start, and pods created since."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
@@ -90,7 +90,7 @@ class Judge:
         self._log.unlink(missing_ok=True)
         config = processes.folder / "judge.yaml"
         config.write_text(yaml.safe_dump(self._config()))
-        # A result kept for pods of a kind, or a second try, would be an answer to another question.
+        # A result cached for equal pods, or a second try, would answer another question.
         gates = "--feature-gates=OpportunisticBatching=false,SchedulerPopFromBackoffQ=false"
         verbosity = ("--v=3", "--vmodule=schedule_one=10")
         program = self._plane.binaries[SCHEDULER]
@@ -102,7 +102,7 @@ class Judge:
         self._plane.processes.kill(SCHEDULER)
 
     def judgement(self, pod: str) -> Judgement:
-        """Wait for what it thinks of a pod, ``namespace/name``."""
+        """Wait for the judgement of a pod, ``namespace/name``."""
 
         def done() -> Judgement | None:
             self._plane.processes.check_alive(SCHEDULER)
@@ -110,7 +110,7 @@ class Judge:
             found = self._judgements.get(pod)
             return found if found is not None and found.done else None
 
-        found = wait_until(f"what kube-scheduler thinks of {pod}", done, 20.0, every=0.004)
+        found = wait_until(f"kube-scheduler's judgement of {pod}", done, 20.0, every=0.004)
         assert found is not None
         return found
 
@@ -133,7 +133,7 @@ class Judge:
             found.node = values["node"]
         else:
             found.done = True
-            found.error = "" if found.node else values["err"]  # that it may not bind is no news
+            found.error = "" if found.node else values["err"]  # failed binds are expected
 
     def _config(self) -> dict[str, Any]:
         kubeconfig = self._plane.cluster.kubeconfig_for("kube-system", _ACCOUNT)
@@ -154,7 +154,7 @@ class Judge:
 
 
 def may_only_look(plane: ControlPlane) -> None:
-    """Make the account of the judge."""
+    """Create the judge's ServiceAccount, which may only read."""
     rbac, name = "/apis/rbac.authorization.k8s.io/v1", {"metadata": {"name": _ACCOUNT}}
     rule = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
     subject = {"kind": "ServiceAccount", "name": _ACCOUNT, "namespace": "kube-system"}
@@ -171,7 +171,7 @@ def _profile(
     strategy: str = "LeastAllocated",
     refuse_all: bool = False,
 ) -> dict[str, Any]:
-    """Return a profile with Volcano's arguments: no weight for required terms of others, GPUs in the balance."""
+    """Return a profile with Volcano's arguments: no weight for required terms of other pods, GPUs in the balance."""
     two = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
     nowhere = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "nobody-has-this", "operator": "Exists"}]}]}
     added = {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": nowhere}} if refuse_all else {}

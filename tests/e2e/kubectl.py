@@ -26,7 +26,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class Run(Protocol):
-    """Runs kubectl with a standard input; returns what it did."""
+    """Runs kubectl with a standard input; returns the finished process."""
 
     def __call__(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]: ...
 
@@ -45,7 +45,7 @@ class Kubectl:
         return ran.stdout
 
     def fails(self, *arguments: str, stdin: Any = None) -> str:
-        """Run a command that must fail; returns what it complains about."""
+        """Run a command that must fail; returns its error output."""
         ran = self.run("-n", self.namespace, *arguments, stdin=as_yaml(stdin))
         assert ran.returncode != 0, (arguments, ran.stdout)
         return ran.stderr
@@ -55,7 +55,7 @@ class Kubectl:
         return self("apply", *flags, "-f", "-", stdin=obj).strip()
 
     def table(self, *arguments: str) -> list[list[str]]:
-        """The rows of a table, the header first, cut into cells."""
+        """The rows of a table as cells, the header first."""
         return [re.split(r" {2,}", line.strip()) for line in self("get", *arguments).splitlines()]
 
     def read(self, *arguments: str) -> Any:
@@ -64,7 +64,7 @@ class Kubectl:
 
 
 def as_yaml(document: Any) -> str | None:
-    """Return what kubectl is to read: text as it is, an object or several of them as YAML."""
+    """Return input for kubectl: text unchanged, one or several objects as YAML."""
     if document is None or isinstance(document, str):
         return document
     return yaml.safe_dump_all(document if isinstance(document, list) else [document])

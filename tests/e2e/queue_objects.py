@@ -1,4 +1,4 @@
-"""Queues of one test, on a cluster that is its own."""
+"""Queues of one test, on a cluster of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MakeQueue = Callable[..., str]
 
 @pytest.fixture
 def make_queue(own_control_plane: ControlPlane) -> Iterator[MakeQueue]:
-    """Make queues of a cluster that is ours alone: shares are shares of all its nodes."""
+    """Make queues on a cluster that no one else uses: a queue's share is a share of all its nodes."""
     everywhere = "/api/v1/pods?fieldSelector=spec.schedulerName%3Dvolcano"
     wait_until("no pod of another test is left", lambda: not own_control_plane.request("GET", everywhere)["items"], 30)
     made: list[str] = []

@@ -1,4 +1,4 @@
-"""Random clusters as the API server takes them, one for each seed, and pods to be judged in them."""
+"""Random clusters for the API server, one per seed, and pods to judge on them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MORE: Final = {"cpu": parse_quantity("1050m"), "memory": parse_quantity("164Mi"
 
 @dataclass(frozen=True)
 class RandomCluster:
-    """What to create: paths and objects; what then becomes of some pods; and who is to be judged."""
+    """What to create (paths and objects), later changes of some pods, and the pods to judge."""
 
     nodes: list[Wire]
     series: list[tuple[str, Wire]]
@@ -53,7 +53,7 @@ class RandomCluster:
 
 
 def random_cluster(seed: int, n_judged: int) -> RandomCluster:
-    """Return a cluster of 8 to 25 nodes without more on them than they have: Volcano would close such nodes."""
+    """Return a cluster of 8 to 25 nodes, none of them overcommitted: Volcano would close an overcommitted node."""
     chance = Chance(Random(seed))
     pods = Pods(chance.random)
     nodes = [_node(f"w{number}", chance) for number in range(chance.random.randrange(8, 26))]
@@ -78,7 +78,7 @@ def random_cluster(seed: int, n_judged: int) -> RandomCluster:
 
 
 def create(plane: ControlPlane, cluster: RandomCluster) -> None:
-    """Create what a cluster has, but not the pods to be judged."""
+    """Create a cluster's objects, except the pods to judge."""
     plane.cluster.create_all("/api/v1/nodes", cluster.nodes)
     for path, one in cluster.series:
         plane.request("POST", path, one)
@@ -160,7 +160,7 @@ def _names(number: int, image: str) -> list[str]:
 
 
 def _resized(reason: str) -> Wire:
-    """Return the status of a pod that is resized in place, its first container and the pod as a whole."""
+    """Return the status of a pod with an in-place resize of its first container and of the whole pod."""
     has: dict[str, Any] = {
         "resources": {"requests": {"cpu": "700m", "memory": "100Mi"}},
         "allocatedResources": {"cpu": "800m", "memory": "50Mi"},
@@ -195,7 +195,7 @@ def _amounts(quantities: dict[str, str]) -> dict[str, Any]:
 
 
 def _claims(pod: Wire) -> dict[str, Any]:
-    """Return no less than what a pod asks for at any time."""
+    """Return an upper bound of what a pod requests at any time."""
     spec, total = pod["spec"], dict(_MORE)
     containers = [*spec["containers"], *spec.get("initContainers", ())]
     for one in (*(container["resources"] for container in containers), spec.get("resources", {"requests": {}})):

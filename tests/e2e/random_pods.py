@@ -1,4 +1,4 @@
-"""Random pods as the API server takes them, which use every rule that kube-scheduler's filters and scorers know."""
+"""Random pods for the API server; they use every rule of kube-scheduler's filters and scorers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Chance:
 
 
 class Pods(Chance):
-    """Makes pods: those that stand somewhere have fewer demands than those that are to be judged."""
+    """Makes pods: pods that already run have fewer constraints than pods to judge."""
 
     def pod(self, name: str, *, judged: bool) -> Wire:
         meta: Wire = {"name": name, "namespace": self.one(*NAMESPACES), "labels": self._labels()}
@@ -63,7 +63,7 @@ class Pods(Chance):
             spec["tolerations"] = [self._toleration() for _ in range(self.one(1, 2, 3))]
         affinity = self._pod_affinity(judged)
         if judged:
-            if self.some(0.1):  # the first of a series that is to stand together
+            if self.some(0.1):  # the first pod of a series with affinity to itself
                 meta["labels"]["app"] = "new"
                 term = {"topologyKey": self.one(*DOMAINS), "labelSelector": {"matchLabels": {"app": "new"}}}
                 affinity["podAffinity"] = {_REQUIRED: [term]}
@@ -126,7 +126,7 @@ class Pods(Chance):
         return {"matchExpressions": [wanted, *more]}
 
     def _folded(self, selector: Wire, *fields: str) -> Wire:
-        """Return a field of label keys, of those that the selector does not name."""
+        """Return a field of label keys that the selector does not name."""
         keys = [key for key in ("rev", "track") if key not in str(selector)]
         return {self.one(*fields): [self.one(*keys)]} if keys and self.some(0.25) else {}
 
@@ -141,7 +141,7 @@ class Pods(Chance):
             label = {"matchLabels": {"team": self.one("x", "y")}}
             gold = {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}
             others = {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["x"]}]}
-            # A selector that no labels at all satisfy means every namespace to kube-scheduler in a pod's own terms.
+            # In a pod's own terms, kube-scheduler reads an unsatisfiable namespace selector as every namespace.
             term["namespaceSelector"] = self.one({}, label, gold, *([] if judged else [others]))
         return term
 
@@ -183,7 +183,7 @@ class Pods(Chance):
         if self.some(0.5):
             terms = [self._node_term() for _ in range(self.one(1, 2, 3))]
             if all("'In', 'values': ['w" in str(term) for term in terms):
-                # If all terms name nodes, kube-scheduler looks at no others; Volcano asks all nodes.
+                # If all terms name nodes, kube-scheduler filters only those; Volcano filters all nodes.
                 terms.append({"matchExpressions": [{"key": "disk", "operator": "Exists"}]})
             made[_REQUIRED] = {"nodeSelectorTerms": terms}
         if self.some(0.7):

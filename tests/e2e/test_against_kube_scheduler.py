@@ -1,8 +1,8 @@
-"""Predicates and nodeorder say of every node what the real kube-scheduler says: who may go where, why not, how good.
+"""Predicates and nodeorder agree with the real kube-scheduler on every node: feasibility, reasons and scores.
 
-Both see the same random clusters through a real API server, and the same pods one by one. What Volcano does differently
-from kube-scheduler is in the judge's configuration; what differs here from both is left out and listed in
-docs/parity.md: own terms with a namespace selector that no labels satisfy, requests of a pod as a whole.
+Both see the same random clusters through a real API server, and the same pods one by one. The judge's configuration
+covers Volcano's differences from kube-scheduler. Our differences from both are left out and listed in docs/parity.md: a
+pod's own terms with an unsatisfiable namespace selector, and pod-level requests.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.predicates.plugin import PredicatesArgs
 from volcano_py.testing import a_cluster, added, deleted
 
-SEEDS: Final = (5, 8, 11)  # of sixteen those that notice most of the faults that were put in for a trial
+SEEDS: Final = (5, 8, 11)  # of sixteen seeds, those that found most of the faults inserted in a trial
 N_JUDGED: Final = 25
 LISTS: Final = {
     Namespace: "/api/v1/namespaces",
@@ -68,7 +68,7 @@ FILTER_OF: Final = {
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    """An API server alone: nobody runs, deletes or marks what is only to be judged."""
+    """An API server alone: no controller runs, deletes or changes the pods to judge."""
     plane = ControlPlane(Options(controller_manager=False, kwok=False))
     plane.binaries.require([SCHEDULER])
     with plane:
@@ -109,12 +109,12 @@ def _judged(plane: ControlPlane, judge: Judge, cluster: RandomCluster) -> Iterat
 
 
 def _told(pod: Wire, theirs: dict[str, Judgement]) -> dict[str, Any]:
-    """Return what kube-scheduler says as far as it can be compared."""
+    """Return the comparable part of kube-scheduler's judgement."""
     scores, feasible = theirs["score"].scores, theirs["score"].feasible
     told: dict[str, Any] = {way: theirs[way].refusals for way in REFUSING} | {"feasible": feasible}
     if not feasible:
         told["score"] = theirs["score"].refusals
-    if len(feasible) > 1:  # a scorer that has nothing to say is not in the log
+    if len(feasible) > 1:  # a scorer that gives no scores is not in the log
         nothing = dict.fromkeys(feasible, 0)
         told |= {scorer: scores.get(scorer, nothing) for scorer in WEIGHTS}
         told["most"] = theirs["most"].scores["NodeResourcesFit"]
@@ -124,7 +124,7 @@ def _told(pod: Wire, theirs: dict[str, Judgement]) -> dict[str, Any]:
 
 
 class _OurJudge:
-    """What this scheduler says of the same pods."""
+    """This scheduler's judgement of the same pods."""
 
     def __init__(self, plane: ControlPlane) -> None:
         objects = [
@@ -155,7 +155,7 @@ class _OurJudge:
         return {ssn.nodes.names[row]: int(ranked[row]) for row in np.flatnonzero(ranked > -np.inf)}
 
     def _by_filter(self, pod: Pod) -> dict[str, dict[str, set[str]]]:
-        """Return by node and filter what is said; a filter is asked alone, since the first one may end the list."""
+        """Return the reasons by node and filter; each filter runs alone, since the first refusal may hide others."""
         said: dict[str, dict[str, set[str]]] = {}
         for only in SWITCHES:
             plugin = Predicates(PredicatesArgs(**{switch: switch == only for switch in SWITCHES}))
@@ -184,7 +184,7 @@ class _OurJudge:
 
 
 def _first(said: dict[str, dict[str, set[str]]], filters: tuple[str, ...], otherwise: str) -> Counter[str]:
-    """Return how many nodes give each reason if the first filter that refuses is the last that is asked."""
+    """Return the number of nodes per reason, counting only the first filter that refuses."""
     counts = Counter[str]()
     for node in said.values():
         asked = filters[:-1] if otherwise else filters  # the filter that every node fails is NodeAffinity

@@ -1,4 +1,4 @@
-"""Gangs by annotations on an API server that knows nothing but Kubernetes: all or none, late pods, wrong numbers."""
+"""Gangs by annotations on an API server without Volcano's CRDs: all or none, late pods, wrong numbers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bare_plane() -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def daemon(bare_plane: ControlPlane) -> Iterator[Daemon]:
-    """A scheduler that is ready although there are no PodGroups and no queues."""
+    """A scheduler that is ready without the kinds PodGroup and Queue."""
     running = Daemon(bare_plane, Installed()).start()
     yield running
     assert running.alive()
@@ -52,7 +52,7 @@ class Pods:
         self.nodes: list[str] = []
 
     def add_node(self, gpus: int) -> None:
-        """Add a node with so many GPUs for this test's pods."""
+        """Add a node with a number of GPUs for this test's pods."""
         name = f"gpu-{secrets.token_hex(3)}"
         self.nodes.append(name)
         node = node_object(name, cpu=32, memory="64Gi", labels={"pool": self._pool}, extended={GPU: gpus})
@@ -60,7 +60,7 @@ class Pods:
         wait_nodes_ready(self._plane.cluster, [name], 30.0)
 
     def create(self, names: Sequence[str], number: str | None = None, gang: str | None = "qj-1") -> None:
-        """Create pods of one GPU each; without a gang they are ordinary ones."""
+        """Create pods of one GPU each; without a gang they are ordinary pods."""
         notes: dict[str, str] = {} if gang is None else {"scheduling.k8s.io/group-name": gang}
         if number is not None:
             notes[NUMBER] = number
@@ -92,12 +92,12 @@ class Pods:
         return {pod["metadata"]["name"] for pod in items if pod["spec"].get("nodeName")}
 
     def why(self, name: str) -> str:
-        """Return why a pod waits, "" while it has not been said."""
+        """Return why a pod waits, "" while no reason is recorded."""
         conditions = self._plane.request("GET", f"{self._path}/{name}")["status"].get("conditions", [])
         return next((c["message"] for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), "")
 
     def reasons(self) -> str:
-        """Return why pods wait, all that say it in one text."""
+        """Return the reasons of all waiting pods, joined into one text."""
         items = self._plane.request("GET", self._path)["items"]
         conditions = [c for pod in items for c in pod["status"].get("conditions", [])]
         return "; ".join(c["message"] for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False")
@@ -108,7 +108,7 @@ class Pods:
         return [event["message"] for event in items if event["involvedObject"]["name"] == name]
 
     def waits_because(self, name: str, text: str) -> None:
-        """Wait until a pod and an event of it say why it waits."""
+        """Wait until a pod's condition and an event give this reason."""
         wait_until(f"{name} says {text!r}", lambda: text in self.why(name), 10.0)
         wait_until(f"an event of {name} says so", lambda: any(text in event for event in self.events(name)), 10.0)
 
@@ -207,7 +207,7 @@ def test_a4_if_numbers_differ_the_largest_counts(pods: Pods) -> None:
     wait_until("all are bound", lambda: pods.bound() == {"g-0", "g-1", "g-2"}, 10.0)
 
 
-def test_a4_of_more_pods_than_the_number_the_number_is_the_minimum(pods: Pods) -> None:
+def test_a4_with_more_pods_than_the_number_the_number_is_the_minimum(pods: Pods) -> None:
     pods.add_node(4)
     pods.create([f"g-{number}" for number in range(5)], "3")
 

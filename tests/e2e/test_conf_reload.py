@@ -1,4 +1,4 @@
-"""A configuration that is changed, broken and mended while the scheduler runs on a real API server."""
+"""A test changes, breaks and repairs the configuration while the scheduler runs on a real API server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def daemon(control_plane: ControlPlane, installed: Installed) -> Iterator[Daemon
         daemon.stop()
 
 
-def test_a_configuration_is_broken_and_mended_while_the_scheduler_runs(
+def test_a_configuration_is_broken_and_repaired_while_the_scheduler_runs(
     control_plane: ControlPlane, daemon: Daemon, namespace: str, make_nodes: MakeNodes
 ) -> None:
     pool = secrets.token_hex(4)
@@ -40,18 +40,18 @@ def test_a_configuration_is_broken_and_mended_while_the_scheduler_runs(
         jobs = daemon.ask("/debug/jobs")["jobs"]
         return [(job["namespace"], job["name"]) for job in jobs if "Insufficient cpu" in job["message"]]
 
-    assert wait_until("it is said why the gang waits", waiting, 10.0) == [(namespace, "six")]
+    assert wait_until("the PodGroup says why the gang waits", waiting, 10.0) == [(namespace, "six")]
 
     daemon.write_conf(GANG_CONF.replace("name: gang", "name: gnag"))
-    error = wait_until("the broken one is refused", lambda: daemon.ask("/debug/conf")["lastError"], 5.0)
+    error = wait_until("the broken configuration is refused", lambda: daemon.ask("/debug/conf")["lastError"], 5.0)
     assert 'nobody knows a plugin "gnag"' in error["problem"]
     assert ".yaml:5: " in error["problem"]
     assert daemon.ask("/debug/conf")["hash"] == first["hash"]
     assert "\nvolcano_py_conf_refused 1.0" in daemon.metrics()
-    assert gangs.bound() == []  # the gang rule still counts
+    assert gangs.bound() == []  # the gang rule still applies
 
     daemon.write_conf(NO_GANG_CONF)
-    wait_until("the mended one counts: four of six are bound", lambda: len(gangs.bound()) == 4, 10.0)
+    wait_until("the repaired configuration is used: four of six are bound", lambda: len(gangs.bound()) == 4, 10.0)
     shown = daemon.ask("/debug/conf")
     assert shown["lastError"] is None
     assert shown["hash"] != first["hash"]

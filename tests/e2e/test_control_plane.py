@@ -1,4 +1,4 @@
-"""The control plane that the other end-to-end tests stand on: it works like a cluster and leaves nothing behind."""
+"""The control plane for end-to-end tests works like a cluster and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def can_connect(url: str) -> bool:
 
 @pytest.fixture
 def starts_servers() -> None:
-    """Skip a test that starts servers of its own when the run is to use somebody else's."""
+    """Skip a test that starts servers of its own if the run uses a borrowed cluster."""
     if os.environ.get("KUBECONFIG"):
         pytest.skip("starts its own API server, and with KUBECONFIG nothing is started")
 
@@ -105,7 +105,7 @@ def test_nothing_outlives_a_test_run_that_is_killed() -> None:
 
 
 @pytest.mark.usefixtures("starts_servers")
-def test_a_server_that_does_not_start_is_reported_with_its_last_words() -> None:
+def test_a_server_that_does_not_start_is_reported_with_the_end_of_its_log() -> None:
     plane = ControlPlane(Options(apiserver_args=("--no-such-flag",)))
 
     with pytest.raises(
@@ -140,7 +140,7 @@ def test_kubectl_lists_a_node_that_kwok_made_ready(control_plane: ControlPlane, 
     assert "taints" not in node["spec"]
 
 
-def test_a_pod_bound_by_hand_runs_completes_and_goes(
+def test_a_pod_bound_by_hand_runs_completes_and_is_removed(
     control_plane: ControlPlane, make_nodes: MakeNodes, namespace: str
 ) -> None:
     (node,) = make_nodes(1)
@@ -170,7 +170,7 @@ def test_a_pod_that_exits_with_an_error_fails_with_its_code(
     assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
 
 
-def test_a_running_pod_lasts_a_second_after_it_was_told_to_go(
+def test_a_running_pod_terminates_for_a_second_after_its_deletion(
     control_plane: ControlPlane, make_nodes: MakeNodes, namespace: str
 ) -> None:
     (node,) = make_nodes(1)
@@ -193,7 +193,7 @@ def test_the_api_server_restarts_on_its_port_with_its_data(own_control_plane: Co
     assert own_control_plane.request("GET", f"/api/v1/namespaces/{namespace}")["status"]["phase"] == "Active"
 
 
-def test_a_killed_api_server_is_away_until_it_is_started(own_control_plane: ControlPlane, namespace: str) -> None:
+def test_a_killed_api_server_stays_down_until_it_is_started(own_control_plane: ControlPlane, namespace: str) -> None:
     own_control_plane.kill_apiserver()
     assert not can_connect(own_control_plane.url)
 

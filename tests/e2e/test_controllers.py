@@ -1,4 +1,4 @@
-"""vc-controller-manager on a real API server: workloads run without a PodGroup of their own, queues have states."""
+"""vc-controller-manager on a real API server: workloads need no PodGroup of their own, queues have states."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def deployment(name: str, replicas: int, pool: str, annotations: dict[str, str] 
 
 
 class Objects:
-    """What a test looks at, in its namespace."""
+    """The objects of a test, in its namespace."""
 
     def __init__(self, plane: ControlPlane, namespace: str) -> None:
         self._plane = plane

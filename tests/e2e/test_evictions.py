@@ -1,4 +1,4 @@
-"""Evictions on a real API server: who goes, for whom, when, and who stays."""
+"""Evictions on a real API server: which pods are victims, for which preemptor, when, and which are protected."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Pod = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def daemon(control_plane: ControlPlane, installed: Installed) -> Iterator[Daemon]:
-    """One scheduler for all tests here; each says which configuration it needs."""
+    """One scheduler for all tests here; each test sets the configuration it needs."""
     name, flags = f"vc-scheduler-{secrets.token_hex(2)}", ("--leader-elect=false", "--schedule-period=200ms")
     daemon = Daemon(control_plane, installed, PREEMPT, name=name, flags=flags).start()
     yield daemon
@@ -77,7 +77,7 @@ def gangs(control_plane: ControlPlane, namespace: str, pool: str) -> Gangs:
 
 @pytest.fixture
 def add_nodes(make_nodes: MakeNodes, pool: str) -> Callable[..., list[str]]:
-    """Add so many nodes of so many cores for this test's pods."""
+    """Add a number of nodes with a number of cores each for this test's pods."""
     return lambda count, cpu, **more: make_nodes(count, cpu=cpu, labels={POOL: pool}, **more)
 
 
@@ -93,19 +93,19 @@ def create(gangs: Gangs, name: str, minimum: int, tasks: int, priority_class: st
 
 
 def fill(gangs: Gangs, name: str, minimum: int, tasks: int, **more: Any) -> None:
-    """Create a gang that runs on everything there is."""
+    """Create a gang that fills all nodes of the test."""
     create(gangs, name, minimum, tasks, **more)
     wait_until(f"{name} runs", lambda: sum(map(running, gangs.bound())) == tasks, 20.0)
 
 
 def bound(gangs: Gangs) -> Counter[str]:
-    """Count pods on nodes by gang, those that terminate left out."""
+    """Count bound pods by gang, without terminating pods."""
     pods = (pod for pod in gangs.bound() if "deletionTimestamp" not in pod["metadata"])
     return Counter(pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"] for pod in pods)
 
 
 def stands_still(daemon: Daemon, gangs: Gangs) -> Counter[str]:
-    """Let five more cycles pass, prove that they changed nothing, and return how many pods of each gang are bound."""
+    """Let five more cycles pass, assert that they changed nothing, and return the number of bound pods per gang."""
     before = {pod["metadata"]["uid"] for pod in gangs.bound()}
     reached = daemon.cycles()
     wait_until("five more cycles have passed", lambda: daemon.cycles() >= reached + 5, 15.0)
@@ -114,7 +114,7 @@ def stands_still(daemon: Daemon, gangs: Gangs) -> Counter[str]:
 
 
 def plans(daemon: Daemon) -> int:
-    """Return how many plans of preempt have been carried out."""
+    """Return how many preemption plans have been carried out."""
     found = re.search(r'\nvolcano_eviction_transactions_total{action="preempt"} (\d+)', daemon.metrics())
     return int(found[1]) if found else 0
 
@@ -129,7 +129,7 @@ def named(gangs: Gangs, group: str) -> list[Pod]:
     return gangs.by_group().get(group, [])
 
 
-def test_a_gang_takes_room_from_lesser_ones_as_a_whole_or_not_at_all(
+def test_a_gang_preempts_lower_priorities_for_all_its_pods_or_not_at_all(
     control_plane: ControlPlane, daemon: Daemon, gangs: Gangs, add_nodes: Callable[..., list[str]], important: str
 ) -> None:
     daemon.take_conf(PREEMPT)
@@ -137,12 +137,12 @@ def test_a_gang_takes_room_from_lesser_ones_as_a_whole_or_not_at_all(
     fill(gangs, "low", 2, 4)
 
     create(gangs, "too-large", 3, 3, important)
-    wait_until("it says why it waits", lambda: gangs.condition("too-large", "Unschedulable"), 10.0)
+    wait_until("the PodGroup says why the gang waits", lambda: gangs.condition("too-large", "Unschedulable"), 10.0)
     assert stands_still(daemon, gangs) == {"low": 4}
 
     before = plans(daemon)
     create(gangs, "fits", 2, 2, important)
-    wait_until("it is bound whole", lambda: bound(gangs)["fits"] == 2, 15.0)
+    wait_until("the whole gang is bound", lambda: bound(gangs)["fits"] == 2, 15.0)
 
     assert stands_still(daemon, gangs) == {"low": 2, "fits": 2}
     assert overfull(control_plane.cluster) == []
@@ -151,8 +151,8 @@ def test_a_gang_takes_room_from_lesser_ones_as_a_whole_or_not_at_all(
 
 
 @pytest.fixture
-def backing_off(control_plane: ControlPlane, gangs: Gangs) -> Iterator[Callable[[str], Callable[[], None]]]:
-    """Keep a pod from being gone, however fast the stand-in for kubelets is, until the function returned is called."""
+def kept_terminating(control_plane: ControlPlane, gangs: Gangs) -> Iterator[Callable[[str], Callable[[], None]]]:
+    """Keep a pod terminating, however fast the kubelet stand-in is, until the returned function is called."""
     path = f"/api/v1/namespaces/{gangs.namespace}/pods"
     held: list[str] = []
 
@@ -175,28 +175,28 @@ def backing_off(control_plane: ControlPlane, gangs: Gangs) -> Iterator[Callable[
         let_go(held[-1])
 
 
-def test_a_victim_takes_its_grace_period_and_its_room_waits_for_whom_it_goes(
+def test_a_victim_gets_its_grace_period_and_its_room_is_kept_for_the_preemptor(
     daemon: Daemon,
     gangs: Gangs,
     add_nodes: Callable[..., list[str]],
     important: str,
-    backing_off: Callable[[str], Callable[[], None]],
+    kept_terminating: Callable[[str], Callable[[], None]],
 ) -> None:
     daemon.take_conf(PREEMPT)
     (node,) = add_nodes(1, 1)
     fill(gangs, "low", 0, 1, terminationGracePeriodSeconds=47)
-    let_go = backing_off("low-w-0")
-    graces: list[int] = []  # that the victim was seen with; the stand-in for kubelets ends it a second later
+    let_go = kept_terminating("low-w-0")
+    graces: list[int] = []  # grace periods seen on the victim; the kubelet stand-in ends it a second later
 
-    def told_to_go() -> bool:
+    def terminating() -> bool:
         meta = named(gangs, "low")[0]["metadata"]
         if "deletionTimestamp" in meta:
             graces.append(meta["deletionGracePeriodSeconds"])
         return bool(graces)
 
     create(gangs, "high", 1, 1, important)
-    wait_until("low is told to go", told_to_go, 10.0)
-    wait_until("its node is held", lambda: named(gangs, "high")[0]["status"].get("nominatedNodeName") == node, 5.0)
+    wait_until("low is terminating", terminating, 10.0)
+    wait_until("high is nominated", lambda: named(gangs, "high")[0]["status"].get("nominatedNodeName") == node, 5.0)
     create(gangs, "rival", 1, 1, important)
     assert stands_still(daemon, gangs) == {}
     target = conditions(named(gangs, "low")[0])["DisruptionTarget"]
@@ -209,7 +209,7 @@ def test_a_victim_takes_its_grace_period_and_its_room_waits_for_whom_it_goes(
     assert stands_still(daemon, gangs) == {"high": 1}
 
 
-def test_a_disruption_budget_forbids_as_long_as_it_is_there(
+def test_a_disruption_budget_limits_evictions_until_it_is_deleted(
     control_plane: ControlPlane, daemon: Daemon, gangs: Gangs, add_nodes: Callable[..., list[str]], important: str
 ) -> None:
     daemon.take_conf(PREEMPT)
@@ -227,7 +227,7 @@ def test_a_disruption_budget_forbids_as_long_as_it_is_there(
     def allowed() -> int:
         return int(control_plane.request("GET", f"{budgets}/low").get("status", {}).get("disruptionsAllowed", -1))
 
-    wait_until("one may go", lambda: allowed() == 1, 10.0)
+    wait_until("the budget allows one disruption", lambda: allowed() == 1, 10.0)
     create(gangs, "two", 2, 2, important)
     wait_until("two says why it waits", lambda: gangs.condition("two", "Unschedulable"), 10.0)
     assert stands_still(daemon, gangs) == {"low": 2}
@@ -249,7 +249,7 @@ def test_a_queue_that_comes_later_gets_its_third_back(
     add_nodes: Callable[..., list[str]],
     make_queue: MakeQueue,
 ) -> None:
-    """Two queues fill 15 cores; their pods are made anew when they are evicted; a third queue of equal weight comes."""
+    """Two queues fill 15 cores, and their evicted pods are created again; then a third queue of equal weight comes."""
     daemon.take_conf(RECLAIM)
     for name in ("first", "second"):
         gangs.create_groups({name: 1}, make_queue(1))
@@ -260,9 +260,9 @@ def test_a_queue_that_comes_later_gets_its_third_back(
         spec = {"replicas": 12, "selector": {"matchLabels": {"app": name}}, "template": template}
         body = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name}, "spec": spec}
         control_plane.request("POST", REPLICA_SETS.format(gangs.namespace), body)
-    wait_until("both ask for more than half", lambda: len(gangs.pods()) == 24, 20.0)
+    wait_until("both request more than half", lambda: len(gangs.pods()) == 24, 20.0)
     add_nodes(3, 5)
-    wait_until("both run on nearly everything", lambda: sum(map(running, gangs.bound())) >= 14, 20.0)
+    wait_until("both together use nearly all cores", lambda: sum(map(running, gangs.bound())) >= 14, 20.0)
 
     names = [f"third-{number}" for number in range(12)]
     gangs.create_groups(dict.fromkeys(names, 1), make_queue(1))
@@ -277,7 +277,7 @@ def test_a_queue_that_comes_later_gets_its_third_back(
 
     third = {"first": 5, "second": 5, "third": 5}
     wait_until("each has a third", lambda: by_queue() == third, 25.0)
-    wait_until("the evicted are back and wait", back, 10.0)
+    wait_until("the evicted pods are created again and wait", back, 10.0)
     stands_still(daemon, gangs)
 
     assert by_queue() == third
@@ -287,7 +287,7 @@ def test_a_queue_that_comes_later_gets_its_third_back(
 def test_a_tenant_that_borrowed_gives_one_pod_back(
     daemon: Daemon, gangs: Gangs, add_nodes: Callable[..., list[str]], make_queue: MakeQueue
 ) -> None:
-    """One node of 2 cores and 2 GiB: the first tenant uses both halves, the second one asks for both and gets one."""
+    """One node of 2 cores and 2 GiB: the first tenant uses both halves, the second requests both and gets one."""
     daemon.take_conf(RECLAIM)
     add_nodes(1, 2, memory="2Gi")
     half = Role("w", 2, {"cpu": "1", "memory": "1Gi"})

@@ -1,4 +1,4 @@
-"""An API server that refuses, loses answers and breaks watches off; a pod that is another one when its bind arrives."""
+"""An API server that refuses requests, loses answers and cuts watches; a pod replaced before its bind arrives."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ StartDaemon = Callable[[], Daemon]
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    """An API server alone, of this module's own: thousands of pods need no cleaning up, and nobody runs them."""
+    """An API server for this module alone: no controller runs, and its thousands of pods need no cleanup."""
     with ControlPlane(Options(controller_manager=False, kwok=False)) as plane:
         install(plane.cluster)
         yield plane
@@ -34,7 +34,7 @@ def plane() -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def proxy(plane: ControlPlane) -> Iterator[FaultyProxy]:
-    """What stands between the scheduler and the API server."""
+    """The proxy between the scheduler and the API server."""
     with FaultyProxy(plane.server_url, plane.ssl_context_without_certificate()) as proxy:
         yield proxy
 
@@ -51,7 +51,7 @@ def start_daemon(plane: ControlPlane, proxy: FaultyProxy) -> Iterator[StartDaemo
 
 @pytest.fixture
 def gangs(plane: ControlPlane) -> Gangs:
-    """The gangs of this test, which go to nodes of its own."""
+    """The gangs of this test, which run on its own nodes."""
     return Gangs(plane.cluster, create_namespace(plane.cluster, wait_for_account=False), {POOL: secrets.token_hex(4)})
 
 
@@ -61,7 +61,7 @@ def add_nodes(plane: ControlPlane, gangs: Gangs, count: int, cpu: int) -> None:
     create_nodes(plane.cluster, [node_object(name, cpu=cpu, labels=gangs.selector, ready=True) for name in names])
 
 
-def test_2000_pods_in_500_gangs_are_bound_whole_and_once_while_the_server_refuses_and_breaks_off(
+def test_2000_pods_in_500_gangs_are_bound_whole_and_once_while_requests_and_watches_fail(
     plane: ControlPlane, proxy: FaultyProxy, start_daemon: StartDaemon, gangs: Gangs
 ) -> None:
     add_nodes(plane, gangs, 25, cpu=96)
@@ -79,7 +79,7 @@ def test_2000_pods_in_500_gangs_are_bound_whole_and_once_while_the_server_refuse
     assert overfull(plane.cluster) == []
     assert daemon.alive()
     assert min(proxy.done["too_many"], proxy.done["lost_answers"], proxy.done["cut_watches"]) >= 10
-    assert set(proxy.bindings) == {201}  # nobody even tried to bind a pod again
+    assert set(proxy.bindings) == {201}  # no pod got a second Binding
     assert max(proxy.bindings[201].values()) == 1
     assert set(proxy.bindings[201]) == {pod["metadata"]["uid"] for pod in gangs.pods()}
 
@@ -89,11 +89,11 @@ def test_2000_pods_in_500_gangs_are_bound_whole_and_once_while_the_server_refuse
     [Faults(garbage=True), Faults(code=404), Faults(code=403), Faults(code=401)],
     ids=["garbage", "404", "403", "401"],
 )
-def test_ten_seconds_of_nonsense_under_load_are_made_up_for_and_nothing_is_forgotten(
+def test_scheduling_recovers_from_ten_seconds_of_garbage_answers_under_load(
     plane: ControlPlane, proxy: FaultyProxy, start_daemon: StartDaemon, gangs: Gangs, faults: Faults
 ) -> None:
     add_nodes(plane, gangs, 10, cpu=96)
-    proxy.faults = Faults(watch_s=(0.5, 1.5))  # so that no watch is spared
+    proxy.faults = Faults(watch_s=(0.5, 1.5))  # so that every watch is cut
     daemon = start_daemon()
     made: dict[str, int] = {}
 
@@ -118,11 +118,11 @@ def test_ten_seconds_of_nonsense_under_load_are_made_up_for_and_nothing_is_forgo
     assert overfull(plane.cluster) == []
     assert max(proxy.bindings[201].values()) == 1
     log = daemon.log()
-    assert "going on without it" not in log  # nothing that was there counted as gone
+    assert "going on without it" not in log  # no existing resource was taken for missing
     assert "Traceback" not in log
 
 
-def test_a_pod_made_anew_under_its_name_while_its_bind_is_under_way_is_bound_by_a_decision_of_its_own(
+def test_a_pod_recreated_during_its_bind_is_bound_by_a_decision_of_its_own(
     plane: ControlPlane, proxy: FaultyProxy, start_daemon: StartDaemon, gangs: Gangs
 ) -> None:
     add_nodes(plane, gangs, 1, cpu=8)

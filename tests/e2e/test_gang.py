@@ -1,4 +1,4 @@
-"""A gang on a real API server: it waits whole, says why, and is bound as soon as there is room."""
+"""A gang on a real API server: it waits as a whole, its PodGroup says why, and it is bound once there is room."""
 
 from __future__ import annotations
 
@@ -72,19 +72,19 @@ def test_a_gang_of_six_with_room_for_five_waits_says_why_and_is_bound_when_a_nod
     assert gangs.bound() == []
 
     added = time.monotonic()
-    make_nodes(1, cpu=2, labels={POOL: pool})  # returns when the node is Ready and untainted
+    make_nodes(1, cpu=2, labels={POOL: pool})  # returns once the node is Ready and untainted
     usable = time.monotonic()
     wait_until("all six are bound", lambda: len(gangs.bound()) == 6, 2.0, every=0.05)
     bound = time.monotonic()
     assert bound - added <= 2.0
     print(f"all six bound {bound - added:.2f} s after the node was added, {bound - usable:.2f} s after it was Ready")
-    ready = wait_until("the PodGroup is content", lambda: gangs.condition("six", "Scheduled"), 5.0)
+    ready = wait_until("the PodGroup has the condition Scheduled", lambda: gangs.condition("six", "Scheduled"), 5.0)
     assert ready["status"] == "True"
-    wait_until("the complaint is taken back", lambda: gangs.condition("six", "Unschedulable")["status"] == "False", 5.0)
+    wait_until("Unschedulable is False", lambda: gangs.condition("six", "Unschedulable")["status"] == "False", 5.0)
 
 
 def _submit(gangs: Gangs, between: Callable[[int], None] = lambda created: None) -> None:
-    """Create five jobs as five controllers would: groups first, then the pods of all jobs in turn."""
+    """Create five jobs as five controllers would: groups first, then the pods of all jobs in alternation."""
     gangs.create_groups(dict.fromkeys(JOBS, 6))
     members = [gangs.make_pods(name, PS, WORKER) for name in JOBS]
     for number, together in enumerate(zip(*members, strict=True), 1):
@@ -113,7 +113,7 @@ def _play(gangs: Gangs, run_time_s: float, limit_s: float) -> list[str]:
     return ended
 
 
-def test_five_jobs_with_room_for_one_and_a_part_all_end_and_none_holds_a_part(
+def test_five_jobs_with_room_for_one_and_a_half_all_end_and_none_is_placed_in_part(
     control_plane: ControlPlane, gangs: Gangs, make_nodes: MakeNodes, start_daemon: StartDaemon, pool: str
 ) -> None:
     make_nodes(4, cpu=4, labels={POOL: pool})
@@ -135,7 +135,7 @@ def test_without_the_gang_plugin_the_same_jobs_block_each_other(
     start_daemon(NO_GANG_CONF)
 
     def until_bound(created: int) -> None:
-        """Controllers are slower than the scheduler: what has been created and fits is bound before the next pods."""
+        """Controllers are slower than the scheduler: created pods that fit are bound before the next pods come."""
         with contextlib.suppress(NotInTime):
             wait_until("they are bound", lambda: len(gangs.bound()) == created, 2.0)
 

@@ -1,4 +1,4 @@
-"""PodGroups that stand before their pods, as the controller of Volcano's jobs makes them, on a real API server."""
+"""PodGroups that exist before their pods, as Volcano's job controller makes them, on a real API server."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def start_daemon(control_plane: ControlPlane, installed: Installed) -> Iterator[
 
 
 class Jobs:
-    """Jobs whose pods are made once their PodGroup is let in."""
+    """Jobs whose pods are created once their PodGroup is enqueued."""
 
     def __init__(self, gangs: Gangs) -> None:
         self._gangs = gangs
@@ -76,10 +76,10 @@ class Jobs:
         return str(self._gangs.group(name).get("status", {}).get("phase", ""))
 
     def run(self, name: str, tasks: int, *, queue: str = "default", minimum: int = 1, **spec: Any) -> None:
-        """Create a PodGroup, wait until it is let in, and create its pods; ``spec`` adds fields to these."""
+        """Create a PodGroup, wait until it is enqueued, and create its pods; ``spec`` adds fields to the pods."""
         minimums = {"cpu": str(minimum)}
         self._gangs.create_groups({name: minimum}, queue, minResources=minimums)
-        wait_until(f"{name} is let in", lambda: self.phase(name) == "Inqueue", 10.0)
+        wait_until(f"{name} is enqueued", lambda: self.phase(name) == "Inqueue", 10.0)
         self.create_pods(name, tasks, **spec)
 
     def create_pods(self, name: str, tasks: int, **spec: Any) -> None:
@@ -120,7 +120,7 @@ def jobs(gangs: Gangs) -> Jobs:
 # A configuration without `enqueue`
 
 
-def test_without_the_action_enqueue_a_job_is_let_in_and_runs(
+def test_without_the_enqueue_action_a_job_is_enqueued_and_runs(
     start_daemon: StartDaemon, jobs: Jobs, make_nodes: MakeNodes, pool: str
 ) -> None:
     start_daemon(GANG_CONF.replace("enqueue, ", ""))
@@ -131,7 +131,7 @@ def test_without_the_action_enqueue_a_job_is_let_in_and_runs(
     wait_until("all four run", lambda: jobs.running() == {"train": 4}, 15.0)
 
 
-def test_a_job_that_waits_is_let_in_when_the_action_enqueue_is_taken_away(
+def test_a_waiting_job_is_enqueued_once_the_enqueue_action_is_removed(
     start_daemon: StartDaemon, jobs: Jobs, gangs: Gangs, make_nodes: MakeNodes, pool: str
 ) -> None:
     daemon = start_daemon(CI_CONF.format(actions="enqueue, allocate, backfill", share="proportion"))
@@ -143,17 +143,17 @@ def test_a_job_that_waits_is_let_in_when_the_action_enqueue_is_taken_away(
 
     daemon.take_conf(CI_CONF.format(actions="allocate, backfill", share="proportion"))
 
-    wait_until("it is let in", lambda: jobs.phase("large") == "Inqueue", 10.0)
+    wait_until("it is enqueued", lambda: jobs.phase("large") == "Inqueue", 10.0)
     jobs.create_pods("large", 4)
     wait_until("it runs", lambda: jobs.running() == {"large": 4}, 15.0)
 
 
-# Newcomers on a cluster of which queues can use only a part
+# New jobs on a cluster of which queues can use only a part
 
 
 @pytest.mark.parametrize("actions", [CI_ACTIONS, "enqueue, allocate, backfill, gangreclaim"], ids=["reclaim", "gang"])
 @pytest.mark.parametrize("share", ["proportion", "capacity"])
-def test_a_newcomer_is_served_beside_pods_of_another_scheduler(
+def test_a_new_queue_gets_its_share_beside_pods_of_another_scheduler(
     start_daemon: StartDaemon,
     control_plane: ControlPlane,
     jobs: Jobs,
@@ -179,7 +179,7 @@ def test_a_newcomer_is_served_beside_pods_of_another_scheduler(
 
     jobs.run("new", 1, queue=queues[2])
 
-    wait_until("the newcomer runs", lambda: jobs.running()["new"] == 1, 30.0)
+    wait_until("the new job runs", lambda: jobs.running()["new"] == 1, 30.0)
     assert sorted(jobs.running().values()) == [1, 5, 6]
     assert overfull(control_plane.cluster) == []
 
@@ -188,12 +188,12 @@ def test_a_newcomer_is_served_beside_pods_of_another_scheduler(
 
 
 def gated(gangs: Gangs) -> dict[str, list[str]]:
-    """Return the gates that pods still have."""
+    """Return the scheduling gates that pods still have."""
     found = {pod["metadata"]["name"]: pod["spec"].get("schedulingGates", []) for pod in gangs.pods()}
     return {name: [gate["name"] for gate in gates] for name, gates in found.items() if gates}
 
 
-def test_a_gate_is_taken_away_when_the_queue_may_hold_the_pod_and_the_pod_counts_from_then_on(
+def test_a_gate_is_removed_once_the_queue_may_hold_the_pod_and_the_pod_counts_from_then_on(
     start_daemon: StartDaemon,
     jobs: Jobs,
     gangs: Gangs,
@@ -208,7 +208,7 @@ def test_a_gate_is_taken_away_when_the_queue_may_hold_the_pod_and_the_pod_counts
 
     nowhere = {"nodeSelector": {POOL: f"{pool}-b"}, **at_gate}
     jobs.run("stuck", 1, queue=queue, **nowhere)
-    wait_until("the gate is gone without a node", lambda: not gated(gangs), 10.0)
+    wait_until("the gate is removed before the pod has a node", lambda: not gated(gangs), 10.0)
     jobs.run("next", 3, queue=queue, **at_gate)
     wait_until("two more run", lambda: jobs.running() == {"next": 2}, 15.0)
     assert list(gated(gangs).values()) == [[GATE]], "the queue may hold three, one of which waits for a node"
@@ -216,7 +216,7 @@ def test_a_gate_is_taken_away_when_the_queue_may_hold_the_pod_and_the_pod_counts
     make_nodes(1, cpu=8, labels={POOL: f"{pool}-b"})
     wait_until("the first has its node", lambda: jobs.running() == {"stuck": 1, "next": 2}, 15.0)
     gangs.end([pod for pod in gangs.pods() if pod["metadata"]["name"].startswith("stuck")])
-    wait_until("the last gate goes", lambda: jobs.running() == {"next": 3}, 15.0)
+    wait_until("the last gate is removed", lambda: jobs.running() == {"next": 3}, 15.0)
 
 
 def test_gates_of_others_are_respected(
@@ -236,7 +236,7 @@ def test_gates_of_others_are_respected(
         content_type="application/merge-patch+json",
     )
 
-    wait_until("then ours goes as well", lambda: jobs.running() == {"one": 1, "both": 1}, 15.0)
+    wait_until("then our gate is removed as well", lambda: jobs.running() == {"one": 1, "both": 1}, 15.0)
 
 
 def test_without_the_feature_the_gate_stays(

@@ -1,4 +1,4 @@
-"""A real kubectl against the embedded API server and, with the same expectations, against a real one."""
+"""The same expectations hold for a real kubectl on the embedded API server and on a real one."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ def test_get_follows_changes(kubectl: Kubectl) -> None:
 
 
 def _watched(kubectl: Kubectl, *arguments: str) -> list[str]:
-    """What a watch prints while its object is changed and the watch is then left."""
+    """The output of a watch while its object changes; the watch is ended afterwards."""
     patch = json.dumps({"data": {"more": "1"}})
 
     def change() -> None:
-        time.sleep(1.0)  # kubectl does not say when its watch is open
+        time.sleep(1.0)  # kubectl does not report when its watch is open
         kubectl("patch", "cm", "a", "--type=merge", "-p", patch)
 
     worker = threading.Thread(target=change)
@@ -102,7 +102,7 @@ def _watched(kubectl: Kubectl, *arguments: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
-def test_a_name_that_does_not_exist_is_said_so(kubectl: Kubectl) -> None:
+def test_a_missing_name_is_reported(kubectl: Kubectl) -> None:
     assert kubectl.fails("get", "pod", "nobody") == 'Error from server (NotFound): pods "nobody" not found\n'
     assert "the server doesn't have a resource type" in kubectl.fails("get", "nonsense")
 
@@ -189,13 +189,13 @@ def test_apply_may_change_over_to_the_server_side(kubectl: Kubectl) -> None:
     assert kubectl.read("cm", "a")["data"]["a"] == "2"
 
 
-def test_apply_can_be_tried(kubectl: Kubectl) -> None:
+def test_apply_can_run_dry(kubectl: Kubectl) -> None:
     assert kubectl.apply(config(), "--dry-run=server") == "configmap/a created (server dry run)"
     assert "+  key: value" in kubectl.run("-n", kubectl.namespace, "diff", "-f", "-", stdin=as_yaml(config())).stdout
     assert "NotFound" in kubectl.fails("get", "cm", "a")
 
 
-def test_create_makes_what_it_is_told(kubectl: Kubectl) -> None:
+def test_create_makes_objects_from_flags(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "c", "--from-literal=k=v")
     kubectl("create", "secret", "generic", "s", "--from-literal=k=v")
     kubectl("create", "serviceaccount", "robot")
@@ -353,7 +353,7 @@ def test_the_manifests_apply_as_a_whole_and_again(embedded: Run) -> None:
         pytest.param(["top", "pods"], "Metrics API not available", id="top"),
     ],
 )
-def test_what_is_not_served_says_so(embedded: Run, arguments: list[str], hint: str) -> None:
+def test_requests_that_are_not_served_say_why(embedded: Run, arguments: list[str], hint: str) -> None:
     namespace = f"kubectl-{secrets.token_hex(4)}"
     kubectl = Kubectl(embedded, namespace)
     kubectl("create", "namespace", namespace)

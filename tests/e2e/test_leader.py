@@ -26,8 +26,8 @@ GANGS = {f"gang-{number}": 20 for number in range(25)}
 WORKER = Role("worker", 20, {"cpu": "1"})
 
 
-class NodeRanking:
-    """Schedulers that share a lease."""
+class Candidates:
+    """Candidates for leadership: schedulers that share a lease."""
 
     def __init__(self, plane: ControlPlane, installed: Installed) -> None:
         self._plane = plane
@@ -37,7 +37,7 @@ class NodeRanking:
         self._started: list[Daemon] = []
 
     def start(self, duration_s: float = DURATION_S, flags: Sequence[str] = ()) -> Daemon:
-        """Start one; it is ready, whether it leads or not."""
+        """Start a scheduler; it becomes ready, whether it leads or not."""
         flags = (
             *flags,
             f"--leader-elect-resource-name={self.lease}",
@@ -52,7 +52,7 @@ class NodeRanking:
         return daemon.start()
 
     def spec(self) -> dict[str, Any]:
-        """Return what the lease says."""
+        """Return the spec of the lease."""
         spec: dict[str, Any] = self._plane.request("GET", self._path)["spec"]
         return spec
 
@@ -70,9 +70,9 @@ class NodeRanking:
 
 
 @pytest.fixture
-def candidates(control_plane: ControlPlane, installed: Installed) -> Iterator[NodeRanking]:
+def candidates(control_plane: ControlPlane, installed: Installed) -> Iterator[Candidates]:
     """Schedulers of this test, with a lease of its own."""
-    candidates = NodeRanking(control_plane, installed)
+    candidates = Candidates(control_plane, installed)
     yield candidates
     candidates.stop()
 
@@ -94,8 +94,8 @@ def places(gangs: Gangs) -> dict[str, str]:
     return {pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in gangs.bound()}
 
 
-def test_a_leader_that_is_killed_is_followed_within_the_lease_time_and_no_pod_is_bound_twice(
-    control_plane: ControlPlane, candidates: NodeRanking, gangs: Gangs, make_nodes: MakeNodes, pool: str
+def test_after_a_leader_is_killed_the_standby_leads_within_the_lease_time_and_no_pod_is_bound_twice(
+    control_plane: ControlPlane, candidates: Candidates, gangs: Gangs, make_nodes: MakeNodes, pool: str
 ) -> None:
     make_nodes(35, cpu=16, labels={POOL: pool})
     gangs.create_pods([pod for name in GANGS for pod in gangs.make_pods(name, WORKER)])
@@ -117,15 +117,15 @@ def test_a_leader_that_is_killed_is_followed_within_the_lease_time_and_no_pod_is
     assert took_s <= DURATION_S + 2.2 * RETRY_S + 2.0  # two seconds for a busy machine
     after = places(gangs)
     assert {uid: after[uid] for uid in before} == before
-    assert 'resource="pods/binding",result="409"' not in standby.metrics()  # nobody even tried to bind a pod again
+    assert 'resource="pods/binding",result="409"' not in standby.metrics()  # no pod got a second Binding
     assert overfull(control_plane.cluster) == []
     assert candidates.spec()["leaseTransitions"] == 1
 
 
-def test_a_leader_that_dies_with_its_network_is_followed_and_no_node_gets_too_much(
-    control_plane: ControlPlane, candidates: NodeRanking, gangs: Gangs, make_nodes: MakeNodes, pool: str
+def test_after_a_leader_dies_with_its_network_the_standby_leads_and_no_node_is_overcommitted(
+    control_plane: ControlPlane, candidates: Candidates, gangs: Gangs, make_nodes: MakeNodes, pool: str
 ) -> None:
-    """What kills the leader silences the watches of the standby: they stay open, and nothing comes over them."""
+    """The fault that kills the leader also freezes the watches of the standby: they stay open, but deliver nothing."""
     nodes = make_nodes(4, cpu=4, labels={POOL: pool})
     endpoint = urlsplit(control_plane.server_url)
     with FreezingProxy(str(endpoint.hostname), int(endpoint.port or 443)) as proxy:
@@ -142,7 +142,7 @@ def test_a_leader_that_dies_with_its_network_is_followed_and_no_node_gets_too_mu
         used = Counter(pod["spec"]["nodeName"] for pod in gangs.bound())
         free = [node for node in nodes[:2] for _ in range(4 - used[node])]
         foreign = gangs.make_pods("foreign", Role("worker", len(free), {"cpu": "1"}))
-        for pod, node in zip(foreign, free, strict=True):  # two nodes are full then; the standby does not hear of it
+        for pod, node in zip(foreign, free, strict=True):  # two nodes are full then, but the standby gets no event
             pod["spec"] |= {"schedulerName": "default-scheduler", "nodeName": node}
             pod["metadata"].pop("annotations")
         gangs.create_pods(foreign)
@@ -161,8 +161,8 @@ def test_a_leader_that_dies_with_its_network_is_followed_and_no_node_gets_too_mu
     assert overfull(control_plane.cluster) == []
 
 
-def test_a_leader_that_is_stopped_gives_the_lease_up_and_the_next_begins_at_once(
-    candidates: NodeRanking, gangs: Gangs, make_nodes: MakeNodes, pool: str
+def test_a_leader_that_stops_releases_the_lease_and_the_next_begins_at_once(
+    candidates: Candidates, gangs: Gangs, make_nodes: MakeNodes, pool: str
 ) -> None:
     make_nodes(1, cpu=8, labels={POOL: pool})
     leader = candidates.start(duration_s=60)
@@ -176,7 +176,7 @@ def test_a_leader_that_is_stopped_gives_the_lease_up_and_the_next_begins_at_once
     wait_until("the gang is bound", lambda: len(gangs.bound()) == 4, 10.0)
 
 
-def test_a_leader_whose_lease_is_taken_ends_with_code_1_and_says_why(candidates: NodeRanking) -> None:
+def test_a_leader_whose_lease_is_taken_ends_with_code_1_and_says_why(candidates: Candidates) -> None:
     leader = candidates.start()
     wait_until("it leads", leader.leads, 10.0)
     spec = candidates.spec()

@@ -1,4 +1,4 @@
-"""What `manifests/` installs, on a real API server: resources as users know them, and exactly the rights used."""
+"""`manifests/` on a real API server installs the custom resources and grants exactly the rights that are used."""
 
 from __future__ import annotations
 

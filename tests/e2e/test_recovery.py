@@ -1,4 +1,4 @@
-"""A scheduler that is killed, an API server that is restarted: nothing is bound twice and nothing stays half done."""
+"""After a kill of the scheduler or a restart of the API server, no pod is bound twice and every gang is completed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.e2e.gangs import Gangs, Role, overfull
 
 POOL = {"e2e.volcano-py/pool": "recovery"}
 N_NODES = 50
-IN_FLIGHT = 64  # the most requests the scheduler has on their way
+IN_FLIGHT = 64  # the most requests that the scheduler has in flight
 GANGS = {f"gang-{number}": 20 for number in range(25)}
 WORKER = Role("worker", 20, {"cpu": "1", "memory": "1Gi"})
 ACCOUNT = "system:serviceaccount:volcano-system:volcano-scheduler"
@@ -41,7 +41,7 @@ POLICY = {
 
 IN_TROUBLE_ONLY = {
     ("get", "pods"),  # the outcome of a bind is unknown
-    ("get", "podgroups"),  # somebody else wrote a PodGroup at the same time
+    ("get", "podgroups"),  # another client wrote the PodGroup at the same time
     ("patch", "pods/status"),  # a pod waits
     ("delete", "pods"),  # a pod is evicted: see test_evictions.py
     ("patch", "pods"),  # the queue of a pod admits it: see test_groups_before_pods.py
@@ -63,7 +63,7 @@ def rights() -> set[tuple[str, str]]:
 
 
 class Audit:
-    """What the API server wrote down of the requests it was sent, from the moment of `begin` on."""
+    """The API server's audit log of requests since `begin`."""
 
     def __init__(self, folder: Path) -> None:
         self.policy = folder / "policy.yaml"
@@ -72,7 +72,7 @@ class Audit:
         self._start = 0
 
     def begin(self) -> None:
-        """Leave out what has been written so far."""
+        """Skip the records so far."""
         self._start = self.log.stat().st_size if self.log.exists() else 0
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -85,7 +85,7 @@ class Audit:
                     yield record
 
     def binds(self, *codes: int) -> Counter[str]:
-        """Return how often a Binding was answered with one of these codes, by the uid it was meant for."""
+        """Return how many Bindings were answered with one of these codes, by pod uid."""
         answered: Counter[str] = Counter()
         for record in self.records():
             if record["objectRef"].get("subresource") == "binding" and record["responseStatus"]["code"] in codes:
@@ -93,7 +93,7 @@ class Audit:
         return answered
 
     def used(self) -> set[tuple[str, str]]:
-        """Return the (verb, resource) pairs of what the scheduler was granted."""
+        """Return the (verb, resource) pairs of the scheduler's allowed requests."""
         asked = (record for record in self.records() if record["user"]["username"] == ACCOUNT)
         granted = (each for each in asked if each["responseStatus"]["code"] != 403 and "objectRef" in each)
         return {
@@ -105,7 +105,7 @@ class Audit:
         }
 
     def refused(self) -> set[tuple[str, str]]:
-        """Return what the scheduler asked for and had no right to."""
+        """Return the scheduler's requests that were forbidden."""
         asked = (record for record in self.records() if record["user"]["username"] == ACCOUNT)
         return {(each["verb"], each["requestURI"]) for each in asked if each["responseStatus"]["code"] == 403}
 
@@ -175,13 +175,13 @@ def test_a_scheduler_killed_amid_500_binds_binds_none_twice_and_completes_every_
         assert sum(bool(pod["spec"].get("nodeName")) for pod in pods) >= GANGS[name]
     uids = {pod["metadata"]["uid"] for pod in gangs.pods()}
     daemon.stop()
-    # Requests that were on their way when their sender was killed may have been carried out and never answered.
+    # Requests in flight when the scheduler was killed may have been carried out without an answer.
     wait_until("the audit log is complete", lambda: len(uids - set(audit.binds(200, 201))) <= IN_FLIGHT, 10.0)
     assert max(audit.binds(200, 201).values()) == 1
-    assert audit.binds(409) == {}  # nobody even tried to bind a pod again
-    assert audit.refused() == set()  # the manifests give every right that was needed,
+    assert audit.binds(409) == {}  # no pod got a second Binding
+    assert audit.refused() == set()  # the manifests grant every right that was used,
     assert audit.used() <= rights()
-    assert rights() - audit.used() <= IN_TROUBLE_ONLY  # and none that is not
+    assert rights() - audit.used() <= IN_TROUBLE_ONLY  # and no other
 
 
 def test_the_scheduler_recovers_by_itself_when_the_api_server_is_restarted_under_load(

@@ -1,4 +1,4 @@
-"""Cases that users came with, on a real API server: packing, fair shares, best effort, jobs that are not let in."""
+"""Users' cases on a real API server: packing, fair shares, best effort, jobs that are not enqueued."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["make_queue"]
 
 @pytest.fixture(scope="module")
 def daemon(control_plane: ControlPlane, installed: Installed) -> Iterator[Daemon]:
-    """One scheduler for all tests here; each says which configuration it needs."""
+    """One scheduler for all tests here; each test sets the configuration it needs."""
     name, flags = f"vc-scheduler-{secrets.token_hex(2)}", ("--leader-elect=false", "--schedule-period=200ms")
     daemon = Daemon(control_plane, installed, BUILT_IN_CONF, name=name, flags=flags).start()
     yield daemon
@@ -61,20 +61,20 @@ def gangs(control_plane: ControlPlane, namespace: str, pool: str) -> Gangs:
 
 @pytest.fixture
 def add_nodes(make_nodes: MakeNodes, pool: str) -> Callable[[int, int], list[str]]:
-    """Add so many nodes of so many cores for this test's pods."""
+    """Add a number of nodes with a number of cores each for this test's pods."""
     return lambda count, cpu: make_nodes(count, cpu=cpu, labels={POOL: pool})
 
 
 def settled(daemon: Daemon, gangs: Gangs, done: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-    """Wait until the bound pods are as wished, let five more cycles pass, and return the bound pods."""
-    wait_until("it is as it shall be", lambda: done(gangs.bound()), 20.0)
+    """Wait until the condition on the bound pods holds, let five more cycles pass, and return the bound pods."""
+    wait_until("the bound pods are as expected", lambda: done(gangs.bound()), 20.0)
     reached = daemon.cycles()
     wait_until("five more cycles have passed", lambda: daemon.cycles() >= reached + 5, 15.0)
     return gangs.bound()
 
 
 def by_name(pods: list[dict[str, Any]]) -> Counter[str]:
-    """Count pods by what their PodGroup is called up to the first dash."""
+    """Count pods by the part of their PodGroup's name before the first dash."""
     return Counter(pod["metadata"]["name"].split("-")[0] for pod in pods)
 
 
@@ -97,11 +97,11 @@ def test_small_pods_fill_one_node_before_the_next(
 
 
 @pytest.mark.parametrize("fair", [True, False], ids=["with drf", "without drf"])
-def test_a_large_job_that_came_first_leaves_a_small_one_its_part_only_with_drf(
+def test_an_earlier_large_job_leaves_a_small_one_its_share_only_with_drf(
     control_plane: ControlPlane, daemon: Daemon, gangs: Gangs, add_nodes: Callable[[int, int], list[str]], fair: bool
 ) -> None:
     daemon.take_conf(BUILT_IN_CONF if fair else WITHOUT_DRF)
-    gangs.create("large", 1, Role("worker", 300, ONE_CORE))  # no node yet: both wait when the first comes
+    gangs.create("large", 1, Role("worker", 300, ONE_CORE))  # without a node, both wait until the first node comes
     since = gangs.group("large")["metadata"]["creationTimestamp"]
     wait_until("another second has begun", lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()) > since, 5.0)
     gangs.create("small", 1, Role("worker", 60, ONE_CORE))
@@ -115,7 +115,7 @@ def test_a_large_job_that_came_first_leaves_a_small_one_its_part_only_with_drf(
 
 
 def backlog(gangs: Gangs, jobs: Mapping[str, tuple[str, int]]) -> None:
-    """Create by name so many jobs of one pod of one core each in a queue."""
+    """Create named jobs in a queue, each of one pod with one core."""
     for stem, (queue, count) in jobs.items():
         names = [f"{stem}-{number}" for number in range(count)]
         gangs.create_groups(dict.fromkeys(names, 1), queue)
@@ -135,10 +135,10 @@ def test_two_backlogged_queues_end_within_one_pod_of_their_weights(
     assert abs(counts["one"] - 5) <= 1
 
 
-def test_what_a_queue_does_not_ask_for_or_may_not_hold_goes_to_the_others(
+def test_the_share_that_a_queue_does_not_request_or_may_not_hold_goes_to_the_others(
     daemon: Daemon, gangs: Gangs, add_nodes: Callable[[int, int], list[str]], make_queue: MakeQueue
 ) -> None:
-    """Of 20 cores one queue wants 2 and one may hold 4; the rest is shared 1 : 1, whatever their weights promise."""
+    """Of 20 cores, one queue requests 2 and one is capped at 4; the rest is shared 1 : 1, whatever the weights."""
     daemon.take_conf(BUILT_IN_CONF)
     capped = make_queue(3, capability={"cpu": "4"})
     backlog(
@@ -197,7 +197,7 @@ def test_pods_that_ask_for_nothing_are_placed_by_backfill_and_not_by_allocate(
     assert by_name(settled(daemon, gangs, lambda bound: len(bound) == 4)) == {"paid": 2, "free": 2}
 
 
-def test_a_job_whose_minimum_cannot_be_met_gets_no_pods_and_holds_up_nobody(
+def test_a_job_whose_minimum_does_not_fit_gets_no_pods_and_blocks_nobody(
     daemon: Daemon, gangs: Gangs, add_nodes: Callable[[int, int], list[str]], own_control_plane: ControlPlane
 ) -> None:
     daemon.take_conf(BUILT_IN_CONF)
@@ -208,14 +208,14 @@ def test_a_job_whose_minimum_cannot_be_met_gets_no_pods_and_holds_up_nobody(
     def phase(name: str) -> str:
         return str(gangs.group(name).get("status", {}).get("phase", ""))
 
-    wait_until("the small one is let in before it has pods", lambda: phase("small") == "Inqueue", 10.0)
-    # The part of a job controller: pods are made for a PodGroup that has been let in, and for no other.
+    wait_until("the small one is enqueued before it has pods", lambda: phase("small") == "Inqueue", 10.0)
+    # Like a job controller, the test creates pods only for an enqueued PodGroup.
     gangs.create_pods(gangs.make_pods("small", Role("worker", 2, ONE_CORE)))
     wait_until("the small one is bound", lambda: len(gangs.bound()) == 2, 10.0)
 
-    wait_until("the big one is kept out", lambda: phase("big") == "Pending", 10.0)
+    wait_until("the big one is not enqueued", lambda: phase("big") == "Pending", 10.0)
     (job,) = daemon.ask(f"/debug/jobs?name=big&namespace={gangs.namespace}")["jobs"]
     assert job["message"].endswith("resource in cluster is overused: overused cpu"), job
 
     add_nodes(4, 8)
-    wait_until("there is room, so it is let in", lambda: phase("big") == "Inqueue", 10.0)
+    wait_until("there is room, so it is enqueued", lambda: phase("big") == "Inqueue", 10.0)

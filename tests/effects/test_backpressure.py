@@ -13,7 +13,7 @@ def test_batches_enter_while_there_is_room():
     assert backpressure.count == 14
 
 
-async def test_a_full_gate_holds_the_cycle_until_binds_have_ended():
+async def test_full_backpressure_blocks_the_cycle_until_binds_have_ended():
     backpressure = BindBackpressure(capacity=10)
     backpressure.enter(12)
     with ThreadPoolExecutor(1) as thread:
@@ -27,7 +27,7 @@ async def test_a_full_gate_holds_the_cycle_until_binds_have_ended():
     assert backpressure.count == 10
 
 
-async def test_closing_wakes_who_waits_and_lets_nothing_in():
+async def test_closing_wakes_waiters_and_admits_nothing_more():
     backpressure = BindBackpressure(capacity=1)
     backpressure.enter(1)
     with ThreadPoolExecutor(1) as thread:
@@ -42,7 +42,7 @@ async def test_closing_wakes_who_waits_and_lets_nothing_in():
     assert not backpressure.enter(1)
 
 
-def test_patience_ends():
+def test_waiting_has_a_limit():
     backpressure = BindBackpressure(capacity=1, patience_s=0.01)
     backpressure.enter(1)
 

@@ -91,7 +91,7 @@ async def test_binds_are_sent_in_the_order_they_were_decided(server: ApiServer, 
     assert outcomes.sent == gang
 
 
-async def test_a_bind_that_became_pointless_while_it_waited_is_not_sent(server: ApiServer, a_binder, outcomes):
+async def test_a_bind_that_became_obsolete_in_the_queue_is_not_sent(server: ApiServer, a_binder, outcomes):
     gone = []
     server.faults.add(Fault("reply", verb="create", resource="pods/binding", name="p0", code=429, times=1))
     binder = a_binder(objection=lambda bind: f"node {bind.node} is gone" if bind.task.name in gone else "")
@@ -110,7 +110,7 @@ async def test_a_bind_that_became_pointless_while_it_waited_is_not_sent(server: 
     assert not binder.holds(gang[0].task.uid)
 
 
-async def test_an_unclear_bind_is_looked_up_before_it_is_withdrawn(server: ApiServer, a_binder, outcomes):
+async def test_a_bind_with_unknown_outcome_is_looked_up_before_it_is_undone(server: ApiServer, a_binder, outcomes):
     server.faults.add(Fault("drop_after", verb="create", resource="pods/binding", times=1))
     asked = []
 
@@ -125,7 +125,7 @@ async def test_an_unclear_bind_is_looked_up_before_it_is_withdrawn(server: ApiSe
     assert (outcomes.there, outcomes.withdrawn) == (gang, [])
 
 
-async def test_an_answer_that_is_none_of_the_api_server_binds_nothing(
+async def test_an_answer_that_is_not_from_the_api_server_does_not_count_as_bound(
     server: ApiServer, client: ApiClient, a_binder, outcomes, monkeypatch
 ):
     post = client.post_bytes
@@ -175,7 +175,7 @@ async def test_an_answer_that_takes_too_long_makes_no_second_binding(server: Api
 
 
 @pytest.mark.parametrize("code", [429, 500, 503])
-async def test_a_push_back_is_tried_again(server: ApiServer, a_binder, outcomes, code):
+async def test_a_pushed_back_bind_is_retried(server: ApiServer, a_binder, outcomes, code):
     fault = Fault("reply", verb="create", resource="pods/binding", code=code, times=5, retry_after_s=0)
     server.faults.add(fault)
     gang = binds(server, 5)
@@ -186,7 +186,7 @@ async def test_a_push_back_is_tried_again(server: ApiServer, a_binder, outcomes,
     assert fault.hits == 5
 
 
-async def test_429_shrinks_how_many_are_in_flight(server: ApiServer, a_binder):
+async def test_429_lowers_the_number_of_requests_in_flight(server: ApiServer, a_binder):
     server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, times=40, retry_after_s=0))
     binder = a_binder(BinderOptions(retry_first_s=0.01, retry_cap_s=0.02))
     before = binder.limit
@@ -262,7 +262,7 @@ async def test_a_refusal_for_good_is_not_retried_and_the_rest_of_the_gang_goes_o
     assert (outcome.job, outcome.binds, [bind for bind, _ in outcome.failed]) == (JOB, 3, [gang[1]])
 
 
-async def test_attempts_end_when_the_server_never_takes_it(server: ApiServer, a_binder, outcomes):
+async def test_attempts_end_if_the_server_never_accepts_the_bind(server: ApiServer, a_binder, outcomes):
     fault = server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, retry_after_s=0))
     gang = binds(server, 1)
 
@@ -272,7 +272,7 @@ async def test_attempts_end_when_the_server_never_takes_it(server: ApiServer, a_
     assert "no success after 4 attempts" in outcomes.failed[0][1]
 
 
-async def test_a_bind_whose_outcome_cannot_be_learnt_is_unknown_and_not_failed(server: ApiServer, a_binder, outcomes):
+async def test_a_bind_whose_outcome_cannot_be_read_is_unknown_and_not_failed(server: ApiServer, a_binder, outcomes):
     server.faults.add(Fault("drop_after", verb="create", resource="pods/binding"))
     server.faults.add(Fault("reply", verb="get", resource="pods", code=503))
     gang = binds(server, 1)
@@ -304,7 +304,7 @@ async def test_gangs_of_one_batch_are_reported_apart(server: ApiServer, a_binder
     assert [(outcome.job.name, outcome.binds) for outcome in outcomes.gangs] == [("other", 1)]
 
 
-async def test_binds_survive_a_server_that_is_away_for_a_moment(outcomes, bind_metrics, rng: random.Random):
+async def test_binds_survive_a_short_outage(outcomes, bind_metrics, rng: random.Random):
     server = ApiServer(ApiServerOptions(port=free_port()))
     gang = binds(server, 5)
     options = BinderOptions(retry_first_s=0.05, retry_cap_s=0.1)
@@ -320,7 +320,7 @@ async def test_binds_survive_a_server_that_is_away_for_a_moment(outcomes, bind_m
     assert set(outcomes.there) == set(gang)
 
 
-async def test_metrics_tell_what_is_on_its_way(server: ApiServer, a_binder, registry):
+async def test_metrics_count_binds_in_flight(server: ApiServer, a_binder, registry):
     put_node(server, "n1")
     binder = a_binder()
     binder.submit(binds(server, 50))

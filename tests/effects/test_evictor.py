@@ -106,7 +106,7 @@ async def test_a_victim_carries_the_reason_and_terminates_with_its_own_grace(ser
     assert (outcomes.sent, outcomes.evicted_, outcomes.failed) == (["p0"], ["p0"], [])
 
 
-async def test_a_victim_that_carries_the_reason_already_is_deleted_all_the_same(server, client, an_evictor):
+async def test_a_victim_that_already_has_the_condition_is_deleted_as_well(server, client, an_evictor):
     task = await running(server, client, "p0")
     reason = {"type": "Ready", "status": "False", "reason": "Evict", "message": "Pod is evicted, because of preempt"}
     body = {"status": {"conditions": [reason]}}
@@ -126,7 +126,7 @@ async def test_each_victim_is_deleted_once(server, client, an_evictor, outcomes)
     assert len(outcomes.evicted_) == 40
 
 
-async def test_another_pod_of_the_name_is_not_meant(server, client, an_evictor, outcomes):
+async def test_another_pod_of_the_same_name_is_left_alone(server, client, an_evictor, outcomes):
     task = await running(server, client, "p0")
     before = TaskRef("default", "p0", "an-earlier-uid")
 
@@ -147,7 +147,7 @@ async def test_a_victim_that_is_gone_counts_as_evicted(server, an_evictor, outco
 
 @pytest.mark.parametrize("code", [429, 500, 503])
 @pytest.mark.parametrize("request_", [DELETE, PATCH])
-async def test_a_server_that_pushes_back_is_asked_again(server, client, an_evictor, outcomes, registry, request_, code):
+async def test_a_pushed_back_request_is_retried(server, client, an_evictor, outcomes, registry, request_, code):
     task = await running(server, client, "p0")
     verb, resource = request_
     server.faults.add(Fault("reply", verb=verb, resource=resource, code=code, times=2, retry_after_s=0))
@@ -159,7 +159,7 @@ async def test_a_server_that_pushes_back_is_asked_again(server, client, an_evict
     assert "deletionTimestamp" in server.get("pods", "p0", "default")["metadata"]
 
 
-async def test_an_answer_that_is_lost_leads_to_no_second_victim(server, client, an_evictor, outcomes):
+async def test_a_lost_answer_leads_to_no_second_victim(server, client, an_evictor, outcomes):
     task = await running(server, client, "p0")
     server.faults.add(Fault("drop_after", verb="delete", resource="pods", times=1))
 
@@ -180,7 +180,7 @@ async def test_a_refusal_for_good_is_reported_at_once(server, client, an_evictor
     assert server.requests.count(*DELETE) == 1
 
 
-async def test_a_reason_that_may_not_be_written_keeps_nobody_from_going(server, client, an_evictor, outcomes):
+async def test_a_victim_is_evicted_even_if_its_condition_may_not_be_written(server, client, an_evictor, outcomes):
     task = await running(server, client, "p0")
     server.faults.add(Fault("reply", verb="patch", resource="pods/status", code=403))
 
@@ -189,7 +189,7 @@ async def test_a_reason_that_may_not_be_written_keeps_nobody_from_going(server, 
     assert outcomes.evicted_ == ["p0"]
 
 
-async def test_attempts_end(server, client, an_evictor, outcomes):
+async def test_attempts_are_limited(server, client, an_evictor, outcomes):
     task = await running(server, client, "p0")
     server.faults.add(Fault("reply", verb="delete", resource="pods", code=429, retry_after_s=0))
 
@@ -208,7 +208,7 @@ async def test_an_outcome_that_stays_unclear_is_left_to_the_ledger(server, clien
     assert (outcomes.unknown, outcomes.failed) == (["p0"], [])
 
 
-async def test_what_is_too_much_is_told(an_evictor):
+async def test_the_evictor_reports_its_free_capacity(an_evictor):
     evictor = an_evictor(EvictorOptions(capacity=3))
 
     assert evictor.room == 3

@@ -40,7 +40,7 @@ async def written(writer: NominationWriter, *nominations: Nominate) -> None:
     assert await writer.drained(10)
 
 
-async def test_the_node_stands_on_the_pod_until_it_is_taken_back(server, a_writer):
+async def test_the_nomination_is_on_the_pod_until_it_is_removed(server, a_writer):
     task, writer = put_pod(server, "p0"), a_writer()
 
     await written(writer, Nominate(task, "n1"))
@@ -50,7 +50,7 @@ async def test_the_node_stands_on_the_pod_until_it_is_taken_back(server, a_write
     assert nominated(server, "p0") == ""
 
 
-async def test_another_pod_of_the_name_is_not_meant(server, a_writer, refused):
+async def test_another_pod_of_the_same_name_is_left_alone(server, a_writer, refused):
     put_pod(server, "p0")
     before = TaskRef("default", "p0", "an-earlier-uid")
 
@@ -60,13 +60,13 @@ async def test_another_pod_of_the_name_is_not_meant(server, a_writer, refused):
     assert refused == [before]
 
 
-async def test_a_pod_that_has_a_node_by_now_costs_no_write(server, a_writer):
+async def test_a_pod_bound_meanwhile_costs_no_write(server, a_writer):
     await written(a_writer(waits=lambda _: False), Nominate(put_pod(server, "p0"), "n1"))
 
     assert server.requests.count("patch", "pods/status") == 0
 
 
-async def test_a_server_that_pushes_back_is_asked_again(server, a_writer):
+async def test_a_pushed_back_request_is_retried(server, a_writer):
     task = put_pod(server, "p0")
     server.faults.add(Fault("reply", verb="patch", resource="pods/status", code=429, times=1, retry_after_s=0))
 
@@ -75,7 +75,7 @@ async def test_a_server_that_pushes_back_is_asked_again(server, a_writer):
     assert nominated(server, "p0") == "n1"
 
 
-async def test_what_does_not_fit_is_reported(server, a_writer, refused):
+async def test_nominations_beyond_the_capacity_are_reported(server, a_writer, refused):
     full = WriteQueueOptions(rate_per_s=1, burst=1, capacity=1, delay_s=60)
     writer = a_writer(options=full)
     first, second = (Nominate(put_pod(server, name), "n1") for name in ("p0", "p1"))

@@ -45,7 +45,7 @@ async def written(writer: PodConditionWriter, *conditions: SetPodCondition) -> N
     assert await writer.drained(10)
 
 
-async def test_the_reason_stands_on_the_pod(server, a_writer):
+async def test_the_reason_is_written_on_the_pod(server, a_writer):
     told = []
     condition = SetPodCondition(put_pod(server, "p0"), "Unschedulable", "0/5 nodes are available")
 
@@ -100,7 +100,7 @@ async def test_the_same_text_is_not_written_again(server, a_writer):
     assert writes(server) == 1
 
 
-async def test_what_is_decided_again_during_the_write_is_not_written_again(server, a_writer):
+async def test_a_condition_repeated_during_its_write_is_not_written_again(server, a_writer):
     fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.05))
     told = []
     writer = a_writer(on_written=told.append, options=WriteQueueOptions(rate_per_s=50, burst=50))
@@ -113,7 +113,7 @@ async def test_what_is_decided_again_during_the_write_is_not_written_again(serve
     assert (writes(server), told) == (1, [condition])
 
 
-async def test_a_condition_that_is_overtaken_by_the_bind_is_not_written(server, client, a_writer):
+async def test_a_condition_is_not_written_once_its_pod_is_bound(server, client, a_writer):
     fault = server.faults.add(Fault("delay", verb="patch", resource="pods/status", delay_s=0.2))
     waits = [True]
     writer = a_writer(waits=lambda _: waits[0], options=WriteQueueOptions(rate_per_s=50, burst=50))
@@ -152,7 +152,7 @@ async def test_another_pod_of_the_same_name_is_left_alone(server, a_writer):
     assert conditions_of(server, "p0") == []
 
 
-async def test_a_pod_that_is_gone_is_no_trouble(server, a_writer, registry):
+async def test_a_deleted_pod_causes_no_error(server, a_writer, registry):
     await written(a_writer(), SetPodCondition(TaskRef("default", "ghost", "uid"), "Unschedulable", "no"))
 
     labels = {"lane": "pod condition", "result": "obsolete"}

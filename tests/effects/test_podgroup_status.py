@@ -87,7 +87,7 @@ async def test_a_condition_of_the_same_truth_keeps_its_time(server, a_writer):
     assert (condition["message"], condition["lastTransitionTime"]) == ("1/6 tasks", since)
 
 
-async def test_a_status_that_stands_already_is_not_written(server, a_writer):
+async def test_a_status_that_is_already_written_is_not_repeated(server, a_writer):
     uid = put_group(server, "g1", {"phase": "Running", "running": 3})
 
     await written(a_writer(), a_status(uid, "Running", running=3))
@@ -106,7 +106,7 @@ async def test_another_session_id_alone_is_no_reason_to_write(server, a_writer):
     assert found(server)["status"]["conditions"][0]["transitionID"] == "session-1"
 
 
-async def test_what_the_watch_has_not_shown_yet_is_not_even_read_again(server, a_writer):
+async def test_our_own_write_is_not_read_again_before_the_watch_shows_it(server, a_writer):
     uid = put_group(server, "g1")
     writer = a_writer(version_of=lambda _: "as before")
     await written(writer, a_status(uid))

@@ -35,7 +35,7 @@ async def lifted(writer: GateLifter, task: TaskRef) -> None:
     assert await writer.drained(10)
 
 
-async def test_the_gate_goes_and_leaves_an_annotation_and_other_gates_stay(server, a_writer):
+async def test_the_gate_is_replaced_by_an_annotation_and_other_gates_stay(server, a_writer):
     task = put_pod(server, "p0", schedulingGates=GATES)
 
     await lifted(a_writer(), task)
@@ -44,7 +44,7 @@ async def test_the_gate_goes_and_leaves_an_annotation_and_other_gates_stay(serve
     assert server.get("pods", "p0", "default")["metadata"]["annotations"][keys.QUEUE_GATE] == "true"
 
 
-async def test_another_pod_of_the_name_is_not_meant(server, a_writer):
+async def test_another_pod_of_the_same_name_is_left_alone(server, a_writer):
     put_pod(server, "p0", schedulingGates=GATES)
 
     await lifted(a_writer(), TaskRef("default", "p0", "an-earlier-uid"))
@@ -63,7 +63,7 @@ async def test_a_conflict_is_tried_again(server, a_writer):
     assert server.get("pods", "p0", "default")["spec"].get("schedulingGates", []) == []
 
 
-async def test_a_pod_that_waits_no_more_costs_no_write(server, a_writer):
+async def test_a_pod_that_no_longer_waits_costs_no_write(server, a_writer):
     task = put_pod(server, "p0", schedulingGates=GATES)
 
     await lifted(a_writer(waits=lambda _: False), task)
@@ -71,7 +71,7 @@ async def test_a_pod_that_waits_no_more_costs_no_write(server, a_writer):
     assert server.requests.count("patch", "pods") == 0
 
 
-async def test_a_server_that_pushes_back_is_asked_again(server, a_writer):
+async def test_a_pushed_back_request_is_retried(server, a_writer):
     task = put_pod(server, "p0", schedulingGates=GATES)
     server.faults.add(Fault("reply", verb="patch", resource="pods", code=429, times=1, retry_after_s=0))
 

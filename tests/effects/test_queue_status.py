@@ -69,7 +69,7 @@ async def test_it_is_written_once_whether_or_not_the_watch_has_shown_it(server, 
     assert writes(server) == 1
 
 
-async def test_what_is_told_again_during_the_write_is_not_written_again(server, writer):
+async def test_a_status_repeated_during_its_write_is_not_written_again(server, writer):
     put_queue(server)
     fault = server.faults.add(Fault("delay", verb="patch", resource=f"{QUEUES}/status", delay_s=0.05))
     writer.put({"q": {"cpu": 1000.0}})
@@ -80,7 +80,7 @@ async def test_what_is_told_again_during_the_write_is_not_written_again(server, 
     assert writes(server) == 1
 
 
-async def test_what_is_not_held_any_more_is_taken_out(server, writer, shown):
+async def test_resources_no_longer_held_are_removed(server, writer, shown):
     put_queue(server)
     await hold(writer, q={"cpu": 1000.0, "nvidia.com/gpu": 1000.0})
     shown["q"] = {"cpu": 1000.0, "nvidia.com/gpu": 1000.0}
@@ -98,7 +98,7 @@ async def test_a_queue_that_never_held_anything_costs_no_write(server, writer):
     assert writes(server) == 0
 
 
-async def test_what_somebody_else_has_written_is_put_right(server, writer, shown):
+async def test_a_status_changed_by_another_writer_is_corrected(server, writer, shown):
     put_queue(server)
     await hold(writer, q={"cpu": 1000.0})
     shown["q"] = {"cpu": 1000.0}
@@ -116,7 +116,7 @@ async def test_queues_that_the_api_server_does_not_have_are_left_alone(server, w
     assert writes(server) == 1  # it was shown and is gone by now
 
 
-async def test_a_server_that_pushes_back_is_asked_again(server, writer):
+async def test_a_pushed_back_request_is_retried(server, writer):
     put_queue(server)
     server.faults.add(Fault("reply", verb="patch", code=429, times=1, retry_after_s=0))
 

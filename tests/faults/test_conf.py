@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "scheduler.conf"
 
 
-def test_the_scheduler_does_not_start_with_it(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_scheduler_does_not_start_with_a_bad_configuration(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path.write_text(BROKEN)
 
     assert main([f"--scheduler-conf={path}", "--log-format=json"]) == 2
@@ -41,7 +41,7 @@ def configuration(path: Path) -> Configuration:
     return Configuration.of_file(ConfFile(path))
 
 
-async def test_the_one_before_stays_in_force_while_it_runs(
+async def test_a_running_scheduler_keeps_the_last_good_configuration(
     server: ApiServer, path: Path, configuration: Configuration
 ) -> None:
     put_node(server, "n1", cpu=8)

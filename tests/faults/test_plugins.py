@@ -98,7 +98,7 @@ def policy(plugin: type[Plugin]) -> Policy:
         (AnswersSomethingElse, r"expected an array of shape (2,), got str"),
     ],
 )
-async def test_an_answer_that_fails_costs_its_job_the_turn_and_is_named(
+async def test_a_failing_plugin_call_costs_its_job_the_turn_and_is_named(
     server: ApiServer, plugin: type[Plugin], problem: str
 ) -> None:
     for name in ("n1", "n2"):
@@ -129,7 +129,7 @@ async def test_an_answer_that_fails_costs_its_job_the_turn_and_is_named(
         (FailsToOpen, "plugin mine failed in on_session_open: ZeroDivisionError: division by zero"),
     ],
 )
-async def test_a_preference_that_cannot_be_opened_is_left_out_and_named(
+async def test_a_scoring_plugin_that_fails_to_open_is_left_out_and_named(
     server: ApiServer, plugin: type[Plugin], problem: str
 ) -> None:
     put_node(server, "n1", cpu=8)

@@ -7,7 +7,7 @@ from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 
 
-async def test_binds_that_fail_for_one_cause_are_one_line_and_are_made_when_the_server_is_well(
+async def test_binds_that_fail_for_one_cause_are_one_log_line_and_succeed_once_the_server_recovers(
     server: ApiServer,
 ) -> None:
     put_node(server, "n1", cpu=64)

@@ -1,4 +1,4 @@
-"""A certificate authority and what it signs, for TLS tests."""
+"""A certificate authority and its certificates, for TLS tests."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""A hand-driven API server for one resource: what it lists and what its watches say is up to the test."""
+"""A hand-driven API server for one resource: the test controls its lists and watch events."""
 
 import asyncio
 import ssl
@@ -28,7 +28,7 @@ class Meta(msgspec.Struct, rename="camel", frozen=True, gc=False):
 
 
 class Widget(msgspec.Struct, frozen=True, gc=False):
-    """A small object of our own, so that these tests know no real kind."""
+    """A small object of our own, so that these tests need no real kind."""
 
     metadata: Meta
     size: int = 0
@@ -36,7 +36,7 @@ class Widget(msgspec.Struct, frozen=True, gc=False):
 
 
 def a_widget(name: str, version: int, *, uid: str = "", **fields: Any) -> dict[str, Any]:
-    """Return a widget as JSON values; its UID is made of its name unless given."""
+    """Return a widget as JSON values; its UID defaults to one made from its name."""
     meta = {"name": name, "namespace": "ns", "uid": uid or f"uid-{name}", "resourceVersion": str(version)}
     return {"metadata": meta, **fields}
 
@@ -77,7 +77,7 @@ class Watch:
         self._queue.put_nowait(data)
 
     def end(self) -> None:
-        """End the stream as a server does when its time is up."""
+        """End the stream as a server does at a watch timeout."""
         self._queue.put_nowait(CLOSE)
 
     def abort(self) -> None:
@@ -85,7 +85,7 @@ class Watch:
         self._queue.put_nowait(ABORT)
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        """Carry out what the test says."""
+        """Stream what the test sends."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
         try:
@@ -101,9 +101,9 @@ class Watch:
 
 
 class FakeApi:
-    """Serves lists from ``objects`` and hands every watch to the test; ``answers`` overrule both, first come first.
+    """Serves lists from ``objects`` and hands every watch to the test; ``answers`` override both, in order.
 
-    Discovery is apart: it names widgets unless ``discovery`` overrules it.
+    Discovery is separate: it names widgets unless ``discovery`` overrides it.
     """
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class FakeApi:
         return self._list(request.query.get("limit", ""), request.query.get("continue", ""))
 
     async def _discover(self, request: web.Request) -> web.StreamResponse:
-        """Say what is served: widgets always, unless ``discovery`` has another answer."""
+        """Answer discovery: widgets, unless ``discovery`` has another answer."""
         self.discovered.append(request.path)
         if self.discovery:
             return await self.discovery.pop(0)(request)
@@ -176,5 +176,5 @@ async def a_server(handler: Answer, tls: ssl.SSLContext | None = None) -> AsyncI
 async def until(condition: Callable[[], object], timeout_s: float = 5.0) -> None:
     """Wait until a condition holds; fail by timeout if it never does."""
     async with asyncio.timeout(timeout_s):
-        while not condition():  # noqa: ASYNC110 - the conditions of others have no event
+        while not condition():  # noqa: ASYNC110 - the condition has no event
             await asyncio.sleep(0.001)

@@ -1,4 +1,4 @@
-"""Kubeconfigs, exec plugins and servers that ask who comes."""
+"""Kubeconfigs, exec plugins and servers that authenticate their clients."""
 
 import base64
 import ssl
@@ -45,7 +45,7 @@ def write_kubeconfig(
 
 
 class Doorkeeper:
-    """A server that knows some tokens and counts who comes."""
+    """A server that accepts some tokens and records the token of every request."""
 
     def __init__(self, *known: str) -> None:
         self.known = set(known)

@@ -1,4 +1,4 @@
-"""A reflector under test and a handler that remembers."""
+"""A reflector under test and a handler that records events."""
 
 import asyncio
 import random
@@ -14,7 +14,7 @@ from volcano_py.runtime.clock import FakeClock
 
 
 class Recorder:
-    """A handler that remembers what it was told and what it must therefore believe."""
+    """A handler that records its events and the resulting objects."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -52,7 +52,7 @@ async def reflecting(
     dispensable: bool = False,
     **options: Any,
 ) -> AsyncIterator[Reflector[Widget]]:
-    """Run a reflector of widgets; at the end it must have been running still."""
+    """Run a reflector of widgets; it must still be running at the end."""
     reflector = Reflector(
         client,
         WIDGETS,

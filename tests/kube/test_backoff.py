@@ -15,14 +15,14 @@ def test_delays_double_up_to_the_cap_each_with_jitter() -> None:
     assert len(set(delays)) > 1000
 
 
-def test_a_servers_wish_raises_the_delay_within_reason() -> None:
+def test_retry_after_raises_the_delay_up_to_a_bound() -> None:
     backoff = Backoff(random.Random(7), first_s=1, cap_s=10)
 
     assert backoff.next(at_least_s=20) == 20
     assert backoff.next(at_least_s=86400) == 60
 
 
-def test_success_starts_anew() -> None:
+def test_a_success_resets_the_delay() -> None:
     backoff = Backoff(random.Random(7), first_s=1, cap_s=100)
     for _ in range(5):
         backoff.next()

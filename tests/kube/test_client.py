@@ -76,7 +76,7 @@ async def test_a_subresource_is_replaced(api: FakeApi, client: ApiClient) -> Non
 
 
 @pytest.mark.parametrize("kind", list(PatchType))
-async def test_a_patch_says_how_it_is_to_be_read(api: FakeApi, client: ApiClient, kind: PatchType) -> None:
+async def test_a_patch_has_its_content_type(api: FakeApi, client: ApiClient, kind: PatchType) -> None:
     api.answers.append(answering(a_widget("a", 9)))
 
     await client.patch(WIDGETS, "a", b"[]", Widget, namespace="ns", kind=kind)
@@ -106,7 +106,7 @@ async def test_a_deletion_carries_its_preconditions(
     assert json.loads(api.bodies[0]) == {"kind": "DeleteOptions", "apiVersion": "v1", **expected}
 
 
-async def test_the_observer_is_told_of_every_request_answered_or_not(api: FakeApi) -> None:
+async def test_the_observer_sees_every_request_with_or_without_an_answer(api: FakeApi) -> None:
     seen: list[tuple[str, str, int]] = []
 
     def observe(verb: str, resource: str, status: int, seconds: float) -> None:
@@ -135,9 +135,7 @@ async def test_the_observer_is_told_of_every_request_answered_or_not(api: FakeAp
     ]
 
 
-async def test_a_redirect_is_not_followed_for_it_could_carry_the_token_elsewhere(
-    api: FakeApi, client: ApiClient
-) -> None:
+async def test_a_redirect_is_not_followed_because_it_could_leak_the_token(api: FakeApi, client: ApiClient) -> None:
     async def away(_: web.Request) -> web.Response:
         return web.Response(status=302, headers={"Location": f"{api.url}/elsewhere"})
 
@@ -160,7 +158,7 @@ async def test_a_client_that_is_not_open_says_so(api: FakeApi) -> None:
 
 
 @pytest.mark.parametrize("compress", [False, True], ids=["own-connections", "of-the-library"])
-async def test_no_write_is_sent_while_something_stands_in_the_way(api: FakeApi, compress: bool) -> None:
+async def test_no_write_is_sent_while_an_obstacle_exists(api: FakeApi, compress: bool) -> None:
     obstacle = ["the lease is lost"]
     async with ApiClient(Credentials(api.url), obstacle=lambda: obstacle[0], compress=compress) as client:
         api.answers.append(answering(a_widget("a", 3)))
@@ -178,7 +176,7 @@ async def test_no_write_is_sent_while_something_stands_in_the_way(api: FakeApi, 
 
 
 @pytest.mark.parametrize("compress", [False, True], ids=["own-connections", "of-the-library"])
-async def test_what_waits_for_a_connection_is_not_sent_if_something_comes_in_the_way(
+async def test_a_write_that_waits_for_a_connection_is_not_sent_if_an_obstacle_appears(
     api: FakeApi, compress: bool
 ) -> None:
     obstacle = ""

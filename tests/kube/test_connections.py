@@ -117,7 +117,7 @@ async def test_a_connection_that_the_server_wants_closed_is_not_used_again() -> 
     assert server.accepted == 3
 
 
-async def test_a_connection_that_is_not_known_any_more_is_not_used_again() -> None:
+async def test_after_a_401_older_connections_are_not_used_again() -> None:
     """A server may know a client by the certificate that the connection began with."""
     answers = iter([OK, OK, b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"])
 
@@ -153,7 +153,7 @@ async def test_after_a_time_out_over_a_used_connection_no_idle_one_is_trusted() 
     assert server.accepted == 4
 
 
-async def test_an_obstacle_is_asked_for_after_the_wait_for_a_connection() -> None:
+async def test_the_obstacle_is_checked_after_the_wait_for_a_connection() -> None:
     sent: list[str] = []
     why = ""
 
@@ -266,7 +266,7 @@ async def test_a_cancelled_request_gives_its_place_to_the_next() -> None:
         assert await ask(pool) == b"ok"
 
 
-async def test_who_waits_for_a_connection_waits_no_longer_than_it_may() -> None:
+async def test_waiting_for_a_connection_respects_the_deadline() -> None:
     async def never(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         pass
 
@@ -295,7 +295,7 @@ async def test_bytes_that_nobody_asked_for_close_the_connection() -> None:
     assert server.accepted == 2
 
 
-async def test_what_is_not_http_is_a_broken_connection() -> None:
+async def test_an_answer_that_is_not_http_is_a_broken_connection() -> None:
     async def noise(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 mail.example ESMTP\r\n\r\n")
 
@@ -324,7 +324,7 @@ async def test_a_server_that_is_not_there_is_no_connection() -> None:
                 await ask(pool)
 
 
-async def test_closing_fails_what_is_under_way() -> None:
+async def test_closing_fails_requests_in_flight() -> None:
     asked = asyncio.Event()
 
     async def never(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -82,7 +82,7 @@ async def test_the_file_of_the_home_folder_is_the_last_resort(tmp_path: Path) ->
         pytest.param({"user": {"exec": {"command": "/no/plugin", "apiVersion": "v1"}}}, {}, "/no/plugin", id="plugin"),
     ],
 )
-async def test_what_is_missing_is_said_with_the_way_out(
+async def test_a_missing_part_is_reported_with_a_remedy(
     tmp_path: Path, change: dict[str, Any], arguments: dict[str, str], message: str
 ) -> None:
     path = write_kubeconfig(tmp_path, **change)
@@ -104,7 +104,7 @@ async def test_without_any_configuration_all_ways_are_named(tmp_path: Path) -> N
         await load_credentials(environ={"HOME": str(tmp_path)})
 
 
-async def test_an_address_alone_is_not_enough_where_one_must_prove_who_one_is(tmp_path: Path) -> None:
+async def test_an_address_alone_is_not_enough_if_authentication_is_needed(tmp_path: Path) -> None:
     with pytest.raises(CredentialsError, match=r"no credentials for https://10.0.0.1:6443: .*name a kubeconfig"):
         await load_credentials(server="https://10.0.0.1:6443", environ={"HOME": str(tmp_path)})
 
@@ -130,7 +130,7 @@ async def test_a_pod_uses_its_service_account(service_account: Path) -> None:
     assert credentials.tls is not None
 
 
-async def test_a_pod_without_a_service_account_is_told_what_to_do(tmp_path: Path) -> None:
+async def test_for_a_pod_without_a_service_account_the_error_names_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(CredentialsError, match="automountServiceAccountToken"):
         await load_credentials(environ=IN_POD, service_account=tmp_path)
 

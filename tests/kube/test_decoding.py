@@ -31,7 +31,7 @@ def test_fields_may_come_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("annotations", [None, {}, {"k8s.io/initial-events-end": "true"}])
-def test_a_bookmark_tells_its_version_and_whether_the_initial_events_ended(annotations: dict[str, str] | None) -> None:
+def test_a_bookmark_has_its_version_and_the_end_of_initial_events(annotations: dict[str, str] | None) -> None:
     metadata: dict[str, object] = {"resourceVersion": "7"}
     if annotations is not None:
         metadata["annotations"] = annotations
@@ -59,7 +59,7 @@ def test_an_error_is_a_status() -> None:
         pytest.param(b'{"type":"BOOKMARK","object":{"metadata":{}}}', id="bookmark-without-version"),
     ],
 )
-def test_what_is_no_line_of_a_watch_is_malformed(data: bytes) -> None:
+def test_an_invalid_watch_line_is_malformed(data: bytes) -> None:
     with pytest.raises(MalformedLine):
         LineDecoder(Widget).decode(data)
 
@@ -90,14 +90,14 @@ def test_a_field_deep_in_a_pod_is_found() -> None:
 
 
 @pytest.mark.parametrize("obj", [{"metadata": 5}, {}, {"metadata": {"name": 1}}, [], None])
-def test_an_object_without_usable_metadata_is_still_told_apart(obj: object) -> None:
+def test_an_object_without_usable_metadata_is_still_identified(obj: object) -> None:
     bad = LineDecoder(Widget).decode(line("ADDED", obj))
 
     assert isinstance(bad, Undecodable)
     assert bad.identity.name == ""
 
 
-def test_unreadable_objects_of_a_page_are_told_apart_and_the_rest_is_there() -> None:
+def test_unreadable_objects_of_a_page_are_separated_from_the_rest() -> None:
     body = msgspec.json.encode(
         {
             "metadata": {"resourceVersion": "9", "continue": "more"},

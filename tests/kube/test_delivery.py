@@ -92,7 +92,7 @@ STEPS = st.lists(
 
 @settings(max_examples=200)
 @given(STEPS)
-def test_the_handler_ends_up_knowing_what_the_server_has(steps: list[tuple[str, str]]) -> None:
+def test_the_handler_ends_with_the_objects_of_the_server(steps: list[tuple[str, str]]) -> None:
     server, mirror = Server(), Mirror()
     delivery = Delivery[Widget]("widgets", mirror)
     told = 0  # how far into the history the watch has come

@@ -45,7 +45,7 @@ def test_an_answer_becomes_the_error_of_its_status_and_reason(
     assert error.maybe_applied == (code >= 500)
 
 
-def test_a_namespace_that_is_being_deleted_is_no_matter_of_rights() -> None:
+def test_a_403_of_a_terminating_namespace_is_not_an_authorization_error() -> None:
     words = "unable to create new content in namespace ns because it is being terminated"
     cause = {"reason": "NamespaceTerminating", "message": "namespace ns is being terminated"}
     body = json.dumps(a_status(403, "Forbidden", words, details={"causes": [cause]})).encode()
@@ -90,7 +90,7 @@ def test_a_body_that_is_no_status_is_quoted_shortly() -> None:
 
 
 @pytest.mark.parametrize(("code", "remedy"), [(401, "kubeconfig"), (403, "RBAC")])
-def test_errors_of_identity_say_what_to_do(code: int, remedy: str) -> None:
+def test_authentication_errors_name_the_remedy(code: int, remedy: str) -> None:
     body = json.dumps(a_status(code, "X", "no")).encode()
 
     assert remedy in str(errors.from_answer("list", "/api/v1/pods", code, body, {}))

@@ -58,7 +58,7 @@ def alive(pid: int) -> bool:
 
 @pytest.mark.parametrize("version", [V1, "client.authentication.k8s.io/v1beta1"])
 @LOOPS
-def test_a_token_and_its_end_are_taken(tmp_path: Path, version: str, loop_factory: Callable[[], Any]) -> None:
+def test_a_token_and_its_expiry_are_read(tmp_path: Path, version: str, loop_factory: Callable[[], Any]) -> None:
     output = said(version, token="abc", expirationTimestamp="2030-01-01T00:00:00.123456789Z")
     path = a_plugin(tmp_path, writes(tmp_path, output), apiVersion=version)
 
@@ -70,7 +70,7 @@ def test_a_token_and_its_end_are_taken(tmp_path: Path, version: str, loop_factor
     assert "abc" not in repr(credentials.identity)
 
 
-async def test_a_plugin_sees_its_arguments_its_variables_and_nobody_at_its_input(tmp_path: Path) -> None:
+async def test_a_plugin_gets_its_arguments_and_variables_and_an_empty_input(tmp_path: Path) -> None:
     script = f"""echo "$@" > {tmp_path}/seen; echo "$GIVEN $HERE" >> {tmp_path}/seen; cat >> {tmp_path}/seen
     echo "$KUBERNETES_EXEC_INFO" >> {tmp_path}/seen; {writes(tmp_path, said(token="a"))}"""
     path = a_plugin(tmp_path, script, args=["get", 5], env=[{"name": "GIVEN", "value": "yes"}])
@@ -82,7 +82,7 @@ async def test_a_plugin_sees_its_arguments_its_variables_and_nobody_at_its_input
     assert json.loads(info) == {"apiVersion": V1, "kind": "ExecCredential", "spec": {"interactive": False}}
 
 
-async def test_a_plugin_is_told_of_the_cluster_if_its_section_says_so(tmp_path: Path) -> None:
+async def test_a_plugin_gets_the_cluster_if_its_section_asks_for_it(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     cluster = {
         "server": "https://cluster.example:6443",
@@ -166,9 +166,7 @@ async def test_a_section_that_cannot_be_used_is_refused(tmp_path: Path, section:
         pytest.param("yes sesame", "wrote more than 1048576 bytes and was ended", id="floods"),
     ],
 )
-async def test_an_answer_that_cannot_be_used_is_told_without_its_secrets(
-    tmp_path: Path, script: str, message: str
-) -> None:
+async def test_an_unusable_answer_is_reported_without_its_secrets(tmp_path: Path, script: str, message: str) -> None:
     path = a_plugin(tmp_path, script)
 
     with pytest.raises(CredentialsError, match=message) as caught:
@@ -177,7 +175,7 @@ async def test_an_answer_that_cannot_be_used_is_told_without_its_secrets(
     assert "sesame" not in str(caught.value)
 
 
-async def test_a_program_that_cannot_be_started_is_told(tmp_path: Path) -> None:
+async def test_a_program_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
     path = a_plugin(tmp_path, "")
     (tmp_path / "plugin.sh").write_text("#!/no/such/shell\n")
 
@@ -185,7 +183,7 @@ async def test_a_program_that_cannot_be_started_is_told(tmp_path: Path) -> None:
         await load_credentials(kubeconfig=path, environ={})
 
 
-async def test_a_plugin_that_was_mended_in_the_kubeconfig_is_run_at_the_next_try(tmp_path: Path) -> None:
+async def test_a_plugin_corrected_in_the_kubeconfig_is_run_at_the_next_try(tmp_path: Path) -> None:
     clock = FakeClock()
     path = a_plugin(tmp_path, writes(tmp_path, said(token="a", expirationTimestamp="2024-01-01T01:00:00Z")))
     credentials = await load_credentials(kubeconfig=path, environ={}, clock=clock)
@@ -282,7 +280,7 @@ async def test_a_certificate_of_a_plugin_is_shown_and_leaves_no_file(
     assert list(place.iterdir()) == []
 
 
-async def test_a_certificate_that_does_not_fit_its_key_is_told(tmp_path: Path) -> None:
+async def test_a_certificate_that_does_not_fit_its_key_is_reported(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     one, other = authority.sign("one"), authority.sign("other")
     output = said(clientCertificateData=one.certificate.read_text(), clientKeyData=other.key.read_text())

@@ -95,7 +95,7 @@ def test_an_answer_without_length_lasts_until_the_connection_ends() -> None:
 
 
 @pytest.mark.parametrize("wire", [b"", b"HTTP/1.1 200", LENGTH[:-1], CHUNKED[:-1]])
-def test_an_answer_that_is_cut_short_is_none(wire: bytes) -> None:
+def test_a_truncated_answer_is_refused(wire: bytes) -> None:
     reader = AnswerReader()
     assert reader.feed(wire) is None
     assert reader.end() is None
@@ -119,7 +119,7 @@ def test_an_answer_that_is_cut_short_is_none(wire: bytes) -> None:
         pytest.param(CHUNKED + b"!", id="more-than-the-chunks"),
     ],
 )
-def test_what_is_no_answer_is_refused(wire: bytes) -> None:
+def test_an_invalid_answer_is_refused(wire: bytes) -> None:
     with pytest.raises(Malformed):
         AnswerReader().feed(wire)
 

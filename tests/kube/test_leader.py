@@ -163,7 +163,7 @@ async def test_the_wall_clock_of_the_holder_does_not_matter(server, client, cloc
         assert not waiting.done()
 
 
-async def test_what_else_the_lease_says_stays(server, client, clock):
+async def test_other_fields_of_the_lease_are_kept(server, client, clock):
     put_lease(server, holder="", preferredHolder="b")
     elector = an_elector(client, clock)
 
@@ -184,7 +184,7 @@ async def test_of_two_candidates_one_leads(server, client, clock):
     assert first.holds() != second.holds()
 
 
-async def test_one_who_loses_the_race_for_a_free_lease_waits(server, client, clock):
+async def test_a_candidate_that_loses_the_race_for_a_free_lease_waits(server, client, clock):
     put_lease(server, holder="")
     elector = an_elector(client, clock)
     server.faults.add(Fault("reply", verb="update", resource=RESOURCE, code=409, times=1))
@@ -195,7 +195,7 @@ async def test_one_who_loses_the_race_for_a_free_lease_waits(server, client, clo
         assert not waiting.done()
 
 
-async def test_who_waits_knows_who_leads(server, client, clock):
+async def test_a_standby_knows_the_leader(server, client, clock):
     put_lease(server, holder="go")
     leaders: list[str] = []
     elector = an_elector(client, clock, on_leader=leaders.append)
@@ -210,7 +210,7 @@ async def test_who_waits_knows_who_leads(server, client, clock):
 # Keeping it
 
 
-async def test_the_leader_renews_and_stays_the_one_that_acquired(server, client, clock):
+async def test_renewals_keep_the_acquire_time(server, client, clock):
     elector = an_elector(client, clock)
     await acquired(elector)
 
@@ -236,7 +236,7 @@ async def test_a_renewal_is_one_request(server, client, clock):
     assert server.requests.count("update", RESOURCE) == 5
 
 
-async def test_a_write_by_somebody_who_does_not_want_it_is_no_loss(server, client, clock):
+async def test_a_write_that_keeps_the_holder_does_not_lose_the_lease(server, client, clock):
     elector = an_elector(client, clock)
     await acquired(elector)
     await client.patch(LEASES, OPTIONS.name, {"metadata": {"labels": {"x": "y"}}}, dict, namespace=NAMESPACE)
@@ -247,7 +247,7 @@ async def test_a_write_by_somebody_who_does_not_want_it_is_no_loss(server, clien
         assert not renewing.done()
 
 
-async def test_a_server_that_does_not_answer_for_a_while_is_no_loss(server, client, clock):
+async def test_a_short_outage_does_not_lose_the_lease(server, client, clock):
     elector = an_elector(client, clock)
     await acquired(elector)
     fault = server.faults.add(Fault("reply", verb="*", resource=RESOURCE, code=500))
@@ -291,7 +291,7 @@ async def test_a_lease_that_another_took_is_lost_at_once(server, client, clock):
     assert spec(server)["holderIdentity"] == "go"
 
 
-async def test_a_process_that_stood_still_does_not_hold_what_may_be_anothers(client, clock):
+async def test_a_leader_past_its_lease_duration_does_not_hold_the_lease(client, clock):
     elector = an_elector(client, clock)
     await acquired(elector)
 
@@ -331,7 +331,7 @@ async def test_a_lease_that_is_released_is_free_for_the_next(server, client, clo
     assert spec(server)["leaseTransitions"] == 1
 
 
-async def test_a_lease_that_was_written_meanwhile_is_released_all_the_same(server, client, clock):
+async def test_a_lease_that_was_written_meanwhile_is_released_as_well(server, client, clock):
     elector = an_elector(client, clock)
     await acquired(elector)
     await client.patch(LEASES, OPTIONS.name, {"metadata": {"labels": {"x": "y"}}}, dict, namespace=NAMESPACE)
@@ -351,7 +351,7 @@ async def test_anothers_lease_is_not_released(server, client, clock):
     assert spec(server)["holderIdentity"] == "go"
 
 
-async def test_one_who_never_led_has_nothing_to_release(client, clock):
+async def test_a_candidate_that_never_led_releases_nothing(client, clock):
     assert not await an_elector(client, clock).release()
 
 
@@ -367,7 +367,7 @@ async def test_one_who_never_led_has_nothing_to_release(client, clock):
         ),
     ],
 )
-async def test_what_stands_in_the_way_is_said_once_with_the_way_out(server, client, clock, fault, remedy):
+async def test_an_obstacle_to_leadership_is_logged_once_with_a_remedy(server, client, clock, fault, remedy):
     options = LeaseOptions(namespace="elsewhere")
     if fault is not None:
         server.faults.add(fault)
@@ -384,7 +384,7 @@ async def test_what_stands_in_the_way_is_said_once_with_the_way_out(server, clie
     assert remedy in elector.problem
 
 
-async def test_the_lease_is_had_as_soon_as_its_namespace_is_there(server, client, clock):
+async def test_the_lease_is_acquired_once_its_namespace_exists(server, client, clock):
     elector = LeaderElector(client, LeaseOptions(namespace="late"), clock=clock, rng=random.Random(1))
 
     async with background(elector.acquire()) as waiting:
@@ -407,7 +407,7 @@ async def test_the_lease_is_had_as_soon_as_its_namespace_is_there(server, client
         pytest.param({}, "", id="volcanos"),
     ],
 )
-def test_times_that_do_not_go_together_are_refused(times, problem):
+def test_inconsistent_lease_times_are_refused(times, problem):
     found = LeaseOptions(**times).problem()
 
     assert problem in found

@@ -39,7 +39,7 @@ def test_one_warning_for_all_and_one_line_at_the_end(clock: FakeClock):
     assert (lines[1]["away_s"], lines[1]["failed_attempts"]) == (30, 9)
 
 
-def test_an_outage_that_lasts_is_told_again_at_most_once_a_minute(clock: FakeClock):
+def test_a_lasting_outage_is_logged_at_most_once_a_minute(clock: FakeClock):
     outage = Outage(SERVER, clock)
     with capture_logs() as lines:
         for _ in range(50):
@@ -50,7 +50,7 @@ def test_an_outage_that_lasts_is_told_again_at_most_once_a_minute(clock: FakeClo
     assert lines[-1]["failed_attempts"] == 49
 
 
-def test_what_means_that_nobody_answers():
+def test_errors_that_count_as_an_outage():
     path = WIDGETS.collection()
     unanswered = [
         errors.Timeout("list", path, "no answer"),
@@ -70,7 +70,7 @@ def test_what_means_that_nobody_answers():
     assert not any(Outage(SERVER, FakeClock()).failed("pods", error) for error in answers)
 
 
-def test_a_refusal_ends_the_outage_for_who_got_it(clock: FakeClock):
+def test_a_refusal_counts_as_the_end_of_an_outage(clock: FakeClock):
     outage = Outage(SERVER, clock)
     outage.failed("pods", CUT)
 
@@ -78,7 +78,7 @@ def test_a_refusal_ends_the_outage_for_who_got_it(clock: FakeClock):
     assert not outage.lasts
 
 
-async def test_reflectors_of_one_process_tell_together(api: FakeApi, client: ApiClient, clock: FakeClock):
+async def test_reflectors_of_one_process_log_an_outage_together(api: FakeApi, client: ApiClient, clock: FakeClock):
     informers = Informers(client, clock=clock)
     kinds = [Resource("test.example", "v1", f"widgets{number}", "Widget") for number in range(5)]
     for kind in kinds:

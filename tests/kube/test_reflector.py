@@ -89,7 +89,7 @@ async def test_a_cut_connection_is_resumed_without_a_new_list(
     assert len(api.lists) == 1
 
 
-async def test_an_event_said_again_is_delivered_once(
+async def test_a_repeated_event_is_delivered_once(
     api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
 ) -> None:
     async with reflecting(client, recorder, clock):
@@ -105,7 +105,7 @@ async def test_an_event_said_again_is_delivered_once(
 
 
 @pytest.mark.parametrize("in_stream", [True, False], ids=["as-an-event", "as-the-answer"])
-async def test_an_expired_version_leads_to_a_list_and_only_the_difference_is_told(
+async def test_an_expired_version_leads_to_a_list_and_only_differences_are_delivered(
     api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock, in_stream: bool
 ) -> None:
     api.objects = [a_widget("same", 2), a_widget("changes", 3), a_widget("goes", 4), a_widget("replaced", 5, uid="old")]

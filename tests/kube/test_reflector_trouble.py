@@ -50,7 +50,7 @@ async def a_page(_: web.Request) -> web.Response:
     return web.Response(text="<html>nothing of that kind</html>")
 
 
-async def test_failures_in_a_row_wait_longer_and_success_starts_anew(
+async def test_failures_in_a_row_wait_longer_and_a_success_resets_the_delay(
     api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
 ) -> None:
     for _ in range(4):
@@ -70,9 +70,7 @@ async def test_failures_in_a_row_wait_longer_and_success_starts_anew(
         assert "etcd is away" in reflector.status().last_error
 
 
-async def test_a_server_that_asks_to_wait_is_obeyed(
-    api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
-) -> None:
+async def test_retry_after_is_respected(api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock) -> None:
     api.fail_next(429, "TooManyRequests", headers={"Retry-After": "7"})
     async with reflecting(client, recorder, clock):
         await until(lambda: clock.sleepers)
@@ -82,7 +80,7 @@ async def test_a_server_that_asks_to_wait_is_obeyed(
         await until(lambda: api.watches)
 
 
-async def test_a_watch_that_says_nothing_is_replaced(
+async def test_a_silent_watch_is_replaced(
     api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
 ) -> None:
     async with reflecting(client, recorder, clock, stall_s=0.05) as reflector:
@@ -270,7 +268,7 @@ async def test_without_a_right_to_discovery_some_404_in_a_row_are_believed_at_th
 
 
 @pytest.mark.parametrize(("code", "reason"), [(404, "NotFound"), (403, "Forbidden")])
-async def test_a_dispensable_resource_that_cannot_be_read_counts_as_empty_until_it_can(
+async def test_a_dispensable_resource_that_may_not_be_read_counts_as_empty_until_it_may(
     api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock, code: int, reason: str
 ) -> None:
     api.objects = [a_widget("a", 1)]
@@ -502,7 +500,7 @@ async def test_a_time_out_of_the_handler_is_a_bug_like_others(
 # What the log says
 
 
-async def test_other_failures_are_told_each_by_itself(
+async def test_other_failures_are_logged_one_by_one(
     api: FakeApi, client: ApiClient, recorder: Recorder, clock: FakeClock
 ) -> None:
     for _ in range(3):

@@ -130,7 +130,7 @@ async def test_a_request_that_was_refused_waits_for_the_refresh_that_is_under_wa
     assert source.asked == [False]
 
 
-async def test_a_source_is_asked_for_more_if_what_it_gave_meanwhile_is_what_was_refused() -> None:
+async def test_a_source_is_asked_again_if_it_gave_the_refused_token_again() -> None:
     source = Source("Bearer old", "Bearer new")
     async with a_door("Bearer new") as (_, url):
         credentials = Credentials(url, authorization="Bearer old", refresh=source, clock=(clock := FakeClock()))
@@ -164,7 +164,7 @@ async def test_a_token_is_renewed_before_it_ends(lives_s: float, used_s: float) 
     assert (source.asked, credentials.authorization) == ([False], "Bearer next")
 
 
-async def test_what_is_good_until_it_is_refused_is_not_read_again() -> None:
+async def test_an_identity_that_is_good_until_refused_is_not_refreshed() -> None:
     clock, source = FakeClock(), Source("Bearer next")
     credentials = Credentials("http://x", identity=Identity("a", until=UNTIL_REFUSED), refresh=source, clock=clock)
 
@@ -183,7 +183,7 @@ def expired() -> Identity:
 
 
 @pytest.mark.parametrize("trouble", [failing, expired])
-async def test_trouble_keeps_the_token_and_is_tried_again_less_and_less_often(
+async def test_a_failing_refresh_keeps_the_token_and_backs_off(
     trouble: Callable[[], Identity | Exception],
 ) -> None:
     clock, source = FakeClock(), Source(trouble())
@@ -240,7 +240,9 @@ async def test_a_refresh_that_takes_too_long_is_ended(
     assert "the plugin gave no credentials within 0.05 s" in capsys.readouterr().out
 
 
-async def test_a_refresh_that_fails_as_none_should_is_told_and_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_an_unexpected_error_of_a_refresh_is_logged_and_the_refresh_retried(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     clock, source = FakeClock(), Source(RuntimeError("a bug"), "new")
     credentials = Credentials("http://x", authorization="old", refresh=source, clock=clock)
 

@@ -27,7 +27,7 @@ def test_api_version_names_the_group_where_there_is_one() -> None:
     assert (PODS.api_version, QUEUES.api_version) == ("v1", "scheduling.volcano.sh/v1beta1")
 
 
-def test_an_object_without_a_name_is_refused_for_it_would_mean_all_of_them() -> None:
+def test_an_object_without_a_name_is_refused_because_its_path_would_mean_all_objects() -> None:
     with pytest.raises(ValueError, match="an object of pods needs a name"):
         PODS.item("", "ns")
 
@@ -52,5 +52,5 @@ def test_a_namespaced_object_without_a_namespace_is_refused() -> None:
         ("/version", "/version"),
     ],
 )
-def test_a_path_is_read_back_into_words(path: str, words: str) -> None:
+def test_a_path_is_parsed_into_its_parts(path: str, words: str) -> None:
     assert str(target_of(path)) == words

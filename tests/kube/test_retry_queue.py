@@ -102,7 +102,7 @@ async def test_a_key_that_has_its_turn_has_the_next_one_after_it(queue) -> None:
     assert await taken(queue) == ["a"]
 
 
-async def test_who_waits_for_a_turn_hears_of_an_earlier_one(queue, clock) -> None:
+async def test_an_earlier_turn_wakes_a_waiting_worker(queue, clock) -> None:
     queue.plan("late", 60.0)
     turn = asyncio.create_task(queue.next())
     await settle()
@@ -175,7 +175,7 @@ async def test_nothing_shortens_a_back_off(queue, clock, shorten, again) -> None
     assert await taken(queue) == ["a"]
 
 
-async def test_giving_up_ends_the_attempts_but_neither_the_back_off_nor_the_count_of_failures(clock) -> None:
+async def test_giving_up_ends_the_attempts_but_keeps_the_back_off_and_the_failure_count(clock) -> None:
     queue = a_queue(clock, attempts=3)
     pauses: list[float | None] = []
 
@@ -192,7 +192,7 @@ async def test_giving_up_ends_the_attempts_but_neither_the_back_off_nor_the_coun
     assert pauses[3] >= 0.5 * FIRST_S * 2**3
 
 
-async def test_a_success_starts_anew(queue, clock) -> None:
+async def test_a_success_resets_the_back_off(queue, clock) -> None:
     queue.plan("a")
     for _ in range(4):
         await fail(queue, "a")
@@ -208,7 +208,7 @@ async def test_a_success_starts_anew(queue, clock) -> None:
     assert queue.failed("a") <= 1.5 * FIRST_S
 
 
-async def test_failures_of_keys_that_nobody_plans_any_more_are_forgotten(queue, clock) -> None:
+async def test_failures_of_keys_that_are_no_longer_planned_are_forgotten(queue, clock) -> None:
     for number in range(100):
         queue.plan(f"k{number}")
         await fail(queue, f"k{number}", again=False)
@@ -234,7 +234,7 @@ async def test_failures_of_a_key_that_waits_are_remembered(clock) -> None:
     assert queue.failed("a") >= 0.5 * FIRST_S * 2**4
 
 
-async def test_draining_waits_for_what_may_still_come_in_time(queue, clock) -> None:
+async def test_draining_waits_for_turns_that_may_still_come_in_time(queue, clock) -> None:
     queue.plan("a", 2.0)
 
     drained = asyncio.create_task(queue.drained(5.0))
@@ -248,7 +248,7 @@ async def test_draining_waits_for_what_may_still_come_in_time(queue, clock) -> N
     assert await drained
 
 
-async def test_draining_does_not_wait_for_what_cannot_come_in_time(queue, clock) -> None:
+async def test_draining_does_not_wait_for_turns_that_cannot_come_in_time(queue, clock) -> None:
     queue.plan("a")
     await fail(queue, "a", 20.0)
 
@@ -338,7 +338,7 @@ OUTCOMES = st.tuples(
     st.integers(1, 4),
     st.integers(0, 100),
 )
-def test_whatever_comes_no_key_has_a_turn_before_its_back_off_has_passed_and_none_is_lost(
+def test_no_key_gets_a_turn_during_its_back_off_and_no_turn_is_lost(
     steps: list[tuple[str, str, float]], outcomes: list[tuple[str, float, float]], attempts: int, seed: int
 ) -> None:
     async def run() -> None:

@@ -7,7 +7,7 @@ import pytest
 from volcano_py.kube.sockets import attentive_socket, notice_dead_peers
 
 
-def test_the_kernel_asks_whether_the_other_end_is_there():
+def test_the_kernel_sends_keepalive_probes():
     with socket.socket() as sock:
         notice_dead_peers(sock)
 

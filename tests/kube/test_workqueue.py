@@ -219,7 +219,7 @@ async def test_after_so_many_errors_a_name_is_given_up_and_said_so() -> None:
     assert told == [("a", REFUSED)]
 
 
-async def test_what_did_not_fit_is_asked_for_when_there_is_room() -> None:
+async def test_names_that_did_not_fit_are_requested_once_there_is_room() -> None:
     needed = {f"k{number}" for number in range(10)}
     go_on = asyncio.Event()
 
@@ -304,7 +304,7 @@ async def test_a_turn_asked_for_later_comes_once_and_not_before() -> None:
     assert (before, turns) == ([], ["a"])
 
 
-async def test_who_asks_for_a_turn_at_once_need_not_wait_for_the_later_one() -> None:
+async def test_an_immediate_turn_does_not_wait_for_a_later_one() -> None:
     clock, turns = FakeClock(), []
 
     async def reconcile(key: str) -> None:
@@ -321,7 +321,7 @@ async def test_who_asks_for_a_turn_at_once_need_not_wait_for_the_later_one() -> 
     assert (at_once, turns) == (["a"], ["a"])
 
 
-async def test_what_is_added_while_another_name_pauses_has_its_turn_at_once() -> None:
+async def test_a_name_added_while_another_pauses_has_its_turn_at_once() -> None:
     turns: list[str] = []
 
     async def reconcile(key: str) -> None:
@@ -338,7 +338,7 @@ async def test_what_is_added_while_another_name_pauses_has_its_turn_at_once() ->
     assert turns == ["busy", "a"]
 
 
-async def test_adding_what_waits_does_not_make_the_heap_grow() -> None:
+async def test_adding_a_waiting_name_does_not_grow_the_heap() -> None:
     queue = WorkQueue("test", lambda _: asyncio.sleep(0), clock=FakeClock(), rng=random.Random(1))
 
     for number in range(10_000):

@@ -1,7 +1,7 @@
 """Write volcano_py/apiserver/protobuf/messages.yaml anew, from the types of the k8s.io/api module in Go's cache.
 
 `python -m tests.kubectl.make_messages`, after `tests/controlplane/go.mod` names another Kubernetes version.
-Only what decoding needs is taken: numbers, JSON names and types of fields.
+The table holds only what decoding needs: numbers, JSON names and types of fields.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def main() -> int:
 
 
 def field_of(line: str, package: str, sources: dict[str, Source]) -> str:
-    """One row of the table for a field; empty for lines that are none."""
+    """The table row of a field; empty for lines that are not fields."""
     match = FIELD.match(line)
     if match is None:
         return ""
@@ -88,7 +88,7 @@ def field_of(line: str, package: str, sources: dict[str, Source]) -> str:
 
 
 def type_of(go_type: str, package: str, sources: dict[str, Source]) -> str:
-    """The type in the table's words."""
+    """The type as the table writes it."""
     if go_type in PLAIN:
         return PLAIN[go_type]
     if go_type.startswith("*"):

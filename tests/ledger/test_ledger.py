@@ -21,7 +21,7 @@ def ledger() -> Iterator[Ledger]:
     ledger.validate()
 
 
-def test_a_bind_goes_from_assumed_over_sent_and_acknowledged_to_confirmed(ledger: Ledger) -> None:
+def test_a_bind_goes_through_assumed_sent_acknowledged_and_confirmed(ledger: Ledger) -> None:
     assert ledger.assume(a_bind(), 7, now=1.0).state is AssumedState.ASSUMED
     sent = ledger.sent("uid-p1", 2.0)
     acknowledged = ledger.acknowledged("uid-p1", 3.0)
@@ -54,7 +54,7 @@ def test_the_watch_may_confirm_before_the_answer_arrives(ledger: Ledger) -> None
     assert ledger.acknowledged("uid-p1", 1.0) is None
 
 
-def test_an_answer_without_a_note_of_sending_counts(ledger: Ledger) -> None:
+def test_an_answer_counts_even_if_sending_was_not_noted(ledger: Ledger) -> None:
     ledger.assume(a_bind(), 0, now=0.0)
 
     entry = ledger.acknowledged("uid-p1", 1.0)
@@ -63,7 +63,7 @@ def test_an_answer_without_a_note_of_sending_counts(ledger: Ledger) -> None:
     assert entry.state is AssumedState.ACKNOWLEDGED
 
 
-def test_sending_again_does_not_take_an_acknowledged_bind_back(ledger: Ledger) -> None:
+def test_sending_again_keeps_an_acknowledged_bind(ledger: Ledger) -> None:
     ledger.assume(a_bind(), 0, now=0.0)
     ledger.acknowledged("uid-p1", 1.0)
 
@@ -73,7 +73,7 @@ def test_sending_again_does_not_take_an_acknowledged_bind_back(ledger: Ledger) -
     assert entry.state is AssumedState.ACKNOWLEDGED
 
 
-def test_a_late_bind_is_reported_again_and_again_and_never_dropped(ledger: Ledger) -> None:
+def test_an_overdue_bind_is_reported_repeatedly_and_never_dropped(ledger: Ledger) -> None:
     ledger.assume(a_bind(), 0, now=0.0)
     ledger.sent("uid-p1", 0.0)
 
@@ -103,7 +103,7 @@ def test_the_oldest_age_is_that_of_the_first_assumed(ledger: Ledger) -> None:
     assert ledger.oldest_age(5.0) == 2.0
 
 
-def test_ending_what_is_not_there_changes_nothing(ledger: Ledger) -> None:
+def test_ending_an_unknown_bind_changes_nothing(ledger: Ledger) -> None:
     assert ledger.confirm("uid-p1") is None
     assert ledger.forget("uid-p1") is None
     assert ledger.sent("uid-p1", 0.0) is None

@@ -46,7 +46,7 @@ async def test_a_gang_and_a_bare_pod_are_placed() -> None:
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
 
 
-async def test_a_port_in_use_is_said_so() -> None:
+async def test_a_port_in_use_is_reported() -> None:
     async with LocalSystem(UpOptions(nodes=0), resolve(built_in_conf()), Shutdown()) as first:
         port = int(first.url.rpartition(":")[2])
         with pytest.raises(PortInUse, match=f"port {port} on 127.0.0.1 is in use"):
@@ -62,7 +62,7 @@ def test_a_kubeconfig_exists_as_long_as_its_cluster() -> None:
     assert not path.parent.exists()
 
 
-def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
+def test_an_existing_file_is_left_alone(tmp_path: Path) -> None:
     theirs = tmp_path / "config"
     theirs.write_text("mine")
     with pytest.raises(KubeconfigError, match="already exists"), written_kubeconfig("http://x", theirs):
@@ -70,7 +70,7 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
     assert theirs.read_text() == "mine"
 
 
-def test_a_folder_that_is_missing_is_said_so(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with (
         pytest.raises(KubeconfigError, match="cannot be written"),
         written_kubeconfig("http://x", tmp_path / "a" / "b"),

@@ -41,7 +41,7 @@ def registry() -> CollectorRegistry:
     return CollectorRegistry()
 
 
-def test_names_are_volcanos_or_begin_with_ours(registry):
+def test_metric_names_are_volcanos_or_have_our_prefix(registry):
     for family in (
         CycleMetrics,
         WaitingMetrics,
@@ -96,7 +96,7 @@ def test_a_job_that_waits_no_longer_loses_its_series(registry):
     assert registry.get_sample_value("volcano_unschedule_job_count") == 1
 
 
-def test_requests_are_told_apart_by_verb_resource_and_result(registry):
+def test_requests_are_counted_by_verb_resource_and_result(registry):
     metrics = RequestMetrics(registry)
 
     metrics.observe("create", "pods/binding", 201, 0.01)

@@ -75,7 +75,7 @@ def test_every_type_is_the_one_that_prometheus_reads():
 
 
 @pytest.mark.parametrize("name", NOT_YET)
-def test_what_is_not_measured_yet_is_not_claimed(name: str):
+def test_metrics_that_are_not_measured_are_not_exposed(name: str):
     assert f"volcano_{name}" not in MEASURED
 
 

@@ -23,13 +23,13 @@ def test_reasons_are_counted_over_nodes() -> None:
     )
 
 
-def test_a_hyper_node_and_a_head_stand_before_the_reasons() -> None:
+def test_a_hyper_node_and_a_heading_come_before_the_reasons() -> None:
     found = NodeRefusals((a_refusal("n1", NO_ROOM),), head="no luck", hyper_node="rack-1")
 
     assert found.message == "In hyperNode rack-1: no luck: 1 Insufficient cpu."
 
 
-def test_nodes_where_no_eviction_could_help_are_told_apart() -> None:
+def test_nodes_where_no_eviction_could_help_are_listed_apart() -> None:
     found = NodeRefusals(
         (a_refusal("n3", NO_ROOM, WRONG_NODE), a_refusal("n1", WRONG_NODE), a_refusal("n2", NodeAnswer("?"), NO_ROOM))
     )

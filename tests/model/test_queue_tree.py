@@ -87,7 +87,7 @@ def test_a_queue_that_is_its_own_parent() -> None:
         pytest.param("train", "big", ("train", "big"), 2, id="one-above-the-other"),
     ],
 )
-def test_where_two_ways_part(left: str, right: str, branches: tuple[str, str], common: int) -> None:
+def test_the_branches_at_which_two_paths_part(left: str, right: str, branches: tuple[str, str], common: int) -> None:
     found, rows = tree(SOUND)
 
     assert found.branches(rows[left], rows[right]) == (rows[branches[0]], rows[branches[1]])

@@ -28,7 +28,7 @@ def test_a_histogram_of_reasons(n_nodes: int, reasons: list[tuple[int, str]], te
     assert unavailable(n_nodes, reasons) == text
 
 
-def test_the_order_in_which_refusals_were_found_does_not_show() -> None:
+def test_the_order_of_refusals_does_not_change_the_text() -> None:
     one, other = (Refusal(CPU, 3), Refusal(TAINT, 2)), (Refusal(TAINT, 2), Refusal(CPU, 3))
 
     assert Rejection(5, one).message == Rejection(5, other).message
@@ -37,10 +37,10 @@ def test_the_order_in_which_refusals_were_found_does_not_show() -> None:
     )
 
 
-def test_a_reason_that_has_nothing_to_do_with_nodes_speaks_for_itself() -> None:
+def test_a_reason_that_is_not_about_nodes_has_no_node_count() -> None:
     assert Rejection(5, blocked=Reason("allocate", "queue-limit", "the queue is full")).message == "the queue is full"
 
 
-def test_only_a_resolvable_reason_can_be_lifted_by_an_eviction() -> None:
+def test_an_eviction_can_remove_only_a_resolvable_reason() -> None:
     assert CPU.remedy is Remedy.EVICTION
     assert TAINT.remedy is Remedy.NONE

@@ -60,7 +60,7 @@ def test_a_list_is_empty_if_it_has_nothing_but_pods(made: ResourceList, empty: b
 
 
 @given(left=lists, right=lists)
-def test_a_sum_less_one_part_is_the_other(left: ResourceList, right: ResourceList) -> None:
+def test_a_sum_minus_one_part_is_the_other(left: ResourceList, right: ResourceList) -> None:
     assert ((left + right) - right).equals(left)
 
 
@@ -79,12 +79,12 @@ def test_arithmetic_leaves_its_operands_as_they_are() -> None:
     )
 
 
-def test_nothing_can_be_taken_of_scalars_from_a_list_without_any() -> None:
+def test_scalars_cannot_be_subtracted_from_a_list_without_scalars() -> None:
     assert ResourceList(cpu=2) - ResourceList(1, 0, {GPU: 0.05}) == ResourceList(cpu=1)
 
 
 @given(left=lists, right=lists)
-def test_what_exceeds_and_what_does_not_make_up_the_whole(left: ResourceList, right: ResourceList) -> None:
+def test_the_exceeding_and_the_remaining_parts_add_up_to_the_whole(left: ResourceList, right: ResourceList) -> None:
     beyond = left.exceeding(right)
 
     assert (beyond + left.minimum(right, ZERO)).equals(left)
@@ -102,7 +102,7 @@ def test_the_minimum_is_at_most_both_in_what_both_name(
 
 
 @given(left=lists, right=lists)
-def test_a_list_is_at_most_another_if_nothing_in_it_is_over(left: ResourceList, right: ResourceList) -> None:
+def test_a_list_is_at_most_another_if_no_amount_is_greater(left: ResourceList, right: ResourceList) -> None:
     assert left.at_most(right, ZERO) == (left.over(right, ZERO) == ())
 
 
@@ -128,7 +128,7 @@ def test_less_in_some_counts_a_scalar_that_only_the_other_names_even_if_it_is_ze
     assert not NOTHING.less_in_some(ResourceList(scalars={GPU: 0}), INFINITE)
 
 
-def test_what_is_asked_for_is_compared_exactly_and_pods_are_left_aside() -> None:
+def test_requests_are_compared_exactly_without_pods() -> None:
     need = ResourceList(1000.05, 10, {"pods": 9, GPU: 2})
     limit = ResourceList(1000, 5, {"pods": 1})
 
@@ -138,7 +138,7 @@ def test_what_is_asked_for_is_compared_exactly_and_pods_are_left_aside() -> None
     assert need.over_asked(limit, NOTHING) == ()
 
 
-def test_an_amount_without_limit_is_written_as_one() -> None:
+def test_an_unlimited_amount_is_written_as_the_maximum() -> None:
     assert str(ResourceList(UNLIMITED, 1.5, {GPU: 2000, NIC: 2.0**63})) == (
         f"cpu maxFloat, memory 1.50, {NIC} maxInt, {GPU} 2000.00"
     )

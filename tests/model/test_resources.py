@@ -94,7 +94,7 @@ def test_amounts_are_whole_numbers_of_their_own_unit(name: str, value: Fraction,
     assert amount_of(name, value) == amount
 
 
-def test_a_resource_list_becomes_amounts_without_what_is_not_counted() -> None:
+def test_a_resource_list_becomes_amounts_of_counted_resources() -> None:
     assert amounts_of({"cpu": "250m", "memory": "1Ki", "count/pods": 3}, "x") == {"cpu": 250.0, "memory": 1024.0}
 
 
@@ -117,7 +117,7 @@ def test_a_quantity_that_cannot_be_read_is_named_with_its_field() -> None:
         pytest.param([1000, 0, 1, 0, 5], [2000, 5, 9, -1, 5], True, id="rows-with-a-gap"),
     ],
 )
-def test_a_request_fits_if_all_it_asks_for_is_there(request_: list[float], available: list[float], fits: bool) -> None:
+def test_a_request_fits_if_every_amount_is_available(request_: list[float], available: list[float], fits: bool) -> None:
     test = FitTest(np.array(request_, dtype=float))
 
     assert test.fits(np.array(available, dtype=float)[:, None]).tolist() == [fits]
@@ -132,7 +132,7 @@ def test_amounts_beside_nodes_are_the_same_for_every_number_of_nodes(n_nodes: in
 
 
 @pytest.mark.parametrize("amount", [2.0**40, 2.0**50, 2.0**50 + 4, 1.2e12 * 1000, 2.0**53 - 1, 2.0**56])
-def test_amounts_past_the_last_tenth_still_fit_where_they_are_equal(amount: float) -> None:
+def test_equal_amounts_above_2_to_the_50_still_fit(amount: float) -> None:
     """A node of 1.2 TB of ephemeral storage has more than 2^50 thousandths of a byte."""
     test = FitTest(np.array([0, 0, 1, amount]))
     smaller = np.nextafter(amount, 0)

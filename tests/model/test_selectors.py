@@ -35,6 +35,6 @@ def test_no_requirement_selects_everything() -> None:
     assert EVERYTHING.matches({})
 
 
-def test_an_operator_that_nobody_knows_is_named() -> None:
+def test_an_unknown_operator_is_named() -> None:
     with pytest.raises(ValueError, match="operator 'Gt' on label app: use In, NotIn, Exists or DoesNotExist"):
         LabelSelector((Requirement("app", "Gt", ("1",)),)).matches({"app": "2"})

@@ -108,5 +108,5 @@ def test_no_required_affinity_is_not_the_same_as_one_without_terms() -> None:
         pytest.param(Shape(request=(("cpu", 0.05), ("pods", 1.0))), True, id="below-epsilon"),
     ],
 )
-def test_best_effort_asks_for_nothing_but_its_own_place(shape: Shape, best_effort: bool) -> None:
+def test_a_best_effort_shape_requests_only_its_pod_slot(shape: Shape, best_effort: bool) -> None:
     assert shape.best_effort is best_effort

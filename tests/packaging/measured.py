@@ -1,4 +1,4 @@
-"""What the programs measure: the names and labels of every metric that the code registers."""
+"""The metrics of the programs: names and labels of every metric that the code registers."""
 
 import importlib
 import inspect
@@ -40,14 +40,14 @@ def of_scheduler() -> CollectorRegistry:
 
 
 def of_controllers() -> CollectorRegistry:
-    """Return a registry with every metric of the controllers that is theirs alone."""
+    """Return a registry with the metrics that only the controllers have."""
     registry = CollectorRegistry()
     ControllerMetrics(registry)
     return registry
 
 
 def series(registry: CollectorRegistry) -> dict[str, Metric]:
-    """Return every name that can stand in an expression."""
+    """Return every series name that may occur in an expression."""
     found: dict[str, Metric] = {}
     for collector in registry._collector_to_names:
         labels = frozenset(getattr(collector, "_labelnames", ()))

@@ -1,4 +1,4 @@
-"""Reading the documentation as data: the tables of a Markdown page."""
+"""Read the tables of a Markdown page as data."""
 
 import re
 from collections.abc import Iterator

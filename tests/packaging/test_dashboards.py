@@ -81,14 +81,14 @@ def test_names_of_rules_and_groups_are_unique():
 
 
 @pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
-def test_an_alert_says_how_bad_it_is_and_what_it_means(rule: dict[str, Any]):
+def test_an_alert_has_a_severity_and_a_description(rule: dict[str, Any]):
     assert rule.keys() <= {"alert", "expr", "for", "labels", "annotations"}
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
     assert rule["annotations"].keys() == {"summary", "description"}
     assert re.fullmatch(r"\d+m", rule.get("for", "1m"))
 
 
-def test_every_alert_is_in_the_runbook_and_nothing_else_is():
+def test_the_runbook_lists_exactly_the_alerts():
     runbook = {cells[0].strip("`"): cells[1:] for cells in rows(OPERATORS, "Alerts")}
 
     assert runbook.keys() == {rule["alert"] for rule in ALERTS}
@@ -98,7 +98,7 @@ def test_every_alert_is_in_the_runbook_and_nothing_else_is():
 @pytest.mark.parametrize(
     ("section", "measured"), [("Metrics", SCHEDULERS), ("Metrics of the controllers", CONTROLLERS)]
 )
-def test_every_metric_has_its_line_in_the_table_and_nothing_else_has(section: str, measured: dict[str, Metric]):
+def test_the_table_lists_exactly_the_metrics(section: str, measured: dict[str, Metric]):
     listed = {cells[0].strip("`"): (cells[1], cells[2]) for cells in rows(OPERATORS, section)}
 
     assert listed == {

@@ -97,7 +97,7 @@ def test_probes_ask_for_health_and_readiness(name: str):
 
 
 @each
-def test_it_may_do_nothing_that_it_does_not_need(name: str):
+def test_its_security_context_is_restricted(name: str):
     assert pod(name)["securityContext"]["runAsNonRoot"] is True
     assert pod(name)["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert container(name)["securityContext"] == {
@@ -148,7 +148,7 @@ def test_two_of_a_kind_never_run_side_by_side(name: str):
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
 
 
-def test_there_is_time_to_end_in_order():
+def test_the_grace_period_is_long_enough_for_a_graceful_stop():
     daemon, manager = DaemonOptions(), ManagerOptions()
 
     patience_s = pod("volcano-scheduler")["terminationGracePeriodSeconds"]

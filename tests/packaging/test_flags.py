@@ -89,7 +89,7 @@ def test_every_flag_of_volcano_is_known():
     assert {variable.name for variable in VOLCANO_VARIABLES} == set(VARIABLES.split())
 
 
-def test_no_flag_is_both_implemented_and_left_aside():
+def test_no_flag_is_both_implemented_and_ignored():
     assert implemented() & {f"--{flag.name}" for flag in VOLCANO_FLAGS} == set()
     assert implemented(controllers_parser()) & {f"--{flag.name}" for flag in CONTROLLER_FLAGS} == set()
 
@@ -182,7 +182,7 @@ def test_the_last_value_of_a_feature_counts_and_those_of_other_programs_are_left
     assert aside == []
 
 
-def test_a_feature_that_nobody_knows_is_warned_about():
+def test_an_unknown_feature_is_warned_about():
     _, aside = read_feature_gates(["SchedulingGateQueueAdmission=true"], SCHEDULER_FEATURES)
 
     assert aside == [LeftAside("--feature-gates=SchedulingGateQueueAdmission=true", "nobody knows this feature here")]
@@ -231,7 +231,7 @@ def test_a_flag_of_volcano_is_in_the_warning_or_refused_with_its_meaning(
 @pytest.mark.parametrize(
     "flag", [flag for flag in VOLCANO_FLAGS if flag.as_here is not None], ids=lambda flag: flag.name
 )
-def test_a_value_that_asks_for_what_is_anyway_is_accepted_in_silence(flag: VolcanoFlag):
+def test_a_value_equal_to_the_behaviour_is_accepted_without_a_warning(flag: VolcanoFlag):
     assert judged(an_argument(flag, flag.as_here or "")) == []
 
 
@@ -316,7 +316,7 @@ def test_the_election_is_volcanos_by_default():
     assert _options(scheduler_parser().parse_args(["--leader-elect=false"]), OFF).lease is None
 
 
-def test_a_division_of_pods_by_environment_is_refused():
+def test_sharding_by_environment_variables_is_refused():
     assert judged(MULTI_SCHEDULER_ENABLE="false") == []
     with pytest.raises(OptionError, match="MULTI_SCHEDULER_ENABLE"):
         judged(MULTI_SCHEDULER_ENABLE="true")
@@ -338,7 +338,7 @@ def test_a_division_of_pods_by_environment_is_refused():
         pytest.param(["--no-such-flag"], "unrecognized arguments: --no-such-flag", id="nobodys"),
     ],
 )
-def test_what_is_refused_ends_the_process_with_code_2_and_says_why(
+def test_a_refused_flag_ends_the_process_with_code_2_and_a_reason(
     capsys: pytest.CaptureFixture[str], arguments: list[str], problem: str
 ):
     with pytest.raises(SystemExit) as end:

@@ -9,7 +9,7 @@ PAGE = DOCS / "operators.md"
 SOURCES = "\n".join(file.read_text() for file in (REPOSITORY / "volcano_py").rglob("*.py"))
 
 
-def test_every_line_of_the_log_that_is_explained_is_written_somewhere():
+def test_every_log_line_in_the_guide_exists_in_the_code():
     events = [cells[0].strip("`") for cells in rows(PAGE, "In the log")]
 
     assert [event for event in events if f'"{event}"' not in SOURCES] == []

@@ -29,7 +29,7 @@ def test_every_plugin_has_its_line_and_only_those_to_come_are_not_yet_here():
 
 
 @pytest.mark.parametrize("section", ["Actions", "Plugins", "The rest of the scheduler"])
-def test_what_differs_says_why_and_names_tests_that_exist(section: str):
+def test_every_difference_gives_a_reason_and_names_existing_tests(section: str):
     for cells in rows(PAGE, section):
         tests = re.findall(r"`(tests/[^`]+)`", cells[-1])
         if "not yet" not in cells:

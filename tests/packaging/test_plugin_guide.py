@@ -62,9 +62,7 @@ def test_the_configuration_says_nothing_to_warn_about():
     assert (policy.warnings, policy.missing) == ((), ())
 
 
-def test_the_plugin_comes_through_its_trial(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_the_plugin_passes_its_trial(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.chdir(folder)
 
     assert trial.main(["--plugins-dir", "."]) == 0
@@ -86,7 +84,7 @@ def test_the_test_passes(folder: Path):
     assert "1 passed" in ended.stdout, ended.stdout + ended.stderr
 
 
-def test_every_question_is_listed_with_its_switch():
+def test_every_extension_point_is_listed_with_its_switch():
     listed = {cells[0].strip("`"): cells[2].strip("`") for cells in rows(PAGE, "The questions")}
 
     assert listed == {point.__name__: point.switch or "none" for point in POINTS}

@@ -140,7 +140,7 @@ def test_the_gang_is_placed_together_where_there_is_room():
     assert result.phases == {"train": "Running"}
 
 
-def test_nothing_of_the_gang_is_placed_where_there_is_not():
+def test_no_pod_of_the_gang_is_placed_without_room_for_all():
     assert run(*the_gang(), cpus=(4, 4, 2)).placements == {}
 
 
@@ -180,7 +180,7 @@ def test_a_gang_without_a_podgroup_is_placed_as_the_guide_says(numbers: tuple[st
     assert together[:1] == ([placed] if placed else [])
 
 
-def test_the_kinds_of_pods_of_the_example_make_up_its_minimum():
+def test_the_roles_of_the_example_add_up_to_its_minimum():
     spec = an_example("training").spec
 
     assert sum(spec.min_task_member.values()) == spec.min_member
@@ -204,14 +204,14 @@ def test_every_text_that_the_guide_explains_is_one_that_pods_say():
     assert explained() <= {text for case in CASES for text in said_in(case)}
 
 
-def test_the_message_of_the_podgroup_is_the_one_that_is_taken_apart():
+def test_the_guide_explains_the_actual_message_of_the_podgroup():
     said = run(*the_gang(), cpus=(4, 4, 2)).why_not("train").message
     quoted = " ".join(line[2:] for line in PAGE.read_text().splitlines() if line.startswith("> "))
 
     assert quoted == f"1/3 tasks in gang unschedulable: {said}"
 
 
-def test_the_fields_that_are_not_understood_yet_are_listed():
+def test_the_unsupported_fields_are_listed():
     listed = {cells[0].strip("`") for cells in rows(PAGE, "What is not placed yet")}
     refused = unsupported(msgspec.convert(EVERYTHING, PodSpec))
 

@@ -70,7 +70,7 @@ def test_a_queue_may_take_what_others_do_not_use_up_to_its_capability() -> None:
     assert room(ssn, plugin, "a") == 4
 
 
-def test_what_others_are_guaranteed_is_not_lent() -> None:
+def test_guarantees_of_other_queues_are_not_lent() -> None:
     plugin = capacity(hierarchy=False)
     ssn = a_session(a_world(a_queue("a"), a_queue("b", guarantee={"cpu": 3}), a=1), plugin)
 
@@ -78,7 +78,7 @@ def test_what_others_are_guaranteed_is_not_lent() -> None:
     assert room(ssn, plugin, "b") == 10
 
 
-def test_in_a_tree_every_queue_above_has_a_say() -> None:
+def test_in_a_tree_every_ancestor_limits_a_queue() -> None:
     plugin = capacity()
     queues = (a_queue("root"), a_queue("up", capability={"cpu": 5}), a_queue("a", "up"), a_queue("b", "up"))
     ssn = a_session(a_world(*queues, a=2, b=1), plugin)
@@ -143,7 +143,7 @@ def test_a_queue_without_a_place_takes_nothing_and_says_why(queue: str) -> None:
 
 
 @pytest.mark.parametrize("queue", ["good", "leaf"])
-def test_all_other_queues_go_on(queue: str) -> None:
+def test_other_queues_are_not_affected(queue: str) -> None:
     plugin = capacity()
     ssn = a_session(a_world(*UNSOUND), plugin)
 
@@ -179,7 +179,7 @@ def a_pending(queue: str, name: str = "new", **minimum: Any) -> Any:
     return a_job(name, queue=queue, phase="Pending", min_resources=amounts(**minimum) if minimum else None)
 
 
-def test_a_job_is_let_in_as_long_as_its_queue_and_all_above_have_room() -> None:
+def test_a_job_is_enqueued_if_its_queue_and_all_ancestors_have_room() -> None:
     queues = (a_queue("root"), a_queue("up", capability={"cpu": 5}), a_queue("a", "up"), a_queue("b", "up"))
     world = a_world(*queues, b=1)
     jobs = (*world.jobs, a_pending("a", "first", cpu=3), a_pending("b", "second", cpu=3), a_pending("b", "none"))
@@ -195,7 +195,7 @@ def test_a_job_is_let_in_as_long_as_its_queue_and_all_above_have_room() -> None:
     assert plugin.job_enqueueable(none) is Vote.PERMIT
 
 
-def test_what_jobs_hold_beyond_their_minimum_does_not_keep_others_out() -> None:
+def test_elastic_resources_do_not_keep_other_jobs_from_being_enqueued() -> None:
     queues = (a_queue("a", capability={"cpu": 4}),)
     world = a_world(*queues, a=4)  # no minResources: all four are elastic
     plugin = capacity()
@@ -236,7 +236,7 @@ def test_priority_comes_before_shares() -> None:
     assert order(ssn, plugin, "b", "a") < 0
 
 
-def test_in_a_tree_the_branches_are_compared_as_they_are_now() -> None:
+def test_in_a_tree_branches_are_compared_by_their_current_shares() -> None:
     queues = (
         a_queue("root"),
         a_queue("up", deserved={"cpu": 4}),

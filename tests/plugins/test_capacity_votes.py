@@ -93,7 +93,7 @@ def test_a_queue_without_a_place_takes_from_nobody_and_nobody_from_it() -> None:
 # From whom
 
 
-def test_taken_is_what_a_queue_holds_beyond_what_it_deserves() -> None:
+def test_reclaim_takes_only_what_a_queue_holds_beyond_its_deserved_share() -> None:
     plugin = capacity(hierarchy=False)
     queues = (a_queue("a", deserved={"cpu": 4}), a_queue("b", deserved={"cpu": 2}), a_queue("c", deserved={"cpu": 3}))
     ssn = a_session(a_world(*queues, b=5, c=3), plugin)
@@ -102,7 +102,7 @@ def test_taken_is_what_a_queue_holds_beyond_what_it_deserves() -> None:
 
 
 @pytest.mark.parametrize("level", [0, 1])
-def test_in_a_wave_over_many_nodes_each_queue_is_counted_through_though_queues_take_turns(level: int) -> None:
+def test_a_batch_over_many_nodes_counts_each_queue_across_the_whole_batch(level: int) -> None:
     plugin = capacity(ancestor_reclaim_level=level)
     tops = (a_queue("root"), a_queue("top", deserved={"cpu": 4}))
     due = (
@@ -132,7 +132,7 @@ def test_a_queue_that_deserves_nothing_gives_back_all_but_its_guarantee() -> Non
     assert goes(plugin, ssn, "a") == ["j-b-0", "j-b-1", "j-c-3"]
 
 
-def test_what_has_nothing_the_claimant_asks_for_stays() -> None:
+def test_candidates_without_a_resource_that_the_preemptor_requests_are_protected() -> None:
     plugin = capacity(hierarchy=False)
     world = a_world(a_queue("a", deserved={"cpu": 4}), a_queue("b"))
     memory = tasks_of("j-b", 1, a_shape(memory="1Gi"), status=RUNNING, node="n1", first=1)
@@ -142,14 +142,14 @@ def test_what_has_nothing_the_claimant_asks_for_stays() -> None:
     assert names(ssn, *_for_gang(plugin, ssn, "a", Purpose.RECLAIM)) == ["j-b-1"]
 
 
-def test_a_gang_of_the_same_queue_may_have_everything() -> None:
+def test_a_gang_may_take_everything_within_its_own_queue() -> None:
     plugin = capacity(hierarchy=False)
     ssn = a_session(a_world(a_queue("a"), a_queue("b", deserved={"cpu": 9}), b=2), plugin)
 
     assert names(ssn, *_for_gang(plugin, ssn, "a", Purpose.PREEMPT)) == ["j-b-0", "j-b-1"]
 
 
-def test_a_gang_leaves_each_queue_its_guarantee_in_whatever_order_bundles_go() -> None:
+def test_a_gang_leaves_each_queue_its_guarantee_in_any_order_of_bundles() -> None:
     plugin = capacity(hierarchy=False)
     queues = (a_queue("a", deserved={"cpu": 4}), a_queue("b", guarantee={"cpu": 1}), a_queue("c"))
     ssn = a_session(a_world(*queues, b=2, c=2), plugin)
@@ -166,7 +166,7 @@ def _for_gang(plugin: Capacity, ssn: Session, queue: str, purpose: Purpose) -> t
     return candidates, plugin.unified_evictable(preemptor(ssn, queue, purpose=purpose, gang=True), candidates)
 
 
-def test_every_node_is_a_question_of_its_own() -> None:
+def test_every_node_is_counted_independently() -> None:
     plugin = capacity(hierarchy=False)
     queues = (a_queue("a", deserved={"cpu": 4}), a_queue("b", deserved={"cpu": 3}))
     jobs = (a_job("ja", queue="a"), a_job("jb", queue="b", phase="Running"))
@@ -202,7 +202,7 @@ TREE = (
 )
 
 
-def test_from_the_nearest_relatives_is_taken_first() -> None:
+def test_queues_nearest_in_the_tree_lose_first() -> None:
     plugin = capacity()
     ssn = a_session(a_world(*TREE), plugin)
     a, b, c = (ssn.state.queues[name] for name in "abc")
@@ -221,7 +221,7 @@ def test_from_the_nearest_relatives_is_taken_first() -> None:
         pytest.param(1, {"b": 2}, ["j-b-0", "j-b-1"], id="the-same-queue-above"),
     ],
 )
-def test_queues_above_the_victims_must_have_more_than_they_deserve(
+def test_ancestors_of_the_victims_must_hold_more_than_they_deserve(
     level: int, held: dict[str, int], expected: list[str]
 ) -> None:
     plugin = capacity(ancestor_reclaim_level=level)
@@ -231,7 +231,7 @@ def test_queues_above_the_victims_must_have_more_than_they_deserve(
 
 
 @pytest.mark.parametrize(("level", "expected"), [(0, ["j-b-0", "j-b-1"]), (1, [])])
-def test_relatives_that_deserve_nothing_do_not_take_from_each_other(level: int, expected: list[str]) -> None:
+def test_sibling_queues_that_deserve_nothing_do_not_take_from_each_other(level: int, expected: list[str]) -> None:
     plugin = capacity(ancestor_reclaim_level=level)
     queues = (a_queue("root"), a_queue("up", deserved={"cpu": 1}), a_queue("a", "up"), a_queue("b", "up"))
     ssn = a_session(a_world(*queues, b=2), plugin)

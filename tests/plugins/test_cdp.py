@@ -32,7 +32,7 @@ def goes(
 
 @pytest.mark.parametrize("purpose", list(Purpose))
 @pytest.mark.parametrize("where", ["labels", "annotations"])
-def test_a_pod_may_go_once_its_time_is_over(where: str, purpose: Purpose):
+def test_a_pod_may_be_evicted_once_its_cool_down_is_over(where: str, purpose: Purpose):
     said = {where: {KEY: "1m"}}
 
     assert (goes(59, purpose=purpose, **said), goes(60, purpose=purpose, **said)) == (False, True)

@@ -10,7 +10,7 @@ from volcano_py.plugins.conformance import Conformance
 
 
 @pytest.mark.parametrize("purpose", list(Purpose))
-def test_critical_tasks_stay_whatever_is_asked(purpose: Purpose) -> None:
+def test_critical_tasks_are_protected_in_every_action(purpose: Purpose) -> None:
     shape = a_shape(cpu=1)
     tasks = tuple(
         a_task(name, shape, job="j", status=TaskStatus.RUNNING, node="n1", traits=traits)

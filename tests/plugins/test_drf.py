@@ -46,7 +46,7 @@ def test_a_dominant_share(taken: list[float], total: list[float], share: float) 
     assert dominant_share(np.array([taken]).T, np.array(total)).tolist() == [share]
 
 
-def test_pods_are_a_resource_and_what_no_node_has_is_none() -> None:
+def test_pods_count_as_a_resource_and_resources_that_no_node_has_do_not() -> None:
     gpu = a_shape(cpu="100m", memory="100Mi", gpu=1)
     world = World(
         nodes=(a_node("n1", cpu=10, memory="100Gi", pods=4),),
@@ -60,7 +60,7 @@ def test_pods_are_a_resource_and_what_no_node_has_is_none() -> None:
     assert shares(a_session(world, Drf())) == {"many": 0.5, "gpu": 0.25}
 
 
-def test_a_share_moves_with_what_is_placed_and_promised_and_back() -> None:
+def test_a_share_follows_allocations_and_their_undo() -> None:
     world = World(nodes=(a_node("n1", cpu=4),), jobs=(a_job("j"),), tasks=tasks_of("j", 2))
     ssn = a_session(world, Drf())
     before = shares(ssn)

@@ -68,7 +68,7 @@ def test_the_lower_share_by_weight_goes_first() -> None:
     assert order(a_world(*queues, a=5, b=2), "a", "b") > 0
 
 
-def test_what_can_grow_goes_before_what_cannot() -> None:
+def test_unsaturated_branches_go_before_saturated_ones() -> None:
     queues = (a_queue("a", ("eng", 1)), a_queue("b", ("sci", 1)))
     world = a_world(*queues, wanted=2, a=2, b=1)
 
@@ -76,13 +76,13 @@ def test_what_can_grow_goes_before_what_cannot() -> None:
     assert order(a_world(*queues, wanted=3, a=2, b=1), "b", "a") < 0
 
 
-def test_of_equal_branches_the_next_step_decides() -> None:
+def test_between_equal_branches_the_next_level_decides() -> None:
     queues = (a_queue("a", ("eng", 1), ("x", 1)), a_queue("b", ("eng", 1), ("y", 1)), a_queue("c", ("sci", 1)))
 
     assert order(a_world(*queues, a=1, b=3), "a", "b") < 0
 
 
-def test_a_queue_without_a_way_is_equal_to_all() -> None:
+def test_a_queue_without_a_path_is_equal_to_all() -> None:
     assert order(a_world(a_queue("a", ("eng", 1)), a_queue("plain"), a=5), "a", "plain") == 0
 
 
@@ -97,7 +97,7 @@ def test_queues_that_disagree_on_a_weight_are_named_and_the_first_counts() -> No
     assert order(a_world(*queues, a=4, c=2), "a", "c") == 0
 
 
-def test_without_the_switch_queues_are_not_ordered_and_nothing_is_worked_out() -> None:
+def test_without_the_switch_queues_are_not_ordered_and_nothing_is_computed() -> None:
     conf = "actions: allocate\ntiers:\n- plugins:\n  - name: drf\n"
     queues = [a_wire_queue("b", hierarchy="root/sci"), a_wire_queue("a", hierarchy="root/eng")]
     jobs = [a_wire_job(f"j{name}", queue=name, tasks=4, min_available=1, cpu=1) for name in "ab"]
@@ -139,7 +139,7 @@ def goes(world: World, preemptor: str) -> list[str]:
     return sorted(ssn.state.tasks.record(row).name for row in candidates.rows[allowed].tolist())
 
 
-def test_taken_is_from_queues_that_still_go_after_the_claimants() -> None:
+def test_reclaim_takes_from_queues_that_come_after_the_preemptors_queue() -> None:
     queues = (a_queue("a", ("eng", 1)), a_queue("b", ("sci", 1)))
 
     assert goes(a_world(*queues, a=0, b=12, wanted=13), "a") == sorted(f"j-b-{row}" for row in range(12))
@@ -152,7 +152,7 @@ def test_each_candidate_is_looked_at_by_itself() -> None:
     assert len(goes(a_world(*queues, a=4, b=7, wanted=13), "a")) == 7  # though two of them would be too many
 
 
-def test_reclaim_brings_a_newcomer_its_branch_by_weight_and_comes_to_rest() -> None:
+def test_reclaim_gives_a_new_queue_its_branch_by_weight_and_then_stops() -> None:
     conf = """\
 actions: "enqueue, allocate, reclaim"
 tiers:
@@ -283,7 +283,7 @@ def test_votes_equal_the_plain_reference_and_change_nothing() -> None:
     assert 0 < decided[0] < decided[1]
 
 
-def test_after_random_placements_and_their_undo_queues_stand_as_before() -> None:
+def test_after_random_placements_and_their_undo_queues_are_as_before() -> None:
     moved = 0
     for number in range(25):
         plugin = hdrf()

@@ -107,7 +107,7 @@ def test_a_role_that_has_too_few_tasks_makes_a_job_invalid() -> None:
         ),
     ],
 )
-def test_what_a_job_lacks_and_whether_it_may_keep_promises(
+def test_how_many_tasks_a_job_lacks_and_whether_it_stays_pipelined(
     tasks: tuple[Task, ...], record: dict[str, object], missing: int, vote: Vote
 ) -> None:
     ssn, plugin = session(tasks, **record)
@@ -165,7 +165,7 @@ def test_a_gang_that_is_not_complete_says_how_many_it_lacks() -> None:
     assert message.startswith("2/3 tasks in gang unschedulable: pod group is not ready, 1 Running, 2 Pending, 3 min")
 
 
-def test_the_opposite_condition_stops_holding() -> None:
+def test_the_opposite_condition_becomes_false() -> None:
     ssn, plugin = session(members([RUNNING, RUNNING]), min_available=2, conditions=(condition("Unschedulable", True),))
     assert closing(ssn, plugin) == [READY, ("Unschedulable", False, "r", "m")]
 
@@ -173,7 +173,7 @@ def test_the_opposite_condition_stops_holding() -> None:
     assert [entry[:2] for entry in closing(ssn, plugin)] == [("Unschedulable", True), ("Scheduled", False)]
 
 
-def test_an_opposite_that_does_not_hold_any_more_is_left_alone() -> None:
+def test_an_opposite_condition_that_is_already_false_is_left_alone() -> None:
     old = (condition("Unschedulable", False), condition("Scheduled", False))
     ssn, plugin = session(members([RUNNING, RUNNING]), min_available=2, conditions=old)
 
@@ -189,7 +189,7 @@ def test_an_opposite_that_does_not_hold_any_more_is_left_alone() -> None:
         pytest.param([RUNNING, FAILED], 3, False, id="nothing-terminates"),
     ],
 )
-def test_a_gang_that_only_loses_terminating_pods_does_not_complain(
+def test_a_gang_that_only_loses_terminating_pods_gets_no_warning(
     statuses: list[TaskStatus], minimum: int, quiet: bool
 ) -> None:
     ssn, plugin = session(members(statuses), min_available=minimum)
@@ -197,13 +197,13 @@ def test_a_gang_that_only_loses_terminating_pods_does_not_complain(
     assert (closing(ssn, plugin) == []) is quiet
 
 
-def test_a_job_without_tasks_says_nothing() -> None:
+def test_a_job_without_tasks_gets_no_condition() -> None:
     ssn, plugin = session((), min_available=2)
 
     assert closing(ssn, plugin) == []
 
 
-def test_tasks_without_a_podgroup_are_nobodys_gang() -> None:
+def test_tasks_without_a_podgroup_are_no_gang() -> None:
     plugin = Gang()
     ssn = a_session(World(tasks=tasks_of("j", 2)), plugin)
     plugin.on_session_close(ssn.state)

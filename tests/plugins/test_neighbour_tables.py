@@ -161,7 +161,7 @@ NO_TEAM = (Requirement("team", "DoesNotExist"),)
         ),
     ],
 )  # fmt: skip
-def test_pods_to_stand_near_to_and_away_from(task: Task, others: tuple[Task, ...], expected: list[str]) -> None:
+def test_required_affinity_and_anti_affinity(task: Task, others: tuple[Task, ...], expected: list[str]) -> None:
     assert refused(task, DB, ODB, *others) == expected
 
 
@@ -193,7 +193,7 @@ def test_a_pod_that_does_not_count_itself() -> None:
     assert refused(incoming(a_shape(spread=[even(ZONE, 2)])), *S) == [""] * 3
 
 
-def test_domains_are_of_nodes_that_the_node_selector_allows_unless_told_otherwise() -> None:
+def test_only_nodes_that_the_node_selector_allows_make_domains_by_default() -> None:
     ssd = {"disk": "ssd"}
     honoring = a_shape(node_selector=ssd, spread=[even(ZONE)])
     ignoring = a_shape(node_selector=ssd, spread=[even(ZONE, honor_affinity=False)])
@@ -202,7 +202,7 @@ def test_domains_are_of_nodes_that_the_node_selector_allows_unless_told_otherwis
     assert refused(incoming(ignoring, "app", "s"), *S)[0] == SKEW
 
 
-def test_domains_are_of_tainted_nodes_too_unless_told_otherwise() -> None:
+def test_tainted_nodes_make_domains_by_default() -> None:
     ignoring, honoring = (a_shape(spread=[even(ZONE, 2, honor_taints=honor)]) for honor in (False, True))
 
     assert refused(incoming(ignoring, "app", "s"), *S, nodes=TAINTED)[:2] == [SKEW, SKEW]
@@ -279,7 +279,7 @@ def test_under_the_system_defaults_a_node_without_the_label_looks_emptier() -> N
 
 
 @pytest.mark.parametrize(("key", "expected"), [(HOST, [0, 60, 100]), (ZONE, [0, 0, 100])])
-def test_the_pods_of_a_node_that_does_not_count_are_counted_by_host_only(key: str, expected: list[float]) -> None:
+def test_pods_on_a_node_outside_the_domains_count_by_host_name_only(key: str, expected: list[float]) -> None:
     nodes = fixture_f(n1=replace(F.nodes[0], taints=(TaintRecord("k", "", "NoExecute"),))).nodes
     standing = [running(f"s{row}", node, "app", "s") for row, node in enumerate(("n1", "n1", "n1", "n2"))]
     shape = a_shape(spread=[even(key, hard=False, honor_taints=True)])

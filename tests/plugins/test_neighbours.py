@@ -10,11 +10,11 @@ import pytest
 
 from tests.framework.sessions import a_session, job_row, task_row
 from tests.reference.neighbours import (
-    Company,
-    Standing,
+    PlacedPod,
+    PlacedPods,
     affinity_reason,
     affinity_scores,
-    company,
+    placed_pods,
     spread_reason,
     spread_scores,
 )
@@ -42,7 +42,7 @@ def filters_of(ssn: Session, plugin: Predicates, task: str) -> list[set[str]]:
     return [{CODES[code] for code in np.flatnonzero(column).tolist()} for column in refused.T]
 
 
-def expected_filters(task: Task, cluster: Company) -> Iterator[set[str]]:
+def expected_filters(task: Task, cluster: PlacedPods) -> Iterator[set[str]]:
     for node in cluster.nodes.values():
         affinity = affinity_reason(task, node, cluster)
         spread = spread_reason(task, node, cluster) if affinity != "pod-affinity" else ""
@@ -61,7 +61,7 @@ def waiting(world: World) -> list[Task]:
     return [task for task in world.tasks if task.status is TaskStatus.PENDING]
 
 
-def check(world: World, ssn: Session, cluster: Company, random: Random) -> set[str]:
+def check(world: World, ssn: Session, cluster: PlacedPods, random: Random) -> set[str]:
     """Compare every answer about every pending task; return the kinds of answers that were seen."""
     predicates, affinity, spread = ssn.hooks.plugins()
     assert isinstance(predicates, Predicates)
@@ -92,7 +92,7 @@ def open_session(world: World) -> Session:
     )
 
 
-def place_at_random(world: World, ssn: Session, cluster: Company, random: Random) -> None:
+def place_at_random(world: World, ssn: Session, cluster: PlacedPods, random: Random) -> None:
     """Allocate or promise some tasks to any nodes."""
     nodes = list(cluster.nodes)
     for task in waiting(world):
@@ -103,14 +103,14 @@ def place_at_random(world: World, ssn: Session, cluster: Company, random: Random
         statement = ssn.statement()
         put = random.choice((statement.allocate, statement.pipeline))
         put(job_row(ssn, str(task.record.job)), int(ssn.state.tasks.shape[row]), np.array([row]), np.array([node]))
-        cluster.pods.append(Standing(task, nodes[node]))
+        cluster.pods.append(PlacedPod(task, nodes[node]))
 
 
 def test_answers_equal_a_plain_loop_before_placements_after_them_and_after_their_undo() -> None:
     seen = set[str]()
     for number in range(90):
         world, random = social_world(number), Random(number)
-        ssn, cluster = open_session(world), company(world)
+        ssn, cluster = open_session(world), placed_pods(world)
         seen |= check(world, ssn, cluster, random)
         before, checkpoint = list(cluster.pods), ssn.state.journal.checkpoint()
         place_at_random(world, ssn, cluster, random)
@@ -121,10 +121,10 @@ def test_answers_equal_a_plain_loop_before_placements_after_them_and_after_their
     assert seen == {*CODES[2:], "wishes", "even"}
 
 
-def test_a_shape_asked_about_late_counts_what_was_placed_and_taken_back_before() -> None:
+def test_a_shape_that_is_first_asked_about_late_counts_earlier_placements_and_undos() -> None:
     for number in range(90):
         world, random = social_world(number), Random(number)
-        ssn, cluster = open_session(world), company(world)
+        ssn, cluster = open_session(world), placed_pods(world)
         place_at_random(world, ssn, cluster, random)
         before, checkpoint = list(cluster.pods), ssn.state.journal.checkpoint()
         place_at_random(world, ssn, cluster, random)
@@ -135,7 +135,7 @@ def test_a_shape_asked_about_late_counts_what_was_placed_and_taken_back_before()
         check(world, ssn, cluster, random)
 
 
-def test_the_order_in_which_things_became_known_does_not_matter() -> None:
+def test_the_order_of_arrival_does_not_matter() -> None:
     for number in range(60):
         world = social_world(number)
         ssn = a_session(
@@ -144,7 +144,7 @@ def test_the_order_in_which_things_became_known_does_not_matter() -> None:
             NodeOrdering(NodeOrderArgs.only(pod_affinity=3)),
             NodeOrdering(NodeOrderArgs.only(pod_topology_spread=1)),
         )
-        check(world, ssn, company(world), Random(number))
+        check(world, ssn, placed_pods(world), Random(number))
 
 
 @pytest.mark.parametrize("switch", ["pod_affinity", "spread"])
@@ -163,7 +163,7 @@ def test_a_filter_that_is_switched_off_refuses_nothing(switch: str) -> None:
     assert found & other
 
 
-def evict_at_random(ssn: Session, cluster: Company, random: Random) -> int:
+def evict_at_random(ssn: Session, cluster: PlacedPods, random: Random) -> int:
     """Send away some pods that stand and belong to jobs, and let some of them stay; return how many go."""
     statement = ssn.statement()
     for pod in list(cluster.pods):
@@ -178,7 +178,7 @@ def evict_at_random(ssn: Session, cluster: Company, random: Random) -> int:
     return len(statement.evicted)
 
 
-def test_a_victim_counts_no_more_from_the_moment_it_is_evicted() -> None:
+def test_a_victim_stops_counting_once_it_is_evicted() -> None:
     gone = 0
     for number in range(80):
         world, random = social_world(number), Random(number)
@@ -189,7 +189,7 @@ def test_a_victim_counts_no_more_from_the_moment_it_is_evicted() -> None:
             for task in world.tasks
         )
         world = replace(world, tasks=standing)
-        ssn, cluster = open_session(world), company(world)
+        ssn, cluster = open_session(world), placed_pods(world)
         if number % 2:
             check(world, ssn, cluster, random)
         before, checkpoint = list(cluster.pods), ssn.state.journal.checkpoint()

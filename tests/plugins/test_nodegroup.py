@@ -56,7 +56,7 @@ def test_a_queue_has_only_the_groups_that_it_names() -> None:
 
 
 @pytest.mark.parametrize(("strict", "unlabelled"), [(True, "label-not-found"), (False, None)])
-def test_a_queue_without_groups_has_at_most_the_nodes_of_none(strict: bool, unlabelled: str | None) -> None:
+def test_a_queue_without_groups_may_use_at_most_nodes_without_a_group(strict: bool, unlabelled: str | None) -> None:
     ssn = session((QueueRecord("q", state="Open"),), args=NodeGroupArgs(strict=strict))
 
     assert answers(ssn, "q") == {**dict.fromkeys(GROUPS, "affinity-not-specified"), "none": unlabelled}
@@ -131,7 +131,7 @@ def test_without_limits_the_heap_may_serve() -> None:
     assert local == {"q": True, "limited": False}
 
 
-def test_queues_of_equal_affinity_share_one_kind_of_task() -> None:
+def test_tasks_of_queues_with_equal_affinity_share_an_equivalence_class() -> None:
     ssn = session((open_to("a"), replace(open_to("a"), name="twin"), replace(open_to("b"), name="other")))
 
     kinds = [int(ssn.state.tasks.shape[task_row(ssn, f"j-{name}-0")]) for name in ("q", "twin", "other")]

@@ -64,7 +64,7 @@ def test_least_allocated_has_kube_schedulers_numbers(world: World, shape: Shape,
     assert scores(world, shape) == expected
 
 
-def test_what_is_given_out_beyond_the_nodes_own_is_no_part_of_kube_schedulers_scores() -> None:
+def test_oversubscribed_resources_do_not_count_in_kube_schedulers_scores() -> None:
     world = fixture_f()
     lavish = tuple(
         replace(
@@ -97,7 +97,7 @@ def test_terminating_and_promised_pods_count() -> None:
     assert scores(terminating, P) == scores(promised, P) == [56, 73, 31]
 
 
-def test_a_view_of_one_node_is_scored_as_in_the_whole() -> None:
+def test_a_node_has_the_same_score_in_a_view_of_one_node() -> None:
     plugin = NodeOrdering(LEAST)
     ssn = a_session(with_task(fixture_f(), "p", P, "n2"), plugin)
     task = info(ssn, P)

@@ -305,7 +305,7 @@ def test_the_combined_case_with_default_weights() -> None:
     assert ranked(fixture_f(), P, NodeOrderArgs()) == [431, 461, 402]
 
 
-def test_negative_weights_turn_a_scorer_round() -> None:
+def test_negative_weights_invert_a_scorer() -> None:
     assert ranked(fixture_f(), P, only(least_allocated=-1)) == [-56, -86, -31]
     assert ranked(SOFT, a_shape(cpu=1), only(taint_toleration=-2)) == [0, -134, -200]
 
@@ -365,7 +365,7 @@ def test_balance_equals_gos_floating_point(rows: list[tuple[int, int, int]], gpu
 
 @settings(max_examples=80, derandomize=True)
 @given(st.integers(0, 2**32 - 1), st.tuples(st.integers(-1, 2), st.integers(-1, 2)), st.integers(0, 30))
-def test_two_scores_worked_out_together_are_the_sum_of_both(seed: int, weights: tuple[int, int], n: int) -> None:
+def test_two_scores_computed_together_are_their_sum(seed: int, weights: tuple[int, int], n: int) -> None:
     numbers = np.random.default_rng(seed)
     room, most = numbers.integers(1, 2**40, (2, n)).astype(float), np.array([[2.0**41], [2.0**20]])
     held, defaulted = (np.floor(numbers.random((2, n)) * room * 1.2) for _ in range(2))

@@ -62,6 +62,6 @@ def placed(name: str, number: int, *others: Plugin) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ABOUT_NODES)
-def test_many_at_once_go_where_they_would_go_one_by_one(name: str) -> None:
+def test_placing_many_at_once_equals_placing_one_by_one_for_every_plugin(name: str) -> None:
     for number in range(20):
         assert placed(name, number) == placed(name, number, OneByOne()), f"world {number}"

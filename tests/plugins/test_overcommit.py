@@ -36,7 +36,7 @@ def answer(ssn: Session, name: str) -> str:
     return found.text if isinstance(found, Reason) else found.name
 
 
-def test_a_job_may_ask_for_the_factor_times_what_there_is_and_no_more() -> None:
+def test_a_job_may_request_up_to_the_factor_times_the_cluster() -> None:
     ssn = a_session(World(nodes=TEN_CORES, jobs=(asks("fits", 12), asks("over", "12001m"))), Overcommit())
 
     assert answer(ssn, "fits") == Vote.PERMIT.name
@@ -55,7 +55,7 @@ def test_a_job_without_minimum_resources_is_permitted() -> None:
     assert answer(a_session(World(jobs=(a_job("j"),)), Overcommit()), "j") == Vote.PERMIT.name
 
 
-def test_what_anybody_uses_is_not_there_to_ask_for() -> None:
+def test_resources_in_use_are_not_available_to_pending_jobs() -> None:
     tasks = (
         a_task("foreign", a_shape(cpu=2), status=TaskStatus.RUNNING, node="n1", foreign=True),
         a_task("leaving", a_shape(cpu=2), status=TaskStatus.RELEASING, node="n1"),
@@ -65,7 +65,7 @@ def test_what_anybody_uses_is_not_there_to_ask_for() -> None:
     assert [answer(ssn, "fits"), answer(ssn, "over")[:11]] == ["PERMIT", "resource in"]
 
 
-def test_what_was_let_in_counts_with_all_that_it_asked_for() -> None:
+def test_an_enqueued_job_counts_with_its_whole_request() -> None:
     jobs = (asks("inside", 5, phase="Inqueue"), asks("fits", 6), asks("over", 7))
     tasks = tasks_of("inside", 1, status=TaskStatus.RUNNING, node="n1")  # counted twice, as in Volcano
     ssn = a_session(World(nodes=TEN_CORES, jobs=jobs, tasks=tasks), Overcommit())
@@ -73,7 +73,7 @@ def test_what_was_let_in_counts_with_all_that_it_asked_for() -> None:
     assert [answer(ssn, "fits"), answer(ssn, "over")[:11]] == ["PERMIT", "resource in"]
 
 
-def test_a_job_that_is_let_in_counts_for_those_after_it() -> None:
+def test_an_enqueued_job_counts_for_later_jobs() -> None:
     ssn = a_session(World(nodes=TEN_CORES, jobs=(asks("a", 7), asks("b", 7))), Overcommit())
 
     ssn.hooks.job_enqueued(ssn.state.job(job_row(ssn, "a")))
@@ -99,7 +99,7 @@ def test_the_factor(arguments: Mapping[str, Any], factor: float, warnings: int) 
     assert len(told) == warnings
 
 
-def test_a_refused_job_stays_out_costs_the_next_one_nothing_and_its_users_are_told_once() -> None:
+def test_a_refused_job_stays_pending_leaves_room_for_the_next_and_is_reported_once() -> None:
     world = World(
         nodes=TEN_CORES,
         jobs=(asks("big", 13, creation=0.0), asks("small", 1, creation=1.0)),

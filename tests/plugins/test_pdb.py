@@ -34,14 +34,14 @@ def let_go(ssn: Session, candidates: VictimCandidates, purpose: Purpose = Purpos
 
 
 @pytest.mark.parametrize("purpose", Purpose)
-def test_without_budgets_everybody_may_go(purpose: Purpose):
+def test_without_budgets_every_candidate_is_permitted(purpose: Purpose):
     ssn = session()
 
     assert len(let_go(ssn, ssn.eviction.all, purpose)) == 5
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
-def test_in_a_later_tier_than_others_it_lets_nobody_go_whom_they_keep(action: str):
+def test_in_a_later_tier_it_permits_no_candidate_that_earlier_tiers_protect(action: str):
     queues = ["red", "red"] if action == "preempt" else ["red", "blue"]
     scenario = Scenario(
         a_node("n1", cpu=2),
@@ -66,7 +66,7 @@ def test_a_budget_counts_the_pods_it_covers_in_the_order_given():
     assert [name for name in kept if name != "db"] == [first]
 
 
-def test_every_group_is_a_walk_of_its_own():
+def test_budgets_are_counted_anew_for_every_group():
     ssn = session(a_budget(labels=WEB, allowed=1))
 
     kept = let_go(ssn, ssn.eviction.all)  # one group a node
@@ -94,7 +94,7 @@ def test_what_is_evicted_in_this_session_counts_for_other_nodes_too():
     assert len(let_go(ssn, rest)) == 1
 
 
-def test_what_terminates_already_counts():
+def test_terminating_pods_use_up_the_budget():
     ssn = session(a_budget(labels=WEB, allowed=1), a_pod("late", group="g1", node="n1", labels=WEB, terminating=True))
 
     assert let_go(ssn, ssn.eviction.all) == ["db"]
@@ -113,7 +113,7 @@ def test_a_pod_without_labels_is_covered_by_a_budget_for_all():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_as_many_go_as_a_walk_one_by_one_lets_go(seed: int):
+def test_permitted_victims_equal_a_walk_one_by_one(seed: int):
     rng = np.random.default_rng(seed)
     budgets = [
         a_budget(

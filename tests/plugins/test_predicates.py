@@ -215,7 +215,7 @@ def test_switches_are_read_as_volcano_reads_them(arguments: dict[str, object], e
     assert Predicates.parse(arguments, lambda text: None) == expected
 
 
-def test_switches_about_claims_have_no_effect_and_say_so() -> None:
+def test_switches_about_resource_claims_have_no_effect_and_warn() -> None:
     told: list[str] = []
     said = {"predicate.VolumeBindingEnable": False, "predicate.VolumeZoneEnable": True, "volumebinding.weight": 2}
 
@@ -238,7 +238,7 @@ def test_switches_about_claims_have_no_effect_and_say_so() -> None:
         pytest.param(None, [], True, id="a-node-without-pods-takes-none"),
     ],
 )
-def test_a_node_takes_as_many_pods_as_it_may_have(pods: int | None, standing: list[TaskStatus], refused: bool) -> None:
+def test_a_node_takes_pods_up_to_its_pod_limit(pods: int | None, standing: list[TaskStatus], refused: bool) -> None:
     shape = a_shape(cpu="1m")
     tasks = [a_task(f"p{i}", shape, status=status, node="n1") for i, status in enumerate(standing)]
     plugin = Predicates()

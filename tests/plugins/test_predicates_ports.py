@@ -67,7 +67,7 @@ def test_a_gang_that_takes_a_port_gets_one_node_for_each_task() -> None:
     assert outcome.messages["j-3"] == f"0/3 nodes are unavailable: 3 {TAKEN}."
 
 
-def test_what_is_placed_takes_its_ports_at_once_and_undo_gives_them_back() -> None:
+def test_a_placed_task_takes_its_ports_at_once_and_an_undo_releases_them() -> None:
     shape = wanting(port(), port(number=9))
     world = World(nodes=NODES, jobs=(a_job("j"),), tasks=tasks_of("j", 3, shape))
     ssn = a_session(world, Predicates())
@@ -115,7 +115,7 @@ def refusal(world: World, shape: object) -> str:
     return ssn.placement.rank(info(ssn, shape)).rejection().message
 
 
-def test_a_node_says_everything_that_an_eviction_could_change() -> None:
+def test_a_node_reports_every_reason_that_an_eviction_could_change() -> None:
     """Too many pods and the port taken, both on n1."""
     pods = (a_task("a", wanting(port()), status=RUNNING, node="n1"), a_task("b", status=RUNNING, node="n1"))
     world = World(nodes=(a_node("n1", pods=2), a_node("n2")), tasks=(*pods, a_task("p", wanting(port()))))
@@ -126,7 +126,7 @@ def test_a_node_says_everything_that_an_eviction_could_change() -> None:
     assert found[:2].tolist() == [[True, False], [True, False]]
 
 
-def test_the_number_of_pods_is_told_beside_a_taint_but_ports_are_not() -> None:
+def test_the_pod_limit_is_reported_beside_a_taint_but_ports_are_not() -> None:
     """Node n1 takes no pods at all, which the request does not ask for; on n2 the port is taken."""
     taint = [TaintRecord("k", "", "NoSchedule")]
     nodes = (a_node("n1", pods=None, taints=taint), a_node("n2", taints=taint))

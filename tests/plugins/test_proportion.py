@@ -158,7 +158,7 @@ def test_a_queue_is_overused_once_it_holds_all_that_it_deserves(held: int, wante
     assert ssn.hooks.overused(ssn.state.queues["a"]) is overused
 
 
-def test_a_queue_that_deserves_nothing_is_overused_and_may_still_let_jobs_in() -> None:
+def test_a_queue_that_deserves_nothing_is_overused_but_its_jobs_may_be_enqueued() -> None:
     job = a_job("j", queue="a", min_available=1, phase="Pending", min_resources=amounts(cpu=1))
     world = World(nodes=(a_node("n1"),), queues=(a_queue("a"),), jobs=(job,))
 
@@ -233,13 +233,13 @@ NO_ROOM = "queue resource quota insufficient: insufficient cpu"
         ),
     ],
 )
-def test_a_job_is_let_in_if_its_queue_may_hold_it(
+def test_a_job_is_enqueued_if_its_queue_may_hold_it(
     jobs: list[JobRecord], tasks: tuple[Task, ...], queue: dict[str, Any], expected: str
 ) -> None:
     assert answer(enqueueing(*jobs, tasks=tasks, **queue), "j") == expected
 
 
-def test_a_job_that_is_let_in_counts_for_those_after_it() -> None:
+def test_an_enqueued_job_counts_for_later_jobs() -> None:
     ssn = enqueueing(asks("first", 6), asks("second", 6))
 
     assert answer(ssn, "second") == Vote.PERMIT.name

@@ -30,7 +30,7 @@ def divide(total: dict[str, float], queues: dict[str, Queue]) -> dict[str, dict[
     return {name: dict(zip(RESOURCES, found[:, row].tolist(), strict=True)) for row, name in enumerate(names)}
 
 
-def test_a_scalar_that_a_guarantee_takes_in_full_is_nobody_elses() -> None:
+def test_a_fully_guaranteed_scalar_is_not_shared() -> None:
     wanted = {"gpu": Fraction(3)}
 
     found = divide({"gpu": 4}, {"a": Queue(1, wanted, guarantee={"gpu": Fraction(4)}), "b": Queue(1, wanted)})

@@ -150,7 +150,7 @@ def test_every_field_of_a_shape_is_changed_somewhere() -> None:
 @pytest.mark.parametrize(
     "name", sorted(name for name in PLUGINS if issubclass(PLUGINS[name], extension_points.StaticPredicate))
 )
-def test_shapes_of_one_static_part_have_equal_verdicts(name: str) -> None:
+def test_shapes_with_equal_static_parts_have_equal_verdicts(name: str) -> None:
     plugin = PLUGINS[name](PLUGINS[name].parse({}, lambda text: None))
     assert isinstance(plugin, extension_points.StaticPredicate)
     nodes = a_session(WORLD, plugin).nodes

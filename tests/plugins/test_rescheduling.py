@@ -72,11 +72,11 @@ def test_a_cordoned_node_gives_no_headroom():
     assert sent_away(BUSY, *pods(), nodes=nodes) == []
 
 
-def test_measurements_of_long_ago_do_not_count():
+def test_old_measurements_do_not_count():
     assert sent_away(BUSY, *pods(), age_s=301) == []
 
 
-def test_nobody_goes_once_the_headroom_is_used_up():
+def test_no_pod_is_evicted_once_the_headroom_is_used_up():
     nodes = (a_node("busy", cpu=10, memory="10Gi"), a_node("calm", cpu=3, memory="3Gi"))
 
     assert len(sent_away(BUSY, *pods(), nodes=nodes)) == 2  # (50 - 10) % of three cores are one and a fifth
@@ -93,7 +93,7 @@ def test_the_lowest_priority_goes_first_and_then_the_worst_quality():
     assert sorted(sent_away({**BUSY, "busy": (62.0, 0.0)}, *named)) == ["c", "d"]
 
 
-def test_between_two_times_there_is_an_interval_and_the_first_session_only_begins_it():
+def test_evictions_keep_an_interval_that_starts_at_the_first_session():
     assert sent_away(BUSY, *pods(), memory=Memory()) == []
     assert sent_away(BUSY, *pods(), memory=Memory(times={"rescheduling": NOW - 300})) == []
     assert (
@@ -105,11 +105,11 @@ def test_without_limits_no_node_is_busy():
     assert sent_away({**BUSY, "busy": (100.0, 100.0)}, *pods(), entry={"name": "rescheduling"}) == []
 
 
-def test_pods_that_refuse_stay():
+def test_pods_that_are_not_preemptable_stay():
     assert sent_away(BUSY, *pods(annotations={"volcano.sh/preemptable": "false"})) == []
 
 
-def test_what_an_argument_says_wrong_is_told():
+def test_a_wrong_argument_is_reported():
     said: list[str] = []
 
     args = Rescheduling.parse({"interval": "soon", "strategies": [{"name": "other"}]}, said.append)
@@ -126,6 +126,6 @@ def test_what_an_argument_says_wrong_is_told():
         pytest.param([{"name": "lowNodeUtilization", "params": {"thresholds": 20}}], id="no-map"),
     ],
 )
-def test_limits_that_are_none_refuse_the_configuration(strategies: Any):
+def test_invalid_limits_refuse_the_configuration(strategies: Any):
     with pytest.raises(ValueError, match="argument strategies"):
         Rescheduling.parse({"strategies": strategies}, lambda _: None)

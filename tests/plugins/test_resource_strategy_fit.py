@@ -92,7 +92,7 @@ def test_annotations_of_a_pod(kind: str, weights: str, expected: list[float]) ->
     assert scores(replace(a_shape(cpu=2), strategy=(kind, weights))) == pytest.approx(expected)
 
 
-def test_what_is_wrong_with_the_arguments_is_told_and_the_rest_counts() -> None:
+def test_wrong_arguments_are_reported_and_the_others_used() -> None:
     told: list[str] = []
     arguments = read(
         {
@@ -114,7 +114,7 @@ def test_what_is_wrong_with_the_arguments_is_told_and_the_rest_counts() -> None:
 @pytest.mark.parametrize(
     "arguments", [{"sra": {"resources": "g", "weight": 3}}, {"proportional": {"resources": "g"}}], ids=list
 )
-def test_a_part_that_is_not_enabled_says_nothing(arguments: dict[str, Any]) -> None:
+def test_a_disabled_part_has_no_effect(arguments: dict[str, Any]) -> None:
     assert read(arguments, print) == read({}, print)
 
 
@@ -135,7 +135,7 @@ def test_a_value_of_another_type_is_an_error_with_its_key(arguments: dict[str, A
 PARTS = ("cpu", "memory")
 
 
-def test_a_key_that_nobody_knows_is_told() -> None:
+def test_an_unknown_key_is_reported() -> None:
     told: list[str] = []
 
     read({"sra": {"wieght": 5, "enable": False}, "proportional": {"resourceProportion": {}}}, told.append)

@@ -57,13 +57,13 @@ def enqueued(ssn: Session, name: str) -> None:
         pytest.param(None, {"cpu": 0}, "PERMIT", id="says-nothing"),
     ],
 )
-def test_a_job_is_let_in_if_its_namespace_may_use_what_it_needs(
+def test_a_job_is_enqueued_if_its_namespace_may_use_its_minimum_resources(
     minimum: dict[str, Any] | None, quota: dict[str, Any], expected: str
 ) -> None:
     assert answer(session(a_group(min_resources=minimum), a_quota(**quota))).startswith(expected)
 
 
-def test_what_is_used_and_what_was_let_in_before_counts() -> None:
+def test_used_quota_and_jobs_enqueued_before_count() -> None:
     groups = [a_group(name, min_resources={"cpu": 2}) for name in ("g1", "g2", "g3")]
     ssn = session(*groups, a_quota(cpu=6, used={"cpu": 1}))
 
@@ -87,7 +87,7 @@ def test_of_several_quotas_that_refuse_the_first_by_name_is_named() -> None:
     assert answer(session(a_group(min_resources={"cpu": 2}), *quotas)).endswith("(ResourceQuota default/a)")
 
 
-def test_a_job_that_was_let_in_before_keeps_what_its_pods_do_not_ask_for_yet() -> None:
+def test_an_enqueued_job_reserves_what_its_pods_do_not_request_yet() -> None:
     group = a_group("before", min_resources={"cpu": 4, "requests.cpu": 4, "count/pods": 2}, phase="Inqueue")
     pod = a_pod("before-0", group="before", cpu=1)  # used counts it
     new = a_group("new", min_resources={"cpu": 1, "requests.cpu": 2, "count/pods": 1})
@@ -100,11 +100,11 @@ def test_a_job_that_was_let_in_before_keeps_what_its_pods_do_not_ask_for_yet() -
     )
 
 
-def test_without_quotas_everybody_is_let_in() -> None:
+def test_without_quotas_every_job_is_enqueued() -> None:
     assert answer(session(a_group(min_resources={"cpu": 99}))) == Vote.PERMIT.name
 
 
-def test_a_refused_job_stays_out_says_why_and_comes_in_once_the_quota_is_raised() -> None:
+def test_a_refused_job_says_why_and_is_enqueued_once_the_quota_is_raised() -> None:
     groups = [a_group(name, min_resources={"cpu": 3}) for name in ("a", "b")]
     plugins = ("gang", "resourcequota", "predicates")
 

@@ -89,7 +89,7 @@ def test_a_job_that_waited_long_enough_is_permitted(
         pytest.param(ONE_TIER, 3600.0, "Pending", id="in-one-tier-a-rejection-wins"),
     ],
 )
-def test_a_permit_lets_a_job_in_that_the_cluster_has_no_room_for(conf: str, now: float, phase: str) -> None:
+def test_a_permit_enqueues_a_job_without_room_in_the_cluster(conf: str, now: float, phase: str) -> None:
     world = World(nodes=(a_node(cpu=1),), jobs=(a_job("j", min_available=1, min_resources=amounts(cpu=64)),))
 
     written = cycle(world, conf, now=now).groups.get("j")
@@ -97,7 +97,7 @@ def test_a_permit_lets_a_job_in_that_the_cluster_has_no_room_for(conf: str, now:
     assert (written.phase if written else "Pending") == phase
 
 
-def test_a_gang_that_waited_long_enough_keeps_what_it_was_promised() -> None:
+def test_a_gang_that_waited_long_enough_stays_pipelined() -> None:
     """Two of three members get room that is being released; others must not take it from them."""
     world = World(
         nodes=(a_node("n1", cpu=2),),

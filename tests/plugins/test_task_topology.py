@@ -48,7 +48,7 @@ def put(ssn: Session, name: str, node: str) -> None:
     )
 
 
-def test_each_ps_comes_with_its_share_of_the_workers() -> None:
+def test_each_parameter_server_is_placed_with_its_share_of_workers() -> None:
     ssn = a_session(a_world(), TaskTopology())
 
     assert order_of(ssn) == ["ps-0", "worker-0", "worker-2", "ps-1", "worker-1", "worker-3"]
@@ -60,7 +60,7 @@ def test_the_annotated_order_goes_first() -> None:
     assert order_of(a_session(a_world(texts=texts), TaskTopology()))[:2] == ["worker-0", "worker-1"]
 
 
-def test_roles_of_which_nothing_is_said_come_last() -> None:
+def test_roles_without_a_topology_come_last() -> None:
     members = (*tasks_of("j", 2, role="chief"), *tasks_of("j", 2, role="ps"))
 
     ssn = a_session(a_world(*members, texts=TopologyTexts(None, "ps", "chief")), TaskTopology())
@@ -99,7 +99,7 @@ def test_tasks_bound_in_earlier_sessions_attract_and_repel() -> None:
     assert scores(ssn, plugin, "j-worker-0")[2] > scores(ssn, plugin, "j-worker-0")[0]
 
 
-def test_a_placement_that_is_taken_back_attracts_no_more() -> None:
+def test_an_undone_placement_no_longer_attracts() -> None:
     plugin = TaskTopology()
     ssn = a_session(a_world(), plugin)
     before = scores(ssn, plugin, "j-worker-0"), scores(ssn, plugin, "j-ps-1")
@@ -112,7 +112,7 @@ def test_a_placement_that_is_taken_back_attracts_no_more() -> None:
     assert (scores(ssn, plugin, "j-worker-0"), scores(ssn, plugin, "j-ps-1")) == before
 
 
-def test_an_evicted_task_attracts_no_more_until_it_is_put_back() -> None:
+def test_an_evicted_task_does_not_attract_unless_it_is_put_back() -> None:
     plugin = TaskTopology()
     running = (a_task("j-ps-0", a_shape(cpu=1), job="j", role="ps", status=TaskStatus.RUNNING, node="n2"),)
     ssn = a_session(a_world(*running, *tasks_of("j", 2, role="worker")), plugin)
@@ -136,7 +136,7 @@ def test_an_evicted_task_attracts_no_more_until_it_is_put_back() -> None:
         pytest.param(TopologyTexts(" ps,worker", None, None), id="a-space"),
     ],
 )
-def test_without_annotations_that_hold_there_is_no_topology(texts: TopologyTexts | None) -> None:
+def test_without_valid_annotations_there_is_no_topology(texts: TopologyTexts | None) -> None:
     plugin = TaskTopology()
     ssn = a_session(a_world(texts=texts), plugin)
 
@@ -145,7 +145,7 @@ def test_without_annotations_that_hold_there_is_no_topology(texts: TopologyTexts
     assert ssn.hooks.nodes.node_local(0)
 
 
-def test_what_is_wrong_with_annotations_names_role_and_job() -> None:
+def test_an_annotation_error_names_role_and_job() -> None:
     with pytest.raises(InvalidTopology, match="task chief do not exist in job <ns/j>"):
         read(TopologyTexts("ps,chief", None, None), {"ps"}, JobKey("ns", "j"))
     with pytest.raises(InvalidTopology, match="task ps is duplicate in job <ns/j>"):

@@ -39,12 +39,12 @@ def test_a_window_is_open_during_its_hours(text: str, hour: float, open_: bool):
 @pytest.mark.parametrize(
     "text", ["", "9:00", "9-17", "24:00-1:00", "9:60-10:00", "9:0-10:00", "09:00 - 10:00", "a:00-b:00"]
 )
-def test_what_is_no_window_is_an_error(text: str):
+def test_an_invalid_window_is_an_error(text: str):
     with pytest.raises(ValueError, match="is not a window"):
         parse_window(text)
 
 
-def test_arguments_that_cannot_be_read_are_told_of_and_left_aside():
+def test_unreadable_arguments_are_reported_and_ignored():
     said: list[str] = []
 
     args = Tdm.parse(
@@ -68,14 +68,14 @@ def verdicts(hour: float, **pod: Any) -> list[str]:
     return ["" if code == 0 else tdm.reasons[code - 1].code for code in tdm.predicate(task, ssn.state.nodes).tolist()]
 
 
-def test_a_lent_node_takes_tasks_that_may_go_there_while_its_window_is_open():
+def test_a_revocable_node_takes_revocable_tasks_while_its_window_is_open():
     assert verdicts(23, **MAY) == ["", "", "revocable-zone-unknown"]
     assert verdicts(23, **SENT_AWAY) == ["", "", "revocable-zone-unknown"]
     assert verdicts(23) == ["", "not-revocable", "revocable-zone-unknown"]
     assert verdicts(12, **MAY) == ["", "revocable-zone-closed", "revocable-zone-unknown"]
 
 
-def test_lent_nodes_are_preferred_while_their_window_is_open():
+def test_revocable_nodes_are_preferred_while_their_window_is_open():
     nodes = [a_node("a"), a_node("b", **LENT), a_node("c")]
     whole_day = {"name": "tdm", "arguments": {"tdm.revocable-zone.night": "0:00-0:00"}}
 
@@ -112,18 +112,18 @@ def test_when_a_window_closes_a_job_loses_as_many_as_its_budget_allows(budget: d
     assert len(sent_away(12, *running(10, budget=budget))) == count
 
 
-def test_nobody_is_sent_away_while_the_window_is_open_or_from_ordinary_nodes():
+def test_no_task_is_evicted_while_the_window_is_open_or_from_ordinary_nodes():
     assert sent_away(23, *running(4)) == []
     assert sent_away(12, *running(4, node="own")) == []
 
 
-def test_what_does_not_run_counts_against_the_budget():
+def test_tasks_that_do_not_run_count_against_the_budget():
     waiting = [a_pod(f"w{i}", group="g1", cpu=1) for i in range(2)]
 
     assert len(sent_away(12, *running(8, budget={"volcano.sh/jdb-max-unavailable": "3"}), *waiting)) == 1
 
 
-def test_between_two_rounds_there_is_a_period():
+def test_evictions_happen_once_per_period():
     assert len(sent_away(12, *running(4))) == 1
     assert sent_away(12, *running(4), memory=Memory(times={"tdm": 12 * HOUR - 59})) == []
     assert len(sent_away(12, *running(4), memory=Memory(times={"tdm": 12 * HOUR - 60}))) == 1
@@ -144,17 +144,17 @@ def preempted(hour: float = 12, **preemptor: Any) -> list[str]:
     ]
 
 
-def test_a_task_that_may_not_be_evicted_takes_from_ordinary_nodes_within_budgets():
+def test_a_task_that_is_not_preemptable_preempts_on_ordinary_nodes_within_budgets():
     assert len(preempted(annotations={"volcano.sh/preemptable": "false"})) == 1
     assert preempted(annotations={"volcano.sh/preemptable": "false"})[0].startswith("p")
 
 
-def test_a_task_like_its_victims_takes_nothing():
+def test_a_preemptable_task_takes_no_victims():
     assert preempted() == []
     assert preempted(**MAY) == []
 
 
-def test_jobs_that_may_not_be_evicted_go_first_and_starve_while_they_wait():
+def test_jobs_that_are_not_preemptable_go_first_and_starve_while_they_wait():
     soft = a_job("soft", tasks=1, cpu=1)
     group = a_group("soft", annotations={"volcano.sh/preemptable": "true"})
     ssn = session(a_node(), group, *soft.pods, a_job("hard", tasks=1, cpu=1, created=9), hour=1)

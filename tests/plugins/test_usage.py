@@ -88,9 +88,7 @@ def test_without_any_measurement_the_plugin_has_no_opinion() -> None:
         (TaskStatus.RELEASING, -10.0, False),
     ],
 )
-def test_a_pod_that_does_not_show_in_the_measurement_is_estimated(
-    status: TaskStatus, started: float, counted: bool
-) -> None:
+def test_a_pod_newer_than_the_measurement_is_estimated(status: TaskStatus, started: float, counted: bool) -> None:
     standing = a_task("s", a_shape(cpu=1), status=status, node="n0", started=started)
     ssn, plugin = opened(cluster(standing), {"n0": (0, 0, 0), "n1": (0, 0, 0)})
 
@@ -98,7 +96,7 @@ def test_a_pod_that_does_not_show_in_the_measurement_is_estimated(
     assert second - first == pytest.approx(0.07 / 2 * 500 if counted else 0)
 
 
-def test_placements_count_at_once_carefully_from_the_threshold_on_and_no_more_when_taken_back() -> None:
+def test_placements_count_at_once_with_a_margin_above_the_threshold_until_they_are_undone() -> None:
     arguments = {"estimator": {"risk_threshold": 0.1, "risk_factor": 2, "request_ratio": 0.5}}
     ssn, plugin = opened(cluster(nodes=1), {"n0": (0, 0, 0)}, **arguments)
     row, tasks = job_row(ssn, "j"), ssn.hooks.pending.of(job_row(ssn, "j"))
@@ -113,7 +111,7 @@ def test_placements_count_at_once_carefully_from_the_threshold_on_and_no_more_wh
     assert answers(ssn, plugin) == before
 
 
-def test_what_is_evicted_takes_its_estimate_and_brings_it_back() -> None:
+def test_an_eviction_removes_the_estimate_and_an_undo_restores_it() -> None:
     new = a_task("new", a_shape(cpu=1), job="j", status=TaskStatus.RUNNING, node="n0", started=-1.0)
     old = a_task("old", a_shape(cpu=1), job="j", status=TaskStatus.RUNNING, node="n0", started=-900.0)
     ssn, plugin = opened(cluster(new, old), {"n0": (50, 0, 0), "n1": (50, 0, 0)})

@@ -62,7 +62,7 @@ def of_jobs(ssn: Session, value: Callable[[int], Any]) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("number", WORLDS)
-def test_gang_lets_go_what_is_beyond_the_minimum(number: int) -> None:
+def test_gang_permits_tasks_beyond_the_minimum(number: int) -> None:
     ssn = a_session(busy_world(number), plugin := Gang())
     candidates = everybody(ssn)
     ready = of_jobs(ssn, lambda row: ssn.state.job(row).ready_count)
@@ -75,7 +75,7 @@ def test_gang_lets_go_what_is_beyond_the_minimum(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", WORLDS)
-def test_priority_lets_go_what_is_lesser(number: int) -> None:
+def test_priority_permits_tasks_of_lower_priority(number: int) -> None:
     ssn = a_session(busy_world(number), plugin := Priority())
     candidates = everybody(ssn)
     jobs = of_jobs(ssn, lambda row: ssn.state.jobs.record(row).priority)
@@ -87,7 +87,7 @@ def test_priority_lets_go_what_is_lesser(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", WORLDS)
-def test_drf_lets_go_what_leaves_a_greater_share(number: int) -> None:
+def test_drf_permits_tasks_whose_job_keeps_a_greater_share(number: int) -> None:
     ssn = a_session(busy_world(number), plugin := Drf())
     candidates = everybody(ssn)
     taken = of_jobs(ssn, lambda row: amounts(ssn, ssn.state.jobs.taken[:, row]))
@@ -107,7 +107,7 @@ def test_drf_lets_go_what_leaves_a_greater_share(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", WORLDS)
-def test_proportion_lets_go_what_queues_hold_beyond_what_they_deserve(number: int) -> None:
+def test_proportion_permits_tasks_of_queues_above_their_deserved_share(number: int) -> None:
     ssn = a_session(busy_world(number), plugin := Proportion())
     candidates = everybody(ssn)
     assert ssn.state.accounts.queues is not None
@@ -120,7 +120,7 @@ def test_proportion_lets_go_what_queues_hold_beyond_what_they_deserve(number: in
         assert plugin.reclaimable(preemptor, candidates).tolist() == rule
 
 
-def test_the_clusters_put_every_answer_to_the_test() -> None:
+def test_the_random_clusters_exercise_every_answer() -> None:
     answers: set[tuple[str, bool]] = set()
     for number in WORLDS:
         plugins = {"gang": Gang(), "priority": Priority(), "drf": Drf()}

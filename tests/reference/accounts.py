@@ -21,7 +21,7 @@ READY = {TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.
 
 @dataclass
 class NodeAccount:
-    """One node's books."""
+    """The quantities of one node."""
 
     record: NodeRecord
     allocatable: Counter[str] = field(default_factory=Counter)
@@ -84,19 +84,19 @@ def tasks_by_job(world: World) -> dict[JobKey, list[Task]]:
 
 
 def fits(shape: Shape, account: NodeAccount, *, future: bool = False) -> bool:
-    """Say whether cpu, memory and all that is asked for is there."""
+    """Return whether cpu, memory and every requested resource is available."""
     has = account.future_idle if future else account.idle
     request = asked(shape)
     return all(request.get(name, 0) <= has(name) for name in {"cpu", "memory", *request})
 
 
 def takes(shape: Shape, account: NodeAccount, *, future: bool) -> bool:
-    """Say whether what is asked for is idle (``future``: will be), and left when every promise has been kept."""
+    """Return whether the request is idle (``future``: will be), and remains after all pipelined tasks."""
     return fits(shape, account, future=True) and (future or fits(shape, account))
 
 
 def ports_free(shape: Shape, account: NodeAccount) -> bool:
-    """Say whether none of the ports wanted is taken: same port and protocol, and addresses that overlap."""
+    """Return whether no requested port is taken: same port and protocol, and overlapping addresses."""
     anywhere = "0.0.0.0"
     for want in shape.host_ports:
         for used in account.ports:

@@ -1,8 +1,8 @@
 """A whole cycle of enqueue and allocate, one task and one node at a time.
 
-Queues by creation time and name; in a queue jobs by priority, then unready before ready, then creation time and name;
-in a job tasks by priority, number in the name, creation time and uid. A job gets its turn until it is ready; what is
-left of it waits for another. What one task of a shape was refused is refused to the others.
+Queues are ordered by creation time and name; jobs in a queue by priority, then unready before ready, then creation time
+and name; tasks in a job by priority, number in the name, creation time and uid. A job's turn lasts until it is ready;
+its other tasks wait for its next turn. If one task of a shape is refused, all tasks of that shape are refused.
 """
 
 from collections import Counter
@@ -25,14 +25,14 @@ PENDING, ALLOCATED, PIPELINED = TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskSt
 
 @dataclass(frozen=True)
 class Rules:
-    """Which policies count."""
+    """Which policies are enabled."""
 
     gang: bool = True
     predicates: bool = True
     nodeorder: Weights = ALL
     binpack: int = 0
-    overcommit: bool = True  # this and what follows count under the default configuration
-    quota: bool = True  # proportion has a say in who is let in
+    overcommit: bool = True  # this and the next fields apply only under the default configuration
+    quota: bool = True  # proportion votes on which jobs are enqueued
     allocatable: bool = True
     overused: bool = True
     weights: Mapping[str, int] = field(default_factory=lambda: {"cpu": 1, "memory": 1})
@@ -50,7 +50,7 @@ class Job:
     record: JobRecord
     members: list[Member]
     waiting: list[Member] = field(default_factory=list)
-    refused: set[object] = field(default_factory=set)  # kinds of tasks
+    refused: set[object] = field(default_factory=set)  # equivalence classes of tasks
 
     def count(self, *statuses: TaskStatus) -> int:
         return sum(member.status in statuses for member in self.members)
@@ -89,7 +89,7 @@ class Job:
         return self.count(*may) >= self.record.min_available and not self.short(*may, with_best_effort=False)
 
     def go_on(self, failed: set[str]) -> bool:
-        """Say whether other tasks are worth trying after these roles failed (Volcano: NeedContinueAllocating)."""
+        """Return whether to try other tasks after these roles failed (Volcano: NeedContinueAllocating)."""
         minimum, roles = self.record.min_available, self.record.task_min_available
         if minimum >= len(self.members):
             return False
@@ -104,7 +104,7 @@ class Cycle:
     def __init__(self, world: World, rules: Rules) -> None:
         self.rules = rules
         self.nodes = node_accounts(world)
-        self.company = neighbours.company(world)
+        self.placed = neighbours.placed_pods(world)
         self.selectors = {selector for task in world.tasks for selector in task.shape.selectors}
         self.binds: list[tuple[str, str]] = []
         members = tasks_by_job(world)
@@ -169,11 +169,11 @@ class Cycle:
         return job.ready() if self.rules.gang else True
 
     def kind(self, task: Task) -> object:
-        """Return what two tasks have in common if every answer about them is the same."""
-        return task.shape, frozenset(one for one in self.selectors if self.company.means(one, task))
+        """Return the equivalence class of a task: every answer about two tasks of one class is the same."""
+        return task.shape, frozenset(one for one in self.selectors if self.placed.means(one, task))
 
     def may_hold(self, job: Job, shape: Shape) -> bool:
-        """Say whether the job's queue may hold one more task like this."""
+        """Return whether the job's queue may hold one more task like this."""
         return True
 
     def place(self, member: Member) -> bool:
@@ -186,7 +186,7 @@ class Cycle:
                 best = group[scores.index(max(scores))]  # the first of equals, by name
                 member.status, member.node = status, best.record.name
                 best.put(shape, status)
-                self.company.pods.append(neighbours.Standing(member.task, member.node))
+                self.placed.pods.append(neighbours.PlacedPod(member.task, member.node))
                 return True
         return False
 
@@ -198,9 +198,9 @@ class Cycle:
             return True
         if static_reason(shape, node.record) or not ports_free(shape, node):
             return False
-        if neighbours.affinity_reason(task, node.record, self.company):
+        if neighbours.affinity_reason(task, node.record, self.placed):
             return False
-        if neighbours.spread_reason(task, node.record, self.company):
+        if neighbours.spread_reason(task, node.record, self.placed):
             return False
         return node.pods < node.allocatable["pods"]
 
@@ -208,8 +208,8 @@ class Cycle:
         rules, everybody, shape = self.rules, list(self.nodes.values()), task.shape
         scores = [Fraction(score) for score in nodeorder(shape, group, everybody, rules.nodeorder)]
         records = [node.record for node in group]
-        wishes = neighbours.affinity_scores(task, records, self.company)
-        even = neighbours.spread_scores(task, records, self.company)
+        wishes = neighbours.affinity_scores(task, records, self.placed)
+        even = neighbours.spread_scores(task, records, self.placed)
         by = rules.nodeorder
         scores = [
             score + by.pod_affinity * wish + by.pod_spread * flat
@@ -227,14 +227,14 @@ class Cycle:
         node.nonzero_cpu -= int(shape.nonzero[0])
         node.nonzero_memory -= int(shape.nonzero[1])
         node.pods -= 1
-        self.company.pods.remove(neighbours.Standing(member.task, member.node))
+        self.placed.pods.remove(neighbours.PlacedPod(member.task, member.node))
         for port in shape.host_ports:
             node.ports.remove(port)
         member.status, member.node = PENDING, ""
 
 
 def expected_binds(world: World, rules: Rules | None = None) -> list[tuple[str, str]]:
-    """Return (pod, node) in the order in which they are decided."""
+    """Return (pod, node) in the order of the decisions."""
     cycle = Cycle(world, rules or Rules())
     cycle.run()
     return cycle.binds

@@ -1,7 +1,7 @@
-"""Crowded clusters, one for each number: several jobs in each queue, and more asked for than there is.
+"""Crowded clusters, one for each number: several jobs in each queue, and more requests than resources.
 
-Capacities are powers of two and so are the sums of weights, so that ratios and shares are exact in floating point and
-ties are ties.
+Capacities and sums of weights are powers of two, so that ratios and shares are exact in floating point and ties are
+exact.
 """
 
 from random import Random

@@ -1,6 +1,6 @@
-"""Clusters that are full, one for each number: jobs that run, jobs that starve, and what must hold of evictions.
+"""Full clusters, one for each number, with running and starving jobs; and the invariants of evictions.
 
-Checks are plain arithmetic over names; nothing here knows how evictions are found.
+The checks are plain arithmetic over names, independent of how the scheduler plans evictions.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ TRAITS = (PREEMPTABLE, PREEMPTABLE, PREEMPTABLE, PREEMPTABLE, TaskTrait(0), PREE
 
 
 def crowded_world(number: int, queues: tuple[str, ...] = ("default",)) -> World:
-    """Return the cluster of a number: jobs fill its nodes, and a few more wait."""
+    """Return the cluster of a number: jobs fill its nodes, and a few more jobs wait."""
     random = Random(number)
     nodes = tuple(a_node(f"n{row}", cpu=random.choice((4, 6)), memory="6Gi", pods=20) for row in range(4))
     free = {node.name: Counter(node.allocatable) for node in nodes}
@@ -88,7 +88,7 @@ def _queue(random: Random, name: str) -> QueueRecord:
 
 @dataclass(frozen=True)
 class Plan:
-    """One batch of evictions: who goes, and where who gets their room is to stand."""
+    """One batch of evictions: the victims, and the nodes to which the preemptor's tasks are nominated."""
 
     victims: tuple[str, ...]
     rooms: Mapping[str, str]  # task -> node
@@ -107,7 +107,7 @@ def plans_of(batches: Iterable[tuple[Decision, ...]]) -> list[Plan]:
 
 
 def room(world: World, gone: Iterable[str], promised: Mapping[str, str]) -> dict[str, Counter[str]]:
-    """Return what is left on each node without some tasks and with others there."""
+    """Return what is idle on each node without some tasks (``gone``) and with others (``promised``)."""
     without = set(gone)
     left = {node.name: Counter(node.allocatable) for node in world.nodes}
     for task in world.tasks:
@@ -122,7 +122,7 @@ def fits(left: Mapping[str, Mapping[str, float]]) -> bool:
 
 
 def ready(world: World, gone: Iterable[str]) -> Counter[str]:
-    """Return how many tasks of each job stand on a node and stay."""
+    """Return how many tasks of each job have a node and are not among ``gone``."""
     without = set(gone)
     return Counter(
         task.record.job for task in world.tasks if task.node and task.record.name not in without and task.record.job
@@ -130,7 +130,7 @@ def ready(world: World, gone: Iterable[str]) -> Counter[str]:
 
 
 def after(world: World, plans: Iterable[Plan]) -> World:
-    """Return the cluster once all victims are gone, with the nominations on the pods that wait."""
+    """Return the cluster without the victims and with the nominations of the pending pods."""
     plans = list(plans)
     gone = {name for plan in plans for name in plan.victims}
     rooms = {task: node for plan in plans for task, node in plan.rooms.items()}

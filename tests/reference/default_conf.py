@@ -1,6 +1,6 @@
 """A whole cycle under Volcano's default configuration: enqueue, allocate, backfill with drf, proportion, overcommit.
 
-Built on the cycle of `allocation`; what is new here is who is let in, whose turn it is, and what a queue may hold.
+It extends the cycle of `allocation` by enqueue votes, the scheduling order, and limits of queues.
 """
 
 from collections import Counter
@@ -66,7 +66,7 @@ class DefaultCycle(Cycle):
         return Counter({name: int(amount) for name, amount in (job.record.min_resources or {}).items()})
 
     def _reserved(self, job: Job, *, whole: bool) -> Counter[str]:
-        """What a job that was let in before will still take; gates play no part in these tests."""
+        """The resources that an enqueued job will still take; scheduling gates play no part in these tests."""
         minimum, holding = self._minimum(job), self.holds(job)
         if job.record.phase == "Inqueue":
             return minimum if whole else minimum - holding
@@ -99,7 +99,7 @@ class DefaultCycle(Cycle):
             for name, share in shares(total, named, list(guaranteed.values())).items()
         }
 
-    # Whose turn it is
+    # Scheduling order
 
     def share(self, queue: str) -> float:
         taken = self.taken(queue)
@@ -132,7 +132,7 @@ class DefaultCycle(Cycle):
         self._backfill(out)
 
     def _enqueue(self) -> list[Job]:
-        """Return the jobs that stay out."""
+        """Return the jobs that are not enqueued."""
         out: list[Job] = []
         waiting = {
             name: [job for job in jobs if job.record.phase in ("", "Pending")] for name, jobs in self.by_queue.items()
@@ -208,14 +208,14 @@ class DefaultCycle(Cycle):
                     self.take_back(member)
 
     def _free(self, job: Job) -> list[Member]:
-        """Return the best-effort tasks that wait and may be placed, in task order."""
+        """Return the pending best-effort tasks that may be placed, in task order."""
         free = (m for m in job.members if m.status is PENDING and best_effort(m.task.shape))
         ours = (m for m in free if not (m.task.shape.gates or m.task.shape.unsupported or m.task.record.foreign))
         return sorted(ours, key=cmp_to_key(before))
 
 
 def expected_binds(world: World, rules: Rules | None = None) -> list[tuple[str, str]]:
-    """Return (pod, node) in the order in which they are decided."""
+    """Return (pod, node) in the order of the decisions."""
     cycle = DefaultCycle(world, rules or Rules())
     cycle.run()
     return cycle.binds

@@ -1,4 +1,4 @@
-"""What queues may have and deserve, queue by queue and resource by resource, as the rules are told to users."""
+"""Capabilities and deserved shares of queues, one queue and resource at a time, by the rules in the users' guide."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ Amounts = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Queue:
-    """What a queue's spec says; a resource that is not in a list is not named there."""
+    """The spec of a queue; a resource is absent from a list if the spec does not name it."""
 
     name: str
     parent: str = ""
@@ -38,7 +38,7 @@ class Due:
 
 
 def path(queues: Mapping[str, Queue], name: str) -> list[str] | None:
-    """Return the names from a queue up to the root, None if they do not lead there."""
+    """Return the names from a queue up to the root, None if its parents do not lead there."""
     way = [name]
     while way[-1] != "root":
         above = queues[way[-1]].parent or "root"
@@ -69,7 +69,7 @@ def side_by_side(total: Amounts, queues: Mapping[str, Queue]) -> dict[str, Due]:
 
 
 def in_a_tree(total: Amounts, queues: Mapping[str, Queue]) -> dict[str, Due]:
-    """Return what queues in a tree are entitled to; those that have no place in it are left out."""
+    """Return the entitlements of the queues in a tree, without queues that have no place in it."""
     placed = {name: way for name in queues if (way := path(queues, name)) is not None}
 
     def children(name: str) -> list[str]:

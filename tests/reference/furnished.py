@@ -1,4 +1,4 @@
-"""Crowded clusters with what single policies care for: node groups, real load, tasks that belong together."""
+"""Crowded clusters with the inputs of single policies: node groups, measured load, task topology."""
 
 from dataclasses import replace
 from random import Random
@@ -25,7 +25,7 @@ LIMITS = {"a": {"cpu": 512.0}, "b": {"pods": 2.0, "memory": 2.0**28}}
 
 
 def with_node_groups(number: int) -> World:
-    """Return a crowded cluster whose nodes are in groups and whose queues care."""
+    """Return a crowded cluster whose nodes are in groups and whose queues name groups."""
     world, random = busy_world(number), Random(-1 - number)
 
     def some() -> tuple[str, ...]:
@@ -58,7 +58,7 @@ def with_node_groups(number: int) -> World:
 
 
 def with_topology(number: int) -> World:
-    """Return a crowded cluster whose jobs say how their roles should stand, most of them something valid."""
+    """Return a crowded cluster whose jobs have a task topology, most of them a valid one."""
     world, random = busy_world(number), Random(-1 - number)
     roles = ("a", "b", "c", "")
 
@@ -78,7 +78,7 @@ def with_topology(number: int) -> World:
 
 
 def with_usage(number: int) -> tuple[World, dict[str, NodeLoad]]:
-    """Return a crowded cluster and the loads of its nodes, old and new ones, near the threshold of risk and far."""
+    """Return a crowded cluster and the loads of its nodes: old and new, near and far from the risk threshold."""
     world, random = busy_world(number), Random(-1 - number)
 
     def node(record: NodeRecord) -> NodeRecord:

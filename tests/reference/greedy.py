@@ -1,4 +1,4 @@
-"""Where one task after the other goes if each takes the best node of the moment."""
+"""Greedy placement: each task in turn takes the node that is best at that moment."""
 
 from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
@@ -15,14 +15,14 @@ GroupScore = Callable[[Shape, Sequence[NodeAccount], Sequence[NodeAccount]], Seq
 
 
 def alone(score: Score) -> GroupScore:
-    """Return the scores of candidates that do not depend on each other."""
+    """Return node-local scores: each depends on its own node only."""
     return lambda shape, group, everybody: [score(shape, node) for node in group]
 
 
 def greedy(
     shape: Shape, count: int, nodes: Sequence[NodeAccount], score: GroupScore, ours: Collection[str] | None = None
 ) -> list[tuple[str, TaskStatus]]:
-    """Return node and status of each task in turn; the first of equals in the order of ``nodes``, which are changed.
+    """Return node and status of each task in turn; ties go to the first of ``nodes``, which are changed in place.
 
     ``ours`` are nodes that come first whatever the others' scores (None: no node does).
     """

@@ -1,4 +1,4 @@
-"""Hierarchical dominant resource fairness, node by node, worked out from nothing for every question."""
+"""Hierarchical dominant resource fairness, node by node, computed from scratch for every question."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ NOTHING = 0.1
 
 @dataclass
 class Job:
-    """A leaf: what it asks for in all and what it holds."""
+    """A leaf: its total request and its allocation."""
 
     asked: Amounts
     held: dict[str, float]
@@ -32,7 +32,7 @@ class Standing:
 
 
 def tree(ways: Mapping[str, Sequence[tuple[str, float]]], jobs: Mapping[str, Sequence[Job]]) -> Node:
-    """Build the tree of queues, by name; the first one to name a node says its weight."""
+    """Build the tree of queues, by name; the first queue that names a node sets its weight."""
     root = Node()
     for name in sorted(ways):
         node = root
@@ -43,7 +43,7 @@ def tree(ways: Mapping[str, Sequence[tuple[str, float]]], jobs: Mapping[str, Seq
 
 
 def compare(root: Node, left: Sequence[str], right: Sequence[str], total: Amounts) -> int:
-    """Return -1 if the queue at the end of the left way goes first, 1 if the right one does, 0 if they are equal."""
+    """Return -1 if the queue at the end of the left path goes first, 1 if the right one does, 0 if they are equal."""
     used = _used(root, total)
     one, other = root, root
     for step in range(min(len(left), len(right)) + 1):
@@ -59,7 +59,7 @@ def compare(root: Node, left: Sequence[str], right: Sequence[str], total: Amount
 
 
 def standing(node: Node, total: Amounts, used: Amounts) -> Standing:
-    """Return how far an inner node has come."""
+    """Return the share of an inner node."""
     children = [_leaf(job, total, used) for job in node.jobs]
     children += [standing(below, total, used) for below in node.below.values()]
     growing = [child.share for child in children if child.share and not child.saturated]

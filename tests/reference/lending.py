@@ -1,8 +1,8 @@
-"""Small clusters on which queues lend and take back, full of ties, and what reclaim owes a queue that holds nothing.
+"""Small clusters, full of ties, on which queues lend and reclaim; and what reclaim owes a queue that holds nothing.
 
-Ties are what makes two queues exchange pods for ever: requests of 1 or 2, equal totals of three resources, weights 1, 1
-and 2. The rule is written here once more, in plain Python over names (`permitted`, `newcomers`); nothing in this file
-knows how reclaim finds victims.
+Ties can make two queues exchange pods for ever, so there are many: requests of 1 or 2, equal totals of three resources,
+weights 1, 1 and 2. The rule is written here a second time, in plain Python over names (`permitted`, `newcomers`),
+independent of how reclaim finds victims.
 """
 
 import random
@@ -24,7 +24,7 @@ Amounts = Counter[str]
 
 @dataclass(frozen=True)
 class QueueSpec:
-    """A queue as the reference sees it; amounts are whole units of each resource."""
+    """A queue of the reference; amounts are whole units of each resource."""
 
     name: str
     weight: int = 1
@@ -67,7 +67,7 @@ class JobSpec:
     minimum: int
     request: Mapping[str, int]
     created: int
-    kept: bool = False  # its pods refuse to be evicted
+    kept: bool = False  # its pods are not preemptable
 
     def wire(self) -> Job:
         """Return the PodGroup and its pods."""
@@ -84,18 +84,18 @@ class JobSpec:
 
 @dataclass(frozen=True)
 class Lending:
-    """A cluster, its queues and the jobs that arrive in waves."""
+    """A cluster, its queues and batches of arriving jobs."""
 
     sharing: str  # proportion, capacity or tree (capacity with a hierarchy)
     actions: str
     beyond_minimum: bool
     nodes: Mapping[str, int]  # of each resource
     closed: frozenset[str]
-    foreign: Mapping[str, int]  # node -> of each resource, held by a pod of another scheduler
+    foreign: Mapping[str, int]  # node -> amount of each resource, held by a pod of another scheduler
     queues: tuple[QueueSpec, ...]
-    waves: tuple[tuple[JobSpec, ...], ...]
+    arrivals: tuple[tuple[JobSpec, ...], ...]
     grace: int
-    level: int = 0  # ancestorReclaimLevel of a tree
+    level: int = 0  # ancestorReclaimLevel, for a tree
 
     @property
     def leaves(self) -> list[str]:
@@ -108,18 +108,18 @@ class Lending:
         return next(queue for queue in self.queues if queue.name == name)
 
     def path(self, name: str) -> list[str]:
-        """Return a queue and those above it, the root last; without a tree only itself."""
+        """Return a queue and its ancestors, the root last; without a tree only the queue itself."""
         if self.sharing != "tree" or name == "root":
             return [name]
         return [name, *self.path(self.queue(name).parent or "root")]
 
     def branches(self, one: str, other: str) -> tuple[str, str]:
-        """Return where the ways of two queues part."""
+        """Return the ancestors at which the paths of two queues part."""
         ways = zip(reversed(self.path(one)), reversed(self.path(other)), strict=False)
         return next((left, right) for left, right in ways if left != right)
 
     def due(self, picture: "Picture") -> dict[str, entitlements.Due]:
-        """Return what queues may have, deserve and keep."""
+        """Return the ceiling, deserved share and guarantee of each queue."""
         total = {resource: float(sum(self.nodes.values())) for resource in RESOURCES}
         specs = {
             queue.name: entitlements.Queue(queue.name, queue.parent, queue.capability, queue.deserved, queue.guarantee)
@@ -152,7 +152,7 @@ class Lending:
         }
 
     def measure(self, name: str, picture: "Picture") -> Mapping[str, float]:
-        """Return what the share of a queue is a part of."""
+        """Return the denominator of a queue's share."""
         if self.sharing == "proportion":
             return {resource: sum(self.nodes.values()) * self.queue(name).weight for resource in RESOURCES}
         due = self.due(picture)[name].deserved
@@ -163,7 +163,7 @@ class Lending:
         }
 
     def scenario(self) -> Scenario:
-        """Return the cluster before the first wave."""
+        """Return the cluster before the first jobs arrive."""
         share: Any = self.sharing
         if self.sharing == "tree":
             arguments = {"ancestorReclaimLevel": self.level}
@@ -218,12 +218,12 @@ def lending(number: int, sharing: str | None = None) -> Lending:
         closed=closed,
         foreign=foreign,
         queues=queues,
-        waves=(),
+        arrivals=(),
         grace=rng.randint(0, 2),
         level=rng.choice((0, 0, 1, 2)),
     )
-    waves = tuple(tuple(_wave(rng, number, made.leaves, total)) for number in range(rng.randint(2, 3)))
-    return Lending(**{**made.__dict__, "waves": waves})
+    arrivals = tuple(tuple(_arrival(rng, number, made.leaves, total)) for number in range(rng.randint(2, 3)))
+    return Lending(**{**made.__dict__, "arrivals": arrivals})
 
 
 def _flat(rng: random.Random, total: int, sharing: str) -> tuple[QueueSpec, ...]:
@@ -261,8 +261,8 @@ def _queue(rng: random.Random, name: str, total: int, sharing: str, parent: str 
     )
 
 
-def _wave(rng: random.Random, number: int, queues: Sequence[str], total: int) -> Iterator[JobSpec]:
-    """Yield jobs: in the first wave large ones of few queues, most of them elastic, later smaller ones of all."""
+def _arrival(rng: random.Random, number: int, queues: Sequence[str], total: int) -> Iterator[JobSpec]:
+    """Yield the jobs of one arrival: first large ones of few queues, mostly elastic, later smaller ones of all."""
     first = number == 0
     chosen = rng.sample(queues, min(len(queues), rng.choice((1, 2)))) if first else queues
     for place in range(rng.randint(1, 3) if first else rng.randint(1, 5)):
@@ -286,10 +286,10 @@ def _wave(rng: random.Random, number: int, queues: Sequence[str], total: int) ->
 
 @dataclass(frozen=True)
 class Picture:
-    """A cluster at rest: which pods of which jobs stand where, and who waits."""
+    """A cluster at rest: the nodes of the pods, and the waiting jobs."""
 
     case: Lending
-    jobs: Mapping[str, JobSpec]  # that have arrived
+    jobs: Mapping[str, JobSpec]  # jobs that have arrived
     standing: Mapping[str, str]  # pod -> node
     enqueued: frozenset[str]  # jobs in phase Inqueue
 
@@ -306,7 +306,7 @@ class Picture:
         return self.jobs[_job_of(pod)]
 
     def held(self, without: Iterable[str] = ()) -> dict[str, Amounts]:
-        """Return what every queue and all below it hold if some pods go."""
+        """Return what each queue, with all queues below it, holds without some pods."""
         gone = set(without)
         held: dict[str, Amounts] = {queue.name: Counter() for queue in self.case.queues}
         for pod in self.standing:
@@ -322,9 +322,9 @@ def _job_of(pod: str) -> str:
 
 
 def newcomers(picture: Picture) -> list[str]:
-    """Return the jobs that a queue without anything waits with although pods could go for their minimum.
+    """Return the waiting jobs of queues that hold nothing, if permitted evictions would make room for their minimum.
 
-    Brute force: every way to spread the minimum over the nodes, and all sets of pods whose going makes room there.
+    Brute force: every way to spread the minimum over the nodes, and all sets of victims that make room there.
     """
     held, due = picture.held(), picture.case.due(picture)
     found = []
@@ -332,7 +332,7 @@ def newcomers(picture: Picture) -> list[str]:
         if job.name not in picture.enqueued or any(held[job.queue].values()):
             continue
         if not (job.minimum or picture.case.beyond_minimum):
-            continue  # it has its minimum
+            continue  # the job already has its minimum
         need = max(job.minimum, 1)
         wanted = {resource: amount * need for resource, amount in job.request.items()}
         mine = due[job.queue]
@@ -351,9 +351,9 @@ def newcomers(picture: Picture) -> list[str]:
 
 
 def _rooms(picture: Picture, job: JobSpec, need: int) -> Iterator[tuple[str, ...]]:
-    """Yield sets of pods of other queues whose going leaves room for so many pods of a job."""
+    """Yield sets of pods of other queues whose eviction makes room for ``need`` pods of a job."""
     case = picture.case
-    ways: list[list[tuple[int, tuple[str, ...]]]] = []  # by node: how many fit there if these go
+    ways: list[list[tuple[int, tuple[str, ...]]]] = []  # by node: how many pods fit there without these victims
     for node, size in case.nodes.items():
         if node in case.closed:
             continue
@@ -379,7 +379,7 @@ def _rooms(picture: Picture, job: JobSpec, need: int) -> Iterator[tuple[str, ...
 
 
 def permitted(picture: Picture, job: JobSpec, need: int, victims: Sequence[str]) -> bool:
-    """Say whether all of these pods may go together so that a job gets so many of its pods."""
+    """Return whether all these pods may be evicted together so that a job gets ``need`` of its pods."""
     if not victims:
         return True
     case = picture.case

@@ -1,4 +1,4 @@
-"""Terms between pods, pod by pod and node by node: kube-scheduler's rules in plain Python."""
+"""Inter-pod terms, pod by pod and node by node: kube-scheduler's rules in plain Python."""
 
 import math
 from collections import Counter
@@ -16,7 +16,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True)
-class Standing:
+class PlacedPod:
     """A pod on a node."""
 
     task: Task
@@ -25,14 +25,14 @@ class Standing:
 
 
 @dataclass
-class Company:
+class PlacedPods:
     """Nodes and the pods on them; change ``pods`` as pods come and go."""
 
     nodes: dict[str, NodeRecord]
-    pods: list[Standing]
+    pods: list[PlacedPod]
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def on(self, node: str) -> Iterator[Standing]:
+    def on(self, node: str) -> Iterator[PlacedPod]:
         return (pod for pod in self.pods if pod.node == node)
 
     def means(self, selector: PodSelector, task: Task) -> bool:
@@ -47,14 +47,14 @@ class Company:
         return all(_met(one, labels) for one in selector.labels)
 
 
-def company(world: World) -> Company:
+def placed_pods(world: World) -> PlacedPods:
     nodes = {node.name: node for node in sorted(world.nodes, key=lambda node: node.name)}
     pods = [
-        Standing(task, task.node, task.status is TaskStatus.RELEASING)
+        PlacedPod(task, task.node, task.status is TaskStatus.RELEASING)
         for task in world.tasks
         if task.node in nodes and task.status in OCCUPYING_STATUSES
     ]
-    return Company(nodes, pods, world.namespaces)
+    return PlacedPods(nodes, pods, world.namespaces)
 
 
 def _met(requirement: Requirement, labels: Mapping[str, str]) -> bool:
@@ -66,8 +66,8 @@ def _met(requirement: Requirement, labels: Mapping[str, str]) -> bool:
     return (key in labels) == (operator == "Exists")
 
 
-def affinity_reason(task: Task, node: NodeRecord, cluster: Company) -> str:
-    """Return the code of what InterPodAffinity has against a node, "" for nothing."""
+def affinity_reason(task: Task, node: NodeRecord, cluster: PlacedPods) -> str:
+    """Return the code of InterPodAffinity's refusal of a node, "" if it accepts the node."""
     terms = task.shape.pod_terms
     if terms.near and not _near(task, terms.near, node, cluster):
         return "pod-affinity"
@@ -81,7 +81,7 @@ def affinity_reason(task: Task, node: NodeRecord, cluster: Company) -> str:
     return ""
 
 
-def _near(task: Task, terms: Sequence[PodTerm], node: NodeRecord, cluster: Company) -> bool:
+def _near(task: Task, terms: Sequence[PodTerm], node: NodeRecord, cluster: PlacedPods) -> bool:
     if any(term.key not in node.labels for term in terms):
         return False
     fitting = [pod for pod in cluster.pods if all(cluster.means(term.selector, pod.task) for term in terms)]
@@ -95,12 +95,12 @@ def _same(key: str, one: NodeRecord, other: NodeRecord) -> bool:
     return key in one.labels and key in other.labels and one.labels[key] == other.labels[key]
 
 
-def _in_domain(key: str, node: NodeRecord, cluster: Company) -> Iterator[Standing]:
+def _in_domain(key: str, node: NodeRecord, cluster: PlacedPods) -> Iterator[PlacedPod]:
     return (pod for pod in cluster.pods if _same(key, node, cluster.nodes[pod.node]))
 
 
-def spread_reason(task: Task, node: NodeRecord, cluster: Company) -> str:
-    """Return the code of what the hard spread constraints have against a node, "" for nothing."""
+def spread_reason(task: Task, node: NodeRecord, cluster: PlacedPods) -> str:
+    """Return the code of the hard spread constraints' refusal of a node, "" if they accept the node."""
     hard = [spread for spread in task.shape.spread if spread.hard]
     for spread in hard:
         if spread.key not in node.labels:
@@ -124,13 +124,13 @@ def _included(task: Task, spread: Spread, node: NodeRecord) -> bool:
     return not spread.honor_taints or all(tolerated)
 
 
-def _pods_of(task: Task, spread: Spread, node: NodeRecord, cluster: Company) -> int:
+def _pods_of(task: Task, spread: Spread, node: NodeRecord, cluster: PlacedPods) -> int:
     if not spread.selector.labels:
         return 0
     return sum(cluster.means(spread.selector, pod.task) and not pod.terminating for pod in cluster.on(node.name))
 
 
-def affinity_scores(task: Task, group: Sequence[NodeRecord], cluster: Company) -> list[int]:
+def affinity_scores(task: Task, group: Sequence[NodeRecord], cluster: PlacedPods) -> list[int]:
     """Return InterPodAffinity's scores of a group of candidates."""
     raw = []
     for node in group:
@@ -146,7 +146,7 @@ def affinity_scores(task: Task, group: Sequence[NodeRecord], cluster: Company) -
     return [int(100.0 * ((total - lowest) / width)) if width else 0 for total in raw]
 
 
-def spread_scores(task: Task, group: Sequence[NodeRecord], cluster: Company) -> list[int]:
+def spread_scores(task: Task, group: Sequence[NodeRecord], cluster: PlacedPods) -> list[int]:
     """Return PodTopologySpread's scores of a group of candidates, 0 for all without a soft constraint."""
     soft = [spread for spread in task.shape.spread if not spread.hard]
     own = not any(spread.default for spread in soft)

@@ -22,7 +22,7 @@ def affinity_of(queue: QueueRecord, queues: Mapping[str, QueueRecord], inherits:
 def refusal(
     world: World, queue: QueueRecord, affinity: NodeGroupAffinity, shape: Shape, node: NodeRecord, strict: bool
 ) -> str | None:
-    """The code of the first reason, None if the node takes the task."""
+    """The code of the first reason, None if the node accepts the task."""
     limits = queue.node_group_limits
     if limits is not None and limits.problem:
         return "limit-annotation-invalid"

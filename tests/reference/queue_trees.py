@@ -1,4 +1,4 @@
-"""Crowded clusters whose queues stand in trees, sound and unsound ones, one for each number."""
+"""Crowded clusters whose queues form valid and invalid trees, one for each number."""
 
 from dataclasses import replace
 from random import Random
@@ -15,7 +15,7 @@ GUARANTEES = ({}, {}, {}, {"cpu": "512m"}, {"cpu": "1024m", "memory": "512Mi"}, 
 
 
 def tree_world(number: int, *, sound: bool = False) -> World:
-    """Return the cluster of a number, always the same; a ``sound`` one has jobs in leaves only and no bad parents."""
+    """Return the cluster of a number, always the same; a ``sound`` one has jobs only in leaves and no bad parents."""
     random = Random(f"tree {number}")
     world = busy_world(number)
     names = [f"q{row}" for row in range(random.randint(1, 8))]
@@ -32,7 +32,7 @@ def tree_world(number: int, *, sound: bool = False) -> World:
 
 
 def specs(world: World) -> dict[str, Queue]:
-    """Return what the queues of a world say, as the plain reference reads it."""
+    """Return the queues of a world as the plain reference reads them."""
     return {
         record.name: Queue(
             record.name,

@@ -1,4 +1,4 @@
-"""The whole of nodeorder, one node at a time: kube-scheduler's scores and how candidates are compared."""
+"""All of nodeorder, one node at a time: kube-scheduler's scores and the comparison of nodes."""
 
 import math
 from collections import Counter
@@ -31,7 +31,7 @@ LEAST_ALLOCATED = Weights(balanced=0, node_affinity=0, taints=0, images=0, pod_a
 
 
 def nodeorder(shape: Shape, group: Sequence[NodeAccount], everybody: Sequence[NodeAccount], by: Weights) -> list[int]:
-    """Return the score of every candidate; ``everybody`` is all nodes, on which images are counted."""
+    """Return the score of every candidate; images are counted on ``everybody``, that is all nodes."""
     affinity = highest_is_best([preference(shape, node) for node in group])
     taints = [100 - score for score in highest_is_best([intolerable(shape, node) for node in group])]
     scores = []

@@ -1,4 +1,4 @@
-"""How good a node is, in whole numbers and fractions."""
+"""Node scores, in whole numbers and fractions."""
 
 from collections.abc import Mapping
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Where a pod may stand at all, node by node: the rules of kube-scheduler's filters in plain Python."""
+"""Which nodes are statically feasible for a pod: the rules of kube-scheduler's filters in plain Python."""
 
 from volcano_py.model.objects import NodeRecord, TaintRecord
 from volcano_py.model.shape import NodeTerm, Requirement, Shape, Tolerance
@@ -70,7 +70,7 @@ def _valid_expression(requirement: Requirement) -> bool:
 
 
 def _qualified(text: str) -> bool:
-    """Say whether a text may name a label or be its value: at most 63 characters, alphanumeric at both ends."""
+    """Return whether a text may be a label's name or value: at most 63 characters, alphanumeric at both ends."""
     if not 1 <= len(text) <= 63 or text[0] not in ALNUM or text[-1] not in ALNUM:
         return False
     return all(character in ALNUM + "-_." for character in text)

@@ -1,4 +1,4 @@
-"""Shares of queues by weight, in exact fractions and resource by resource, as the rounds are told to users."""
+"""Shares of queues by weight, in exact fractions, one resource at a time, by the rounds in the users' guide."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ NOTHING = Fraction(1, 10**9)
 
 @dataclass
 class Queue:
-    """What a queue is and asks for; a resource that the capability does not name has no limit."""
+    """A queue and its request; a resource that the capability does not name is unlimited."""
 
     weight: int
     request: Amounts
@@ -23,9 +23,9 @@ class Queue:
 def shares(
     total: Amounts, queues: Mapping[str, Queue], others: Sequence[Amounts] = ()
 ) -> dict[str, dict[str, Fraction]]:
-    """Return what every queue deserves: rounds over what is left, until nothing is left or all are met.
+    """Return every queue's deserved share: each round divides the rest, until nothing is left or all are satisfied.
 
-    ``others`` are guarantees of queues that take no part because they have no job.
+    ``others`` are the guarantees of queues without jobs, which get no share.
     """
     share = {name: {resource: Fraction(0) for resource in total} for name in queues}
     left, unmet = dict(total), set(queues)
@@ -54,6 +54,6 @@ def shares(
             if satisfied or after == before:
                 unmet.discard(name)
         rest = {resource: max(left[resource] - used[resource], Fraction(0)) for resource in total}
-        # Exact fractions of many rounds would grow without end; a billionth of a unit is far below what is compared.
+        # Exact fractions would grow with every round; a billionth of a unit is far below the compared precision.
         left = {resource: Fraction(round(amount * 10**12), 10**12) for resource, amount in rest.items()}
     return share

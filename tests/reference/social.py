@@ -1,4 +1,4 @@
-"""Random clusters whose pods have terms about each other, one for each number."""
+"""Random clusters whose pods have inter-pod terms, one for each number."""
 
 from collections.abc import Sequence
 from random import Random

@@ -1,4 +1,4 @@
-"""Random clusters, small enough to be gone through by hand and odd enough to meet every rule.
+"""Random clusters, small enough to check by hand and varied enough to meet every rule.
 
 Capacities are powers of two, so that ratios are exact in floating point and ties are ties.
 """
@@ -28,7 +28,7 @@ IN_A, IN_B = (NodeTerm((Requirement("zone", "In", (value,)),)) for value in "ab"
 NOT_IN_A = NodeTerm((Requirement("zone", "NotIn", ("a",)),))
 PREFERENCES = (
     *((), (), (PreferredTerm(30, IN_A),), (PreferredTerm(30, IN_A), PreferredTerm(20, IN_B))),
-    (PreferredTerm(100, IN_A), PreferredTerm(4, IN_B), PreferredTerm(5, NOT_IN_A)),  # once a is full, all else differs
+    (PreferredTerm(100, IN_A), PreferredTerm(4, IN_B), PreferredTerm(5, NOT_IN_A)),  # a full node a changes the rest
 )
 
 _seldom = st.integers(0, 6).map(lambda number: number == 6)
@@ -63,7 +63,7 @@ terms = st.builds(NodeTerm, st.lists(expressions, max_size=2).map(tuple), st.lis
 
 @st.composite
 def selective_shapes(draw: st.DrawFn) -> Shape:
-    """Shapes that differ in where they may stand."""
+    """Shapes that differ in their feasible nodes."""
     return a_shape(
         cpu="128m",
         node_selector=draw(st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES), max_size=1)),
@@ -74,7 +74,7 @@ def selective_shapes(draw: st.DrawFn) -> Shape:
 
 @st.composite
 def selective_nodes(draw: st.DrawFn, name: str = "n0") -> NodeRecord:
-    """Nodes that differ in whom they let in."""
+    """Nodes that differ in which pods they accept."""
     return a_node(
         name,
         labels=draw(labels),
@@ -85,7 +85,7 @@ def selective_nodes(draw: st.DrawFn, name: str = "n0") -> NodeRecord:
 
 @st.composite
 def sized_nodes(draw: st.DrawFn, name: str) -> NodeRecord:
-    """Nodes that differ in size; few of them refuse anybody."""
+    """Nodes that differ in size; few of them refuse any pod."""
     others = {GPU: draw(st.sampled_from((1, 2, 4)))} if draw(st.booleans()) else {}
     return a_node(
         name,
@@ -103,7 +103,7 @@ def sized_nodes(draw: st.DrawFn, name: str) -> NodeRecord:
 
 @st.composite
 def sized_shapes(draw: st.DrawFn) -> Shape:
-    """Shapes that differ in what they ask for; few ask for what cannot be had."""
+    """Shapes that differ in their requests; few of the requests fit on no node."""
     odd = draw(st.sampled_from(ODD_SHAPES)) if draw(_seldom) else ""
     if odd == "best effort":
         return a_shape()
@@ -126,9 +126,9 @@ def sized_shapes(draw: st.DrawFn) -> Shape:
 
 @st.composite
 def jobs(draw: st.DrawFn, name: str, shapes: list[Shape], nodes: list[str]) -> tuple[JobRecord, list[Task]]:
-    """A PodGroup and its tasks, some of which are already somewhere."""
+    """A PodGroup and its tasks, some of which already have a node."""
     tasks = []
-    # Where only some names have numbers, Volcano's comparison of two tasks need not be an order unless times agree.
+    # If only some names have numbers, Volcano's comparison of tasks is an order only among equal creation times.
     numbered, mixed = draw(st.booleans()), draw(_seldom)
     roles = draw(st.sampled_from((("",), ("", ""), ("a", "b"))))
     for index in range(draw(st.sampled_from((0, 1, 2, 3, 4, 5, 6)))):
@@ -166,7 +166,7 @@ STANDING = (*ON_A_NODE, TaskStatus.RUNNING, TaskStatus.RELEASING, TaskStatus.SUC
 
 @st.composite
 def worlds(draw: st.DrawFn, *, max_nodes: int = 5, max_jobs: int = 4) -> World:
-    """Clusters on which a cycle may run."""
+    """Clusters for one cycle."""
     nodes = [draw(sized_nodes(f"n{index}")) for index in range(draw(st.sampled_from((0, *range(1, max_nodes + 1)))))]
     shapes = draw(st.lists(sized_shapes(), min_size=1, max_size=3))
     names = [node.name for node in nodes]

@@ -8,7 +8,7 @@ from volcano_py.model.shape import Shape
 
 
 def strategy(shape: Shape, node: NodeAccount, entries: Mapping[str, tuple[str, int]], weight: int) -> Fraction:
-    """Weighted mean of the strategies of what is asked for; ``entries`` is exact name -> (type, weight)."""
+    """Weighted mean of the strategies of the requested resources; ``entries`` maps exact name -> (type, weight)."""
     score, weights = Fraction(0), 0
     for name, amount in asked(shape).items():
         if amount == 0 or name not in entries:
@@ -26,7 +26,7 @@ def strategy(shape: Shape, node: NodeAccount, entries: Mapping[str, tuple[str, i
 
 
 def scarce(shape: Shape, node: NodeAccount, weights: Mapping[str, int], weight: int) -> Fraction:
-    """What is left when the weights of the scarce resources that the node has are taken off."""
+    """The weight left without the scarce resources that the node has."""
     total = sum(weights.values())
     if not total or any(amount and node.allocatable[name] == 0 for name, amount in asked(shape).items()):
         return Fraction(0)

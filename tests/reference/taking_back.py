@@ -1,20 +1,20 @@
-"""Who may be taken from under guaranteed and deserved parts of queues: one candidate after the other."""
+"""Which victim candidates reclaim may take, given guaranteed and deserved shares of queues: one candidate at a time."""
 
 from collections.abc import Mapping, Sequence
 
 from tests.reference.entitlements import ALWAYS, Amounts, Due, Queue
 
-NOTHING = 0.1  # less is nothing
+NOTHING = 0.1  # smaller amounts count as zero
 
 
 def may_go(
-    candidates: Sequence[tuple[str, Amounts]],  # queue and request, in the order in which they would go
-    held: Mapping[str, Amounts],  # by queue, with all below it
+    candidates: Sequence[tuple[str, Amounts]],  # queue and request, in victim order
+    held: Mapping[str, Amounts],  # by queue, with all queues below it
     queues: Mapping[str, Queue],
     due: Mapping[str, Due],
     ways: Mapping[str, Sequence[str]],  # from each queue up to the root
     preemptor: str,
-    asked: Amounts | None,  # what the claimant asks for, None for a gang
+    asked: Amounts | None,  # the preemptor's request, None for a gang
     level: int = 0,
 ) -> list[bool]:
     accounts = {name: dict(amounts) for name, amounts in held.items()}

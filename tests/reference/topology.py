@@ -1,4 +1,4 @@
-"""Task topology by hand: buckets, order and scores, one task and one node at a time."""
+"""Task topology in plain Python: buckets, order and scores, one task and one node at a time."""
 
 from dataclasses import dataclass, field
 
@@ -43,7 +43,7 @@ class Layout:
 
 
 def lay_out(world: World, job: JobRecord) -> Layout | None:
-    """The buckets of a job, None without a topology that holds."""
+    """The buckets of a job, None without a valid topology."""
     tasks = [task for task in world.tasks if task.record.key == job.key]
     texts = job.topology
     if texts is None or not any(task.status is TaskStatus.PENDING for task in tasks):
@@ -90,7 +90,7 @@ def _fill(layout: Layout) -> None:
 
 
 def _stands(task: Task) -> bool:
-    """Whether it is on a node and not about to leave it."""
+    """Whether the task is on a node and is neither terminating nor ended."""
     gone = (TaskStatus.PENDING, TaskStatus.RELEASING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
     return bool(task.node) and task.status not in gone
 
@@ -101,7 +101,7 @@ def _pull(layout: Layout, task: Task, other: Task) -> int:
 
 
 def score(layout: Layout, world: World, task: Task, node: str) -> float:
-    """What a node is worth to a waiting task, for weight 1."""
+    """The score of a node for a pending task, with weight 1."""
     account = node_accounts(world)[node]
     bucket = layout.bucket_of(task)
     if bucket is None or not _fits(account, [task]):
@@ -119,7 +119,7 @@ def score(layout: Layout, world: World, task: Task, node: str) -> float:
 
 
 def _stand_in(bucket: Bucket, task: Task) -> Task:
-    """The first waiting task like this one: tasks of one kind are alike."""
+    """The first pending task of the same equivalence class, which stands in for this one."""
     return next(other for other in bucket.waiting if (other.shape, other.record.role) == (task.shape, task.record.role))
 
 

@@ -1,4 +1,4 @@
-"""Real load of nodes, task by task."""
+"""Measured load of nodes, task by task."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ MIB = 2**20
 
 @dataclass
 class Busy:
-    """One node: what is measured and what is estimated beyond that, by the defaults of the plugin."""
+    """One node: its measured load and the plugin's estimate on top of it, with the default arguments."""
 
     record: NodeRecord
     load: NodeLoad | None
@@ -63,7 +63,7 @@ def estimate(shape: Shape, risk: float) -> tuple[float, float]:
 def busy_nodes(
     world: World, loads: Mapping[str, NodeLoad], threshold: float, interval: float = 30.0
 ) -> dict[str, Busy]:
-    """The nodes as they are when a session opens at time 0."""
+    """The nodes at a session that opens at time 0."""
     nodes = {node.name: Busy(node, loads.get(node.name), threshold) for node in world.nodes}
     for task in _in_order(world.tasks):
         if task.node in nodes and nodes[task.node].fresh and _hidden(task, interval):

@@ -1,7 +1,7 @@
-"""Whom plugins let go, candidate after candidate, in plain Python: the rules of Volcano's victim functions.
+"""Which victim candidates plugins permit, one at a time, in plain Python: the rules of Volcano's victim functions.
 
-A candidate is (job, queue, priority, request); a request is resource -> amount. What is counted starts over with every
-call, and a call is about one node.
+A candidate is (job, queue, priority, request); a request is resource -> amount. A call is about one node, and counting
+starts over with every call.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ class Candidate:
 
 
 def gang(candidates: Sequence[Candidate], ready: Mapping[str, int], minimum: Mapping[str, int]) -> list[bool]:
-    """A job loses tasks as long as more are ready than it needs."""
+    """A job may lose tasks while it has more ready tasks than its minimum."""
     left = dict(ready)
     answers = []
     for candidate in candidates:
@@ -31,11 +31,11 @@ def gang(candidates: Sequence[Candidate], ready: Mapping[str, int], minimum: Map
 
 
 def priority(
-    candidates: Sequence[Candidate], jobs: Mapping[str, int], preemptor: str, claimant_priority: int
+    candidates: Sequence[Candidate], jobs: Mapping[str, int], preemptor: str, preemptor_priority: int
 ) -> list[bool]:
-    """Tasks of lesser jobs, and lesser tasks of the claimant's own job."""
+    """Tasks of jobs with lower priority, and tasks of lower priority in the preemptor's own job."""
     return [
-        candidate.priority < claimant_priority if candidate.job == preemptor else jobs[candidate.job] < jobs[preemptor]
+        candidate.priority < preemptor_priority if candidate.job == preemptor else jobs[candidate.job] < jobs[preemptor]
         for candidate in candidates
     ]
 
@@ -43,7 +43,7 @@ def priority(
 def drf(
     candidates: Sequence[Candidate], taken: Mapping[str, Amounts], total: Amounts, preemptor: str, asked: Amounts
 ) -> list[bool]:
-    """Tasks whose job has no smaller share without them than the claimant would have; all count, also who stays."""
+    """Tasks whose job keeps at least the share that the preemptor's job would get; all candidates are subtracted."""
     wanted = _share(_plus(taken[preemptor], asked, 1), total)
     left = {job: dict(amounts) for job, amounts in taken.items()}
     answers = []
@@ -57,7 +57,7 @@ def drf(
 def proportion(
     candidates: Sequence[Candidate], taken: Mapping[str, Amounts], deserved: Mapping[str, Amounts]
 ) -> list[bool]:
-    """Tasks of queues that hold more than they deserve of anything."""
+    """Tasks of queues that hold more than they deserve of some resource."""
     left = {queue: dict(amounts) for queue, amounts in taken.items()}
     answers = []
     for candidate in candidates:

@@ -1,4 +1,4 @@
-"""A cluster written down as plain records, and the store it fills; quantities as people write them."""
+"""A cluster as plain records, and the store that it fills; quantities are in the units of manifests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Task:
 
 @dataclass(frozen=True)
 class World:
-    """Everything that a snapshot is made of."""
+    """The inputs of a snapshot."""
 
     nodes: tuple[NodeRecord, ...] = ()
     queues: tuple[QueueRecord, ...] = (QueueRecord("default", state="Open"),)
@@ -119,7 +119,7 @@ def a_shape(
 
 
 def amounts(**quantities: WireQuantity | None) -> dict[str, float]:
-    """Return amounts; ``gpu`` is short for the usual name."""
+    """Return amounts; ``gpu`` is short for the usual resource name."""
     written = {GPU if name == "gpu" else name: text for name, text in quantities.items() if text is not None}
     return amounts_of(written, "test")
 
@@ -153,7 +153,7 @@ def tasks_of(
 
 
 def fixture_f(**replaced: NodeRecord) -> World:
-    """Return the three nodes with one pod each on which the policies' number tables are stated."""
+    """Return the three nodes, with one pod each, to which the policies' tables of numbers refer."""
     zone, host = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
     nodes = {
         "n1": a_node("n1", cpu=4, memory="8Gi", labels={zone: "a", host: "n1", "disk": "ssd"}),

@@ -28,7 +28,7 @@ async def test_a_healthy_and_ready_process_says_ok() -> None:
         assert (await fetch(server, "/readyz"))[:2] == (200, "ok\n")
 
 
-async def test_a_process_that_is_not_ready_says_why_and_follows_the_truth() -> None:
+async def test_readiness_gives_its_reason_and_follows_the_state() -> None:
     reasons = ["pods is not listed yet", "no leader"]
     async with OperatorServer(LOOPBACK, not_ready=lambda: reasons) as server:
         assert (await fetch(server, "/readyz"))[:2] == (503, "pods is not listed yet\nno leader\n")
@@ -59,7 +59,7 @@ async def test_extra_routes_are_served() -> None:
 
 
 @pytest.mark.parametrize(("remote", "status"), [(False, 403), (True, 200)], ids=["loopback-only", "told-otherwise"])
-async def test_extra_routes_are_for_the_same_machine_unless_told_otherwise(remote: bool, status: int) -> None:
+async def test_extra_routes_are_served_to_the_same_machine_by_default(remote: bool, status: int) -> None:
     async def conf(_: web.Request) -> web.Response:
         return web.Response(text="tiers")
 
@@ -97,7 +97,7 @@ def test_loopback_is_known_in_every_form(host: str, at_home: bool) -> None:
     assert _is_loopback(host) == at_home
 
 
-async def test_a_port_in_use_is_said_with_port_and_flag() -> None:
+async def test_a_port_in_use_is_reported_with_port_and_flag() -> None:
     async with OperatorServer(LOOPBACK) as first:
         address = ListenAddress("127.0.0.1", first.port)
         with pytest.raises(AddressInUse, match=rf"port {first.port} .* choose another with --listen-address"):

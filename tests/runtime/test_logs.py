@@ -71,21 +71,21 @@ def test_the_console_format_is_for_people() -> None:
         pytest.param({"error": "eyJhbGciOi.eyJzdWIi.c2ln refused"}, "eyJzdWIi", id="bare-token-in-text"),
     ],
 )
-def test_secrets_do_not_come_out(event: dict[str, Any], secret: str) -> None:
+def test_secrets_are_not_logged(event: dict[str, Any], secret: str) -> None:
     line = json.dumps(logged(**event))
 
     assert secret not in line
     assert "[redacted]" in line
 
 
-def test_secrets_in_a_traceback_do_not_come_out() -> None:
+def test_secrets_in_a_traceback_are_not_logged() -> None:
     line = logged(exc_info=ValueError("cannot use Bearer hush-hush"))
 
     assert "hush-hush" not in json.dumps(line)
     assert "ValueError" in line["exception"]
 
 
-def test_numbers_under_a_secret_looking_key_are_facts() -> None:
+def test_numbers_under_a_secret_looking_key_are_logged() -> None:
     assert logged(tokens=3)["tokens"] == 3
 
 

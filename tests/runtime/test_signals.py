@@ -30,7 +30,7 @@ async def test_signals_lead_to_the_shutdown_and_the_old_handler_comes_back() -> 
     assert signal.getsignal(signal.SIGUSR1) == before
 
 
-async def test_a_signal_to_the_process_and_to_its_group_at_once_is_one_wish() -> None:
+async def test_a_signal_to_the_process_and_to_its_group_at_once_is_one_request() -> None:
     with shutdown_on_signals(Shutdown(), (signal.SIGUSR1, signal.SIGUSR2), together_s=60) as shutdown:
         os.kill(os.getpid(), signal.SIGUSR1)
         await asyncio.wait_for(shutdown.graceful.wait(), 5)

@@ -116,7 +116,7 @@ HDRF = {"name": "drf", "enableHierarchy": True}
         pytest.param("capacity", GANGS, 3, {"old": 3, "new": 3}, id="gangs"),
     ],
 )
-def test_a_queue_keeps_its_part_for_good_where_an_earlier_tier_would_take_it(
+def test_a_queue_keeps_its_share_even_if_an_earlier_tier_permits_its_eviction(
     sharing: Any, actions: str, wanted: int, standing: dict[str, int]
 ) -> None:
     def elastic(queue: str, tasks: int) -> Job:

@@ -16,14 +16,14 @@ def run(*objects: Any, fifo: bool, plugins: Any = GANG, **options: Any) -> Resul
 
 
 @pytest.mark.parametrize(("fifo", "placed"), [(True, set()), (False, {"small-0", "small-1"})], ids=["fifo", "traverse"])
-def test_a_gang_that_does_not_fit_holds_up_those_behind_it_or_does_not(fifo: bool, placed: set[str]) -> None:
+def test_a_gang_that_does_not_fit_blocks_later_jobs_only_under_fifo(fifo: bool, placed: set[str]) -> None:
     big = a_job("big", tasks=5, cpu=1, queue="q")
     small = a_job("small", tasks=2, cpu=1, queue="q", created=1)
 
     assert set(run(big, small, fifo=fifo).placements) == placed
 
 
-def test_jobs_of_a_queue_that_is_held_up_say_behind_whom_they_wait() -> None:
+def test_jobs_of_a_blocked_queue_name_the_job_that_they_wait_for() -> None:
     big = a_job("big", tasks=5, cpu=1, queue="q")
     small = a_job("small", tasks=2, cpu=1, queue="q", created=1)
 
@@ -34,7 +34,7 @@ def test_jobs_of_a_queue_that_is_held_up_say_behind_whom_they_wait() -> None:
     assert "Insufficient cpu" in result.why_not("big").message
 
 
-def test_a_job_that_was_let_in_before_says_why_it_waits_itself_whoever_is_kept_out() -> None:
+def test_an_enqueued_job_gives_its_own_reason_even_if_another_is_blocked() -> None:
     kept_out = a_group("big", queue="q", min_resources={"cpu": 9})
     enqueued = a_job("small", tasks=5, cpu=1, queue="q", created=1, phase="Inqueue")
 
@@ -50,28 +50,28 @@ def test_other_queues_go_on() -> None:
     assert set(run(big, small, fifo=True).placements) == {"small-0", "small-1"}
 
 
-def test_who_is_first_fits_and_the_next_is_served() -> None:
+def test_if_the_first_job_fits_the_next_is_tried() -> None:
     jobs = [a_job(name, tasks=2, cpu=1, queue="q", created=age) for age, name in enumerate(("a", "b", "c"))]
 
     assert set(run(*jobs, fifo=True).placements) == {"a-0", "a-1", "b-0", "b-1"}
 
 
 @pytest.mark.parametrize(("fifo", "placed"), [(True, set()), (False, {"small-0"})], ids=["fifo", "traverse"])
-def test_without_gangs_a_job_none_of_whose_tasks_fits_holds_up_those_behind_it(fifo: bool, placed: set[str]) -> None:
+def test_without_gang_a_job_blocks_later_ones_if_none_of_its_tasks_fits(fifo: bool, placed: set[str]) -> None:
     big = a_job("big", tasks=2, cpu=5, queue="q")
     small = a_job("small", tasks=1, cpu=1, queue="q", created=1)
 
     assert set(run(big, small, fifo=fifo, plugins=ALONE).placements) == placed
 
 
-def test_a_job_that_got_its_minimum_does_not_hold_up_those_behind_it_while_it_still_gets_something() -> None:
+def test_a_job_with_its_minimum_does_not_block_later_jobs_while_it_still_gets_tasks_placed() -> None:
     elastic = a_job("elastic", tasks=2, min_available=1, cpu=1, queue="q")
     gang = a_job("gang", tasks=3, cpu=1, queue="q", created=1)
 
     assert {"gang-0", "gang-1", "gang-2"} <= set(run(elastic, gang, fifo=True).placements)
 
 
-def test_what_asks_for_nothing_is_placed_all_the_same() -> None:
+def test_best_effort_tasks_are_placed_even_if_the_queue_is_blocked() -> None:
     big = a_job("big", tasks=5, cpu=1, queue="q")
     light = a_job("light", queue="q", created=1)
 
@@ -81,7 +81,7 @@ def test_what_asks_for_nothing_is_placed_all_the_same() -> None:
 
 
 @pytest.mark.parametrize(("fifo", "phase"), [(True, "Pending"), (False, "Inqueue")], ids=["fifo", "traverse"])
-def test_a_job_that_is_not_let_in_keeps_out_those_behind_it_or_does_not(fifo: bool, phase: str) -> None:
+def test_a_job_that_is_not_enqueued_blocks_later_jobs_only_under_fifo(fifo: bool, phase: str) -> None:
     head = a_group("head", queue="q", min_resources={"cpu": 5})
     behind = a_group("behind", queue="q", min_resources={"cpu": 1}, created=1)
 
@@ -92,7 +92,7 @@ def test_a_job_that_is_not_let_in_keeps_out_those_behind_it_or_does_not(fifo: bo
 
 
 @pytest.mark.parametrize(("fifo", "evicted"), [(True, 0), (False, 1)], ids=["fifo", "traverse"])
-def test_nobody_is_evicted_for_jobs_behind_the_first(fifo: bool, evicted: int) -> None:
+def test_nobody_is_evicted_for_blocked_jobs(fifo: bool, evicted: int) -> None:
     queues = (a_queue("q", fifo=fifo, deserved={"cpu": 2}), a_queue("other", deserved={"cpu": 2}))
     lent = [a_job(f"lent-{row}", cpu=1, queue="other") for row in range(4)]
     plugins = (("priority", "gang"), ("predicates", "capacity"))

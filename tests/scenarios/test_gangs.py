@@ -49,7 +49,7 @@ NODES = [a_node(f"n{index}", cpu=3) for index in range(3)]  # room for nine pods
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_e1_with_gang_every_job_ends_and_whole_jobs_only_run(count: int) -> None:
+def test_e1_with_gang_every_job_ends_and_only_whole_jobs_run(count: int) -> None:
     names = [f"tf{number}" for number in range(count)]
     scenario = Scenario(*NODES, *training(*range(count)))
 
@@ -79,7 +79,7 @@ def test_e1_without_gang_two_jobs_waste_room() -> None:
     assert 0 < min(per_job.values()) < 6, "a part of a job holds room that it cannot use"
 
 
-def test_e1_without_gang_five_jobs_stick_when_their_pods_arrive_mixed() -> None:
+def test_e1_without_gang_five_jobs_deadlock_if_their_pods_arrive_interleaved() -> None:
     """Pods of all jobs arrive in turn and each is placed as it comes: every job holds a part and none can run."""
     jobs = training(*range(5))
     scenario = Scenario(*NODES, *(job.group for job in jobs), plugins=WITHOUT_GANG)
@@ -92,7 +92,7 @@ def test_e1_without_gang_five_jobs_stick_when_their_pods_arrive_mixed() -> None:
     assert run_to_the_end(scenario, [f"tf{number}" for number in range(5)]) == []
 
 
-def test_e1_with_gang_pods_that_arrive_mixed_are_no_trouble() -> None:
+def test_e1_with_gang_interleaved_pods_do_not_deadlock() -> None:
     jobs = training(*range(5))
     scenario = Scenario(*NODES, *(job.group for job in jobs))
     for pods in zip(*(job.pods for job in jobs), strict=True):
@@ -120,7 +120,7 @@ def test_a1_a_hundred_pods_wait_for_the_hundredth_gpu() -> None:
     assert after.phases == {"train": "Running"}
 
 
-def test_pods_that_a_quota_held_back_are_waited_for() -> None:
+def test_a_gang_waits_for_pods_that_a_quota_delays() -> None:
     job = a_job("j", tasks=4, cpu=1)
     scenario = Scenario(a_node("n1", cpu=8), job.group, *job.pods[:3])
     before = scenario.run()
@@ -132,7 +132,7 @@ def test_pods_that_a_quota_held_back_are_waited_for() -> None:
     assert len(scenario.run().placements) == 4
 
 
-def test_a_pod_of_a_running_gang_that_is_made_again_is_placed_alone() -> None:
+def test_a_recreated_pod_of_a_running_gang_is_placed_alone() -> None:
     job = a_job("j", tasks=3, cpu=1)
     scenario = Scenario(a_node("n1", cpu=3), job)
     assert len(scenario.run().placements) == 3
@@ -144,7 +144,7 @@ def test_a_pod_of_a_running_gang_that_is_made_again_is_placed_alone() -> None:
     assert result.batches == [["j-0", "j-1", "j-2"], ["j-1"]]
 
 
-def test_beyond_its_minimum_a_job_takes_what_it_can_get() -> None:
+def test_beyond_its_minimum_a_job_gets_as_many_tasks_as_fit() -> None:
     scenario = Scenario(a_node("n1", cpu=5), a_job("j", tasks=8, min_available=3, cpu=1))
     result = scenario.run()
 
@@ -156,7 +156,7 @@ def test_beyond_its_minimum_a_job_takes_what_it_can_get() -> None:
     assert len(scenario.run().placements) == 7
 
 
-def test_two_elastic_jobs_have_their_minimum_before_either_has_more() -> None:
+def test_two_elastic_jobs_both_get_their_minimum_before_either_gets_more() -> None:
     result = run_scenario(
         nodes=[a_node("n1", cpu=7)],
         jobs=[
@@ -186,7 +186,7 @@ def test_with_room_for_two_the_driver_and_one_executor_run(options: dict[str, ob
     assert sorted(result.placements) == ["s-driver-0", "s-executor-0"]
 
 
-def test_never_two_executors_and_no_driver() -> None:
+def test_two_executors_never_run_without_the_driver() -> None:
     """The driver fits nowhere; the number two could be made up of executors, but the role's minimum says no."""
     job = spark(min_task_member={"driver": 1, "executor": 1})
     driver = a_job("s", tasks={"driver": 1}, cpu=4).pods[0]
@@ -210,7 +210,7 @@ def test_a_driver_of_higher_priority_goes_first() -> None:
     assert result.batches == [["s-driver-0", "s-executor-0"]]
 
 
-def test_what_terminates_is_promised_and_binds_when_it_is_gone() -> None:
+def test_a_task_is_pipelined_onto_terminating_pods_and_bound_once_they_are_gone() -> None:
     scenario = Scenario(a_node("n1", cpu=4), a_job("old", tasks=2, cpu=2))
     scenario.run()
     scenario.terminate("old")
@@ -229,7 +229,7 @@ def test_what_terminates_is_promised_and_binds_when_it_is_gone() -> None:
     assert done.waiting() == ["late"]
 
 
-def test_a_gang_that_waits_for_what_terminates_holds_what_is_idle_for_itself() -> None:
+def test_a_gang_that_waits_for_terminating_pods_keeps_idle_resources_reserved() -> None:
     scenario = Scenario(a_node("n1", cpu=2), a_node("n2", cpu=1), a_job("old", cpu=2))
     assert scenario.run().placements == {"old-0": "n1"}
     scenario.terminate("old")

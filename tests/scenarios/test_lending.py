@@ -38,7 +38,7 @@ AREAS = (
 )
 
 
-def test_an_idle_area_lends_everything_and_gets_its_part_back_on_demand() -> None:
+def test_an_idle_queue_lends_everything_and_gets_its_share_back_on_demand() -> None:
     scenario = a_scenario(*of("spark", 12), a_node("n1", cpu=10), queues=AREAS, plugins=TREE)
     assert running(scenario.run()) == {"spark": 10}
 
@@ -52,7 +52,7 @@ def test_an_idle_area_lends_everything_and_gets_its_part_back_on_demand() -> Non
     assert len(result.evicted) == 7, "nobody goes who need not go"
 
 
-def test_what_an_area_gives_up_is_lent_again() -> None:
+def test_resources_that_a_queue_no_longer_uses_are_lent_again() -> None:
     jobs = [job for name in ("services", "spark", "hadoop") for job in of(name, 12)]
     scenario = a_scenario(*jobs, a_node("n1", cpu=10), queues=AREAS, plugins=TREE)
     assert running(scenario.run()) == {"services": 4, "spark": 3, "hadoop": 3}
@@ -64,7 +64,7 @@ def test_what_an_area_gives_up_is_lent_again() -> None:
     assert min(found.values()) >= 3
 
 
-def test_branches_that_all_ask_from_the_start_share_as_they_deserve_without_any_eviction() -> None:
+def test_branches_with_demand_from_the_start_share_as_deserved_without_evictions() -> None:
     jobs = [job for name in ("services", "spark", "hadoop") for job in of(name, 12)]
 
     result = a_scenario(*jobs, a_node("n1", cpu=10), queues=AREAS, plugins=TREE).run()
@@ -95,7 +95,7 @@ def test_a_consumer_that_arrives_gets_half_by_one_eviction() -> None:
 
 
 @pytest.mark.parametrize("grace", [1, 3])
-def test_a_guarantee_is_never_taken(grace: int) -> None:
+def test_a_guarantee_is_never_reclaimed(grace: int) -> None:
     queues = [a_queue("old", guarantee={"cpu": 3}), a_queue("new", deserved={"cpu": 9})]
     scenario = a_scenario(*of("old", 8), a_node("n1", cpu=8), queues=queues, grace=grace)
     scenario.run()
@@ -107,7 +107,7 @@ def test_a_guarantee_is_never_taken(grace: int) -> None:
     assert running(result)["new"] == 5
 
 
-def test_the_queue_furthest_above_what_it_deserves_gives_first() -> None:
+def test_the_queue_furthest_above_its_deserved_share_loses_pods_first() -> None:
     queues = [a_queue(name, deserved={"cpu": 3}) for name in ("far", "near", "new")]
     jobs = [*of("far", 6), *of("near", 4, created=-1)]
     scenario = a_scenario(a_node("n1", cpu=10), queues=queues)
@@ -120,7 +120,7 @@ def test_the_queue_furthest_above_what_it_deserves_gives_first() -> None:
     assert running(result) == {"far": 4, "near": 4, "new": 2}
 
 
-def test_a_budget_that_allows_nothing_is_kept() -> None:
+def test_a_budget_that_allows_nothing_is_respected() -> None:
     plugins = (("priority", "gang", "conformance", "pdb"), ("predicates", "capacity", "nodeorder"))
     queues = [a_queue(name, deserved={"cpu": 1}) for name in ("one", "two")]
     pods = {"labels": {"app": "kept"}}
@@ -135,7 +135,7 @@ def test_a_budget_that_allows_nothing_is_kept() -> None:
     assert result.evicted == []
 
 
-def test_a_gang_takes_back_what_it_needs_or_nothing() -> None:
+def test_a_gang_reclaims_all_it_needs_or_nothing() -> None:
     queues = [a_queue("lender", deserved={"cpu": 4}), a_queue("other", deserved={"cpu": 4})]
     scenario = a_scenario(*of("other", 8), a_node("n1", cpu=8), queues=queues)
     scenario.run()
@@ -165,7 +165,7 @@ def test_a_queue_that_is_not_reclaimable_keeps_what_it_holds() -> None:
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_whatever_queues_deserve_and_ask_for_reclaim_comes_to_rest_and_keeps_its_promises(number: int) -> None:
+def test_reclaim_always_terminates_and_keeps_its_guarantees(number: int) -> None:
     dice = Random(number)
     due = {f"q{row}": (dice.randint(0, 6), dice.choice((0, 0, 1, 2))) for row in range(dice.randint(2, 4))}
     queues = [

@@ -23,11 +23,11 @@ SEEDS = [
 
 
 @pytest.mark.parametrize(("sharing", "number"), SEEDS)
-def test_evictions_end_and_no_newcomer_waits_who_need_not(sharing: str, number: int) -> None:
+def test_evictions_end_and_no_new_queue_waits_without_need(sharing: str, number: int) -> None:
     case = lending(number, sharing)
     scenario = case.scenario()
-    for count, wave in enumerate(case.waves, 1):
-        scenario.add(*(job.wire() for job in wave))
+    for count, batch in enumerate(case.arrivals, 1):
+        scenario.add(*(job.wire() for job in batch))
         result = scenario.run(1)
         for _ in range(PERIODS):
             before = len(result.evicted)
@@ -39,5 +39,5 @@ def test_evictions_end_and_no_newcomer_waits_who_need_not(sharing: str, number: 
         before = len(result.evicted)
         result = scenario.run(1)
 
-        assert len(result.evicted) == before, f"after wave {count} of {case}"
-        assert newcomers(Picture.of(case, count, result)) == [], f"after wave {count} of {case}"
+        assert len(result.evicted) == before, f"after arrival {count} of {case}"
+        assert newcomers(Picture.of(case, count, result)) == [], f"after arrival {count} of {case}"

@@ -69,7 +69,7 @@ def test_the_weight_of_a_namespace(quotas: list[Any], expected: int) -> None:
     assert running(of("a"), of("b"), *weights)["j-a"] == pytest.approx(expected, abs=1)
 
 
-def test_what_a_namespace_does_not_ask_for_goes_to_the_others() -> None:
+def test_the_share_that_a_namespace_does_not_request_goes_to_the_others() -> None:
     weights = (a_quota(namespace="a", weight=3),)
 
     assert running(of("a", tasks=6), of("b"), *weights) == {"j-a": 6, "j-b": 34}

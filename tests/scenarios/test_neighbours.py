@@ -46,21 +46,21 @@ def per_zone(placements: dict[str, str], *zones: str) -> Counter[str]:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_gang_that_stands_apart_has_one_pod_per_node(seed: int) -> None:
+def test_a_gang_with_anti_affinity_has_one_pod_per_node(seed: int) -> None:
     result = Scenario(*nodes("a", "a", "b", "b"), app_job("ha", 4, apart("ha")), conf=BUILT_IN_CONF, seed=seed).run()
 
     assert per_node(result.placements) == [1, 1, 1, 1]
     assert len(result.batches) == 1
 
 
-def test_a_gang_that_stands_apart_and_finds_too_few_nodes_is_not_placed_at_all_and_says_why() -> None:
+def test_a_gang_with_anti_affinity_and_too_few_nodes_is_not_placed_at_all_and_says_why() -> None:
     result = Scenario(*nodes("a", "a", "b"), app_job("ha", 4, apart("ha")), conf=BUILT_IN_CONF).run()
 
     assert result.placements == {}
     assert "3 node(s) didn't match pod anti-affinity rules" in result.why_not("ha").message
 
 
-def test_two_jobs_of_which_one_hates_the_other_never_share_a_node_whoever_comes_first() -> None:
+def test_two_jobs_with_one_sided_anti_affinity_never_share_a_node_in_either_order() -> None:
     hater, hated = app_job("hater", 2, apart("hated")), app_job("hated", 2, {})
     for jobs in ((hater, hated), (hated, hater)):
         first, second = ({"created": 0.0}, {"created": 1.0})
@@ -74,7 +74,7 @@ def test_two_jobs_of_which_one_hates_the_other_never_share_a_node_whoever_comes_
         assert not {placed["hater-0"], placed["hater-1"]} & {placed["hated-0"], placed["hated-1"]}
 
 
-def test_a_job_waits_while_pods_that_hate_it_stand_everywhere_and_says_so() -> None:
+def test_a_job_waits_and_says_why_while_pods_with_anti_affinity_to_it_are_on_every_node() -> None:
     guards = [
         a_pod(f"guard-{row}", node=f"n{row}", cpu=1, spec=apart("work"), scheduler="default-scheduler")
         for row in range(2)
@@ -86,7 +86,7 @@ def test_a_job_waits_while_pods_that_hate_it_stand_everywhere_and_says_so() -> N
 
 
 @pytest.mark.parametrize("zones", [("a", "a", "b", "b"), ("b", "a", "b", "a")])
-def test_a_series_that_stays_together_starts_anywhere_and_stays_in_one_zone(zones: tuple[str, ...]) -> None:
+def test_a_series_with_affinity_to_itself_starts_in_any_zone_and_stays_there(zones: tuple[str, ...]) -> None:
     scenario = Scenario(*nodes(*zones, cpu=3), app_job("mpi", 6, together("mpi")), conf=BUILT_IN_CONF)
 
     assert sorted(per_zone(scenario.run().placements, *zones).values()) == [6]
@@ -99,7 +99,7 @@ def test_a_series_that_does_not_fit_into_one_zone_is_not_placed_at_all() -> None
     assert "2 node(s) didn't match pod affinity rules" in result.why_not("mpi").message
 
 
-def test_a_pod_that_needs_another_app_near_waits_until_that_is_there() -> None:
+def test_a_pod_with_affinity_waits_until_the_other_app_runs() -> None:
     scenario = Scenario(*nodes("a", "b"), app_job("web", 1, together("db")), conf=BUILT_IN_CONF)
     assert scenario.run().placements == {}
 
@@ -109,7 +109,7 @@ def test_a_pod_that_needs_another_app_near_waits_until_that_is_there() -> None:
 
 
 @pytest.mark.parametrize("skew", [1, 2])
-def test_hard_spread_keeps_zones_even_although_one_is_larger(skew: int) -> None:
+def test_hard_spread_keeps_zones_even_if_one_is_larger(skew: int) -> None:
     zones = ("a", "a", "a", "b")
     result = Scenario(*nodes(*zones), app_job("web", 8, even("web", skew=skew)), conf=BUILT_IN_CONF).run()
 
@@ -118,7 +118,7 @@ def test_hard_spread_keeps_zones_even_although_one_is_larger(skew: int) -> None:
     assert abs(counts["a"] - counts["b"]) <= skew
 
 
-def test_hard_spread_stops_where_the_smaller_zone_is_full() -> None:
+def test_hard_spread_stops_once_the_smaller_zone_is_full() -> None:
     zones = ("a", "a", "a", "b")
     job = app_job("web", 12, even("web"), min_available=1)
 
@@ -128,7 +128,7 @@ def test_hard_spread_stops_where_the_smaller_zone_is_full() -> None:
     assert "3 node(s) didn't match pod topology spread constraints" in result.why_not("web").message
 
 
-def test_soft_spread_is_even_where_it_can_be_and_gives_way_where_not() -> None:
+def test_soft_spread_is_even_if_possible_and_otherwise_does_not_block() -> None:
     zones = ("a", "a", "b")
     job = app_job("web", 9, even("web", when="ScheduleAnyway"))
 
@@ -149,7 +149,7 @@ def test_pods_of_one_service_are_spread_over_zones_even_if_they_do_not_ask_for_i
     assert bool(per_zone(result.placements, *zones)["b"]) == bool(services)
 
 
-def test_pods_go_where_the_pods_they_prefer_stand() -> None:
+def test_pods_are_placed_near_the_pods_that_they_prefer() -> None:
     wish = {"affinity": {"podAffinity": {PREFERRED: [{"weight": 100, "podAffinityTerm": term("cache", ZONE)}]}}}
     zones = ("a", "a", "b", "b")
     cache = a_pod("cache", node="n3", cpu=1, labels={"app": "cache"}, scheduler="default-scheduler")
@@ -159,7 +159,7 @@ def test_pods_go_where_the_pods_they_prefer_stand() -> None:
     assert per_zone({name: node for name, node in result.placements.items() if name != "cache"}, *zones) == {"b": 4}
 
 
-def test_namespaces_are_meant_by_their_labels_as_soon_as_they_have_them() -> None:
+def test_a_namespace_selector_matches_labels_as_soon_as_they_exist() -> None:
     spec = apart("db")
     spec["affinity"]["podAntiAffinity"][REQUIRED][0]["namespaceSelector"] = {"matchLabels": {"team": "x"}}
     stranger = a_pod("db", namespace="x", node="n0", labels={"app": "db"}, scheduler="default-scheduler")

@@ -41,7 +41,7 @@ def run(*jobs: Any, cluster: Any = None) -> tuple[Result, set[str]]:
     return result, {name for batch in result.evictions for name in batch}
 
 
-def test_a_pod_takes_the_place_of_lesser_ones_that_it_may_not_stand_beside() -> None:
+def test_a_pod_evicts_lower_priorities_that_its_anti_affinity_excludes() -> None:
     others = [job("low", "low", {}), job("idle", "low", {})]
 
     result, evicted = run(*others, job("boss", "high", apart("low")))
@@ -51,21 +51,21 @@ def test_a_pod_takes_the_place_of_lesser_ones_that_it_may_not_stand_beside() -> 
     assert "idle-0" in result.placements
 
 
-def test_lesser_pods_that_keep_it_away_go() -> None:
+def test_lower_priorities_whose_anti_affinity_excludes_the_preemptor_are_evicted() -> None:
     result, evicted = run(job("idle", "low", {}), job("guard", "low", apart("boss")), job("boss", "high", {}))
 
     assert evicted == {"guard-0"}
     assert result.placements["boss-0"] == "n0"
 
 
-def test_nobody_goes_for_a_pod_whose_company_is_missing() -> None:
+def test_nobody_is_evicted_for_a_pod_whose_required_affinity_has_no_match() -> None:
     result, evicted = run(job("low", "low", {}, cpu=8), job("boss", "high", together("db")))
 
     assert evicted == set()
     assert "boss-0" not in result.placements
 
 
-def test_a_plan_that_takes_away_whom_an_earlier_task_of_it_needs_is_none() -> None:
+def test_a_plan_that_evicts_a_pod_needed_by_its_earlier_task_is_rejected() -> None:
     friend = a_pod("gang-0", group="gang", cpu=1, priority=100, spec=together("low", HOST))
     large = a_pod("gang-1", group="gang", cpu=7, priority=100)
 
@@ -77,7 +77,7 @@ def test_a_plan_that_takes_away_whom_an_earlier_task_of_it_needs_is_none() -> No
     assert set(result.placements) == {"low-0"}
 
 
-def test_nobody_goes_where_a_pod_that_cannot_be_evicted_is_in_the_way_too() -> None:
+def test_nobody_is_evicted_on_a_node_where_a_protected_pod_blocks_as_well() -> None:
     stranger = a_pod("wall", node="n0", cpu=1, labels={"app": "low"}, scheduler="kube")
 
     _, evicted = run(stranger, job("low", "low", {}), job("boss", "high", apart("low")))
@@ -85,7 +85,7 @@ def test_nobody_goes_where_a_pod_that_cannot_be_evicted_is_in_the_way_too() -> N
     assert evicted == set()
 
 
-def test_pods_go_from_the_domain_that_holds_too_many() -> None:
+def test_pods_are_evicted_from_the_domain_with_too_many() -> None:
     """Three of the app in zone a, none in zone b, which is full of others of equal rank: one skew is allowed."""
     cluster = nodes("a", "b")
     low = [job(f"low{row}", "low", {}, node="n0", app="web") for row in range(2)]
@@ -98,7 +98,7 @@ def test_pods_go_from_the_domain_that_holds_too_many() -> None:
 
 
 @pytest.mark.parametrize("tasks", [2, 3])
-def test_a_gang_that_stands_apart_takes_one_place_per_node_or_none(tasks: int) -> None:
+def test_a_gang_with_anti_affinity_evicts_one_pod_per_node_or_none(tasks: int) -> None:
     cluster = nodes("a", "a")
     low = [job(f"low{row}", "low", {}, node=f"n{row}", cpu=8) for row in range(2)]
 
@@ -108,7 +108,7 @@ def test_a_gang_that_stands_apart_takes_one_place_per_node_or_none(tasks: int) -
     assert (len(evicted), len(placed)) == ((2, 2) if tasks == 2 else (0, 0))
 
 
-def test_zones_are_what_a_pod_may_not_share_if_it_says_so() -> None:
+def test_anti_affinity_by_zone_evicts_pods_of_that_zone() -> None:
     cluster = nodes("a", "a", "b")
     low, wall = job("low", "low", {}, node="n0"), job("wall", "high", {}, node="n2", cpu=8)
 

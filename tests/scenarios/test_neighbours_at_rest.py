@@ -54,7 +54,7 @@ def domain(node: str, key: str) -> str:
 
 
 @pytest.mark.parametrize("block", range(3))
-def test_at_rest_no_pod_stands_where_a_required_term_forbids_it(block: int) -> None:
+def test_at_rest_no_pod_violates_a_required_term(block: int) -> None:
     evicted = placed = 0
     for seed in range(block * 8, block * 8 + 8):
         result, about = run(seed)
@@ -75,7 +75,7 @@ def test_at_rest_no_pod_stands_where_a_required_term_forbids_it(block: int) -> N
     assert evicted > 0
 
 
-def test_at_rest_hard_spread_holds_among_pods_that_all_ask_for_it() -> None:
+def test_at_rest_hard_spread_holds_among_pods_with_the_same_constraint() -> None:
     for seed in range(20):
         random = Random(seed)
         jobs = [

@@ -53,7 +53,7 @@ def full_cluster(sharing: Any, actions: str, *, taken: str, beyond_minimum: bool
 @pytest.mark.parametrize("taken", ["foreign", "closed"])
 @pytest.mark.parametrize("actions", [RECLAIM, GANGS], ids=["reclaim", "gangreclaim"])
 @pytest.mark.parametrize("sharing", ["proportion", "capacity", TREE], ids=["proportion", "capacity", "tree"])
-def test_a_newcomer_is_served_where_a_part_of_the_cluster_cannot_be_used(
+def test_a_new_queue_gets_its_share_if_part_of_the_cluster_cannot_be_used(
     sharing: Any, actions: str, taken: str
 ) -> None:
     scenario = full_cluster(sharing, actions, taken=taken)
@@ -69,7 +69,7 @@ def test_a_newcomer_is_served_where_a_part_of_the_cluster_cannot_be_used(
 
 
 @pytest.mark.parametrize("sharing", ["proportion", "capacity", TREE], ids=["proportion", "capacity", "tree"])
-def test_shares_are_levelled_pod_by_pod_and_no_further(sharing: Any) -> None:
+def test_shares_are_levelled_pod_by_pod_and_not_beyond_equality(sharing: Any) -> None:
     scenario = full_cluster(sharing, RECLAIM, taken="foreign", beyond_minimum=True)
 
     scenario.add(elastic("q3", 12, created=10))
@@ -81,7 +81,7 @@ def test_shares_are_levelled_pod_by_pod_and_no_further(sharing: Any) -> None:
     assert len(scenario.run().evicted) == 4
 
 
-def test_a_newcomer_whose_pod_is_larger_than_an_equal_part_is_served_and_takes_nobodys_last_pod() -> None:
+def test_a_new_queue_with_one_pod_above_an_equal_share_gets_it_but_no_queues_last_pod() -> None:
     queues = [a_queue("old"), a_queue("new")]
     scenario = Scenario(
         a_node("n1", cpu=8),
@@ -136,7 +136,7 @@ def test_of_two_queues_within_what_they_deserve_the_one_with_the_greater_share_l
     assert held(scenario.run()) == {"much": 4, "less": 3, "new": 1}
 
 
-def test_in_capacity_pods_that_ask_for_nothing_that_their_queue_deserves_go_first_and_take_nothing() -> None:
+def test_in_capacity_pods_that_request_no_deserved_resource_are_evicted_first_and_reclaim_nothing() -> None:
     queues = [
         a_queue("due", deserved={"cpu": 4}),
         a_queue("guest", deserved={"memory": "1Gi"}),
@@ -161,7 +161,7 @@ def test_in_capacity_pods_that_ask_for_nothing_that_their_queue_deserves_go_firs
 
 
 @pytest.mark.parametrize("actions", ["enqueue, allocate, reclaim", "enqueue, reclaim, allocate"])
-def test_what_was_promised_by_evictions_under_way_counts_before_more_is_taken(actions: str) -> None:
+def test_pending_evictions_count_before_more_pods_are_evicted(actions: str) -> None:
     due = {"old": 4, "new": 2, "idle": 4}
     queues = [a_queue(name, deserved={"cpu": cpu}) for name, cpu in due.items()]
     jobs = [a_job(f"j-new-{row}", queue="new", cpu=1, created=10) for row in range(6)]
@@ -213,7 +213,7 @@ def test_queues_that_hold_much_of_different_resources_do_not_exchange_pods_of_a_
 
 
 @pytest.mark.parametrize("plugin", ["proportion", "capacity"])
-def test_gang_reclaim_breaks_no_gang_of_which_victims_stand_on_several_nodes(plugin: str) -> None:
+def test_gangreclaim_breaks_no_gang_with_victims_on_several_nodes(plugin: str) -> None:
     """The victims of two gangs alternate from node to node; each gang has one task more than its minimum."""
     nodes = [a_node("n1", cpu=2), a_node("n2", cpu=2), a_node("n3", cpu=2, labels={"zone": "b"})]
     gangs = [

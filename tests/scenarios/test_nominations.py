@@ -29,7 +29,7 @@ def of_another_scheduler(**pod: Any) -> Pod:
         pytest.param(6, {"j-0": "n1"}, id="higher"),
     ],
 )
-def test_room_is_held_for_a_pod_of_another_scheduler_against_its_equals_and_below(
+def test_nominated_room_of_another_schedulers_pod_is_closed_to_equal_and_lower_priorities(
     priority: int, expected: dict[str, str]
 ) -> None:
     scenario = Scenario(
@@ -39,7 +39,7 @@ def test_room_is_held_for_a_pod_of_another_scheduler_against_its_equals_and_belo
     assert scenario.run().placements == expected
 
 
-def test_what_is_not_held_is_given() -> None:
+def test_resources_beyond_the_nominated_room_are_given_away() -> None:
     job = a_job("j", tasks=3, min_available=1, cpu=1)
     scenario = Scenario(a_node("n1", cpu=4), of_another_scheduler(), job, plugins=PLUGINS)
 
@@ -49,7 +49,7 @@ def test_what_is_not_held_is_given() -> None:
     assert "Insufficient cpu" in result.conditions["j-2"]
 
 
-def test_room_is_given_when_the_other_scheduler_wants_it_no_more() -> None:
+def test_nominated_room_is_released_when_the_other_scheduler_drops_the_nomination() -> None:
     scenario = Scenario(a_node("n1", cpu=2), of_another_scheduler(), a_job("j", cpu=2), plugins=PLUGINS)
     waiting = scenario.run()
 
@@ -59,7 +59,7 @@ def test_room_is_given_when_the_other_scheduler_wants_it_no_more() -> None:
     assert scenario.run().placements == {"j-0": "n1"}
 
 
-def test_a_place_for_a_pod_is_held_too() -> None:
+def test_nominated_room_includes_a_pod_slot() -> None:
     scenario = Scenario(
         a_node("n1", cpu=4, pods=1),
         of_another_scheduler(cpu=1),
@@ -72,7 +72,7 @@ def test_a_place_for_a_pod_is_held_too() -> None:
     assert scenario.run().placements == {}
 
 
-def test_a_pod_that_asks_for_nothing_may_go_beside_held_room() -> None:
+def test_a_best_effort_pod_may_use_a_node_with_nominated_room() -> None:
     scenario = Scenario(
         a_node("n1", cpu=2),
         a_pod("old", cpu=2, node="n1", terminating=True),
@@ -85,7 +85,7 @@ def test_a_pod_that_asks_for_nothing_may_go_beside_held_room() -> None:
     assert scenario.run().placements == {"best-effort-0": "n1"}
 
 
-def test_a_nominated_pod_of_ours_gets_the_room_that_was_made_for_it_though_others_go_first() -> None:
+def test_our_nominated_pod_gets_its_room_even_if_other_jobs_are_ordered_first() -> None:
     scenario = Scenario(
         a_node("n1", cpu=2),
         a_pod("old", cpu=2, node="n1", terminating=True),
@@ -104,7 +104,7 @@ def test_a_nominated_pod_of_ours_gets_the_room_that_was_made_for_it_though_other
     assert result.nominated == {}
 
 
-def test_room_for_one_of_a_job_serves_any_of_it() -> None:
+def test_nominated_room_of_one_pod_serves_any_pod_of_its_job() -> None:
     scenario = Scenario(
         a_node("n1", cpu=2),
         a_group("g", min_available=1),
@@ -118,7 +118,7 @@ def test_room_for_one_of_a_job_serves_any_of_it() -> None:
     assert result.placements == {"g-0": "n1"}
 
 
-def test_a_job_of_higher_priority_leaves_held_room_alone_where_it_needs_none_of_it() -> None:
+def test_a_job_of_higher_priority_avoids_nominated_room_that_it_does_not_need() -> None:
     scenario = Scenario(
         a_node("n1", cpu=2),
         a_node("n2", cpu=1),
@@ -143,7 +143,7 @@ def port(cpu: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("mine", "theirs"), [(ALONE, {}), ({}, ALONE), (port("2"), port("1"))], ids=["away", "theirs", "port"]
 )
-def test_room_is_held_also_against_pods_that_the_nominated_one_may_not_stand_beside(mine: Any, theirs: Any) -> None:
+def test_nominated_room_also_excludes_pods_that_violate_the_nominated_pods_terms(mine: Any, theirs: Any) -> None:
     scenario = Scenario(
         a_node("n1", cpu=4),
         a_pod("old", cpu=3, node="n1", terminating=True),
@@ -161,7 +161,7 @@ def test_room_is_held_also_against_pods_that_the_nominated_one_may_not_stand_bes
     assert result.placements == {"second-0": "n1"}
 
 
-def test_a_nomination_that_leads_to_nothing_is_taken_back_in_time() -> None:
+def test_a_nomination_without_effect_is_removed_after_a_while() -> None:
     held = nominated("held-0", group="held", spec={"nodeSelector": {"disk": "ssd"}})
     scenario = Scenario(a_node("n1", cpu=2), a_group("held"), held, a_job("j", cpu=2), plugins=PLUGINS)
 
@@ -176,7 +176,7 @@ def test_a_nomination_that_leads_to_nothing_is_taken_back_in_time() -> None:
     assert after.placements == {"j-0": "n1"}
 
 
-def test_a_nomination_lasts_as_long_as_something_leaves_its_node() -> None:
+def test_a_nomination_lasts_while_pods_terminate_on_its_node() -> None:
     scenario = Scenario(
         a_node("n1", cpu=2),
         a_pod("old", cpu=2, node="n1", terminating=True),
@@ -202,7 +202,7 @@ def test_a_nomination_to_a_node_that_is_gone_holds_nothing() -> None:
 PREEMPTING = {"actions": "enqueue, preempt, allocate", "plugins": ("priority", "gang", "predicates")}
 
 
-def test_whoever_waits_for_victims_to_leave_evicts_nobody_else_meanwhile() -> None:
+def test_a_preemptor_with_terminating_victims_evicts_nobody_else() -> None:
     low = a_job("low", tasks=4, min_available=1, cpu=1, node="n1", phase="Running")
     scenario = Scenario(
         a_node("n1", cpu=4), a_priority_class("high", 9), low, a_priority_class("higher", 99), grace=4, **PREEMPTING
@@ -217,7 +217,7 @@ def test_whoever_waits_for_victims_to_leave_evicts_nobody_else_meanwhile() -> No
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
-def test_a_job_that_evicts_again_uses_what_is_held_for_it(action: str) -> None:
+def test_a_second_plan_of_a_job_uses_its_nominated_room(action: str) -> None:
     queue = "lends" if "reclaim" in action else "q"
     low = [a_job(f"low-{n}", min_available=0, cpu=2, node=f"n{n}", phase="Running", queue=queue) for n in (2, 3)]
     scenario = Scenario(
@@ -238,7 +238,7 @@ def test_a_job_that_evicts_again_uses_what_is_held_for_it(action: str) -> None:
     assert {"high-0", "high-1"} <= set(result.placements)
 
 
-def test_the_room_of_victims_is_not_promised_to_another_of_the_same_priority() -> None:
+def test_the_room_of_victims_is_not_given_to_another_job_of_equal_priority() -> None:
     low = a_job("low", tasks=2, min_available=0, cpu=1, node="n1", phase="Running")
     scenario = Scenario(a_node("n1", cpu=2), a_priority_class("high", 9), low, grace=3, **PREEMPTING)
     scenario.run()

@@ -50,7 +50,7 @@ def test_a_gang_gets_exactly_the_room_it_needs_in_one_plan(tasks: int) -> None:
     assert {(one.action, one.beneficiary) for one in result.evicted} == {("preempt", ("default", "high"))}
 
 
-def test_a_gang_that_would_not_fit_even_so_evicts_nobody() -> None:
+def test_a_gang_that_would_not_fit_after_evictions_evicts_nobody() -> None:
     scenario = cluster(low())
     before = scenario.run()
     scenario.add(high(tasks=7))
@@ -61,7 +61,7 @@ def test_a_gang_that_would_not_fit_even_so_evicts_nobody() -> None:
     assert "high" in result.waiting()
 
 
-def test_victims_keep_their_own_minimum() -> None:
+def test_the_jobs_of_victims_keep_their_minimum() -> None:
     scenario = cluster(low(min_available=3))
     scenario.run()
     scenario.add(high(tasks=4))
@@ -77,7 +77,9 @@ def test_victims_keep_their_own_minimum() -> None:
 @pytest.mark.parametrize(
     "plugins", [VOLCANOS, [["conformance"], ["priority", "predicates"]]], ids=["volcanos", "fallback"]
 )
-def test_critical_pods_stay_in_whatever_tier_others_agree(options: dict[str, Any], plugins: Any) -> None:
+def test_critical_pods_are_protected_whatever_tier_permits_their_eviction(
+    options: dict[str, Any], plugins: Any
+) -> None:
     scenario = cluster(low(**options), plugins=plugins)
     scenario.run()
     scenario.add(high(tasks=2))
@@ -85,7 +87,7 @@ def test_critical_pods_stay_in_whatever_tier_others_agree(options: dict[str, Any
     assert scenario.run().evictions == []
 
 
-def test_pods_whose_users_do_not_agree_stay() -> None:
+def test_pods_that_are_not_preemptable_are_not_evicted() -> None:
     scenario = cluster(low("mine", tasks=3, annotations={"volcano.sh/preemptable": "false"}), low("yours", tasks=3))
     scenario.run()
     scenario.add(high(tasks=2))
@@ -95,7 +97,7 @@ def test_pods_whose_users_do_not_agree_stay() -> None:
     assert {one.job for one in result.evicted} == {("default", "yours")}
 
 
-def test_nobody_is_evicted_for_a_pod_that_says_never() -> None:
+def test_nobody_is_evicted_for_a_pod_with_preemption_policy_never() -> None:
     scenario = cluster(low())
     scenario.run()
     scenario.add(high(tasks=2, spec={"preemptionPolicy": "Never"}))
@@ -103,7 +105,7 @@ def test_nobody_is_evicted_for_a_pod_that_says_never() -> None:
     assert scenario.run().evictions == []
 
 
-def test_nobody_is_evicted_twice_while_victims_take_their_time() -> None:
+def test_no_second_plan_follows_while_victims_terminate() -> None:
     scenario = cluster(low(), grace=20)
     scenario.run()
     scenario.add(high(tasks=4))
@@ -124,7 +126,7 @@ def test_room_that_is_being_cleared_is_not_given_to_others() -> None:
     assert standing(scenario.run())["high"] == 4
 
 
-def test_a_job_takes_from_its_own_lesser_tasks() -> None:
+def test_a_job_preempts_its_own_tasks_of_lower_priority() -> None:
     plugins = [["priority", "conformance", "predicates", "nodeorder"]]
     scenario = cluster(a_job("j", tasks=6, min_available=1, cpu=1, priority=1), plugins=plugins)
     scenario.run()
@@ -136,7 +138,7 @@ def test_a_job_takes_from_its_own_lesser_tasks() -> None:
     assert [len(batch) for batch in result.evictions] == [1]
 
 
-def test_a_pod_that_asks_for_nothing_takes_only_from_its_like() -> None:
+def test_a_best_effort_pod_preempts_only_best_effort_pods() -> None:
     scenario = Scenario(
         a_node("n1", cpu=4, pods=2),
         *CLASSES,
@@ -190,7 +192,7 @@ def newcomer(size: int, plugins: Any, **options: Any) -> tuple[Counter[str], Res
         ),
     ],
 )
-def test_a_newcomer_gets_its_third_and_all_stand_still(size: int, plugins: Any, options: dict[str, Any]) -> None:
+def test_a_new_queue_gets_its_third_and_then_nothing_changes(size: int, plugins: Any, options: dict[str, Any]) -> None:
     held, result = newcomer(size, plugins, **options)
 
     if size == 1:
@@ -201,7 +203,7 @@ def test_a_newcomer_gets_its_third_and_all_stand_still(size: int, plugins: Any, 
     assert taken == ({("a", "c"): 5, ("b", "c"): 5} if size == 1 else {})
 
 
-def test_queues_that_lend_lose_no_gang() -> None:
+def test_no_gang_of_a_lending_queue_is_broken() -> None:
     scenario = cluster(nodes=3, cpu=10, plugins=ONE_TIER, queues=[a_queue(name) for name in "abc"])
     scenario.add(*(a_job(f"{queue}0", tasks=15, min_available=8, queue=queue, cpu=1) for queue in "ab"))
     scenario.run()
@@ -213,13 +215,13 @@ def test_queues_that_lend_lose_no_gang() -> None:
     assert [len(batch) for batch in result.evictions] == [3, 3, 3]
 
 
-def test_gangs_at_their_minimum_are_not_broken_where_gang_decides() -> None:
+def test_gangs_at_their_minimum_are_not_broken_if_gang_decides() -> None:
     held, result = newcomer(5, ONE_TIER, min_available=3)
 
     assert (held, result.evictions) == ({"a": 15, "b": 15}, [])
 
 
-def test_p2_a_consumer_that_is_over_by_one_pod_loses_it() -> None:
+def test_p2_a_consumer_above_its_share_by_one_pod_loses_it() -> None:
     scenario = Scenario(
         a_node("n1", cpu=2, memory="2Gi"),
         queues=[a_queue("c1"), a_queue("c2")],
@@ -237,7 +239,7 @@ def test_p2_a_consumer_that_is_over_by_one_pod_loses_it() -> None:
     assert [len(batch) for batch in result.evictions] == [1]  # T2
 
 
-def test_p4_after_an_eviction_nobody_is_evicted_from_until_somebody_asks_for_more() -> None:
+def test_p4_after_an_eviction_no_more_follow_until_demand_grows() -> None:
     scenario = cluster(nodes=1, cpu=4, queues=[a_queue("a"), a_queue("b")])
     scenario.add(a_job("one", tasks=4, min_available=1, cpu=1, queue="a"))
     scenario.run()

@@ -7,8 +7,8 @@ import pytest
 
 from volcano_py.api import keys
 from volcano_py.api.core import Pod
-from volcano_py.framework.placing.queue_admission import PATIENCE_S
 from volcano_py.framework.state.memory import Memory
+from volcano_py.framework.state.queue_gates import PATIENCE_S
 from volcano_py.model.decisions import LiftGate
 from volcano_py.testing import Result, Scenario, a_job, a_node, a_pod, a_queue
 from volcano_py.testing.objects import Job
@@ -42,7 +42,7 @@ def running(result: Result) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("plugins", [CAPACITY, PROPORTION], ids=["capacity", "proportion"])
-def test_as_many_pods_go_through_as_their_queue_may_hold(plugins: Any) -> None:
+def test_gates_are_removed_from_as_many_pods_as_their_queue_may_hold(plugins: Any) -> None:
     cpu = 2 if plugins is PROPORTION else 8
     scenario = a_scenario(a_node("n1", cpu=cpu), gated("j", 4), plugins=plugins)
 
@@ -52,7 +52,7 @@ def test_as_many_pods_go_through_as_their_queue_may_hold(plugins: Any) -> None:
     assert at_gate(scenario) == ["j-2", "j-3"]
 
 
-def test_a_pod_that_is_through_counts_while_it_is_unschedulable() -> None:
+def test_an_ungated_pod_counts_even_if_it_is_unschedulable() -> None:
     early = gated("early", spec=ELSEWHERE)
     scenario = a_scenario(a_node("n1", cpu=8), early, gated("late", 3, created=1))
     result = scenario.run()
@@ -68,14 +68,14 @@ def test_a_pod_that_is_through_counts_while_it_is_unschedulable() -> None:
     assert running(scenario.run()) == {"late": 2}
 
 
-def test_a_pod_that_is_through_holds_against_pods_that_never_had_a_gate() -> None:
+def test_an_ungated_pod_counts_before_pods_that_never_had_a_gate() -> None:
     early = gated("early", spec=ELSEWHERE)
     scenario = a_scenario(a_node("n1", cpu=8), early, a_job("plain", tasks=3, min_available=1, cpu=1, created=1))
 
     assert running(scenario.run()) == {"plain": 1}
 
 
-def test_it_counts_for_the_queues_above_as_well() -> None:
+def test_an_ungated_pod_counts_for_the_ancestor_queues_as_well() -> None:
     plugins = (("priority", "gang"), ("predicates", {"name": "capacity", "enableHierarchy": True}, "nodeorder"))
     queues = [
         a_queue("root"),
@@ -90,7 +90,7 @@ def test_it_counts_for_the_queues_above_as_well() -> None:
     assert running(scenario.run()) == {"late": 1}
 
 
-def test_a_gang_goes_through_as_a_whole_or_not_at_all_and_keeps_nobody_out() -> None:
+def test_a_gang_is_ungated_as_a_whole_or_not_at_all_and_blocks_nobody() -> None:
     scenario = a_scenario(a_node("n1", cpu=8), gated("gang", 3, min_available=3), gated("one", created=1))
 
     result = scenario.run()
@@ -114,7 +114,7 @@ def a_mixed_gang(name: str, **more: Any) -> list[Any]:
     return [gated(name, 1, min_available=2, **more), a_pod(f"{name}-free", group=name, cpu=1)]
 
 
-def test_a_mixed_gang_that_its_queue_cannot_hold_whole_keeps_nobody_out() -> None:
+def test_a_mixed_gang_that_exceeds_its_queue_blocks_nobody() -> None:
     one = a_job("one", tasks=1, cpu=1, created=1)
     scenario = a_scenario(a_node("n1", cpu=8), *a_mixed_gang("gang"), one, queues=[a_queue(capability={"cpu": 1})])
 
@@ -122,14 +122,14 @@ def test_a_mixed_gang_that_its_queue_cannot_hold_whole_keeps_nobody_out() -> Non
     assert at_gate(scenario) == ["gang-0"]
 
 
-def test_of_two_mixed_gangs_that_do_not_fit_together_one_runs() -> None:
+def test_if_two_mixed_gangs_do_not_fit_together_one_runs() -> None:
     scenario = a_scenario(a_node("n1", cpu=8), *a_mixed_gang("a"), *a_mixed_gang("b", created=1))
 
     assert running(scenario.run()) == {"a": 2}
     assert at_gate(scenario) == ["b-0"]
 
 
-def test_members_without_a_gate_count_towards_a_gang_that_goes_through() -> None:
+def test_members_without_a_gate_count_when_their_gang_is_ungated() -> None:
     scenario = a_scenario(a_node("n1", cpu=8), gated("gang", 1, min_available=2), a_pod("free", group="gang", cpu=1))
 
     assert len(scenario.run().running_or_bound) == 2
@@ -144,7 +144,7 @@ def test_other_gates_are_respected() -> None:
     assert [gate.name for gate in pods(scenario)["j-0"].spec.scheduling_gates] == [keys.QUEUE_GATE, "example.com/data"]
 
 
-def test_without_the_feature_the_gate_stays_and_the_job_says_how_it_would_go() -> None:
+def test_without_the_feature_the_gate_stays_and_the_job_names_the_feature() -> None:
     scenario = a_scenario(a_node("n1", cpu=8), gated("j"), queue_admission=False)
 
     result = scenario.run()
@@ -153,7 +153,7 @@ def test_without_the_feature_the_gate_stays_and_the_job_says_how_it_would_go() -
     assert "--feature-gates=SchedulingGatesQueueAdmission=true" in result.why_not("j").message
 
 
-def test_nobody_is_evicted_for_a_pod_at_its_gate() -> None:
+def test_nobody_is_evicted_for_a_gated_pod() -> None:
     plugins = (("priority", "gang", "conformance"), ("predicates", "capacity", "nodeorder"))
     queues = [a_queue("due", deserved={"cpu": 2}, capability={"cpu": 1}), a_queue("guest")]
     lent = a_job("guest", tasks=4, min_available=0, cpu=1, queue="guest")
@@ -169,13 +169,13 @@ def test_nobody_is_evicted_for_a_pod_at_its_gate() -> None:
     assert len(scenario.run().evicted) == 1, "once it is through it may take what its queue deserves"
 
 
-def test_pods_that_ask_for_nothing_go_through() -> None:
+def test_best_effort_pods_are_ungated() -> None:
     scenario = a_scenario(a_node("n1"), gated("j", cpu=None), actions="enqueue, allocate, backfill", queues=[a_queue()])
 
     assert running(scenario.run()) == {"j": 1}
 
 
-def test_a_decision_counts_until_the_gate_is_seen_to_be_gone_and_is_made_anew_after_a_while() -> None:
+def test_a_decision_to_ungate_counts_until_the_watch_confirms_it_and_expires_after_a_while() -> None:
     scenario = a_scenario(a_node("n1", cpu=8), gated("first"), gated("second", 2, created=1))
     lifted: list[str] = []
     carry_out = scenario._carry_out

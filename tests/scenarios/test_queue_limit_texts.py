@@ -36,7 +36,7 @@ def test_what_a_queue_deserves() -> None:
 
 
 @pytest.mark.parametrize("plugins", [CAPACITY, PROPORTION], ids=["capacity", "proportion"])
-def test_a_gang_asks_for_all_that_it_lacks_and_what_was_tried_for_it_is_not_held(plugins: Any) -> None:
+def test_the_text_of_a_gang_counts_all_missing_tasks_and_no_tentative_ones(plugins: Any) -> None:
     queues = [a_queue("q", capability={"cpu": 3})]
     text = message(plugins, queues, elastic(1), a_job("gang", queue="q", tasks=4, cpu=1, created=1))
 
@@ -81,7 +81,7 @@ def test_a_queue_that_is_closed(plugins: Any) -> None:
     assert text == 'queue "q" is Closed, not Open: it takes no new pods'
 
 
-def test_pods_that_wait_are_not_written_to_whenever_another_one_starts_or_ends() -> None:
+def test_waiting_pods_are_not_rewritten_whenever_another_pod_starts_or_ends() -> None:
     queues = [a_queue("q", capability={"cpu": 8})]
     waiting = [a_job(f"w{number}", queue="q", tasks=1, cpu=5, created=9) for number in range(5)]
     scenario = Scenario(a_node("n1", cpu=20), elastic(6), queues=queues, plugins=CAPACITY)
@@ -99,7 +99,7 @@ def test_pods_that_wait_are_not_written_to_whenever_another_one_starts_or_ends()
     assert "5 cpu asked, 5 held" in after.why_not("w0").message
 
 
-def test_another_limit_is_told_at_once() -> None:
+def test_a_change_of_the_limit_is_reported_at_once() -> None:
     scenario = Scenario(
         a_node("n1", cpu=20),
         elastic(3, cpu=2),

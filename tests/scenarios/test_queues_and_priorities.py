@@ -90,7 +90,7 @@ def test_a_queue_that_no_controller_has_opened_counts_as_open() -> None:
     assert run_scenario(nodes=[a_node()], jobs=[a_job("j", cpu=1)], queues=[a_queue(state="")]).placements
 
 
-def test_a_queue_that_does_not_exist_holds_its_jobs_until_it_does() -> None:
+def test_jobs_of_a_missing_queue_wait_until_it_exists() -> None:
     scenario = Scenario(a_node("n1"), a_job("j", cpu=1, queue="ml"))
     before = scenario.run()
 
@@ -102,7 +102,7 @@ def test_a_queue_that_does_not_exist_holds_its_jobs_until_it_does() -> None:
     assert scenario.run().placements == {"j-0": "n1"}
 
 
-def test_a_podgroup_that_does_not_exist_is_waited_for() -> None:
+def test_pods_wait_for_a_missing_podgroup() -> None:
     job = a_job("j", tasks=2, cpu=1)
     scenario = Scenario(a_node("n1"), *job.pods)
     before = scenario.run()
@@ -157,7 +157,7 @@ def test_a_pod_with_an_unsupported_constraint_waits_and_names_it_while_others_go
     assert "spec.volumes[data].persistentVolumeClaim: not supported" in result.conditions["odd-0"]
 
 
-def test_a_gated_pod_is_part_of_its_gang_and_holds_it() -> None:
+def test_a_gated_pod_is_part_of_its_gang_and_delays_it() -> None:
     gate = {"schedulingGates": [{"name": "quota"}]}
     scenario = Scenario(
         a_node("n1"),
@@ -174,7 +174,7 @@ def test_a_gated_pod_is_part_of_its_gang_and_holds_it() -> None:
     assert scenario.run().batches == [["j-0", "j-1"]]
 
 
-def test_cordoned_and_tainted_nodes_are_filled_by_those_who_tolerate_it() -> None:
+def test_cordoned_and_tainted_nodes_are_filled_by_pods_that_tolerate_them() -> None:
     tolerant = {"tolerations": [{"operator": "Exists"}]}
     result = run_scenario(
         nodes=[

@@ -31,7 +31,7 @@ def test_the_room_of_a_refused_gang_is_offered_to_others() -> None:
     assert sorted(result.placements) == ["good-0", "good-1"]
 
 
-def test_a_gang_that_lacks_one_refused_pod_waits_whole_and_says_why() -> None:
+def test_a_gang_with_one_refused_pod_waits_as_a_whole_and_says_why() -> None:
     scenario = Scenario(a_node("n1", cpu=3), a_job("bad", tasks=3, cpu=1))
     refuse(scenario, "bad", "bad-1")
     scenario.add(a_job("good", tasks=1, cpu=1, created=5))
@@ -53,7 +53,7 @@ def test_pods_beyond_the_minimum_go_on_without_the_refused_one() -> None:
 
 
 @pytest.mark.parametrize(("minimum", "room"), [(2, 1), (3, 2)], ids=["complete-without-it", "a-gang-with-it"])
-def test_nobody_is_evicted_for_a_job_whose_binds_were_refused_until_its_time_is_over(minimum: int, room: int) -> None:
+def test_nobody_is_evicted_for_a_job_during_its_bind_back_off(minimum: int, room: int) -> None:
     clock = FakeClock()
     low = a_job("low", tasks=2, cpu=1, min_available=0, priority_class="low", labels=WILLING)
     classes = (a_priority_class("low", 1), a_priority_class("high", 100))

@@ -88,7 +88,7 @@ def test_a_queue_never_holds_more_than_its_capability() -> None:
     }
 
 
-def test_a_job_that_ends_gives_its_share_to_the_next() -> None:
+def test_the_share_of_a_finished_job_goes_to_the_next() -> None:
     queues = [a_queue("a", capability={"cpu": 2}), a_queue("b")]
     scenario = Scenario(a_node("n1", cpu=20), *backlog("a", "a", 4), queues=queues, conf=BUILT_IN_CONF)
     scenario.run()
@@ -106,7 +106,7 @@ def test_pods_that_ask_for_nothing_are_placed_after_the_others() -> None:
     assert result.batches == [["paid-0"], ["free-0", "free-1"]]
 
 
-def test_a_job_whose_minimum_cannot_be_met_stays_out_and_holds_up_nobody() -> None:
+def test_a_job_whose_minimum_does_not_fit_is_not_enqueued_and_blocks_nobody() -> None:
     big = a_job("big", tasks=4, cpu=8, min_resources={"cpu": 32})
     small = a_job("small", tasks=2, cpu=1, min_resources={"cpu": 2}, created=1.0)
     scenario = Scenario(a_node("n1", cpu=8), big, small, conf=BUILT_IN_CONF)

@@ -32,7 +32,7 @@ def test_a_cycle_binds_what_one_by_one_greedy_binds(conf: str, rules: Rules, wor
         pytest.param(WITHOUT_GANG, Rules(gang=False), id="without-gang"),
     ],
 )
-def test_tasks_with_terms_between_them_go_where_one_by_one_greedy_puts_them(conf: str, rules: Rules) -> None:
+def test_tasks_with_inter_pod_terms_are_placed_as_by_one_by_one_greedy(conf: str, rules: Rules) -> None:
     policy, placed = a_policy(conf), 0
     for number in range(120):
         world = social_world(number)

@@ -52,7 +52,7 @@ def pod(number: int, group: str = "g", **options):
     return a_pod(f"{group}-{number}", group=group, cpu=1, **options)
 
 
-def test_a_gang_is_told_about_once_its_pods_have_stopped_to_come() -> None:
+def test_a_gang_is_announced_once_its_pods_have_stopped_arriving() -> None:
     cluster = Watched()
     cluster.add(a_group("g", min_available=6))
     said = []
@@ -67,7 +67,7 @@ def test_a_gang_is_told_about_once_its_pods_have_stopped_to_come() -> None:
     assert cluster.told_in is None
 
 
-def test_a_gang_whose_pods_never_stop_to_come_is_told_about_every_two_seconds() -> None:
+def test_a_gang_whose_pods_keep_arriving_is_announced_every_two_seconds() -> None:
     cluster = Watched()
     cluster.add(a_group("g", min_available=100))
     said = {}
@@ -80,7 +80,7 @@ def test_a_gang_whose_pods_never_stop_to_come_is_told_about_every_two_seconds() 
     assert said == {2.0: ["11/11"], 4.2: ["22/22"]}
 
 
-def test_phases_and_placement_wait_for_nobody() -> None:
+def test_phases_and_placement_do_not_wait_for_arrivals() -> None:
     cluster = Watched()
     cluster.add(a_group("g", min_available=2), pod(0), a_group("h", min_available=1), pod(0, "h"))
     emitted = cluster.cycle(0.0)
@@ -92,7 +92,7 @@ def test_phases_and_placement_wait_for_nobody() -> None:
     assert [one.task.name for one in emitted if isinstance(one, Bind)] == ["h-0"]
 
 
-def test_a_job_that_is_placed_wakes_nobody() -> None:
+def test_a_placed_job_needs_no_announcement() -> None:
     cluster = Watched()
     cluster.add(a_group("g", min_available=2), pod(0), pod(1))
     cluster.cycle(0.0)
@@ -101,20 +101,20 @@ def test_a_job_that_is_placed_wakes_nobody() -> None:
     assert cluster.memory.arrivals == {}
 
 
-def test_what_was_there_before_the_scheduler_is_told_about_at_once() -> None:
+def test_jobs_older_than_the_scheduler_are_announced_at_once() -> None:
     cluster = Watched(a_group("g", min_available=6), pod(0), begun=False)
 
     assert cluster.told(0.0) == (["1/1"], ["g-0"])
 
 
-def test_a_pod_that_went_is_no_arrival() -> None:
+def test_a_deleted_pod_is_no_arrival() -> None:
     cluster = Watched(a_group("g", min_available=6), pod(0), pod(1))
     deleted(cluster.cache, pod(1))
 
     assert cluster.told(0.0) == (["1/1"], ["g-0"])
 
 
-def test_a_group_whose_pods_have_come_and_gone_is_told_about_as_one_without_pods() -> None:
+def test_a_group_whose_pods_are_all_gone_is_announced_as_one_without_pods() -> None:
     cluster = Watched()
     cluster.add(a_group("g", queue="missing"), pod(0))
     assert cluster.told(0.0) == ([], [])
@@ -125,7 +125,7 @@ def test_a_group_whose_pods_have_come_and_gone_is_told_about_as_one_without_pods
     assert said == ['queue "missing" of PodGroup default/g does not exist: create it or change spec.queue']
 
 
-def test_a_clock_that_is_set_back_silences_nobody() -> None:
+def test_a_clock_that_is_set_back_suppresses_no_announcement() -> None:
     cluster = Watched()
     cluster.add(a_group("g", min_available=6), pod(0))
     cluster.cycle(0.0)
@@ -154,7 +154,7 @@ def test_a_pod_that_joins_a_group_arrives_there(cpu: int) -> None:
     assert cluster.told(1.6)[1] == ["loose"]
 
 
-def test_a_job_that_is_not_let_in_is_told_about_with_its_pods() -> None:
+def test_a_job_that_is_not_enqueued_is_announced_with_its_pods() -> None:
     cluster = Watched()
     cluster.add(a_group("g", min_available=2, min_resources={"cpu": 9}), pod(0))
 
@@ -162,7 +162,7 @@ def test_a_job_that_is_not_let_in_is_told_about_with_its_pods() -> None:
     assert cluster.told(0.6)[0] == ["resource in cluster is overused: overused cpu", "1/1"]
 
 
-def test_a_group_without_pods_is_told_about_at_once() -> None:
+def test_a_group_without_pods_is_announced_at_once() -> None:
     cluster = Watched()
     cluster.add(a_group("g", queue="shut"))
 

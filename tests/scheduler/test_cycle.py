@@ -81,7 +81,7 @@ def test_durations_come_from_the_stopwatch_alone() -> None:
     assert all(duration >= 1 for duration in report.seconds.values())
 
 
-def test_a_store_is_none_the_wiser_after_a_cycle() -> None:
+def test_a_cycle_does_not_change_the_store() -> None:
     store = TWO_JOBS.store()
     first = cycle(store)
 
@@ -176,7 +176,7 @@ def too_big(name: str) -> World:
     return replace(TWO_JOBS, tasks=tasks)
 
 
-def test_a_plugin_that_fails_in_the_vote_on_promises_costs_the_job_its_turn() -> None:
+def test_a_plugin_that_fails_in_the_pipelined_vote_costs_the_job_its_turn() -> None:
     outcome = with_failing("job_pipelined", too_big("a"))
 
     assert outcome.gangs == [["b-0", "b-1"]]
@@ -194,21 +194,21 @@ def test_a_plugin_that_fails_at_one_job_costs_only_that_job(where: str) -> None:
 
 
 @pytest.mark.parametrize("where", ["on_session_close", "job_order", "task_order"])
-def test_a_preference_or_a_farewell_that_fails_is_reported_and_left_out(where: str) -> None:
+def test_a_failing_score_or_session_close_is_reported_and_left_out(where: str) -> None:
     outcome = with_failing(where)
 
     assert outcome.gangs == [["a-0", "a-1"], ["b-0", "b-1"]]
     assert outcome.report.failures == [f"plugin failing failed in {where}: RuntimeError: tripped"]
 
 
-def test_an_order_of_queues_that_fails_is_reported_once_and_has_no_opinion() -> None:
+def test_a_failing_queue_order_is_reported_once_and_ignored() -> None:
     outcome = with_failing("queue_order")
 
     assert sorted(outcome.gangs) == [["a-0", "a-1"], ["b-0", "b-1"]]
     assert outcome.report.failures == ["plugin failing failed in queue_order: RuntimeError: tripped"]
 
 
-def test_nothing_is_placed_past_a_rule_whose_plugin_failed_at_the_open() -> None:
+def test_nothing_is_placed_if_the_plugin_of_a_rule_failed_to_open() -> None:
     outcome = with_failing("on_session_open")
 
     assert outcome.binds == []
@@ -228,7 +228,7 @@ class BrokenScore(Plugin, NodeOrder):
         raise AssertionError("asked after a failed open")
 
 
-def test_a_score_whose_plugin_failed_at_the_open_is_left_out() -> None:
+def test_the_score_of_a_plugin_that_failed_to_open_is_left_out() -> None:
     conf = DEFAULT.replace("  - name: priority\n", "  - name: broken\n  - name: priority\n")
     outcome = cycle(TWO_JOBS, a_policy(conf, plugins={**PLUGINS, "broken": BrokenScore}))
 

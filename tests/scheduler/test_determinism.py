@@ -39,7 +39,7 @@ def test_two_processes_with_different_hash_seeds_decide_the_same() -> None:
 
 
 @pytest.mark.parametrize("cluster", SEEDS)
-def test_the_order_in_which_a_store_was_filled_does_not_show(cluster: int) -> None:
+def test_decisions_do_not_depend_on_the_order_in_which_the_store_was_filled(cluster: int) -> None:
     policy = a_policy(WITH_BINPACK)
     first = decided(cycle(a_cluster(cluster), policy, seed=7))
 
@@ -49,7 +49,7 @@ def test_the_order_in_which_a_store_was_filled_does_not_show(cluster: int) -> No
 
 @settings(max_examples=50, derandomize=True)
 @given(worlds(), st.integers(0, 10**6), st.sampled_from((0, 1, 99)))
-def test_neither_history_nor_a_warm_policy_shows(world: World, shuffle: int, seed: int) -> None:
+def test_decisions_depend_neither_on_history_nor_on_a_warm_policy(world: World, shuffle: int, seed: int) -> None:
     policy = a_policy(WITH_BINPACK)
     cold = decided(cycle(world, policy, seed=seed))
     store = world.store(shuffle)
@@ -58,7 +58,7 @@ def test_neither_history_nor_a_warm_policy_shows(world: World, shuffle: int, see
     assert warming == [cold, cold]
 
 
-def test_a_store_that_has_forgotten_much_decides_like_a_new_one() -> None:
+def test_a_store_after_many_removals_decides_like_a_new_one() -> None:
     world = a_cluster(1)
     store = world.store()
     for shape in (a_shape(gpu=1), a_shape(cpu=7)):
@@ -82,7 +82,7 @@ def test_a_seed_chooses_among_equals_and_nothing_else() -> None:
     assert cycle(world, seed=0).binds == [("j-0", "n0")]
 
 
-def test_the_time_does_not_show() -> None:
+def test_decisions_do_not_depend_on_the_time() -> None:
     world = a_cluster(2)
 
     assert decided(cycle(world, WITH_BINPACK, now=1e9)) == decided(cycle(world, WITH_BINPACK))

@@ -12,7 +12,7 @@ tiers:
 """
 
 
-def test_a_hierarchy_for_a_plugin_that_knows_none_is_a_warning() -> None:
+def test_a_hierarchy_switch_on_a_plugin_without_hierarchy_is_a_warning() -> None:
     policy = a_policy(CONF.replace("drf", "binpack"))
 
     assert policy.warnings[0].startswith(

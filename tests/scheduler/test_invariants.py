@@ -23,7 +23,7 @@ CONFS = {
 @pytest.mark.parametrize("conf", CONFS)
 @settings(max_examples=40, derandomize=True)
 @given(world=worlds())
-def test_a_cycle_keeps_every_promise(conf: str, world: World) -> None:
+def test_a_cycle_keeps_every_invariant(conf: str, world: World) -> None:
     outcome = cycle(world, CONFS[conf])
 
     _nothing_is_bound_twice(outcome)

@@ -109,7 +109,7 @@ def test_validity_has_no_switch() -> None:
     assert left == {JobValid, UnifiedEvictable}
 
 
-def test_a_name_nobody_knows_is_an_error_with_its_place() -> None:
+def test_an_unknown_name_is_an_error_with_its_line() -> None:
     with pytest.raises(ConfError, match=r'test\.yaml:4: nobody knows a plugin "gangg"; there are: .*gang'):
         a_policy(conf("name: gangg"))
     with pytest.raises(
@@ -134,11 +134,11 @@ def test_every_action_of_volcano_is_here() -> None:
     }
 
 
-def test_what_is_still_to_come_is_not_here_already() -> None:
+def test_plugins_listed_as_missing_are_missing() -> None:
     assert not PLUGINS_TO_COME & set(PLUGINS)
 
 
-def test_an_argument_nobody_reads_is_a_warning_and_one_of_another_type_too() -> None:
+def test_an_unknown_argument_or_one_of_another_type_is_a_warning() -> None:
     policy = a_policy(
         conf('{name: binpack, arguments: {binpack.weight: "5", binpack.wait: 1, binpack.resources.x: 2}}')
     )
@@ -156,7 +156,7 @@ def test_arguments_reach_the_plugin_as_it_reads_them() -> None:
     assert plugin._args == BinpackArgs(5, {"cpu": 3.0, "memory": 1.0})
 
 
-def test_an_argument_with_which_a_plugin_must_not_run_is_an_error_with_its_place() -> None:
+def test_an_argument_that_a_plugin_refuses_is_an_error_with_its_line() -> None:
     with pytest.raises(ConfError, match=r"test\.yaml:4: plugin odd: odd\.number is 3: write an even one"):
         a_policy(conf("{name: odd, arguments: {odd.number: 3}}"), plugins={"odd": Odd})
 
@@ -185,7 +185,7 @@ def test_third_parties_bring_plugins_and_actions_in_tables() -> None:
         pytest.param("name: capacity", [], id="capacity"),
     ],
 )
-def test_an_action_that_takes_from_queues_warns_if_no_plugin_says_what_is_whose(plugin: str, warned: list[str]) -> None:
+def test_reclaim_warns_if_no_plugin_defines_shares_of_queues(plugin: str, warned: list[str]) -> None:
     policy = a_policy(conf(plugin, actions="allocate, reclaim, gangreclaim"))
 
     found = [warning for warning in policy.warnings if "no plugin says what queues deserve" in warning]

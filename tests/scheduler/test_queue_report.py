@@ -7,7 +7,7 @@ CONF = "actions: allocate\ntiers:\n- plugins:\n  - name: predicates\n"
 ONE, GPU = a_shape(cpu=1), a_shape(cpu=1, gpu=1)
 
 
-def test_what_pods_of_a_queue_hold_counts_for_all_queues_above() -> None:
+def test_the_allocation_of_a_queue_counts_for_all_ancestors() -> None:
     """Whatever the plugins make of parents; pods that wait or go do not count."""
     queues = [QueueRecord(name, parent=parent) for name, parent in (("root", ""), ("up", ""), ("a", "up"), ("b", "up"))]
     tasks = (
@@ -33,7 +33,7 @@ def test_what_pods_of_a_queue_hold_counts_for_all_queues_above() -> None:
     }
 
 
-def test_what_is_bound_in_the_cycle_counts() -> None:
+def test_binds_of_the_cycle_count() -> None:
     world = World((a_node("n1"),), jobs=(a_job("j"),), tasks=tasks_of("j", 2, ONE))
 
     assert cycle(world, CONF).report.queues_hold == {"default": {"cpu": 2000.0, "pods": 2.0}}

@@ -48,7 +48,7 @@ def _written(record: JobRecord, status: SetPodGroupStatus) -> JobRecord:
 
 @settings(max_examples=40, derandomize=True)
 @given(worlds())
-def test_after_a_few_cycles_nothing_more_is_decided(world: World) -> None:
+def test_decisions_end_after_a_few_cycles(world: World) -> None:
     store, policy, memory = world.store(), a_policy(WITH_BINPACK), Memory()
     for _ in range(ENOUGH):
         outcome = cycle(store, policy, memory=memory)

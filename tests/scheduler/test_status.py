@@ -64,7 +64,7 @@ def test_the_phase_of_a_podgroup(letters: str, minimum: int, before: str, after:
     assert (written.phase if written else before) == after
 
 
-def test_without_gang_nobody_says_that_something_is_incomplete() -> None:
+def test_without_gang_no_condition_says_that_a_job_is_incomplete() -> None:
     found = cycle(world("RP", min_available=2, phase="Running"), WITHOUT_GANG_PLUGIN)
 
     assert found.groups["j"].phase == "Pending"
@@ -95,7 +95,7 @@ def written_back(before: World, status: SetPodGroupStatus) -> World:
 
 
 @pytest.mark.parametrize("letters", ["", "PP", "RR", "RP", "SS", "RX", "SSP"])
-def test_what_stands_written_is_not_written_again(letters: str) -> None:
+def test_a_written_status_is_not_repeated(letters: str) -> None:
     first = cycle(world(letters, min_available=2, phase="Inqueue"), NO_ACTIONS)
     state = (
         written_back(world(letters, min_available=2, phase="Inqueue"), first.groups["j"])
@@ -127,7 +127,7 @@ def test_a_gang_that_becomes_complete_has_an_event_and_one_that_does_not_a_warni
 
 
 @pytest.mark.parametrize("letters", ["PP", "RR"])
-def test_an_event_comes_once_while_the_status_it_goes_with_is_on_its_way(letters: str) -> None:
+def test_an_event_is_emitted_once_while_its_status_is_being_written(letters: str) -> None:
     state = world(letters, min_available=2, phase="Inqueue")
     first = cycle(state, NO_ACTIONS)
     second = cycle(state, NO_ACTIONS, memory=first.memory)
@@ -189,7 +189,7 @@ def test_a_pod_that_waits_says_why(task: Task, text: str) -> None:
         ),
     ],
 )
-def test_a_pod_that_does_not_wait_or_says_so_already_is_left_alone(task: Task) -> None:
+def test_a_pod_that_does_not_wait_or_already_has_the_condition_is_left_alone(task: Task) -> None:
     assert cycle(World((a_node("n1"),), jobs=(a_job("j"),), tasks=(task,))).messages == {}
 
 
@@ -202,7 +202,7 @@ def test_conditions_of_pods_are_one_batch_by_job_and_name() -> None:
     assert len(found.batches[-1]) == 4
 
 
-def test_a_best_effort_pod_is_told_that_it_waits_for_backfill() -> None:
+def test_a_best_effort_pod_says_that_it_waits_for_backfill() -> None:
     found = cycle(World((a_node("n1"),), jobs=(a_job("j"),), tasks=(a_task("p", a_shape(), job="j"),)))
 
     assert "backfill" in found.messages["p"]

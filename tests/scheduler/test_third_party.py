@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> PluginFolder:
     return PluginFolder(tmp_path)
 
 
-def test_every_file_of_a_folder_brings_its_plugins(folder, tmp_path):
+def test_plugins_are_loaded_from_every_file_of_a_folder(folder, tmp_path):
     (tmp_path / "a.py").write_text(plugin())
     (tmp_path / "b.py").write_text(plugin("Largest", "largest"))
     (tmp_path / "_notes.py").write_text("raise RuntimeError('not a plugin')")
@@ -56,7 +56,7 @@ def test_a_changed_file_is_read_anew_even_if_its_time_and_size_are_the_same(fold
     assert (before.name, after.name) == ("smallest", "smallism")
 
 
-def test_a_change_is_noticed_once_it_is_at_rest(folder, tmp_path):
+def test_a_change_is_noticed_once_the_file_stops_changing(folder, tmp_path):
     (tmp_path / "a.py").write_text(plugin())
     load_plugins(folder)
     assert not folder.changed()
@@ -81,7 +81,7 @@ def test_a_change_is_noticed_once_it_is_at_rest(folder, tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_used_is_said_with_its_place_and_the_way_out(folder, tmp_path, text, problem):
+def test_an_unusable_file_is_reported_with_its_line_and_a_remedy(folder, tmp_path, text, problem):
     (tmp_path / "a.py").write_text(text)
     (tmp_path / "good.py").write_text(plugin("Largest", "largest"))
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_used_is_said_with_its_place_and_the_way_out(folder, tmp_
     assert problem in found.problems[0]
 
 
-def test_two_plugins_of_one_name_are_one_too_many(folder, tmp_path):
+def test_two_plugins_of_one_name_are_an_error(folder, tmp_path):
     (tmp_path / "a.py").write_text(plugin())
     (tmp_path / "b.py").write_text(plugin("Again"))
 
@@ -107,7 +107,7 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path):
         PluginFolder(tmp_path / "absent")
 
 
-def test_packages_bring_plugins_by_their_entry_points(monkeypatch, tmp_path):
+def test_plugins_are_loaded_from_entry_points_of_packages(monkeypatch, tmp_path):
     (tmp_path / "pkg_of_smallest.py").write_text(plugin())
     monkeypatch.syspath_prepend(str(tmp_path))
     entries = [

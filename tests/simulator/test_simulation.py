@@ -41,7 +41,7 @@ def test_work_that_waits_for_room_begins_when_it_is_free():
     assert second == pytest.approx(first + 0.02 + 10.0)
 
 
-def test_pods_that_are_for_themselves_end_one_by_one():
+def test_independent_pods_end_one_by_one():
     sim = simulation(a_node(cpu=1))
     sim.submit(work("single", tasks=2, min_available=1, cpu=1, together=False))
 
@@ -60,7 +60,7 @@ def test_work_without_an_end_runs_on():
     assert timeline.running_at(1000) == {"service": 2}
 
 
-def test_what_never_ran_of_elastic_work_is_cancelled_at_its_end():
+def test_pods_of_elastic_work_that_never_ran_are_cancelled_at_its_end():
     sim = simulation(a_node(cpu=2))
     sim.submit(work("elastic", tasks=5, min_available=2, cpu=1))
 
@@ -114,7 +114,7 @@ def test_names_of_work_are_unique():
         sim.submit(work("train"))
 
 
-def test_nothing_is_put_into_the_past():
+def test_nothing_can_be_scheduled_in_the_past():
     sim = simulation()
     sim.run(5)
 

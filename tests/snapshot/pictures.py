@@ -10,7 +10,7 @@ from volcano_py.snapshot.columns import Snapshot
 
 
 def picture(snapshot: Snapshot) -> dict[str, Any]:
-    """Return everything a snapshot says; rows, codes and ids are replaced by what they stand for."""
+    """Return the content of a snapshot; names replace rows, codes and ids."""
     return {
         "nodes": _nodes(snapshot),
         "tasks": _tasks(snapshot),
@@ -31,7 +31,7 @@ def _nominated(snapshot: Snapshot) -> list[tuple[str, str]]:
 
 
 def check_free_rows(snapshot: Snapshot) -> None:
-    """Assert that rows nobody uses hold nothing."""
+    """Assert that unused rows are empty."""
     tasks, jobs = snapshot.tasks, snapshot.jobs
     for row, record in enumerate(tasks.records):
         if record is None:
@@ -46,7 +46,7 @@ def check_free_rows(snapshot: Snapshot) -> None:
 
 
 def _amounts(snapshot: Snapshot, vector: Any) -> dict[str, float]:
-    """Return a resource vector by name; a resource that one store knows and another does not counts as none of it."""
+    """Return a resource vector by name, without zeros: a resource may be known to only one of two stores."""
     return {name: float(amount) for name, amount in zip(snapshot.resources.names, vector, strict=True) if amount}
 
 

@@ -63,7 +63,7 @@ def test_static_columns_follow_the_records(snapshot: Snapshot) -> None:
 
 
 @pytest.mark.parametrize("rows", [[2], [2, 0], [1, 1, 0], []], ids=str)
-def test_a_view_has_what_the_whole_has_for_the_rows_it_is_of(snapshot: Snapshot, rows: list[int]) -> None:
+def test_a_view_equals_the_whole_on_its_rows(snapshot: Snapshot, rows: list[int]) -> None:
     nodes, index = snapshot.nodes, np.array(rows, dtype=np.intp)
     view = nodes.rows_view(index)
 
@@ -80,7 +80,7 @@ def test_a_view_has_what_the_whole_has_for_the_rows_it_is_of(snapshot: Snapshot,
     assert np.array_equal(part.codes, whole.codes[index])
 
 
-def test_a_view_of_a_view_speaks_of_the_same_nodes(snapshot: Snapshot) -> None:
+def test_a_view_of_a_view_refers_to_the_same_nodes(snapshot: Snapshot) -> None:
     view = snapshot.nodes.rows_view(np.array([2, 1])).rows_view(np.array([1]))
 
     assert list(view.names) == ["n2"]
@@ -132,7 +132,7 @@ def test_job_columns_count_tasks_by_status(snapshot: Snapshot) -> None:
     assert (jobs.min_available[b], jobs.priority[b]) == (2, 7)
 
 
-def test_a_view_of_jobs_has_what_the_whole_has(snapshot: Snapshot) -> None:
+def test_a_view_of_jobs_equals_the_whole_on_its_rows(snapshot: Snapshot) -> None:
     jobs, rows = snapshot.jobs, np.array([1, 0, 1])
     view = jobs.rows_view(rows)
 
@@ -142,7 +142,7 @@ def test_a_view_of_jobs_has_what_the_whole_has(snapshot: Snapshot) -> None:
         assert np.array_equal(getattr(view, name), getattr(jobs, name)[..., rows]), name
 
 
-def test_a_task_of_nobody_and_one_on_a_node_nobody_knows_have_no_rows() -> None:
+def test_a_task_without_a_job_or_on_an_unknown_node_has_no_row_there() -> None:
     snapshot = (
         World(nodes=(a_node("n1"),), tasks=(a_task("p", status=TaskStatus.RUNNING, node="gone"), a_task("q")))
         .store()
@@ -153,7 +153,7 @@ def test_a_task_of_nobody_and_one_on_a_node_nobody_knows_have_no_rows() -> None:
     assert snapshot.tasks.job.tolist() == [-1, -1]
 
 
-def test_what_is_free_has_no_record() -> None:
+def test_free_rows_have_no_record() -> None:
     store = World(tasks=(a_task("p", job="j"), a_task("q")), jobs=(a_job("j"),)).store()
     store.remove_task("uid-ns-p")
     store.remove_job(a_job("j").key)

@@ -10,7 +10,7 @@ def a_store() -> ClusterStore:
     return World(nodes=tuple(a_node(f"n{row}", labels={"zone": "a"}) for row in (2, 0, 1))).store()
 
 
-def test_a_node_with_other_images_has_a_new_record_and_version_and_nothing_else_is_arranged_anew() -> None:
+def test_a_change_of_images_renews_record_and_version_but_rebuilds_nothing_else() -> None:
     store = a_store()
     before = store.snapshot().nodes.statics
     store.set_node(a_node("n1", labels={"zone": "a"}, images={"web:1": 5}))
@@ -37,7 +37,7 @@ def test_other_images_beside_other_changes_are_not_lost() -> None:
     assert statics.labels["zone"].values[statics.labels["zone"].codes[1]] == "b"
 
 
-def test_a_node_that_goes_after_its_images_changed_is_gone() -> None:
+def test_a_node_removed_after_a_change_of_images_is_gone() -> None:
     store = a_store()
     store.snapshot()
     store.set_node(replace(a_node("n1", labels={"zone": "a"}), images={"web:1": 5}))

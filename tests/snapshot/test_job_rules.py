@@ -31,7 +31,7 @@ def test_minimum_resources_are_columns_and_an_unknown_resource_gets_a_row() -> N
     assert minimum(snapshot, "c") == (True, {})
 
 
-def test_a_row_that_is_used_again_keeps_nothing() -> None:
+def test_a_reused_row_keeps_nothing() -> None:
     store = ClusterStore()
     store.set_job(a_job("a", queue="q", min_resources={"cpu": 1000.0}))
     store.remove_job(JobKey("ns", "a"))

@@ -33,7 +33,7 @@ def test_an_addition_to_several_columns_is_taken_back() -> None:
     assert np.array_equal(block, blocks()[0])
 
 
-def test_what_was_replaced_is_put_back_newest_first() -> None:
+def test_replaced_values_are_restored_newest_first() -> None:
     _, column = blocks()
     journal = Journal()
     journal.replace(column, 1, 60)
@@ -46,7 +46,7 @@ def test_what_was_replaced_is_put_back_newest_first() -> None:
     assert column.tolist() == [5, 6, 7, 8]
 
 
-def test_a_later_change_of_the_column_does_not_change_what_is_remembered() -> None:
+def test_a_later_change_of_the_column_does_not_change_the_journal() -> None:
     """A slice would be a view of the column; what is remembered must be a copy."""
     _, column = blocks()
     journal = Journal()
@@ -163,7 +163,7 @@ def test_any_nesting_of_changes_is_undone_to_where_it_began(history: list[tuple[
         assert column.tobytes() == old_column.tobytes()
 
 
-def test_the_list_of_touched_nodes_has_no_end_and_is_read_from_anywhere() -> None:
+def test_the_list_of_touched_nodes_can_be_read_from_any_position() -> None:
     block, journal = np.zeros((3, 5000)), Journal()
     for node in range(1500):
         journal.add_to_nodes(block, node, np.ones(3))

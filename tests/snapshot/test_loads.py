@@ -9,11 +9,11 @@ def a_store(*names: str) -> ClusterStore:
     return World(nodes=tuple(a_node(name) for name in names)).store()
 
 
-def test_nobody_measures_until_somebody_does() -> None:
+def test_without_measurements_there_are_no_loads() -> None:
     assert a_store("n1").snapshot().loads is None
 
 
-def test_loads_stand_beside_the_nodes_in_their_order() -> None:
+def test_loads_are_in_the_order_of_the_nodes() -> None:
     store = a_store("n2", "n1")
     store.loads.set({"n1": NodeLoad(10, 20, 5), "elsewhere": NodeLoad(1, 2, 3)}, 60.0)
 
@@ -25,7 +25,7 @@ def test_loads_stand_beside_the_nodes_in_their_order() -> None:
     assert loads.interval_s == 60.0
 
 
-def test_what_is_not_measured_again_keeps_what_it_had() -> None:
+def test_a_node_that_is_not_measured_again_keeps_its_load() -> None:
     store = a_store("n1", "n2")
     store.loads.set({"n1": NodeLoad(10, 20, 5), "n2": NodeLoad(30, 40, 5)}, 30.0)
     before = store.snapshot().loads

@@ -98,7 +98,7 @@ def test_a_snapshot_keeps_its_own_ports() -> None:
     assert taken(before)["n1"] == taken(store.snapshot())["n1"] == (tcp(80),)
 
 
-def test_what_is_given_back_leaves_the_rest() -> None:
+def test_releasing_a_port_keeps_the_others() -> None:
     ports = NodePorts(np.array([1], dtype=np.int32), [(), (tcp(80), tcp(80), tcp(81))])
 
     ports.codes[0] = ports.with_less(0, (tcp(80),))

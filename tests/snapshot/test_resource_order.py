@@ -29,7 +29,7 @@ def cluster(*first_seen: str) -> World:
 
 
 @pytest.mark.parametrize("first_seen", [(FPGA, GPU, RDMA), (RDMA, FPGA, GPU), (GPU, RDMA, FPGA)], ids="-".join)
-def test_resources_are_cpu_memory_pods_and_then_by_name_whatever_was_seen_first(first_seen: tuple[str, ...]) -> None:
+def test_resources_are_cpu_memory_pods_and_then_by_name_in_any_order_of_arrival(first_seen: tuple[str, ...]) -> None:
     snapshot = cluster(*first_seen).store().snapshot()
 
     assert snapshot.resources.names == ("cpu", "memory", "pods", FPGA, GPU, RDMA)

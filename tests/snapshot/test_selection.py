@@ -54,7 +54,7 @@ def a_record(uid: str, namespace: str, found: dict[str, str]) -> TaskRecord:
 
 @settings(max_examples=120, derandomize=True)
 @given(steps, st.sampled_from((1, 64)))
-def test_every_task_is_selected_by_exactly_the_selectors_in_use_that_mean_it(found: list[tuple], at_most: int) -> None:
+def test_every_task_is_selected_by_exactly_the_matching_selectors_in_use(found: list[tuple], at_most: int) -> None:
     store = ClusterStore()
     tasks: dict[str, tuple[TaskRecord, PodTerms]] = {}
     spaces: dict[str, dict[str, str]] = {}
@@ -147,7 +147,7 @@ def test_a_selector_stays_in_use_as_long_as_one_task_has_it() -> None:
     assert shape_in(store, "p").selected_by == {WEB}
 
 
-def test_a_task_whose_terms_change_lets_go_of_the_old_ones() -> None:
+def test_a_task_whose_terms_change_releases_the_old_selectors() -> None:
     store = ClusterStore()
     put(store, "p", None, "app", "web")
     put(store, "one", a_shape(pod_terms=PodTerms(away=(PodTerm(WEB, "zone"),))))

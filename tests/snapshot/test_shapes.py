@@ -40,7 +40,7 @@ def test_an_id_lasts_as_long_as_a_task_has_the_shape(table: ShapeTable) -> None:
         table.deltas(first, TaskStatus.RUNNING)
 
 
-def test_a_free_id_is_given_again_and_brings_nothing_of_its_old_shape(table: ShapeTable) -> None:
+def test_a_reused_id_keeps_nothing_of_its_old_shape(table: ShapeTable) -> None:
     old = table.acquire(a_shape(cpu=1, memory="1Gi", gpu=1))
     table.deltas(old, TaskStatus.RUNNING)
     table.release(old)
@@ -69,7 +69,7 @@ def test_a_new_resource_is_registered_and_reaches_shapes_that_do_not_ask_for_it(
     assert (len(before), len(after)) == (layout.node_rows(3), layout.node_rows(4))
 
 
-def test_what_is_frozen_does_not_change_with_the_table(table: ShapeTable) -> None:
+def test_a_frozen_copy_does_not_change_with_the_table(table: ShapeTable) -> None:
     table.acquire(a_shape(cpu=1))
     shapes, requests, nonzero = table.freeze()
     kept = requests.copy(), nonzero.copy()

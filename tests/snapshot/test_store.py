@@ -76,12 +76,12 @@ def test_a_task_that_moves_leaves_nothing_behind() -> None:
     assert store.task("uid-ns-p").node == "n2"  # type: ignore[union-attr]
 
 
-def test_moving_a_task_nobody_knows_is_an_error_that_names_it() -> None:
+def test_moving_an_unknown_task_is_an_error_that_names_it() -> None:
     with pytest.raises(LookupError, match="no task has uid nobody"):
         ClusterStore().move_task("nobody", RUNNING, "n1")
 
 
-def test_removing_what_nobody_knows_is_nothing() -> None:
+def test_removing_an_unknown_object_changes_nothing() -> None:
     store = ClusterStore()
     store.remove_task("nobody")
     store.remove_node("nowhere")
@@ -124,7 +124,7 @@ def test_tasks_may_come_before_their_podgroup_and_outlive_it() -> None:
     assert store.tasks_of(JobKey("ns", "j")) == ("uid-ns-j-0", "uid-ns-j-1")
 
 
-def test_a_row_that_is_used_again_brings_nothing_of_its_old_job() -> None:
+def test_a_reused_row_keeps_nothing_of_its_old_job() -> None:
     store = World(jobs=(a_job("old", min_available=9, priority=9, phase="Running"),), tasks=tasks_of("old", 3)).store()
     for uid in store.tasks_of(JobKey("ns", "old")):
         store.remove_task(uid)
@@ -164,7 +164,7 @@ def _arrays(snapshot: Snapshot) -> tuple:  # type: ignore[type-arg]
     )
 
 
-def test_queues_are_in_order_of_their_names_whatever_came_first() -> None:
+def test_queues_are_in_order_of_their_names_in_any_order_of_arrival() -> None:
     store = World().store()
     for name in ("z", "a"):
         store.set_queue(QueueRecord(name))
@@ -172,7 +172,7 @@ def test_queues_are_in_order_of_their_names_whatever_came_first() -> None:
     assert list(store.snapshot().queues) == ["a", "default", "z"]
 
 
-def test_a_node_set_to_what_it_is_keeps_its_version() -> None:
+def test_setting_a_node_to_an_equal_record_keeps_its_version() -> None:
     store = World((a_node("n1"), a_node("n2"))).store()
     before = store.snapshot().nodes.statics
 

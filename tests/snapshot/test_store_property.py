@@ -169,7 +169,7 @@ SHAPE_NUMBER_USED_AGAIN: list[tuple[Any, ...]] = [
 @example(ON_UNKNOWN_NODES)
 @example([step for task in SHAPE_NUMBER_USED_AGAIN for step in (("remove_task", "a"), task)])
 @given(steps)
-def test_a_store_that_lived_through_anything_equals_one_that_is_built_from_what_is_left(
+def test_a_store_after_any_changes_equals_one_built_from_the_final_state(
     history: list[tuple[Any, ...]],
 ) -> None:
     store, world = ClusterStore(), World()
@@ -200,7 +200,7 @@ def test_a_snapshot_does_not_see_what_happens_later(
 
 @settings(max_examples=30)
 @given(steps)
-def test_what_is_done_to_a_snapshot_does_not_reach_the_store(history: list[tuple[Any, ...]]) -> None:
+def test_changes_of_a_snapshot_do_not_reach_the_store(history: list[tuple[Any, ...]]) -> None:
     store, world = ClusterStore(), World()
     for step in history:
         take(store, world, step)

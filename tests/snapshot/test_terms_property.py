@@ -100,7 +100,7 @@ def without_order(found: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key != "shapes"}
 
 
-def test_a_store_is_equal_to_one_that_was_told_only_how_things_are() -> None:
+def test_a_store_with_terms_after_any_changes_equals_one_built_from_the_final_state() -> None:
     seen = {"selected": 0, "defaults": 0}
     for number in range(120):
         random, history = Random(number), History()

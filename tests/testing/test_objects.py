@@ -4,7 +4,7 @@ from volcano_py.testing import a_group, a_job, a_node, a_pod
 from volcano_py.testing.objects import EPOCH
 
 
-def test_a_node_has_what_a_case_says_and_a_host_name() -> None:
+def test_a_node_has_the_given_fields_and_a_host_name() -> None:
     node = a_node("n1", cpu=8, gpu=2, labels={"zone": "a"}, **{"example.com/fpga": 1})
 
     assert node.status.allocatable == {
@@ -35,7 +35,7 @@ def test_a_taint_without_an_effect_is_an_error() -> None:
         a_node(taints=["gpu"])
 
 
-def test_a_pod_runs_where_it_stands_and_else_is_pending() -> None:
+def test_a_pod_with_a_node_is_running_and_others_are_pending() -> None:
     assert (a_pod().status.phase, a_pod(node="n1").status.phase) == ("Pending", "Running")
     assert a_pod(node="n1", phase="Pending").status.phase == "Pending"
 
@@ -67,6 +67,6 @@ def test_the_tasks_of_a_job_may_have_roles() -> None:
     assert (job.group.spec.min_member, job.group.spec.min_task_member) == (2, {"ps": 1})
 
 
-def test_uids_tell_namespaces_apart() -> None:
+def test_uids_differ_between_namespaces() -> None:
     assert a_pod("p", namespace="a").metadata.uid != a_pod("p", namespace="b").metadata.uid
     assert a_group("g", uid="mine").metadata.uid == "mine"

@@ -28,7 +28,7 @@ def test_a_job_that_does_not_wait_has_no_reason() -> None:
         result.why_not("j")
 
 
-def test_a_scenario_goes_on_when_pods_end() -> None:
+def test_a_scenario_continues_when_pods_end() -> None:
     scenario = Scenario(a_node("n1", cpu=1), a_job("first", cpu=1), a_job("second", cpu=1, created=1))
     before = scenario.run()
 
@@ -66,7 +66,7 @@ def test_nodes_come_and_go() -> None:
     assert scenario.run().placements == {"j-0": "n1", "j-1": "n2"}
 
 
-def test_names_of_other_namespaces_are_written_out() -> None:
+def test_names_in_other_namespaces_include_the_namespace() -> None:
     result = run_scenario(nodes=[a_node("n1")], jobs=[a_job("j", namespace="ml", cpu=1)])
 
     assert result.placements == {"ml/j-0": "n1"}
@@ -81,7 +81,7 @@ def test_a_conf_may_be_given_as_text() -> None:
     assert len(result.placements) == 4, "without the gang plugin a part of a gang is placed"
 
 
-def test_tiers_may_be_told_apart() -> None:
+def test_plugins_may_be_given_in_tiers() -> None:
     result = run_scenario(
         nodes=[a_node("n1", cpu=4), a_node("n2", cpu=8)],
         jobs=[a_job("j", cpu=1)],
@@ -102,12 +102,12 @@ def test_objects_may_be_given_one_by_one() -> None:
     assert result.placements == {"p": "n1"}
 
 
-def test_a_name_that_nobody_has_is_an_error() -> None:
+def test_an_unknown_name_is_an_error() -> None:
     with pytest.raises(LookupError, match=r"there is no pod or job x; pods: \['j-0'\]"):
         Scenario(a_job("j")).finish("x")
 
 
-def test_a_scheduler_that_never_comes_to_rest_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_that_never_settles_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     def restless(ssn: Session) -> None:
         ssn.state.emit((RecordEvent("PodGroup", "default", "j", "u", "Normal", "Again", ssn.state.memory.session_id),))
 
@@ -156,7 +156,7 @@ def test_an_evicted_pod_terminates_is_gone_and_comes_back_with_another_uid(grace
 
 
 @pytest.mark.usefixtures("an_eviction")
-def test_a_pod_that_nobody_makes_anew_stays_away() -> None:
+def test_an_evicted_pod_without_an_owner_does_not_come_back() -> None:
     scenario = Scenario(a_node("n1", cpu=1), HIGH, LOW, actions="enqueue, allocate, preempt", recreated=False)
 
     result = scenario.run()
@@ -165,7 +165,7 @@ def test_a_pod_that_nobody_makes_anew_stays_away() -> None:
     assert result.waiting() == []
 
 
-def test_cycles_that_must_decide_nothing_are_found_out_if_they_do() -> None:
+def test_decisions_in_cycles_that_must_be_quiet_are_detected() -> None:
     scenario = Scenario(a_node("n1"), HIGH)
 
     with pytest.raises(NotSettled, match="settled after 0 rounds, but 1 later"):

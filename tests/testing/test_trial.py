@@ -55,7 +55,7 @@ def policy(plugin: type[Plugin]) -> Policy:
     return a_policy("enqueue, allocate, backfill", ["gang", "predicates", plugin])
 
 
-def test_a_plugin_that_works_comes_through():
+def test_a_working_plugin_passes_the_trial():
     assert list(try_out(policy(Good))) == []
 
 
@@ -87,12 +87,12 @@ def smallest(tmp_path):
     return tmp_path
 
 
-def test_the_command_says_what_works(capsys, smallest):
+def test_the_command_reports_success(capsys, smallest):
     assert main(["--plugins-dir", str(smallest)]) == 0
     assert capsys.readouterr().out == f"smallest: works ({smallest / 'smallest.py'})\n"
 
 
-def test_the_command_says_what_does_not(capsys, smallest):
+def test_the_command_reports_failures(capsys, smallest):
     (smallest / "smallest.py").write_text((smallest / "smallest.py").read_text().replace("/ 1000", "/ nodes"))
 
     assert main(["--plugins-dir", str(smallest)]) == 1

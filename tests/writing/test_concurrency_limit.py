@@ -38,7 +38,7 @@ def test_it_does_not_grow_while_it_is_not_used_up():
     assert limit.current == 10
 
 
-def test_a_push_back_halves_it():
+def test_a_refusal_halves_the_limit():
     limit = AdaptiveLimit(start=32)
 
     limit.pushed_back(sent_at=1.0, now=1.1)
@@ -46,7 +46,7 @@ def test_a_push_back_halves_it():
     assert limit.current == 16
 
 
-def test_push_backs_of_one_round_trip_count_once():
+def test_refusals_of_one_round_trip_count_once():
     limit = AdaptiveLimit(start=32)
 
     for _ in range(10):
@@ -55,7 +55,7 @@ def test_push_backs_of_one_round_trip_count_once():
     assert limit.current == 16
 
 
-def test_push_backs_of_later_requests_count_again_down_to_the_lowest():
+def test_refusals_of_later_requests_count_again_down_to_the_minimum():
     limit = AdaptiveLimit(start=32)
 
     for second in range(10):
@@ -90,6 +90,6 @@ def test_quick_answers_that_become_a_little_slower_are_no_rise():
     assert limit.current == 32
 
 
-def test_bounds_must_make_sense():
+def test_inconsistent_bounds_are_refused():
     with pytest.raises(ValueError, match="need 1 <= lowest"):
         AdaptiveLimit(start=100, highest=64)

@@ -38,7 +38,7 @@ def events(server: ApiServer) -> list[dict]:
     return server.list("events", "default")
 
 
-async def test_an_event_says_what_happened_to_whom_and_who_says_so(server, a_recorder):
+async def test_an_event_has_reason_object_and_source(server, a_recorder):
     await recorded(a_recorder(), SCHEDULED)
 
     (event,) = events(server)
@@ -86,7 +86,7 @@ class Forgetful:
         return b""
 
 
-async def test_an_event_that_is_forgotten_while_its_repeat_is_written_is_written_anew(
+async def test_an_event_evicted_from_memory_during_its_repeat_is_written_as_new(
     monkeypatch, supervisor, write_queue_metrics
 ):
     monkeypatch.setattr("volcano_py.writing.events._REMEMBERED", 1)

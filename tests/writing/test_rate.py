@@ -3,7 +3,7 @@ import pytest
 from volcano_py.writing.rate import TokenBucket
 
 
-def test_a_burst_goes_at_once_and_then_the_rate_counts():
+def test_a_burst_passes_at_once_and_then_the_rate_applies():
     bucket = TokenBucket(rate_per_s=10, burst=3, now=0.0)
 
     assert [bucket.take(0.0) for _ in range(3)] == [0.0, 0.0, 0.0]

@@ -5,7 +5,7 @@ from volcano_py.runtime.clock import FakeClock
 from volcano_py.writing.throttled_log import ThrottledLog, cause_of
 
 
-def test_the_first_is_printed_and_those_right_after_it_are_counted():
+def test_the_first_message_is_printed_and_repeats_are_counted():
     clock = FakeClock()
     throttled_log = ThrottledLog("binds failed", clock)
     with capture_logs() as lines:
@@ -17,7 +17,7 @@ def test_the_first_is_printed_and_those_right_after_it_are_counted():
     assert [(line["job"], line["not_printed"]) for line in lines] == [("0", 0), ("later", 4)]
 
 
-def test_every_cause_is_printed_for_itself_and_the_count_is_of_what_the_lines_stand_for():
+def test_every_cause_is_printed_separately_with_a_count_of_suppressed_messages():
     clock = FakeClock()
     throttled_log = ThrottledLog("binds failed", clock, every_s=10.0)
     with capture_logs() as lines:

@@ -27,7 +27,7 @@ def test_other_content_is_no_repeat():
     assert not dedup.repeats("b", "text", "ns/b")
 
 
-def test_what_somebody_else_has_changed_is_written_again():
+def test_content_that_another_writer_changed_is_written_again():
     watch = Watch()
     dedup: WriteDedup[str, str] = WriteDedup(watch.version_of)
     dedup.remember("a", "text", "answer", shown_before="1", version_after="2")
@@ -45,7 +45,7 @@ def test_the_oldest_is_forgotten_when_there_are_too_many():
     assert [dedup.repeats(key, "text", key) for key in "abc"] == [False, True, True]
 
 
-def test_the_answer_to_the_last_write_is_there_until_somebody_else_writes():
+def test_the_answer_to_the_last_write_is_kept_until_another_writer_writes():
     watch = Watch()
     dedup: WriteDedup[str, str] = WriteDedup(watch.version_of)
     dedup.remember("a", "text", "answer", shown_before="1", version_after="2")

@@ -64,7 +64,7 @@ async def advance(clock: FakeClock, seconds: float, step: float = 0.01) -> None:
         await settle()
 
 
-async def test_what_is_put_is_written_in_order(a_write_queue, sink):
+async def test_values_are_written_in_order(a_write_queue, sink):
     write_queue = a_write_queue()
 
     for key in "abc":
@@ -95,7 +95,7 @@ async def test_nothing_is_written_before_the_delay_is_over(a_write_queue, sink, 
     assert sink.written == [("a", 1)]
 
 
-async def test_values_that_keep_changing_do_not_put_the_write_off(a_write_queue, sink, clock):
+async def test_repeated_changes_do_not_postpone_the_write(a_write_queue, sink, clock):
     write_queue = a_write_queue(WriteQueueOptions(rate_per_s=1000, burst=1000, delay_s=0.5))
 
     for number in range(10):
@@ -118,7 +118,7 @@ async def test_a_value_with_a_delay_of_its_own_is_written_after_it(a_write_queue
 
 
 @pytest.mark.parametrize(("first_s", "second_s"), [(2.0, 0.1), (0.1, 2.0)])
-async def test_of_two_delays_of_a_key_the_earlier_end_counts_and_the_newest_value_is_written_once(
+async def test_a_key_with_two_delays_is_written_once_at_the_earlier_with_the_newest_value(
     a_write_queue, sink, clock, first_s, second_s
 ):
     write_queue = a_write_queue()
@@ -132,7 +132,7 @@ async def test_of_two_delays_of_a_key_the_earlier_end_counts_and_the_newest_valu
     assert sink.written == [("a", 2)]
 
 
-async def test_what_is_discarded_in_time_is_not_written(a_write_queue, sink, clock):
+async def test_a_value_discarded_in_time_is_not_written(a_write_queue, sink, clock):
     write_queue = a_write_queue(WriteQueueOptions(rate_per_s=1000, burst=1000, delay_s=0.5))
 
     write_queue.put("a", 1)
@@ -171,7 +171,7 @@ async def test_the_rate_is_kept(a_write_queue, sink, clock):
     assert 10 <= len(sink.written) <= 13
 
 
-async def test_more_important_work_holds_it_back_but_not_for_ever(a_write_queue, sink, clock):
+async def test_more_important_work_delays_writes_but_not_for_ever(a_write_queue, sink, clock):
     write_queue = a_write_queue(WriteQueueOptions(rate_per_s=1000, burst=1000, patience_s=2.0), hold=lambda: True)
 
     write_queue.put("a", 1)
@@ -182,9 +182,7 @@ async def test_more_important_work_holds_it_back_but_not_for_ever(a_write_queue,
     assert sink.written == [("a", 1)]
 
 
-async def test_where_each_may_be_late_all_are_written_once_they_are_and_overdue_ones_at_once(
-    a_write_queue, sink, clock
-):
+async def test_held_values_are_written_after_their_longest_delay_and_overdue_ones_at_once(a_write_queue, sink, clock):
     write_queue = a_write_queue(WriteQueueOptions(rate_per_s=1000, burst=1000, each_s=2.0), hold=lambda: True)
 
     write_queue.put("a", 1)
@@ -243,7 +241,7 @@ async def test_a_refusal_is_not_tried_again(a_write_queue, sink, clock):
     assert sink.problems == []
 
 
-async def test_what_is_for_a_namespace_that_goes_is_obsolete_and_no_failure(a_write_queue, sink, registry, clock):
+async def test_a_write_in_a_terminating_namespace_is_obsolete_and_no_failure(a_write_queue, sink, registry, clock):
     write_queue = a_write_queue()
     sink.problems = [errors.NamespaceTerminating("create", "/api/v1/events", "going", status=403)]
 
@@ -258,7 +256,7 @@ async def test_what_is_for_a_namespace_that_goes_is_obsolete_and_no_failure(a_wr
     assert (sink.written, sink.problems) == ([], [])
 
 
-async def test_a_retry_far_off_does_not_hold_back_what_is_due(a_write_queue, sink, clock):
+async def test_a_distant_retry_does_not_delay_due_writes(a_write_queue, sink, clock):
     write_queue = a_write_queue(WriteQueueOptions(rate_per_s=1000, burst=1000, workers=1))
     sink.problems = [errors.TooManyRequests("patch", "/api/v1/pods", "slow down", status=429, retry_after_s=30)]
 
@@ -273,7 +271,7 @@ async def test_a_retry_far_off_does_not_hold_back_what_is_due(a_write_queue, sin
 BUSY = errors.TooManyRequests("patch", "/api/v1/pods", "slow down", status=429, retry_after_s=30)
 
 
-async def test_what_is_put_during_a_back_off_waits_for_its_end_and_the_newest_is_written(a_write_queue, sink, clock):
+async def test_a_value_put_during_a_back_off_waits_for_its_end_and_the_newest_is_written(a_write_queue, sink, clock):
     write_queue = a_write_queue()
     sink.problems = [BUSY]
 
@@ -287,7 +285,7 @@ async def test_what_is_put_during_a_back_off_waits_for_its_end_and_the_newest_is
     assert (sink.attempts, sink.written) == (2, [("a", 29)])
 
 
-async def test_what_is_put_during_a_write_that_fails_waits_for_the_end_of_the_back_off(a_write_queue, sink, clock):
+async def test_a_value_put_during_a_failing_write_waits_for_the_end_of_the_back_off(a_write_queue, sink, clock):
     write_queue = a_write_queue()
     sink.problems = [BUSY]
     sink.open.clear()
@@ -303,7 +301,7 @@ async def test_what_is_put_during_a_write_that_fails_waits_for_the_end_of_the_ba
     assert (sink.attempts, sink.written) == (2, [("a", 2)])
 
 
-async def test_what_fails_is_merged_with_what_came_during_its_write(a_write_queue, sink, clock):
+async def test_a_failed_value_is_merged_with_values_put_during_its_write(a_write_queue, sink, clock):
     write_queue = a_write_queue(merge=int.__add__)
     sink.problems = [errors.ServerError("patch", "/api/v1/pods", "down", status=503)]
     sink.open.clear()
@@ -318,7 +316,7 @@ async def test_what_fails_is_merged_with_what_came_during_its_write(a_write_queu
 
 
 @pytest.mark.parametrize("problem", [BUSY, errors.Forbidden("patch", "/", "no", status=403, retry_after_s=30)])
-async def test_a_value_given_up_leaves_its_back_off_to_the_next(a_write_queue, sink, clock, problem):
+async def test_the_next_value_inherits_the_back_off_of_one_given_up(a_write_queue, sink, clock, problem):
     write_queue = a_write_queue(WriteQueueOptions(rate_per_s=1000, burst=1000, attempts=1))
     sink.problems = [problem]
 
@@ -333,7 +331,7 @@ async def test_a_value_given_up_leaves_its_back_off_to_the_next(a_write_queue, s
     assert sink.written == [("a", 2)]
 
 
-async def test_a_discarded_value_leaves_its_back_off_to_the_next(a_write_queue, sink, clock):
+async def test_the_next_value_inherits_the_back_off_of_a_discarded_one(a_write_queue, sink, clock):
     write_queue = a_write_queue()
     sink.problems = [BUSY]
 
@@ -358,7 +356,7 @@ async def test_a_success_ends_the_back_off(a_write_queue, sink, clock):
     assert sink.written == [("a", 1), ("a", 2)]
 
 
-async def test_puts_of_what_waits_do_not_make_the_heap_grow(a_write_queue, sink, clock):
+async def test_putting_a_waiting_key_does_not_grow_the_heap(a_write_queue, sink, clock):
     write_queue = a_write_queue(hold=lambda: True)
 
     for number in range(3000):
@@ -370,7 +368,7 @@ async def test_puts_of_what_waits_do_not_make_the_heap_grow(a_write_queue, sink,
     assert len(write_queue._due) <= 2 * 10 + 64
 
 
-async def test_discards_do_not_make_the_heap_grow(a_write_queue, sink, clock):
+async def test_discarding_does_not_grow_the_heap(a_write_queue, sink, clock):
     write_queue = a_write_queue(hold=lambda: True)
 
     for number in range(3000):
@@ -405,7 +403,7 @@ async def test_draining_does_not_shorten_a_back_off(a_write_queue, sink, clock):
     assert (sink.attempts, sink.written) == (2, [("late", 1)])
 
 
-async def test_what_is_put_while_draining_is_written_without_its_delay(a_write_queue, sink, clock):
+async def test_values_put_while_draining_are_written_without_their_delay(a_write_queue, sink, clock):
     write_queue = a_write_queue(WriteQueueOptions(rate_per_s=1000, burst=1000, delay_s=60))
     write_queue.put("a", 1)
 

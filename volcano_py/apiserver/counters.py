@@ -1,4 +1,4 @@
-"""How often each verb was used on each resource: what a client costs the server."""
+"""Counts of requests by verb and resource: what a client costs the server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RequestCounters:
         self._by_code[(verb, resource, code)] += 1
 
     def count(self, verb: str | None = None, resource: str | None = None, code: int | None = None) -> int:
-        """Requests that match what is given; what is not given matches everything."""
+        """Requests that match the given arguments; an argument that is not given matches everything."""
         return sum(
             number
             for (a_verb, a_resource, a_code), number in self._by_code.items()

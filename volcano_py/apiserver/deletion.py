@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from volcano_py.apiserver.registry import Registry
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
-"""Finalizers by which the owner of other objects waits for them, or lets them go."""
+"""Finalizers by which an owner waits for its dependents (foreground) or releases them (orphan)."""
 
 _IMMORTAL = frozenset({"default", "kube-public", "kube-system"})
-"""Namespaces that clusters rest on."""
+"""Namespaces that every cluster needs."""
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
@@ -70,7 +70,7 @@ def parse_options(body: Obj, query: dict[str, str]) -> DeleteOptions:
 
 
 def may_vanish(obj: Obj) -> bool:
-    """Whether a terminating object has nothing left to wait for."""
+    """Whether a terminating object can be removed now."""
     meta = obj["metadata"]
     return (
         "deletionTimestamp" in meta
@@ -115,7 +115,7 @@ def begin_deletion(registry: Registry, resource: Resource, stored: Stored, optio
 
 
 def check_preconditions(resource: Resource, stored: Stored, options: DeleteOptions) -> None:
-    """Refuse with a conflict what is meant for another revision or another object of this name."""
+    """Refuse (409) a request that is meant for another revision or another object of this name."""
     meta = stored.obj["metadata"]
     if options.uid is not None and options.uid != meta["uid"]:
         why = (

@@ -1,9 +1,9 @@
-"""Evictions and the budgets for disruptions: what the eviction subresource of pods asks before it deletes.
+"""Disruption budgets: what the eviction subresource of pods checks before it deletes.
 
-As in kube-apiserver (registry/core/pod/storage/eviction.go): a pod that has not begun, has ended or is going already
-may always go. Otherwise the one budget that selects it must allow a disruption by its status, which counts this one at
-once. The status is written by whoever plays the disruption controller; none runs here, and a budget that no controller
-has seen allows nothing.
+As in kube-apiserver (registry/core/pod/storage/eviction.go): a pod that is pending, has ended or is terminating may
+always be evicted. Any other pod needs a disruption from the one budget that selects it. The budget's status says how
+many it allows, and counts this one at once. No disruption controller runs here, so a client must write that status; a
+budget without a status allows nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes that are prepared and not yet stored, and who owns the fields they change."""
+"""Drafts: writes that are prepared but not yet stored, and the owners of the fields they change."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Draft:
 
 
 def record_owners(draft: Draft) -> None:
-    """Record who owns what, on objects that have owners recorded."""
+    """Record the owners of the changed fields, on objects that have owners recorded."""
     old, obj, context = draft.old, draft.obj, draft.context
     managed = old.obj["metadata"].get("managedFields") if old is not None else None
     if context.managed_fields is not None:

@@ -103,7 +103,7 @@ class Fault:
 
 
 class Faults:
-    """The rules in force, and faults that happen at once."""
+    """The rules in force, and faults that take effect at once."""
 
     def __init__(self, store: Store, inject: Callable[[Obj], Stored]) -> None:
         self._store = store

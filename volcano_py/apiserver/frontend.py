@@ -32,7 +32,7 @@ _HEALTHY = Reply(200, b"ok", content_type=_TEXT)
 _HEALTH_PATHS = frozenset({"/healthz", "/readyz", "/livez"})
 _FAILED = "request failed: %s %s %s"
 _READ_STALL_S = 30.0
-_WRITE_STALL_S = 60.0  # a client that takes no byte for this long is gone
+_WRITE_STALL_S = 60.0  # a client that reads no byte for this long is gone
 _EMPTY: Mapping[str, str] = {}
 
 
@@ -124,7 +124,7 @@ class Frontend:
                 raise fault.error()
             return self._verbs.perform(call)
         except StatusError as error:
-            if error.code == 410 and call.target.verb == "watch":  # a watch is told in its stream
+            if error.code == 410 and call.target.verb == "watch":  # a watch gets its warnings in its stream
                 return WatchReply((error_line(error),), None, 0.0, False)
             return _failure(error)
         except Exception as error:

@@ -50,7 +50,7 @@ class GarbageCollector(Reconciler):
     def __init__(self, registry: Registry) -> None:
         super().__init__(registry)
         self._dependents: dict[str, dict[_Place, None]] = {}
-        self._told: set[str] = set()  # uids of objects that own themselves, and of which it was said
+        self._told: set[str] = set()  # uids of objects that own themselves and were logged
 
     def observe(self, collection: Collection, event: Event) -> None:
         """Keep the index of dependents, and note what a change may have made collectable."""
@@ -128,7 +128,7 @@ class GarbageCollector(Reconciler):
             self._judge(resource, stored, owners)
 
     def _tell_cycle(self, resource: Resource, stored: Stored) -> None:
-        """Log, once per object, that it is an owner of its own: it protects itself for ever."""
+        """Log, once per object, that it owns itself and is therefore never collected."""
         meta = stored.obj["metadata"]
         cycle = self._cycle(stored)
         if not cycle:
@@ -144,7 +144,7 @@ class GarbageCollector(Reconciler):
             )
 
     def _cycle(self, stored: Stored) -> list[str]:
-        """Return owners that lead from an object back to it, nothing if none do."""
+        """Return the owners on a path from an object back to itself; empty if there is no such path."""
         start = stored.obj["metadata"]["uid"]
         seen: set[str] = set()
         ways: list[tuple[Stored, list[str]]] = [(stored, [])]

@@ -1,4 +1,4 @@
-"""What an object says it is, against what its request is about."""
+"""Check that the object in a request is of the type, namespace and name that the path gives."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ WRONG_NAMESPACE = "the namespace of the provided object does not match the names
 
 
 def check_type(resource: Resource, obj: Obj, context: WriteContext) -> None:
-    """Refuse an object of another kind or version than the request is about, or with fields of wrong types.
+    """Refuse an object whose kind or version is not that of the request, or whose fields have wrong types.
 
-    Fields that a built-in kind does not have are dropped with a warning, or refused where the request says so.
+    Unknown fields of a built-in kind are dropped with a warning, or refused if the request asks for strict validation.
     """
     expected = resource.versions[context.version].api_version
     kind, api_version = obj.get("kind") or "", obj.get("apiVersion") or ""
@@ -45,7 +45,7 @@ def _check_custom_type(resource: Resource, expected: str, kind: str, api_version
 
 
 def place(meta: Obj, namespace: str | None) -> None:
-    """Put an object into the namespace of its request; 400 when it names another."""
+    """Put an object into the namespace of its request; 400 if it names another."""
     own = meta.get("namespace") or ""
     if namespace is None:
         if own:
@@ -57,7 +57,7 @@ def place(meta: Obj, namespace: str | None) -> None:
 
 
 def check_name(meta: Obj, name: str) -> None:
-    """Refuse an object whose name is not that of its request."""
+    """Refuse an object whose name differs from the one in the path."""
     own = meta.get("name") or ""
     if not own:
         raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")

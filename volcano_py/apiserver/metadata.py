@@ -1,4 +1,4 @@
-"""Object metadata: what the server fills in, what it keeps, what it refuses."""
+"""Object metadata: what the server fills in, keeps and refuses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SUBDOMAIN_RE, _LABEL_RE, _SERVICE_RE, _QUALIFIED_RE, _VALUE_RE = (
     re.compile(text) for text in (_SUBDOMAIN, _LABEL, _SERVICE, _QUALIFIED, _VALUE)
 )
 
-_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels: no words by accident
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # without vowels no name spells a word by accident
 _CALLER_FIELDS = ("name", "generateName", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
 _SERVER_FIELDS = (
     "uid",
@@ -39,7 +39,7 @@ _SERVER_FIELDS = (
 )
 
 NameRule = Callable[[str], str]
-"""A rule for names: the complaint, or "" when the name is fine."""
+"""A rule for names: returns what is wrong, or "" for a valid name."""
 
 
 @lru_cache(maxsize=4096)
@@ -114,7 +114,7 @@ def for_create(meta: Obj, has_generation: bool) -> Obj:
 
 
 def for_update(meta: Obj, old: Obj) -> Obj:
-    """Metadata of a new revision: what the server owns stays as it was."""
+    """Metadata of a new revision: fields that the server owns keep their values."""
     made: Obj = {name: meta[name] for name in _CALLER_FIELDS if meta.get(name)}
     if old.get("generateName"):
         made["generateName"] = old["generateName"]
@@ -125,7 +125,7 @@ def for_update(meta: Obj, old: Obj) -> Obj:
 
 
 def validate(meta: Obj, name_rule: NameRule) -> list[FieldError]:
-    """Complaints about the metadata of a new object or revision."""
+    """Return what is wrong with the metadata of a new object or revision."""
     errors: list[FieldError] = []
     name = meta.get("name", "")
     if not name:
@@ -149,7 +149,7 @@ def validate(meta: Obj, name_rule: NameRule) -> list[FieldError]:
 
 
 def validate_update(meta: Obj, old: Obj) -> list[FieldError]:
-    """Complaints about a change of metadata."""
+    """Return what is wrong with a change of metadata."""
     if "deletionTimestamp" not in old:
         return []
     added = [name for name in meta.get("finalizers") or () if name not in (old.get("finalizers") or ())]

@@ -1,4 +1,4 @@
-"""Namespaces: a new one gets its default service account; one that is being deleted is emptied, then let go."""
+"""Namespaces: a new one gets its default service account; a terminating one is emptied, then removed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from volcano_py.apiserver.store import Collection, Event, Stored
 
 
 class NamespaceController(Reconciler):
-    """Makes the service account `default`; empties terminating namespaces and takes their finalizer away."""
+    """Creates the service account `default`; empties terminating namespaces and removes their finalizer."""
 
     name = "namespaces"
 
     def observe(self, collection: Collection, event: Event) -> None:
-        """Note new and terminating namespaces, and those out of which something vanished."""
+        """Note namespaces that are new or terminating, and those from which an object was removed."""
         meta = event.stored.obj["metadata"]
         if collection.name == "namespaces":
             if event.type == "ADDED" or (event.type != "DELETED" and "deletionTimestamp" in meta):
@@ -26,7 +26,7 @@ class NamespaceController(Reconciler):
                 self.enqueue(meta["namespace"])
 
     def reconcile(self, item: Hashable) -> None:
-        """Give a new namespace its account; delete what is left in a terminating one, or finish it."""
+        """Create the account of a new namespace; delete what is left in a terminating one, or its finalizer."""
         name = str(item)
         stored = self.registry.store.collection("namespaces").get(name)
         if stored is None:

@@ -18,7 +18,7 @@ _OWN = (NOT_READY_TAINT, _UNREACHABLE, _UNSCHEDULABLE)
 
 
 def wanted_taints(node: Obj) -> list[Obj]:
-    """The taints of a node as its conditions and spec demand; taints of others are kept."""
+    """The taints that a node's conditions and spec call for; all other taints are kept."""
     spec = node.get("spec") or {}
     taints = spec.get("taints") or []
     wanted = [taint for taint in taints if taint.get("key") not in _OWN]

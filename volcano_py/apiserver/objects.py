@@ -1,7 +1,7 @@
-"""API objects as this server keeps them: plain JSON dictionaries, and the few operations every module needs.
+"""API objects as this server keeps them: plain JSON dictionaries, and the operations that every module needs.
 
-An object that has entered the store is never changed in place: a write builds a new dictionary. That is what
-makes snapshots, history and shared encodings free.
+An object in the store is never changed in place: a write builds a new dictionary. Snapshots, history and shared
+encodings therefore cost nothing.
 """
 
 from __future__ import annotations

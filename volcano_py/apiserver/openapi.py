@@ -1,8 +1,8 @@
-"""OpenAPI documents: enough for kubectl to apply with the server's validation, and to explain what is known.
+"""OpenAPI documents: enough for `kubectl apply` with server-side validation, and for `kubectl explain`.
 
-Custom resources are published with the schema of their definition. Of built-in kinds only those fields are
-published whose types this server checks; the description says so. The request body of a patch does not list the
-strategic merge patch, so kubectl uses the merge keys that are built into it.
+Custom resources are published with the schema of their definition. A built-in kind is published with only those fields
+whose types this server checks; its description says so. The request body of a patch does not list the strategic merge
+patch, so kubectl uses its own merge keys.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can be chosen about an embedded API server."""
+"""Options of an embedded API server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ApiServerOptions:
     """Events a slow watcher may lag behind before it is disconnected."""
     bookmark_interval_s: float = 30.0
     watch_timeout_s: float = 1800.0
-    """How long a watch runs when the client does not say."""
+    """How long a watch runs if the client gives no timeout."""
     node_lifecycle: bool = False
     """Taint new nodes as not ready and lift the taint when their Ready condition is True."""
     max_body_bytes: int = 16 * 1024 * 1024

@@ -1,7 +1,7 @@
-"""LIST: which objects, as of which version, and the tokens by which a client continues.
+"""LIST: which objects, at which version, and the tokens by which a client continues.
 
-A continue token holds a version and a key, nothing of it is kept here: a later page is computed from the
-present by taking back the events since that version. When they are forgotten the answer is 410 Expired.
+A continue token holds a version and a key; the server keeps no state for it. A later page is computed from the
+current objects by undoing the events since that version. If those events are forgotten, the answer is 410 Expired.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _TOO_OLD_TOKEN = (
     "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
     "modified, or deleted between the time the first chunk was returned and now may show up in the list."
 )
-_INCONSISTENT = -1  # the version in a token that continues with the present
+_INCONSISTENT = -1  # the version in a token that continues with current objects
 
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """What a list or watch asks for, as the query says it."""
+    """What a list or watch asks for, read from its query."""
 
     limit: int = 0
     token: str = ""
@@ -113,7 +113,7 @@ def list_page(collection: Collection, current: int, prefix: str, options: ListOp
     if matcher is not None:
         rest = int(next(found, None) is not None)
     elif items and collection.unchanged_since(rv):
-        rest = collection.count(prefix, items[-1].key)  # to walk over the rest at every page would be quadratic
+        rest = collection.count(prefix, items[-1].key)  # counting the rest at every page would be quadratic
     else:
         rest = sum(1 for _ in found)
     if not rest:

@@ -1,4 +1,4 @@
-"""Background work of the server: a queue without duplicates, and one task that empties it."""
+"""Background work of the server: a queue without duplicates, and one task that works through it."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from volcano_py.apiserver.store import Collection, Event
 
 log = logging.getLogger(__name__)
 
-_BATCH = 50  # items handled before other work on the loop gets its turn
+_BATCH = 50  # items handled before the loop runs other work
 _ATTEMPTS = 5
 
 
 class Reconciler(ABC):
-    """Listens to the store and works through what it notes, one item at a time.
+    """Listens to the store, notes items, and works through them one at a time.
 
     The queue holds each item at most once, so it is bounded by the number of objects. An item that fails is
-    logged, tried again a few times, and then left until something touches it again; it never stops the rest.
+    logged and retried a few times, then left until its next event; it never stops the others.
     """
 
     name = "reconciler"
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
-        self._queue: OrderedDict[Hashable, int] = OrderedDict()  # a dict is slow to empty from the front
+        self._queue: OrderedDict[Hashable, int] = OrderedDict()  # removing from the front of a dict is slow
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         registry.store.listeners.append(self.observe)
 
     @abstractmethod
     def observe(self, collection: Collection, event: Event) -> None:
-        """Called for every event of the store, inside the write: note what is to be done, do nothing yet."""
+        """Note the items that an event concerns; called within the write, so it does no work yet."""
 
     @abstractmethod
     def reconcile(self, item: Hashable) -> None:
-        """Do what is to be done about one item, as things stand now."""
+        """Bring one item into its desired state, given the current objects."""
 
     def enqueue(self, item: Hashable) -> None:
-        """Note an item."""
+        """Add an item to the queue."""
         self._queue.setdefault(item, 0)
         self._wake.set()
 
     @property
     def idle(self) -> bool:
-        """Nothing is noted."""
+        """Whether the queue is empty."""
         return not self._queue
 
     def start(self) -> None:

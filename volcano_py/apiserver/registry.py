@@ -1,7 +1,7 @@
-"""Reads and writes of objects: the pipeline that every request goes through, whatever it came in by.
+"""Reads and writes of objects: the pipeline of every request, over HTTP or in-process.
 
-A write is: check names and preconditions, fill in metadata, let the kind's strategy default and admit the
-object, validate, store. All of it is synchronous: two writes never interleave, so a patch needs no retry.
+A write has these steps: check names and preconditions, fill in metadata, let the kind's strategy default and admit the
+object, validate, store. All steps are synchronous: two writes never interleave, so a patch needs no retry.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NAME_ATTEMPTS = 8
 _NO_OWNERS: tuple[list[Obj], ...] = ([], [{}])
 
 PatchFunction = Callable[[Obj], Obj]
-"""Makes the new object of a copy of the current one, which it may change."""
+"""Makes the new object from a copy of the current one; it may change that copy."""
 
 
 class Registry:
@@ -70,7 +70,7 @@ class Registry:
     def create(
         self, resource: Resource, namespace: str | None, obj: Obj, context: WriteContext | None = None
     ) -> Stored:
-        """Store a new object; the dictionary belongs to the server from here on."""
+        """Store a new object; the dictionary then belongs to the server."""
         return self.commit(self.draft_create(resource, namespace, obj, context))
 
     def draft_create(
@@ -99,7 +99,7 @@ class Registry:
         self._validate(draft.resource, draft.obj, draft.old.obj if draft.old is not None else None, draft.context)
 
     def commit(self, draft: Draft) -> Stored:
-        """Validate a draft and store it; what is equal to what is there is not written."""
+        """Validate a draft and store it; a draft equal to the current object is not written."""
         self.check(draft)
         resource, old, obj = draft.resource, draft.old, draft.obj
         if old is None:
@@ -142,7 +142,7 @@ class Registry:
         obj: Obj,
         context: WriteContext | None = None,
     ) -> Draft:
-        """Prepare the replacement of an object; of kinds that a PUT may create, also a new one."""
+        """Prepare the replacement of an object, or a new object if the kind lets PUT create one."""
         context = self._context(resource, context)
         check_type(resource, obj, context)
         meta = metadata.metadata_of(obj)
@@ -212,7 +212,7 @@ class Registry:
         applier: Applier,
         context: WriteContext | None = None,
     ) -> Draft:
-        """Prepare a server-side apply, of an object that exists or of a new one."""
+        """Prepare a server-side apply of an existing or a new object."""
         context = self._context(resource, context)
         structure = structure_of(resource, context.version)
         old = self.collection(resource).get(object_key(namespace, name))
@@ -229,13 +229,13 @@ class Registry:
         return self.draft_patch(resource, namespace, name, change, context)
 
     def _draft_revision(self, resource: Resource, old: Stored, obj: Obj, context: WriteContext) -> Draft:
-        """The common end of PUT and PATCH: check the version, prepare."""
+        """The part that PUT and PATCH share: check the version, prepare the revision."""
         meta = obj["metadata"]
         asked = meta.get("resourceVersion")
         if asked and asked != str(old.rv):
             raise conflict(resource.group, resource.plural, meta["name"], MODIFIED)
         if meta.get("managedFields") in _NO_OWNERS and "managedFields" in meta:
-            context.managed_fields = []  # the way to have them forgotten
+            context.managed_fields = []  # an empty list clears the recorded owners
         obj["metadata"] = metadata.for_update(meta, old.obj["metadata"])
         obj = resource.strategy.prepare_update(obj, old.obj, context)
         obj["kind"], obj["apiVersion"] = resource.kind, resource.storage.api_version
@@ -243,7 +243,7 @@ class Registry:
         return Draft(resource, own.get("namespace"), own["name"], obj, old, context)
 
     def replace(self, resource: Resource, old: Stored, obj: Obj, context: WriteContext | None = None) -> Stored:
-        """Store a finished revision; an object that was only waiting for this goes away at once."""
+        """Store a finished revision; remove a terminating object if nothing holds it any more."""
         if may_vanish(obj):
             if context is None or not context.dry_run:
                 collection = self.collection(resource)
@@ -260,7 +260,7 @@ class Registry:
     def delete(
         self, resource: Resource, namespace: str | None, name: str, options: DeleteOptions | None = None
     ) -> Deletion:
-        """Delete an object: at once, gracefully, or when its finalizers are done."""
+        """Delete an object: at once, after its grace period, or after its last finalizer."""
         return begin_deletion(self, resource, self.get(resource, namespace, name), options or DeleteOptions())
 
     def delete_collection(
@@ -270,7 +270,7 @@ class Registry:
         options: DeleteOptions | None = None,
         matcher: Matcher | None = None,
     ) -> list[Stored]:
-        """Delete every object (that matches); returns them as they were."""
+        """Delete every matching object; returns the objects as they were."""
         prefix = f"{namespace}/" if namespace else ""
         found = [stored for stored in self.collection(resource).scan(prefix) if matcher is None or matcher(stored.obj)]
         for stored in found:

@@ -1,4 +1,4 @@
-"""One request as the verbs see it, and what its body says."""
+"""One request as the verbs see it, and the decoding of its body."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def manager(self) -> str:
-        """Who sends it, as `metadata.managedFields` names it."""
+        """The sender's name in `metadata.managedFields`."""
         return self.query.get("fieldManager") or self.headers.get("User-Agent", "").partition("/")[0][:128]
 
 
 def object_of(call: Call) -> Obj:
-    """The object in the body; 400 when there is none, 415 when it is no JSON."""
+    """The object in the body; 400 if there is none, 415 if it is not JSON."""
     kind = call.target.resource.kind
     what = f"the object provided is unrecognized (must be of type {kind})"
     body = body_of(call, what)
@@ -51,7 +51,7 @@ def object_of(call: Call) -> Obj:
 
 
 def body_of(call: Call, what: str) -> object:
-    """The body, JSON or (of the kinds it is known for) protobuf; 400 that says what could not be read, or 415."""
+    """The body, from JSON or (for known kinds) protobuf; 400 that names the unreadable part, or 415."""
     if call.content_type == MEDIA_TYPE:
         try:
             return decode_object(call.body)
@@ -121,7 +121,7 @@ def applied(call: Call) -> tuple[Obj, Applier]:
 
 
 def _without_nulls(value: Obj) -> Obj:
-    """A field that is null is a field that is not applied."""
+    """The configuration without null fields, which count as not applied."""
     cleaned: Obj = {}
     for name, item in value.items():
         if isinstance(item, dict):

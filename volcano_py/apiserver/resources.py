@@ -18,12 +18,12 @@ META_FIELDS: Mapping[str, FieldGetter] = {
     "metadata.name": path_getter("metadata.name"),
     "metadata.namespace": path_getter("metadata.namespace"),
 }
-"""Fields that every resource can be selected by."""
+"""Fields by which every resource can be selected."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where a kind keeps how many replicas are wanted, how many there are, and its selector."""
+    """Paths of a kind's desired replicas, current replicas and selector."""
 
     wanted: str = ".spec.replicas"
     current: str = ".status.replicas"
@@ -63,7 +63,7 @@ class Resource:
 
     @property
     def collection(self) -> str:
-        """Name of the collection, which is also how messages call the resource: `queues.scheduling...`."""
+        """Name of the collection and, in messages, of the resource: `queues.scheduling...`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
@@ -125,12 +125,12 @@ class ResourceTable:
         return iter(tuple(self._by_path.values()))
 
     def add(self, resource: Resource) -> None:
-        """Serve a resource (again: with its new description)."""
+        """Serve a resource; a resource served already gets the new description."""
         self._by_path[(resource.group, resource.plural)] = resource
         self._by_kind[(resource.group, resource.kind)] = resource
 
     def remove(self, group: str, plural: str) -> Resource | None:
-        """Serve it no longer."""
+        """Stop serving a resource."""
         resource = self._by_path.pop((group, plural), None)
         if resource is not None:
             self._by_kind.pop((group, resource.kind), None)

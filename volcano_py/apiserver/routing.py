@@ -1,4 +1,4 @@
-"""From method, path and query to what a request is about: verb, resource, namespace, name, subresource."""
+"""Derive the target of a request (verb, resource, namespace, name, subresource) from method, path and query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scale subresource: how many replicas, whatever the kind calls them."""
+"""The scale subresource: the number of replicas, wherever the kind keeps it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read(obj: Obj, paths: ScalePaths) -> Obj:
 
 
 def change(asked: Obj, paths: ScalePaths) -> Callable[[Obj], Obj]:
-    """The change of the object that a Scale asks for; 400 when it names no whole number."""
+    """The change that a Scale makes to the object; 400 if its replicas are no whole number."""
     replicas: Any = dig(asked, "spec", "replicas")
     replicas = 0 if replicas is None else replicas
     if type(replicas) is not int or replicas < 0:

@@ -1,4 +1,4 @@
-"""Label and field selectors: parse the text of a query once, match objects many times."""
+"""Label and field selectors: parse a query's text once, match many objects."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def field_matcher(text: str, fields: Mapping[str, FieldGetter]) -> Matcher | Non
 
 
 def both(first: Matcher | None, second: Matcher | None) -> Matcher | None:
-    """A matcher that asks both (either may be absent)."""
+    """A matcher that requires both (either may be absent)."""
     if first is None or second is None:
         return first or second
     one, two = first, second

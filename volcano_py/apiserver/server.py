@@ -55,7 +55,7 @@ class PortInUse(OSError):
 class ApiServer:
     """An API server in this process; an async context manager, or `start` and `stop`.
 
-    Stopped and started again it keeps its objects, its history and its port, as a real one that is restarted.
+    A server that is stopped and started again keeps its objects, its history and its port, as a real one does.
     """
 
     def __init__(self, options: ApiServerOptions | None = None) -> None:
@@ -92,7 +92,7 @@ class ApiServer:
         return f"{scheme}://{self.options.host}:{self.port}"
 
     async def start(self) -> None:
-        """Listen and begin to work; PortInUse when the port is taken."""
+        """Begin to listen and serve; PortInUse if the port is taken."""
         options = self.options
         server = web.Server(
             self._frontend.handle,
@@ -102,7 +102,7 @@ class ApiServer:
         )
         runner = web.ServerRunner(server, shutdown_timeout=options.shutdown_timeout_s)
         await runner.setup()
-        port = options.port or self.port  # started again, it comes back where its clients look for it
+        port = options.port or self.port  # after a restart the clients find the server at the same port
         site = web.TCPSite(runner, options.host, port, ssl_context=options.ssl_context, backlog=1024)
         try:
             await site.start()
@@ -130,7 +130,7 @@ class ApiServer:
         )
 
     async def stop(self) -> None:
-        """End every watch, finish running requests, stop listening; leaves no task behind."""
+        """End every watch, finish running requests, stop listening; no task is left."""
         for reconciler in self._reconcilers:
             await reconciler.stop()
         for collection in self.store.collections.values():
@@ -155,7 +155,7 @@ class ApiServer:
 
     @property
     def settled(self) -> bool:
-        """Whether what runs in the background has nothing left to do."""
+        """Whether the background work is done."""
         return all(reconciler.idle for reconciler in self._reconcilers)
 
     def create(self, obj: Obj) -> Obj:

@@ -10,7 +10,7 @@ from volcano_py.apiserver.objects import Obj, encode
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One complaint about one field; `reason` is the cause code, `message` the text after the field's path."""
+    """One error of one field; `reason` is the cause code, `message` the text after the field's path."""
 
     field: str
     reason: str
@@ -102,7 +102,7 @@ def _qualified(group: str, plural: str) -> str:
 
 
 def bad_request(message: str) -> StatusError:
-    """400: the request makes no sense."""
+    """400: the request cannot be understood."""
     return StatusError(400, "BadRequest", message)
 
 
@@ -146,7 +146,7 @@ def already_exists(group: str, plural: str, name: str) -> StatusError:
 
 
 def conflict(group: str, plural: str, name: str, why: str) -> StatusError:
-    """409: the object is not what the caller thinks it is."""
+    """409: the object is not in the state that the caller assumes."""
     message = f'Operation cannot be fulfilled on {_qualified(group, plural)} "{name}": {why}'
     return StatusError(409, "Conflict", message, details_of(group, plural, name))
 
@@ -174,7 +174,7 @@ def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """422: the object breaks rules of its kind; every complaint is listed."""
+    """422: the object breaks rules of its kind; every error is listed."""
     texts = [f"{error.field}: {error.message}" for error in errors]
     body = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details: Obj = {"name": name} if name else {}

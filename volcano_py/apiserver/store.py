@@ -1,9 +1,8 @@
 """The store: collections of immutable objects under one global resourceVersion, with bounded history.
 
 Everything here is synchronous and runs on one event loop, so each write is atomic. A write appends one event
-to its collection's history and offers it to the collection's watchers; a watcher that cannot keep up is
-closed, the store never waits. History older than the bound (or compacted on request) is gone, and asking for
-it is answered with 410 Expired.
+to its collection's history and offers it to the collection's watchers. The store never waits: it closes a watcher
+that cannot keep up. History beyond the bound (or compacted on request) is gone; a request for it gets 410 Expired.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class Event:
     def line(self, event_type: EventType, prefix: bytes) -> bytes:
         """The watch line of this event for one version of the object.
 
-        A watcher whose selector stops matching is told DELETED, with the last revision it knew and the
+        A watcher whose selector stops matching gets DELETED, with the last revision it knew and the
         resourceVersion of the change.
         """
         key = (event_type, prefix)
@@ -75,7 +74,7 @@ class Event:
         return line
 
     def seen_as(self, event_type: EventType) -> Stored:
-        """The revision that a watcher to whom this event is `event_type` is shown."""
+        """The revision to show to a watcher for which this event is an `event_type`."""
         if event_type == "DELETED" and self.type != "DELETED" and self.prev is not None:
             return _at_version(self.prev, self.rv)
         return self.stored
@@ -119,7 +118,7 @@ class Collection:
         self.items: dict[str, Stored] = {}
         self.history: deque[Event] = deque()
         self.compacted_rv = store.compacted_rv
-        self.watchers: dict[Watching, None] = {}  # a dict keeps the order in which they came
+        self.watchers: dict[Watching, None] = {}  # a dict keeps the order of arrival
         self._store = store
         self._history_limit = history_limit
 
@@ -193,7 +192,7 @@ class Collection:
                 yield stored
 
     def unchanged_since(self, rv: int) -> bool:
-        """Whether nothing has happened after a version."""
+        """Whether the collection is unchanged since a version."""
         return not self.history or self.history[-1].rv <= rv
 
     def count(self, prefix: str, after: str) -> int:
@@ -207,7 +206,7 @@ class Collection:
         return self.keys[start : bisect_left(self.keys, prefix + "\U0010ffff")]
 
     def scan_at(self, rv: int, prefix: str = "", after: str = "", too_old: str = "") -> Iterator[Stored]:
-        """The same as `scan`, as of version `rv`: the present with newer events taken back."""
+        """The same as `scan` at version `rv`: current objects with newer events undone."""
         if rv > self._store.rv:
             raise too_large_version(rv, self._store.rv)
         self._require(rv, too_old or "The resourceVersion for the provided list is too old.")
@@ -235,7 +234,7 @@ Listener = Callable[[Collection, Event], None]
 
 
 class Store:
-    """Every collection, one version counter, and the listeners that see every event as it happens."""
+    """Every collection, one version counter, and the listeners, which see every event within the write."""
 
     def __init__(self, history_limit: int = 16384) -> None:
         self.rv = 1

@@ -1,4 +1,4 @@
-"""Strategic merge patch for the built-in kinds: lists are merged by key where the kind says so.
+"""Strategic merge patch for the built-in kinds: some lists are merged by key.
 
 Directives: `$patch: replace|delete|merge` in objects and list items, `$deleteFromPrimitiveList/<field>`,
 `$setElementOrder/<field>` (accepted, order follows the target), `$retainKeys` (accepted and applied).
@@ -35,7 +35,7 @@ MERGE_KEYS: dict[str, str] = {
 tolerations among them) are replaced as a whole."""
 
 PORT_KEYS = {"containers": "containerPort", "spec": "port"}
-"""`ports` is keyed by where it stands: containerPort in a container, port in a service."""
+"""The key of `ports` depends on its parent: containerPort in a container, port in a service."""
 
 SET_LISTS = frozenset({"finalizers"})
 """Lists of plain values that are merged as sets."""

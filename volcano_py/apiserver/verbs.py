@@ -1,4 +1,4 @@
-"""What each verb does with a decoded request, and the bytes it answers with."""
+"""What each verb does with a decoded request, and the bytes of its answer."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Reply:
 
 @dataclass(slots=True)
 class WatchReply:
-    """An answer that goes on: what is sent first, and the watcher that brings the rest (None: nothing more)."""
+    """A streamed answer: its first bytes, and the watcher that delivers the rest (None: no more follows)."""
 
     first: Iterable[bytes]
     watcher: Watcher | None
@@ -88,7 +88,7 @@ class Verbs:
         raise AssertionError(f"routing let verb {target.verb} through")
 
     async def perform_admitted(self, call: Call, webhooks: WebhookChain) -> Reply | WatchReply:
-        """Carry out a write that webhooks are asked about first."""
+        """Carry out a write after its webhooks have been asked."""
         target = call.target
         if target.verb in ("create", "update", "patch"):
             return self.written(await webhooks.admit(lambda: self.draft(call), call))
@@ -130,7 +130,7 @@ class Verbs:
         return self._registry.draft_patch(resource, namespace, name, patch_function(call), context)
 
     def written(self, draft: Draft) -> Reply:
-        """Store a draft and answer with what it became."""
+        """Store a draft and answer with the stored object."""
         target_version = draft.resource.versions[draft.context.version]
         stored = self._registry.commit(draft)
         return Reply(201 if draft.old is None else 200, stored.json(target_version.prefix), draft.context.warnings)
@@ -261,7 +261,7 @@ def _number(query: Mapping[str, str], name: str) -> int:
 
 
 def _deleted(target: Target, deletion: Deletion) -> bytes:
-    """The object while it lives on (and for kinds that return it), otherwise a Status that names it."""
+    """The object if it still exists (or its kind returns it), otherwise a Status that names it."""
     stored, resource = deletion.stored, target.resource
     if resource.strategy.returns_deleted or not deletion.gone:
         return stored.json(_served(target).prefix)
@@ -287,7 +287,7 @@ def _list_meta(page: Page) -> Obj:
 
 
 def _item_bodies(items: list[Stored], prefix: bytes | None) -> list[bytes]:
-    """Items of a list name their type only where the resource is a custom one, as on a real API server."""
+    """Items of a list name their type only for custom resources, as on a real API server."""
     if prefix is None:
         return [stored.body for stored in items]
     return [stored.json(prefix) for stored in items]

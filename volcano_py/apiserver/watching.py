@@ -1,7 +1,7 @@
-"""WATCH: one bounded queue per watcher, filled by the store, drained into the response.
+"""WATCH: one bounded queue per watcher, which the store fills and the response drains.
 
-The store only appends to the queue. A watcher whose client reads too slowly fills its queue and is cut off
-(the client resumes or relists); nobody else notices.
+The store only appends to the queue. If a client reads too slowly, its queue fills and its watch ends (the client
+resumes or relists); other watchers are not affected.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from volcano_py.apiserver.store import Collection, Event, EventType, Store, Stor
 
 _BATCH_BYTES = 256 * 1024
 Render = Callable[[Stored], bytes]
-"""How an object is written where the client asked for something else than the object itself."""
+"""How an object is written for a client that asked for another form than the object itself."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
@@ -50,7 +50,7 @@ class Watcher:
 
     @property
     def closed(self) -> bool:
-        """No further events will come."""
+        """Whether the watch has ended: no further events will come."""
         return self._closed
 
     def offer(self, event: Event) -> None:
@@ -125,7 +125,7 @@ class Watcher:
         return b"".join(lines)
 
     async def wait(self, timeout_s: float) -> None:
-        """Until something is queued, the watch is closed, or the time is up."""
+        """Wait until an event is queued, the watch is closed, or the time is up."""
         if self._queue or self._closed:
             return
         loop = asyncio.get_running_loop()
@@ -171,7 +171,7 @@ async def stream(
 ) -> AsyncIterator[bytes]:
     """Chunks of a running watch until it times out or is closed; bookmarks while nothing is queued.
 
-    A bookmark comes also where nothing has changed: to clients it is the sign that the watch is alive.
+    A bookmark is sent even if nothing has changed: it shows clients that the watch is alive.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s

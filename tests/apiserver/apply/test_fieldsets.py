@@ -35,7 +35,7 @@ def test_a_set_survives_being_written_and_read(obj: dict[str, Any]) -> None:
 
 
 @given(objects, objects)
-def test_what_is_applied_is_there_afterwards(live: dict[str, Any], config: dict[str, Any]) -> None:
+def test_applied_fields_are_in_the_merged_object(live: dict[str, Any], config: dict[str, Any]) -> None:
     after = fields_of(merged(live, config, ROOT), ROOT)
     for path, value in fields_of(config, ROOT).items():
         if value in ({}, []):  # an empty map or list adds nothing to what is there
@@ -59,7 +59,7 @@ def test_paths_read_as_in_a_real_conflict() -> None:
     assert path_text(path) == '.spec.containers[name="a"].args[="x"]'
 
 
-def test_ports_are_told_apart_by_number_and_protocol() -> None:
+def test_ports_are_distinguished_by_number_and_protocol() -> None:
     ports = [{"containerPort": 53, "protocol": "UDP"}, {"containerPort": 53}]
     obj = {"spec": {"containers": [{"name": "a", "ports": ports}]}}
     elements = {path[-1] for path in fields_of(obj, ROOT) if path[-1].startswith('k:{"containerPort"')}

@@ -48,7 +48,7 @@ def _prune(value: Any) -> tuple[Any, list[str]]:
     return copied, prune(copied, SCHEMA)
 
 
-def test_unknown_fields_go_at_every_level_and_are_named() -> None:
+def test_unknown_fields_are_pruned_at_every_level_and_named() -> None:
     value = {"a": 1, "z": 1, "b": {"c": "1", "z": 1}, "list": [{"c": "1"}, {"z": 1}]}
     pruned, paths = _prune(value)
     assert pruned == {"a": 1, "b": {"c": "1"}, "list": [{"c": "1"}, {}]}
@@ -128,7 +128,7 @@ def test_defaults_applied_twice_are_the_same_as_once(value: Any) -> None:
         (1, {"allOf": [{"minimum": 2}]}, "should be greater than or equal to 2"),
     ],
 )
-def test_keywords_find_what_breaks_them(value: Any, schema: dict[str, Any], problem: str) -> None:
+def test_every_keyword_finds_values_that_violate_it(value: Any, schema: dict[str, Any], problem: str) -> None:
     [error] = validate(value, schema, "f")
     assert problem in error.message
 
@@ -145,5 +145,5 @@ def test_keywords_find_what_breaks_them(value: Any, schema: dict[str, Any], prob
         ("xay", {"type": "string", "pattern": "a"}),
     ],
 )
-def test_what_keeps_the_rules_passes(value: Any, schema: dict[str, Any]) -> None:
+def test_values_that_keep_the_rules_pass(value: Any, schema: dict[str, Any]) -> None:
     assert validate(value, schema, "f") == []

@@ -27,7 +27,7 @@ def _priority(pod: dict[str, Any]) -> tuple[str | None, int, str]:
     return spec.get("priorityClassName"), spec["priority"], spec["preemptionPolicy"]
 
 
-async def test_the_global_default_class_counts_for_pods_that_name_none() -> None:
+async def test_pods_without_a_priority_class_get_the_global_default() -> None:
     server = ApiServer()
     server.create(_class("usual", 50, globalDefault=True, preemptionPolicy="Never"))
     server.create(_class("other", 90))
@@ -43,7 +43,7 @@ async def test_the_priority_that_the_class_gives_may_be_written_down() -> None:
         server.create(a_pod("b", priorityClassName="high", priority=91))
 
 
-def test_quality_looks_at_init_containers_too() -> None:
+def test_quality_of_service_includes_init_containers() -> None:
     full = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1Gi"}}
     guaranteed = {"containers": [{"resources": full}], "initContainers": [{"resources": full}]}
     assert qos_class(guaranteed) == "Guaranteed"
@@ -51,7 +51,7 @@ def test_quality_looks_at_init_containers_too() -> None:
     assert qos_class({"containers": [{}]}) == "BestEffort"
 
 
-async def test_a_small_pod_from_a_template_keeps_what_it_says() -> None:
+async def test_a_small_pod_from_a_template_keeps_its_fields() -> None:
     server = ApiServer()
     pod = server.create(a_pod(schedulerName="volcano", restartPolicy="Never", terminationGracePeriodSeconds=0))
     assert (pod["spec"]["schedulerName"], pod["spec"]["restartPolicy"]) == ("volcano", "Never")

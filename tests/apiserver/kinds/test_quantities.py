@@ -29,5 +29,5 @@ def test_quantities_are_read(text: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "1xx", "1 Gi", "1.2.3", "Gi", "1gi", "--1", "1e", "0x10"])
-def test_what_is_no_quantity_is_none(text: str) -> None:
+def test_a_text_that_is_no_quantity_is_none(text: str) -> None:
     assert quantity(text) is None

@@ -36,7 +36,7 @@ def _delete(server: ApiServer, name: str = "a") -> None:
     server.registry.delete(server.resources.named("pods"), "default", name)
 
 
-async def test_a_bound_pod_runs_and_a_deleted_one_goes(server: ApiServer, port: ClusterPort) -> None:
+async def test_a_bound_pod_runs_and_a_deleted_one_is_removed(server: ApiServer, port: ClusterPort) -> None:
     async with Kubelet(port, delays=QUICK) as kubelet:
         server.create(a_pod(nodeName="n"))
         await until(lambda: _phase(server) == "Running")
@@ -49,7 +49,7 @@ async def test_a_bound_pod_runs_and_a_deleted_one_goes(server: ApiServer, port: 
     assert kubelet.applied["pod-run"] == kubelet.applied["pod-gone"] == 1
 
 
-async def test_pods_that_were_there_before_are_taken_up(server: ApiServer, port: ClusterPort) -> None:
+async def test_pods_created_before_the_kubelet_are_run(server: ApiServer, port: ClusterPort) -> None:
     server.create(a_pod("early", nodeName="n"))
     async with Kubelet(port, delays=QUICK):
         await until(lambda: _phase(server, "early") == "Running")
@@ -129,7 +129,7 @@ async def test_a_refused_write_is_tried_again(
 
 
 @pytest.mark.parametrize("how", ["clean", "abrupt", "expired"])
-async def test_a_watch_that_ends_is_taken_up_again(server: ApiServer, how: Any) -> None:
+async def test_a_watch_that_ends_is_resumed(server: ApiServer, how: Any) -> None:
     async with aiohttp.ClientSession() as session, Kubelet(HttpPort(session, server.url), delays=QUICK):
         await until(lambda: bool(server.store.collection("pods").watchers))
         server.faults.disconnect_watches("*", how)
@@ -137,7 +137,7 @@ async def test_a_watch_that_ends_is_taken_up_again(server: ApiServer, how: Any) 
         await until(lambda: _phase(server) == "Running")
 
 
-async def test_a_list_tells_what_vanished_unseen(server: ApiServer) -> None:
+async def test_a_new_list_finds_objects_deleted_meanwhile(server: ApiServer) -> None:
     seen: list[tuple[str, str]] = []
     server.create(a_pod())
     async with aiohttp.ClientSession() as session:
@@ -156,7 +156,7 @@ async def test_a_list_tells_what_vanished_unseen(server: ApiServer) -> None:
     assert seen == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "b")]
 
 
-async def test_an_object_that_two_stages_claim_is_left_alone(
+async def test_an_object_that_two_stages_match_is_left_alone(
     server: ApiServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     stages = load_stages()

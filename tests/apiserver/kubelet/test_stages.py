@@ -53,7 +53,7 @@ def test_jitter_is_bounded_and_the_same_for_the_same_object() -> None:
     assert all(300 <= (delay or 0) <= 360 for delay in delays.values())
 
 
-def test_an_annotation_that_is_no_number_means_that_nothing_says_when() -> None:
+def test_an_annotation_that_is_no_number_gives_no_delay() -> None:
     text = MINIMAL + "delay: {annotation: x}\n"
     stage = load_stage(text, "s.yaml")
     assert not stage.matches({"metadata": {"annotations": {"x": "soon"}}, "spec": {"nodeName": "n"}})

@@ -46,7 +46,7 @@ def test_a_secret_keeps_its_bytes() -> None:
     }
 
 
-def test_zero_counts_where_it_differs_from_nothing() -> None:
+def test_zero_is_kept_where_it_differs_from_absent() -> None:
     spec = number(1, 0) + number(5, 0) + number(7, 0)  # replicas, minReadySeconds, paused
     obj = decode_object(envelope("apps/v1", "Deployment", metadata("d") + block(2, spec)))
     assert obj["spec"] == {"replicas": 0}
@@ -89,7 +89,7 @@ def test_what_cannot_be_read_says_why(body: bytes, why: str) -> None:
         decode_object(body)
 
 
-async def test_the_server_takes_it_and_answers_json(client: Client) -> None:
+async def test_the_server_accepts_protobuf_and_answers_json(client: Client) -> None:
     url = f"{client.server.url}/api/v1/namespaces"
     headers = {"Content-Type": MEDIA_TYPE}
     async with client.session.post(url, data=envelope("v1", "Namespace", metadata("n")), headers=headers) as answer:

@@ -25,12 +25,12 @@ from volcano_py.apiserver.tables.ages import age, duration
         (9 * 365 * 86400, "9y"),
     ],
 )
-def test_the_longer_the_rougher(seconds: float, shown: str) -> None:
+def test_longer_ages_are_shown_with_less_precision(seconds: float, shown: str) -> None:
     assert duration(seconds) == shown
 
 
 @pytest.mark.parametrize("text", [None, "", "yesterday", 5])
-def test_what_is_no_time_is_unknown(text: object) -> None:
+def test_a_text_that_is_no_time_is_an_unknown_age(text: object) -> None:
     assert age(text) == "<unknown>"
 
 

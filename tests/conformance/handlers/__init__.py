@@ -1,4 +1,4 @@
-"""Every operation that rows can ask for, by area: the explicit table the runner looks into."""
+"""Every operation of the rows, by area: the explicit table that the runner uses."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -37,7 +37,7 @@ SESSION: Final[Mapping[str, Operation]] = {
     "preemptable": victims.PREEMPTABLE,
     "victimTasks": tdm.VICTIM_TASKS,
 }
-"""What can be asked of a session in every area of the scheduler, whatever its file is about."""
+"""The session operations that every area of the scheduler may use."""
 
 AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "arguments": arguments.OPERATIONS,
@@ -63,5 +63,5 @@ def operation_of(area: str, name: str) -> Operation:
     operation = handled.get(name)
     if operation is None:
         known = ", ".join(sorted(handled)) or "none"
-        raise AssertionError(f'nobody handles operation "{name}" of area "{area}"; handled there: {known}')
+        raise AssertionError(f'no handler for operation "{name}" of area "{area}"; handled there: {known}')
     return operation

@@ -27,13 +27,13 @@ def _get(read: Callable[..., Any]) -> Operation:
 
 
 def _action_arguments(case: Case) -> Outcome:
-    # JSON is YAML, so the loader reads what a file would say.
+    # JSON is YAML, so the loader reads this like a file.
     text = json.dumps({"actions": "enqueue", "configurations": case.input.get("configurations") or []})
     return {"arguments": parse_conf(text, "row").action_arguments(case.input["action"])}
 
 
 def _same_or_none(expected: Any, actual: Any, _: Any) -> None:
-    """Assert equal arguments; an entry without any says no more than no entry."""
+    """Assert equal arguments; an entry without arguments equals a missing entry."""
     assert (actual or None) == (expected or None)
 
 
@@ -47,7 +47,7 @@ def _plugin_defaults(case: Case) -> Outcome:
 
 
 def _point(key: str) -> str:
-    """Return the extension point of a flag: rows write all flags as fields, some with enable and some with enabled."""
+    """Return the extension point of a flag: rows name flags by their fields, some with enable, some with enabled."""
     return key.removeprefix("enabled") if key.startswith("enabled") else key.removeprefix("enable")
 
 

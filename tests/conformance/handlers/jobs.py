@@ -85,14 +85,14 @@ def _with_tasks(record: JobRecord, tasks: Iterable[Mapping[str, Any]]) -> Cluste
     for task in tasks:
         assert task.keys() <= _TASK_KEYS
         member = TaskRecord(task["uid"], record.key.namespace, task["uid"], record.key.name)
-        # It asks for something: a best-effort task counts towards the minimum even while it waits.
+        # Each task gets a request: a best-effort task would count towards the minimum even while pending.
         shape = _shape(resource_list(task.get("resreq", {}))) or _shape(ResourceList(cpu=1.0))
         store.set_task(member, shape, TaskStatus[task["status"].upper()], task.get("nodeName", ""))
     return store
 
 
 def _shape(request: ResourceList) -> Shape | None:
-    """Return what a task of this request is, None for one that asks for nothing."""
+    """Return the shape of a task with this request, None if it requests nothing."""
     amounts = {keys.CPU: request.cpu, keys.MEMORY: request.memory, **request.scalars}
     asked = tuple(sorted((name, amount) for name, amount in amounts.items() if amount))
     return Shape(request=asked) if asked else None

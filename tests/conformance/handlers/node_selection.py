@@ -1,4 +1,4 @@
-"""Area node_selection: choosing among scored nodes. Of its operations two are about this scheduler as it stands now."""
+"""Area node_selection: choosing among scored nodes. Two of its operations exist in this scheduler now."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -25,7 +25,7 @@ from volcano_py.testing import a_cluster, a_job, a_node, added
 
 
 class GivenScores(Plugin, NodeOrder):
-    """Scores nodes as its arguments say."""
+    """Gives nodes the scores in its arguments."""
 
     name = "given-scores"
     depends_on = DependsOn.NODE_ALONE
@@ -43,7 +43,7 @@ class GivenScores(Plugin, NodeOrder):
 
 
 def _best_node(case: Case) -> Outcome:
-    """Let a task that fits everywhere choose among nodes of these scores."""
+    """Place a task that fits everywhere on nodes with these scores."""
     scores = {node: float(score) for score, nodes in case.input.get("scores", {}).items() for node in nodes}
     here = Where("row", 1)
     plugin = PluginConf(GivenScores.name, here, arguments=scores)
@@ -64,7 +64,7 @@ def _same_nodes(expected: list[str] | None, actual: list[str] | None, _: Mapping
 
 
 def _split_by_shard(case: Case) -> Outcome:
-    """Ask a session how it groups its nodes; a shard that nobody has told of divides nothing."""
+    """Return how a session groups its nodes; without a known shard they are one group."""
     names, mode, ours = case.input["nodes"], case.input["mode"], case.input["nodesInShard"]
     cluster = a_cluster(*(a_node(name) for name in names))
     if mode in ("hard", "soft") and ours is not None:

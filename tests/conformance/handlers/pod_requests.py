@@ -1,4 +1,4 @@
-"""Area pod_requests: what a pod asks for."""
+"""Area pod_requests: the resources that a pod requests."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -16,7 +16,7 @@ from volcano_py.model.resource_lists import ResourceList
 def _operation(amounts: Callable[[Pod], dict[str, float]]) -> Operation:
     def handle(case: Case) -> Outcome:
         written = case.input["pod"]
-        if not case.input.get("podLevelResources"):  # the API server drops the field then
+        if not case.input.get("podLevelResources"):  # the API server drops the field in this case
             spec = {key: value for key, value in written.get("spec", {}).items() if key != "resources"}
             written = {**written, "spec": spec}
         return {"request": ResourceList.of(amounts(_pod(written)))}

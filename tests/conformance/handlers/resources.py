@@ -25,7 +25,7 @@ def _binary(run: Callable[[List, List], Outcome], expects: dict[str, Compare]) -
 
 
 def _with_default(run: Callable[[List, List, Missing], Any], expects: dict[str, Compare]) -> Operation:
-    """Return an operation on two lists that depends on what a missing scalar counts as."""
+    """Return an operation on two lists, given the default for missing scalars."""
 
     def handle(case: Case) -> Outcome:
         answer = run(_vector(case, "r"), _vector(case, "rr"), Missing(case.input["default"]))
@@ -35,7 +35,7 @@ def _with_default(run: Callable[[List, List, Missing], Any], expects: dict[str, 
 
 
 def _with_request(run: Callable[[List, List, List], tuple[str, ...]]) -> Operation:
-    """Return an operation that lists some of the resources asked for; without a request none is asked for."""
+    """Return an operation that lists some of the requested resources; without a request there are none."""
 
     def handle(case: Case) -> Outcome:
         found = run(_vector(case, "r"), _vector(case, "rr"), _vector(case, "req"))

@@ -1,4 +1,4 @@
-"""Area unschedule_messages: the texts that say why a task does not fit."""
+"""Area unschedule_messages: the texts for why a task does not fit."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -28,7 +28,7 @@ def _fit_error(case: Case) -> Outcome:
 
 def _fit_errors(case: Case) -> Outcome:
     given = case.input
-    refusals: dict[str, NodeRefusal] = {}  # a node says one thing: the last that is set
+    refusals: dict[str, NodeRefusal] = {}  # the last refusal of a node counts
     if "error" in given:
         refusals[given["node"]] = NodeRefusal("", "", given["node"], (NodeAnswer(given["error"]),))
     if "fitError" in given:

@@ -9,7 +9,7 @@ _KEYS = {"milliCPU", "memory", "scalarResources", "maxTaskNum"}
 
 
 def resource_list(vector: Mapping[str, Any]) -> ResourceList:
-    """Return the list of a vector. maxTaskNum repeats the pods of a pod list and never takes part in anything."""
+    """Return the resource list of a vector. maxTaskNum is ignored: it repeats the number of pods."""
     unknown = vector.keys() - _KEYS
     assert not unknown, f"a resource vector has unknown keys: {sorted(unknown)}"
     return ResourceList(
@@ -20,7 +20,7 @@ def resource_list(vector: Mapping[str, Any]) -> ResourceList:
 
 
 def same_vector(expected: Mapping[str, Any], actual: ResourceList, _: Mapping[str, Any]) -> None:
-    """Assert equal amounts; a scalar that is expected must be named, one that is not may only be there with 0."""
+    """Assert equal amounts; an expected scalar must be present, any other scalar must be absent or 0."""
     wanted = resource_list(expected)
     assert (actual.cpu, actual.memory) == (wanted.cpu, wanted.memory)
     named = {name: actual.scalars.get(name) for name in wanted.scalars}

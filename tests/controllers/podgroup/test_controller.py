@@ -43,7 +43,7 @@ async def test_a_bare_pod_gets_a_group_of_its_own(server: ApiServer) -> None:
         assert made["status"]["phase"] == "Pending"
 
 
-async def test_pods_that_were_there_before_get_theirs(server: ApiServer) -> None:
+async def test_pods_created_before_the_controller_get_their_groups(server: ApiServer) -> None:
     put_pod(server, "p1")
 
     async with controllers(server.url):
@@ -119,7 +119,7 @@ async def test_a_pod_that_changes_meanwhile_is_tried_again(server: ApiServer) ->
         await until(lambda: group_of(server, "p1"))
 
 
-async def test_an_api_server_in_trouble_only_delays(server: ApiServer) -> None:
+async def test_a_failing_api_server_only_delays_the_work(server: ApiServer) -> None:
     async with controllers(server.url):
         server.faults.add(Fault("reply", verb="create", resource=GROUPS, times=2, code=500))
         pods = [put_pod(server, f"p{number}") for number in range(5)]
@@ -127,7 +127,7 @@ async def test_an_api_server_in_trouble_only_delays(server: ApiServer) -> None:
         await until(lambda: all(group_of(server, pod["metadata"]["name"]) for pod in pods))
 
 
-async def test_a_group_that_cannot_be_written_is_told_on_its_pods(server: ApiServer) -> None:
+async def test_a_group_that_cannot_be_written_is_reported_on_its_pods(server: ApiServer) -> None:
     async with controllers(server.url, attempts=1):
         put_pod(server, "p1", annotations={"scheduling.volcano.sh/queue-name": "No Queue"})
 
@@ -136,7 +136,7 @@ async def test_a_group_that_cannot_be_written_is_told_on_its_pods(server: ApiSer
         assert group_of(server, "p1") == ""
 
 
-async def test_the_group_of_a_workload_goes_and_comes_with_its_pods(server: ApiServer) -> None:
+async def test_the_group_of_a_workload_is_deleted_at_zero_pods_and_created_again(server: ApiServer) -> None:
     async with controllers(server.url) as manager:
         web = put_workload(server, "ReplicaSet", "web", 2)
         await until(lambda: group(server, web))
@@ -166,7 +166,7 @@ async def test_without_pod_groups_nothing_is_tried_until_they_are_served() -> No
         assert manager.not_ready() == []
 
 
-async def test_one_who_was_deleted_meanwhile_holds_up_nobody(server: ApiServer) -> None:
+async def test_an_owner_deleted_meanwhile_does_not_block_others(server: ApiServer) -> None:
     web = put_workload(server, "ReplicaSet", "web", 2)
     async with controllers(server.url) as manager:
         server.faults.add(Fault("delay", verb="create", resource=GROUPS, times=1, delay_s=0.2))

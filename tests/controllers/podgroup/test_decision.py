@@ -63,7 +63,7 @@ def made(pod: Pod, annotations: dict[str, str] | None = None) -> dict[str, Any]:
         pytest.param(a_pod(node="n1"), True, id="runs-already"),
     ],
 )
-def test_pods_of_ours_that_are_to_run_and_name_no_group_need_one(pod: Pod, needs: bool) -> None:
+def test_our_unfinished_pods_without_a_group_need_one(pod: Pod, needs: bool) -> None:
     assert decision.needs_group(pod, OURS) is needs
 
 
@@ -115,13 +115,13 @@ def test_an_owner_that_does_not_control_a_pod_does_not_count() -> None:
         pytest.param("9999999999", 1, id="too-large"),
     ],
 )
-def test_the_minimum_is_what_the_owner_says_else_one(written: str | None, minimum: int) -> None:
+def test_the_minimum_comes_from_the_owner_and_defaults_to_one(written: str | None, minimum: int) -> None:
     annotations = {} if written is None else {MIN_MEMBER: written}
 
     assert made(owned(a_pod()), annotations)["spec"]["minMember"] == minimum
 
 
-def test_the_group_asks_for_room_for_its_minimum() -> None:
+def test_the_group_requests_the_resources_of_its_minimum() -> None:
     group = made(owned(a_pod(gpu=1, cpu="500m")), {MIN_MEMBER: "3"})
 
     room = group["spec"]["minResources"]
@@ -210,7 +210,7 @@ def test_the_group_of_a_workload_scaled_to_zero_is_deleted() -> None:
 @pytest.mark.parametrize(
     ("group", "replicas"), [pytest.param(None, 0, id="no-group"), pytest.param(a_group(owner="other"), 0, id="foreign")]
 )
-def test_nothing_is_deleted_that_is_not_the_workloads(group: PodGroup | None, replicas: int) -> None:
+def test_only_the_workloads_own_group_is_deleted(group: PodGroup | None, replicas: int) -> None:
     assert decision.plan(GroupKey("default", "uid-rs"), group, [], a_workload(replicas), {}) == decision.Plan(None)
 
 

@@ -7,7 +7,7 @@ from volcano_py.controllers.podgroup.min_resources import min_resources
 from volcano_py.testing import a_pod
 
 
-def test_requests_stand_under_their_own_name_and_that_of_quotas_and_pods_are_counted() -> None:
+def test_requests_are_listed_by_resource_name_and_quota_name_with_a_pod_count() -> None:
     assert min_resources(a_pod(cpu="50m").spec, 3) == {
         "cpu": "150m",
         "requests.cpu": "150m",
@@ -33,7 +33,7 @@ def test_amounts_are_multiplied_exactly(requests: dict[str, str], members: int, 
     assert {name: found[name] for name in expected} == expected
 
 
-def test_no_members_ask_for_nothing() -> None:
+def test_a_group_without_members_requests_nothing() -> None:
     assert min_resources(a_pod(cpu=1).spec, 0) == {}
 
 

@@ -46,7 +46,7 @@ async def test_a_queue_that_must_exist_is_made_again(server: ApiServer) -> None:
         await until(lambda: state(server, "default") == "Open")
 
 
-async def test_only_a_parent_that_nobody_makes_is_missed(server: ApiServer) -> None:
+async def test_a_missing_parent_is_reported_unless_the_controller_creates_it(server: ApiServer) -> None:
     put_queue(server, "first", parent="root")
     put_queue(server, "lost", parent="nowhere")
     with capture_logs() as lines:

@@ -39,7 +39,7 @@ def test_a_queue_without_a_state_is_opened() -> None:
     assert verdict.writes[0].body["metadata"] == {"uid": "uid-q", "resourceVersion": "5"}
 
 
-def test_a_queue_that_is_as_it_should_be_costs_no_write() -> None:
+def test_a_queue_in_its_desired_state_costs_no_write() -> None:
     assert decision.judge(a_queue(state="Open", running=2), "Open", ROOT, {"Running": 2}).writes == ()
 
 

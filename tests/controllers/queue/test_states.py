@@ -57,7 +57,7 @@ def test_opening_is_possible_from_every_state() -> None:
 @pytest.mark.parametrize("groups", [True, False])
 @pytest.mark.parametrize("was", STATES)
 @pytest.mark.parametrize("stored", STATES)
-def test_what_synchronising_settles_stays(was: str, stored: str, groups: bool) -> None:
+def test_synchronising_twice_changes_nothing_more(was: str, stored: str, groups: bool) -> None:
     state = states.sync(was, stored, groups)
 
     assert states.sync(state, state, groups) == state

@@ -1,4 +1,4 @@
-"""Servers that say what a test wants them to say of the loads of nodes."""
+"""Servers that answer with the node loads that a test gives them."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager

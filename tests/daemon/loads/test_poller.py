@@ -54,7 +54,7 @@ class Bench:
         return self.registry.get_sample_value("volcano_py_node_load_rounds_total", {"result": result}) or 0.0
 
 
-async def test_what_is_answered_is_handed_on_with_its_time() -> None:
+async def test_answers_are_passed_on_with_their_time() -> None:
     bench = Bench({"n1": Measured(1, 2), "n2": Measured(3, 4, 99.0)})
     now = bench.clock.now().timestamp()
 
@@ -65,7 +65,7 @@ async def test_what_is_answered_is_handed_on_with_its_time() -> None:
     assert bench.registry.get_sample_value("volcano_py_node_load_nodes") == 2
 
 
-async def test_a_failure_is_told_once_and_so_is_its_end() -> None:
+async def test_a_failure_is_logged_once_and_so_is_its_end() -> None:
     known = {"n1": Measured(1, 2), "n2": Measured(3, 4)}
     bench = Bench(Unmeasured("no right"), Unmeasured("no right"), None, known)
 
@@ -81,7 +81,7 @@ async def test_a_failure_is_told_once_and_so_is_its_end() -> None:
     assert (len(bench.taken), bench.rounds("failed")) == (1, 3)
 
 
-async def test_nodes_that_nobody_knows_are_named_when_they_change() -> None:
+async def test_unknown_nodes_are_named_when_they_change() -> None:
     bench = Bench({"n1": Measured(1, 2)}, {"n1": Measured(1, 2)}, {})
 
     with capture_logs() as logs:
@@ -91,7 +91,7 @@ async def test_nodes_that_nobody_knows_are_named_when_they_change() -> None:
     assert [entry["some"] for entry in logs] == [["n2"], ["n1", "n2"]]
 
 
-async def test_who_is_asked_follows_the_configuration() -> None:
+async def test_the_configuration_determines_which_source_is_polled() -> None:
     taken: list[str] = []
     conf: list[NodeMetricsConf | None] = [None]
 

@@ -33,14 +33,14 @@ async def test_prometheus_is_asked_twice_for_all_nodes() -> None:
         assert await source.loads(["n1", "n2"]) == {"n1": Measured(12.5, 40), "n2": Measured(150, 50)}
 
 
-async def test_a_port_belongs_to_no_name_and_an_instance_that_is_no_node_is_left_aside() -> None:
+async def test_the_port_is_cut_from_an_instance_and_unknown_instances_are_ignored() -> None:
     cpu: dict[str, float | str] = {"n1__9100": 1, "other": 2}
 
     async with a_source("prometheus", prometheus(cpu, cpu)) as source:
         assert await source.loads(["n1"]) == {"n1": Measured(1, 1)}
 
 
-async def test_a_number_that_is_none_and_one_without_its_partner_are_left_aside() -> None:
+async def test_an_invalid_number_and_one_without_its_counterpart_are_ignored() -> None:
     async with a_source("prometheus", prometheus({"n1": "NaN", "n2": 5, "n3": -0.5}, {"n1": 1, "n3": 2})) as source:
         assert await source.loads(["n1", "n2", "n3"]) == {"n3": Measured(0, 2)}
 
@@ -54,7 +54,7 @@ async def test_a_number_that_is_none_and_one_without_its_partner_are_left_aside(
         (web.json_response({"status": "success", "data": {"resultType": "matrix"}}), "a matrix instead of a vector"),
     ],
 )
-async def test_what_prometheus_refuses_is_named(answer: web.Response, message: str) -> None:
+async def test_an_error_of_prometheus_is_reported(answer: web.Response, message: str) -> None:
     async def say(request: web.Request) -> web.Response:
         return web.Response(status=answer.status, body=answer.body, content_type=answer.content_type)
 
@@ -63,7 +63,7 @@ async def test_what_prometheus_refuses_is_named(answer: web.Response, message: s
             await source.loads(["n1"])
 
 
-async def test_nobody_there_is_named() -> None:
+async def test_an_unreachable_server_is_named() -> None:
     nowhere = f"http://127.0.0.1:{free_port()}"
     async with (
         ApiClient(Credentials(nowhere)) as client,
@@ -101,7 +101,7 @@ async def test_the_adapter_is_asked_behind_the_api_server_in_the_version_that_it
         (200, {"items": [{"value": "much"}]}, "node_cpu_usage_avg: .*much"),
     ],
 )
-async def test_what_the_adapter_refuses_is_named(status: int, body: dict[str, object], message: str) -> None:
+async def test_an_error_of_the_adapter_is_reported(status: int, body: dict[str, object], message: str) -> None:
     async def say(request: web.Request) -> web.Response:
         return web.json_response(body, status=status)
 
@@ -135,7 +135,7 @@ async def test_elasticsearch_is_asked_once_for_all_nodes_as_a_user() -> None:
 
 
 @pytest.mark.parametrize("answer", ["{", '{"aggregations": {"nodes": {"buckets": [{}]}}}'])
-async def test_what_elasticsearch_says_amiss_is_named(answer: str) -> None:
+async def test_an_error_of_elasticsearch_is_reported(answer: str) -> None:
     async def say(request: web.Request) -> web.Response:
         return web.Response(text=answer)
 
@@ -144,7 +144,7 @@ async def test_what_elasticsearch_says_amiss_is_named(answer: str) -> None:
             await source.loads(["n1"])
 
 
-async def test_a_server_that_is_slow_is_not_waited_for() -> None:
+async def test_a_slow_server_is_not_waited_for() -> None:
     async def say(request: web.Request) -> web.Response:
         await asyncio.sleep(5)
         return web.Response()
@@ -154,7 +154,7 @@ async def test_a_server_that_is_slow_is_not_waited_for() -> None:
             await fetcher.get(url, {})
 
 
-async def test_an_answer_without_end_is_cut_off() -> None:
+async def test_an_endless_answer_is_cut_off() -> None:
     async def say(request: web.Request) -> web.Response:
         return web.Response(text="x" * 1000)
 

@@ -68,14 +68,14 @@ LATER = Reason("quota", "later", "the quota is used up")
         pytest.param([[PERMIT], [LATER]], None, id="a-tier-with-a-permit-ends-it"),
     ],
 )
-def test_a_vote_that_is_lost_has_the_answer_that_ended_it(tiers: list[list[object]], answer: object) -> None:
+def test_a_lost_vote_has_the_answer_that_ended_it(tiers: list[list[object]], answer: object) -> None:
     points = [[point(one) for one in tier] for tier in tiers]
 
     assert combine.rejection(points) == answer
     assert combine.vote(points) is (answer is None)
 
 
-def test_everybody_is_told() -> None:
+def test_notifications_reach_every_plugin() -> None:
     told = [Answers(None), Answers(None)]
     combine.notify([Point(one, "ask") for one in told], "news")
 
@@ -108,7 +108,7 @@ def test_the_smallest_allowance_counts(answers: list[int], expected: int) -> Non
     assert combine.smallest([point(answer) for answer in answers], 5) == expected
 
 
-def test_who_is_asked_later_for_an_allowance_hears_what_is_left() -> None:
+def test_later_plugins_get_the_allowance_of_earlier_ones() -> None:
     heard: list[int] = []
 
     def hear(wanted: int) -> int:
@@ -220,7 +220,9 @@ def mask(text: str) -> Any:
         pytest.param([["none"], ["x."]], (0, 0), "x.", id="a-tier-without-opinions-does-not-decide"),
     ],
 )
-def test_who_may_go(tiers: list[list[str]], groups: tuple[int, ...], expected: str) -> None:
+def test_victim_candidates_are_intersected_within_a_tier(
+    tiers: list[list[str]], groups: tuple[int, ...], expected: str
+) -> None:
     points = [[point(lambda *_, text=text: mask(text)) for text in tier] for tier in tiers]
 
     assert np.array_equal(combine.intersected(points, None, candidates(*groups)), mask(expected))
@@ -237,7 +239,7 @@ def test_an_answer_that_is_no_mask_is_a_failure_of_the_plugin(answer: Any) -> No
     [([], ".."), ([[".."], ["x."], [".x"]], "x."), ([["x.", ".x"], [".."]], "xx")],
     ids=["nobody", "first-tier-that-names-anybody", "united"],
 )
-def test_who_must_go(tiers: list[list[str]], expected: str) -> None:
+def test_victims_are_united_within_a_tier(tiers: list[list[str]], expected: str) -> None:
     points = [[point(mask(text)) for text in tier] for tier in tiers]
 
     assert np.array_equal(combine.united(points, candidates(0, 0)), mask(expected))
@@ -248,5 +250,5 @@ def test_who_must_go(tiers: list[list[str]], expected: str) -> None:
     [([], False), ([[]], False), ([[], [True]], True), ([[True, False]], False), ([[False], [True]], False)],
     ids=str,
 )
-def test_the_first_tier_that_is_asked_says_who_starves(tiers: list[list[bool]], expected: bool) -> None:
+def test_the_first_tier_with_an_answer_decides_whether_a_job_starves(tiers: list[list[bool]], expected: bool) -> None:
     assert combine.starving([[point(answer) for answer in tier] for tier in tiers]) is expected

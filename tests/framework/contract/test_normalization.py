@@ -92,7 +92,7 @@ def test_raw_numbers_become_scores(raw: list[float], kind: Normalizer, expected:
     assert normalized(np.array(raw, dtype=float), kind, max(raw)).tolist() == expected
 
 
-def test_what_is_the_same_for_all_nodes_that_may_take_a_shape_is_added_once_and_for_all() -> None:
+def test_scores_equal_on_all_feasible_nodes_are_added_once() -> None:
     raw = np.array([5.0, 5.0, 9.0])
     score = NormalizedScore("s", UP, 2.0, lambda shape: shape, lambda shape, nodes: raw)
 
@@ -122,7 +122,7 @@ def test_a_scorer_that_is_off_or_has_nothing_to_say_is_not_asked(switch: float |
     assert plugin.asked == []
 
 
-def test_only_candidates_count_and_idle_ones_apart_from_those_that_are_being_cleared() -> None:
+def test_scores_are_normalised_over_candidates_with_idle_and_releasing_nodes_apart() -> None:
     """The best of all is full, the next two are being cleared, the others are idle."""
     going = tuple(a_task(f"g{node}", a_shape(cpu=4), status=TaskStatus.RELEASING, node=node) for node in ("n1", "n2"))
     full = a_task("full", a_shape(cpu=4), status=TaskStatus.RUNNING, node="n0")
@@ -133,7 +133,7 @@ def test_only_candidates_count_and_idle_ones_apart_from_those_that_are_being_cle
     assert state.future.tolist() == [-np.inf, 100, 75, -np.inf, -np.inf]
 
 
-def test_scores_rise_when_the_best_candidate_drops_out_and_fall_when_it_is_back() -> None:
+def test_scores_rise_without_the_best_candidate_and_fall_when_it_returns() -> None:
     world = a_cluster(80, 40, 20, cpu=1)
     ssn = a_session(world, ByLabel(("a", UP, 1.0)))
     own, row = shape_id(ssn, ONE), job_row(ssn, "j")
@@ -149,7 +149,7 @@ def test_scores_rise_when_the_best_candidate_drops_out_and_fall_when_it_is_back(
     assert seen == [[100, 50, 25], [-np.inf, 100, 50], [100, 50, 25]]
 
 
-def test_a_gang_is_placed_anew_from_the_task_on_that_takes_the_last_place_of_the_best() -> None:
+def test_once_the_best_node_is_full_the_rest_of_a_gang_is_scored_again() -> None:
     """Node n0 is preferred and has one place; after it n1 is worth 100 more than n2, before it hardly anything."""
     world = World(
         nodes=(

@@ -9,7 +9,7 @@ from volcano_py.framework.contract.victim_candidates import Earlier
 
 
 @pytest.mark.parametrize("number", range(30))
-def test_what_stands_before_a_candidate_is_what_a_walk_finds(number: int) -> None:
+def test_counts_before_a_candidate_equal_a_walk_over_the_candidates(number: int) -> None:
     random = Random(number)
     n = random.randint(0, 12)
     groups = sorted(random.randint(0, 3) for _ in range(n))

@@ -69,7 +69,7 @@ class OneByOne(Plugin, Preemptable, JobStarving):
         return True
 
 
-def test_a_gang_is_planned_with_few_questions() -> None:
+def test_a_gang_is_planned_with_few_plugin_calls() -> None:
     plugin = Counted()
     gone, rooms, _ = decided(full(8, surplus=16), plugin, Gang())
 
@@ -86,14 +86,14 @@ def test_a_plugin_that_does_not_count_is_asked_for_every_task() -> None:
 
 
 @pytest.mark.parametrize(("gang", "surplus", "evicted"), [(3, 6, 6), (3, 5, 0), (4, 16, 8), (9, 16, 0)])
-def test_what_a_job_may_lose_is_counted_over_all_nodes(gang: int, surplus: int, evicted: int) -> None:
+def test_the_pods_that_a_job_may_lose_are_counted_over_all_nodes(gang: int, surplus: int, evicted: int) -> None:
     gone, rooms, ssn = decided(full(gang, surplus=surplus), Priority(), Gang())
 
     assert (len(gone), len(rooms)) == (evicted, gang if evicted else 0)
     assert ssn.state.job(job_row(ssn, "low")).ready_count == 16 - evicted
 
 
-def test_drf_counts_the_tasks_that_are_placed_before_a_victim_goes() -> None:
+def test_drf_counts_the_tasks_placed_before_a_victim_is_chosen() -> None:
     plugin = Drf()
     ssn = a_session(full(8, surplus=16), plugin)
     rows = np.array([task_row(ssn, f"low-x-{row}") for row in range(12)])
@@ -129,7 +129,7 @@ def with_more_gangs(world: World, *sizes: int) -> World:
     return World(world.nodes, world.queues, (*world.jobs, *jobs), (*world.tasks, *tasks))
 
 
-def test_what_has_failed_for_one_job_is_not_tried_again_for_its_like() -> None:
+def test_a_failed_plan_is_not_tried_again_for_an_equal_job() -> None:
     alone, many = Counted(), Counted()
     decided(full(9, surplus=16), alone, Gang())
     gone, _, _ = decided(with_more_gangs(full(9, surplus=16), 9, 9, 10), many, Gang())

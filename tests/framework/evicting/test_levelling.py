@@ -83,7 +83,7 @@ def a_walk(ssn: Session, candidates: VictimCandidates, floors: dict[int, float])
 
 @pytest.mark.parametrize("number", range(40))
 @pytest.mark.parametrize("together", [False, True], ids=["by-node", "one-group"])
-def test_who_may_go_equals_a_walk_from_candidate_to_candidate(number: int, together: bool) -> None:
+def test_permitted_victims_equal_a_walk_from_candidate_to_candidate(number: int, together: bool) -> None:
     rng = Random(number)
     ssn = a_session(crowded_world(number, ("a", "b", "c")), Proportion())
     candidates = ssn.eviction.all

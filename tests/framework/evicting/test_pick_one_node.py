@@ -16,7 +16,5 @@ from volcano_py.framework.evicting.pick_one_node import CandidateNodeCount
         pytest.param(CandidateNodeCount(percentage=-1, at_least=0, at_most=-3), 50, 1, id="nonsense-is-one"),
     ],
 )
-def test_nodes_compared_are_a_part_of_all_within_limits(
-    limits: CandidateNodeCount, n_nodes: int, compared: int
-) -> None:
+def test_a_bounded_part_of_the_nodes_is_compared(limits: CandidateNodeCount, n_nodes: int, compared: int) -> None:
     assert limits.of(n_nodes) == compared

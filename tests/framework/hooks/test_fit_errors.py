@@ -54,13 +54,13 @@ def test_tasks_that_would_have_had_a_node_are_schedulable(ssn: Session) -> None:
     assert "; Pending: 2 Unschedulable, 4 Schedulable. Origin" in text(ssn)
 
 
-def test_a_job_that_was_kept_back_ends_with_that_reason(ssn: Session) -> None:
+def test_the_reason_that_blocks_a_job_comes_last(ssn: Session) -> None:
     ssn.state.outcome.blocked[job_row(ssn, "train")] = Reason("enqueue", "x", "the queue is closed")
 
     assert text(ssn) == "pod group is not ready, 6 Pending, 6 minAvailable. the queue is closed"
 
 
-def test_counts_are_sorted_as_text_and_leave_out_what_there_is_none_of() -> None:
+def test_counts_are_sorted_as_text_without_zeros() -> None:
     world = World(
         nodes=(a_node("n1"),),
         jobs=(a_job("train", min_available=2),),
@@ -90,7 +90,7 @@ def test_counts_are_sorted_as_text_and_leave_out_what_there_is_none_of() -> None
         (a_shape(cpu=1, gates=("a",), unsupported=("spec.x",)), "unsupported-field", "spec.x"),
     ],
 )
-def test_what_is_never_placed_names_the_field(shape: object, code: str, text: str) -> None:
+def test_a_task_that_is_never_placed_names_the_unsupported_field(shape: object, code: str, text: str) -> None:
     reason = not_placeable(shape)  # type: ignore[arg-type]
 
     if code:

@@ -76,7 +76,7 @@ def task(name: str, **record: object) -> Task:
         ),
     ],
 )
-def test_without_an_opinion_tasks_go_by_number_creation_time_and_uid(tasks: list[Task], expected: str) -> None:
+def test_without_a_task_order_plugin_tasks_go_by_number_creation_time_and_uid(tasks: list[Task], expected: str) -> None:
     for shuffle in (None, 1, 2):
         assert order_of(tasks, shuffle=shuffle) == expected.split()
 
@@ -230,7 +230,7 @@ class ByKeys(ByWeight):
 
 @settings(max_examples=50, derandomize=True)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 1)), min_size=8, max_size=14))
-def test_many_queues_are_ordered_by_keys_as_they_are_two_by_two(drawn: list[tuple[int, int]]) -> None:
+def test_ordering_many_queues_by_keys_equals_pairwise_comparison(drawn: list[tuple[int, int]]) -> None:
     records = [QueueRecord(f"q{row:02d}", weight=weight, creation=at) for row, (weight, at) in enumerate(drawn)]
     plugin = ByKeys(records)
     ssn = a_session(World(queues=tuple(records)), plugin)

@@ -50,7 +50,7 @@ def test_queue_by_queue_and_job_by_job() -> None:
     assert names(a_session(world, Priority())) == ["q/urgent", "q/early", "q/late", "p/other"]
 
 
-def test_a_job_of_a_queue_nobody_knows_has_no_turn() -> None:
+def test_a_job_of_an_unknown_queue_has_no_turn() -> None:
     assert names(a_session(World(jobs=(a_job("j", queue="missing"),)))) == []
 
 
@@ -60,7 +60,7 @@ def test_without_jobs_there_are_no_turns() -> None:
     assert list(SchedulingOrder(ssn.state, ssn.hooks, np.zeros(0, dtype=np.intp), skip_overused=True)) == []
 
 
-def test_the_order_of_queues_is_asked_anew_after_every_turn_and_an_overused_queue_has_no_more() -> None:
+def test_the_queue_order_is_evaluated_after_every_turn_and_an_overused_queue_gets_no_more_turns() -> None:
     fair = FewestTurns()
     jobs = [a_job(f"{queue}{index}", queue=queue) for queue in ("p", "q") for index in range(3)]
     ssn = a_session(World(queues=(QueueRecord("p"), QueueRecord("q")), jobs=tuple(jobs)), fair)
@@ -72,7 +72,7 @@ def test_the_order_of_queues_is_asked_anew_after_every_turn_and_an_overused_queu
     assert found == ["p0", "q0", "p1", "q1"]
 
 
-def test_an_overused_queue_has_turns_where_nothing_is_given_away() -> None:
+def test_an_overused_queue_gets_turns_in_actions_that_allocate_nothing() -> None:
     greedy = FewestTurns()
     greedy.turns["default"] = 2
     ssn = a_session(World(jobs=(a_job("a"),)), greedy)
@@ -81,7 +81,7 @@ def test_an_overused_queue_has_turns_where_nothing_is_given_away() -> None:
     assert len(list(SchedulingOrder(ssn.state, ssn.hooks, ssn.state.jobs.present(), skip_overused=False))) == 1
 
 
-def test_a_job_that_is_given_back_takes_its_place_as_it_is_now() -> None:
+def test_a_returned_job_is_ordered_by_its_current_state() -> None:
     """The first job has become ready in its turn, and unready jobs go first."""
     shape = a_shape(cpu=1)
     world = World(
@@ -104,7 +104,7 @@ def test_a_job_that_is_given_back_takes_its_place_as_it_is_now() -> None:
     assert ssn.state.job(job_row(ssn, "a")).count(TaskStatus.ALLOCATED) == 2
 
 
-def test_the_last_job_of_a_queue_may_be_given_back() -> None:
+def test_the_last_job_of_a_queue_may_be_returned() -> None:
     ssn = a_session(World(jobs=(a_job("j"),)))
     order = turns(ssn)
     found = 0

@@ -69,7 +69,7 @@ def test_a_shape_is_asked_about_once_as_long_as_no_node_changes(store: ClusterSt
     assert plugin.asked == [["n0", "n1", "n2", "n3"]]
 
 
-def test_pods_that_come_and_go_are_no_change_of_a_node(store: ClusterStore, plugin: Cordoned) -> None:
+def test_pods_that_come_and_go_do_not_change_the_static_state_of_a_node(store: ClusterStore, plugin: Cordoned) -> None:
     kept = StaticFilterCache()
     verdicts(kept, store, plugin)
     task = a_task("p")
@@ -134,7 +134,7 @@ def test_another_cluster_of_the_same_size_is_not_mistaken_for_this_one(store: Cl
     assert verdicts(kept, other, plugin) == [1, 1, 1, 1]
 
 
-def test_shapes_that_were_not_used_for_long_go(
+def test_shapes_unused_for_long_are_dropped(
     store: ClusterStore, plugin: Cordoned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(static_filter_cache, "_MAX_ROWS", 2)
@@ -168,9 +168,7 @@ histories = st.lists(
 
 @settings(max_examples=50, derandomize=True)
 @given(histories, st.lists(selective_shapes(), min_size=1, max_size=3))
-def test_what_is_kept_equals_what_would_be_answered_afresh(
-    history: list[NodeRecord | str], shapes: list[Shape]
-) -> None:
+def test_cached_verdicts_equal_fresh_ones(history: list[NodeRecord | str], shapes: list[Shape]) -> None:
     kept = StaticFilterCache()
     store = World(tasks=tuple(a_task(f"p{index}", shape) for index, shape in enumerate(shapes))).store()
     for step in history:

@@ -31,7 +31,7 @@ def candidates(world: World, shape: Shape, *plugins: Plugin) -> NodeRanking:
     return ssn.placement.rank(info(ssn, shape))
 
 
-def test_nodes_are_ranked_by_the_sum_of_scores_and_others_are_nowhere() -> None:
+def test_feasible_nodes_are_ranked_by_the_sum_of_scores() -> None:
     shape = a_shape(cpu=2, memory="4Gi")
     world = World(
         nodes=(
@@ -51,7 +51,7 @@ def test_nodes_are_ranked_by_the_sum_of_scores_and_others_are_nowhere() -> None:
     assert state.future.tolist() == [NOWHERE] * 6
 
 
-def test_a_node_that_is_being_cleared_is_for_later() -> None:
+def test_a_releasing_node_is_ranked_for_pipelining_only() -> None:
     shape = a_shape(cpu=3)
     world = World(
         nodes=(a_node("n0"), a_node("n1"), a_node("n2")),
@@ -123,7 +123,7 @@ def test_a_rejection_counts_the_first_reason_of_every_node(world: World, shape: 
     assert candidates(world, shape, Predicates(), NodeOrdering()).rejection().message == text
 
 
-def test_the_number_of_pods_is_a_reason_where_a_promised_pod_takes_the_last_place() -> None:
+def test_the_pod_limit_is_the_reason_where_a_pipelined_pod_takes_the_last_slot() -> None:
     """The promised pod waits for the room of the terminating one: pods are left by Volcano's books, not by kube's."""
     shape = a_shape(cpu="1m")
     world = World(
@@ -208,7 +208,7 @@ def test_a_scorer_that_answers_nonsense_is_named(answer: object) -> None:
         candidates(world, shape, NodeOrdering(), Bad(answer))
 
 
-def test_not_even_a_scorer_of_ours_may_answer_nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_built_in_scorer_that_answers_nonsense_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Binpack, "node_order", lambda self, task, nodes: np.full(len(nodes), np.inf))
     world = World(nodes=(a_node("n0"),), tasks=(a_task("p", a_shape(cpu=1)),))
     with pytest.raises(PluginFailed, match="plugin binpack failed in node_order: answered with NaN or infinity"):
@@ -273,7 +273,7 @@ def _place_something(ssn: Session, statement: object, numbers: np.random.Generat
     place(int(ssn.state.tasks.job[task]), int(ssn.state.tasks.shape[task]), np.array([task]), nodes)
 
 
-def test_looking_ahead_equals_having_placed() -> None:
+def test_scores_looked_ahead_equal_scores_after_placing() -> None:
     shape = a_shape(cpu=1, memory="1Gi")
     world = World(
         nodes=(a_node("n0", cpu=3), a_node("n1", cpu=2), a_node("n2", unschedulable=True)),

@@ -133,7 +133,7 @@ POLICIES: dict[str, tuple[Callable[[], list[Plugin]], GroupScore]] = {
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=40, derandomize=True)
 @given(world=clusters(), seed=st.sampled_from(SEEDS))
-def test_many_at_once_go_where_one_by_one_they_would_go(policy: str, world: World, seed: int) -> None:
+def test_placing_many_at_once_equals_placing_one_by_one(policy: str, world: World, seed: int) -> None:
     plugins, score = POLICIES[policy]
     shape = world.task("j-0").shape
     count = sum(task.record.job == "j" for task in world.tasks)
@@ -236,7 +236,7 @@ def test_a_long_gang_fills_nodes_deeper_than_the_first_look(policy: str, seed: i
 
 
 @pytest.mark.parametrize("wanted", [1, 2, 3])
-def test_choosing_stops_where_the_room_ends(wanted: int) -> None:
+def test_placement_stops_when_no_node_has_room(wanted: int) -> None:
     shape = a_shape(cpu=3)
     ssn = a_session(cluster([a_node("n0"), a_node("n1")], shape, 3), Predicates())
     state = ssn.placement.ranking(shape_id(ssn, shape))
@@ -248,7 +248,7 @@ def test_without_nodes_nothing_is_placed() -> None:
     assert place(a_session(cluster([], a_shape(cpu=1), 3), Predicates(), NodeOrdering()), a_shape(cpu=1), 3) == []
 
 
-def test_what_is_idle_comes_before_what_is_being_released() -> None:
+def test_idle_resources_are_used_before_releasing_ones() -> None:
     """The node that is being cleared would score better, but waiting for it is worse than running now."""
     shape = a_shape(cpu=2)
     world = cluster(
@@ -266,7 +266,7 @@ def test_what_is_idle_comes_before_what_is_being_released() -> None:
     ]
 
 
-def test_what_is_promised_is_not_promised_again() -> None:
+def test_pipelined_resources_are_not_given_twice() -> None:
     shape = a_shape(cpu=3)
     world = cluster([a_node("n0", cpu=4)], shape, 2, ("n0", TaskStatus.RELEASING, a_shape(cpu=4)))
 
@@ -276,9 +276,7 @@ def test_what_is_promised_is_not_promised_again() -> None:
 @pytest.mark.parametrize(
     ("small", "taken"), [pytest.param(2, 0, id="idle-but-promised"), pytest.param(1, 1, id="neither")]
 )
-def test_what_is_idle_but_promised_together_with_what_is_being_released_is_not_given_away(
-    small: int, taken: int
-) -> None:
+def test_idle_resources_that_a_pipelined_task_needs_are_not_given_away(small: int, taken: int) -> None:
     big = a_shape(cpu=4)
     world = cluster([a_node("n0", cpu=5)], big, 1, ("n0", TaskStatus.RELEASING, a_shape(cpu=3)))
     other = a_shape(cpu=small)
@@ -311,7 +309,7 @@ def test_a_second_gang_sees_what_the_first_has_taken() -> None:
     assert before.tolist() != ssn.placement.ranking(shape_id(ssn, small)).ranked.tolist()
 
 
-def test_a_node_may_be_looked_into_as_deep_as_the_gang_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gang_fills_a_node_beyond_the_levels_computed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "_LEVELS_AT_ONCE", 2)
     shape = a_shape(cpu=1)
     ssn = a_session(

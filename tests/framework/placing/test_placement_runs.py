@@ -55,7 +55,7 @@ def play(ssn: Session, history: list[Turn], *, anew: bool) -> list[list[tuple[in
 
 @settings(max_examples=50, derandomize=True)
 @given(histories(), st.sampled_from((0, 7)))
-def test_looking_ahead_is_never_seen(drawn: tuple[World, list[Turn]], seed: int) -> None:
+def test_looking_ahead_leaves_no_trace(drawn: tuple[World, list[Turn]], seed: int) -> None:
     world, history = drawn
     plugins = [(Predicates(), NodeOrdering(), Binpack()) for _ in range(2)]
     ahead, anew = (a_session(world, *some, seed=seed) for some in plugins)
@@ -63,7 +63,7 @@ def test_looking_ahead_is_never_seen(drawn: tuple[World, list[Turn]], seed: int)
     assert play(ahead, history, anew=False) == play(anew, history, anew=True)
 
 
-def test_what_is_forgotten_of_shapes_seen_long_ago_changes_no_placement(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropping_cached_shapes_changes_no_placement(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = tuple(a_node(f"n{index}", cpu=4 + index) for index in range(5))
     tasks = tuple(task for cpu, name in enumerate("jkl", 1) for task in tasks_of(name, 8, a_shape(cpu=cpu)))
     world = World(nodes=nodes, jobs=tuple(a_job(name) for name in "jkl"), tasks=tasks)
@@ -87,7 +87,7 @@ class Asked(Binpack):
         return super().node_order(task, nodes)
 
 
-def test_a_long_row_of_single_tasks_is_looked_at_a_few_times() -> None:
+def test_a_long_run_of_single_tasks_is_scored_only_a_few_times() -> None:
     nodes = tuple(a_node(f"n{index}", cpu=8) for index in range(40))
     jobs = tuple(a_job(f"j{number}") for number in range(200))
     tasks = tuple(task for number in range(200) for task in tasks_of(f"j{number}", 1, a_shape(cpu=1)))

@@ -103,7 +103,7 @@ def message(labels: list[str], *plugins: Plugin, promises: bool = True, **node: 
         ),
     ],
 )
-def test_plugins_speak_in_their_order_and_each_says_all_it_has_to(
+def test_reasons_are_in_plugin_order_and_each_plugin_gives_all_of_its_reasons(
     labels: list[str], plugins: list[Plugin], expected: str
 ) -> None:
     assert message(labels, *plugins) == expected
@@ -120,7 +120,7 @@ def test_a_node_that_lacks_a_resource_says_only_that_unless_plugins_come_first(p
     assert message(["first", ""], Moving(), promises=promises, cpu="500m") == expected
 
 
-def test_what_is_being_released_is_lacking_only_where_nothing_can_be_promised() -> None:
+def test_releasing_resources_count_as_lacking_only_if_nothing_can_be_pipelined() -> None:
     going = a_task("go", a_shape(cpu=4), status=TaskStatus.RELEASING, node="n1")
     ssn = a_session(World(nodes=(a_node("n1"),), tasks=(going, a_task("p", SMALL))))
 
@@ -176,7 +176,7 @@ class Stammering(Miser):
 
 
 @pytest.mark.parametrize("plugin", [Miser(), Stammering()], ids=["silent", "failing"])
-def test_a_queue_that_a_plugin_gives_nothing_without_a_text_names_the_plugin(plugin: Miser) -> None:
+def test_a_queue_refusal_without_a_text_names_the_plugin(plugin: Miser) -> None:
     world = World(
         nodes=(a_node("n"),), queues=(QueueRecord("q"),), jobs=(a_job("j", queue="q"),), tasks=tasks_of("j", 1, SMALL)
     )

@@ -30,7 +30,7 @@ class ByJob(Plugin, NodeOrder):
     depends_on = DependsOn.OTHER_NODES
 
     def equivalence_keys(self, ssn: State) -> Ints:
-        return np.where(ssn.tasks.job == job_row(ssn, "two"), 7, 0)
+        return np.where(ssn.state.tasks.job == job_row(ssn, "two"), 7, 0)
 
     def depends(self, task: TaskInfo) -> DependsOn:
         return DependsOn.OTHER_NODES if task.equivalence_key(self.name) else DependsOn.NODE_ALONE
@@ -45,8 +45,8 @@ class Watching(Plugin, PlacementWatch):
     name = "watching"
 
     def on_session_open(self, ssn: State) -> None:
-        self._journal = ssn.journal
-        self.count = np.zeros((1, len(ssn.nodes)))
+        self._journal = ssn.state.journal
+        self.count = np.zeros((1, len(ssn.state.nodes)))
 
     def placed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
         rows, counts = np.unique(nodes, return_counts=True)
@@ -56,7 +56,7 @@ class Watching(Plugin, PlacementWatch):
         raise AssertionError("nothing is evicted here")
 
 
-def test_marked_tasks_have_a_kind_of_their_own_and_the_others_keep_their_shape() -> None:
+def test_keyed_tasks_have_an_equivalence_class_of_their_own_and_others_keep_their_shape() -> None:
     ssn = a_session(WORLD, ByJob())
 
     one, two = (ssn.state.tasks.shape[task_row(ssn, name)] for name in ("one-0", "two-0"))
@@ -73,10 +73,10 @@ class Odd(Plugin):
     name = "odd"
 
     def equivalence_keys(self, ssn: State) -> Ints:
-        return np.array([[-5, 2**40, 0, 3][row % 4] for row in range(len(ssn.tasks.records))])
+        return np.array([[-5, 2**40, 0, 3][row % 4] for row in range(len(ssn.state.tasks.records))])
 
 
-def test_marks_of_several_plugins_are_told_apart_whatever_numbers_they_are() -> None:
+def test_equal_keys_of_different_plugins_make_different_classes() -> None:
     ssn = a_session(WORLD, Odd(), ByJob())
 
     equivalence_keys = []
@@ -92,11 +92,11 @@ def test_marks_of_several_plugins_are_told_apart_whatever_numbers_they_are() -> 
     assert len(set(equivalence_keys)) == 4
 
 
-def test_without_marks_every_id_is_that_of_a_shape() -> None:
+def test_without_keys_every_class_is_a_shape() -> None:
     assert len(a_session(WORLD).state.classes.shapes) == 1
 
 
-def test_each_kind_has_candidates_of_its_own() -> None:
+def test_each_equivalence_class_has_a_node_ranking_of_its_own() -> None:
     ssn = a_session(WORLD, ByJob())
 
     for name in ("one", "two"):
@@ -126,7 +126,7 @@ def test_a_plugin_that_needs_other_nodes_for_some_tasks_leaves_the_heap_to_the_r
         pytest.param(lambda ssn: 1 / 0, id="an-exception"),
     ],
 )
-def test_a_plugin_that_fails_to_mark_is_reported_and_costs_nobody_the_session(
+def test_a_plugin_that_fails_to_give_keys_is_reported_and_the_session_goes_on(
     answer: Callable[[Session], Ints],
 ) -> None:
     class Failing(ByJob):
@@ -140,7 +140,7 @@ def test_a_plugin_that_fails_to_mark_is_reported_and_costs_nobody_the_session(
     assert not ssn.hooks.nodes.node_orders
 
 
-def test_a_watcher_is_told_of_placements_and_the_journal_takes_its_counts_back() -> None:
+def test_a_plugin_is_notified_of_placements_and_the_journal_undoes_its_counts() -> None:
     plugin = Watching()
     ssn = a_session(WORLD, plugin)
     row = job_row(ssn, "one")

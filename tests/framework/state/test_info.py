@@ -70,7 +70,7 @@ def test_counts_of_a_job(tasks: str, ready: int, valid: int, scheduled: int, mis
 @pytest.mark.parametrize(
     ("tasks", "minimum", "pipelined"), [("RLL", 3, True), ("RLL", 4, False), ("RLb", 3, True), ("", 0, True)]
 )
-def test_a_job_is_pipelined_if_promises_make_it_complete(tasks: str, minimum: int, pipelined: bool) -> None:
+def test_a_job_is_pipelined_if_pipelined_tasks_complete_it(tasks: str, minimum: int, pipelined: bool) -> None:
     assert job(tasks, minimum).is_pipelined() is pipelined
 
 

@@ -76,7 +76,7 @@ def free_of(block: np.ndarray, ssn: Any) -> np.ndarray:
     return np.asarray(sections[0] + sections[1] - sections[2])
 
 
-def test_a_task_that_got_its_node_is_held_nothing_any_more() -> None:
+def test_a_placed_task_no_longer_reserves_nominated_room() -> None:
     cluster = a_cluster(a_node("n1", cpu=4), a_group("g1"), nominated("p", "n1", cpu=3, group="g1"))
     ssn = a_session(cluster.snapshot())
     job = ssn.state.job(job_row(ssn, "g1"))

@@ -38,7 +38,9 @@ def session(memory: Memory, **victims: TaskStatus) -> Session:
         pytest.param({"one": TaskStatus.RELEASING}, 0.0, False, id="time-is-up"),
     ],
 )
-def test_a_job_waits_as_long_as_its_victims_leave(victims: dict[str, TaskStatus], until: float, waits: bool) -> None:
+def test_a_preemptor_waits_while_its_victims_terminate(
+    victims: dict[str, TaskStatus], until: float, waits: bool
+) -> None:
     plan = PlannedEviction(PLAN.job, PLAN.victims, until)
     ssn = session(Memory(plans=(plan,)), **victims)
 
@@ -46,7 +48,7 @@ def test_a_job_waits_as_long_as_its_victims_leave(victims: dict[str, TaskStatus]
     assert ssn.pending_evictions.plans == ((plan,) if waits else ())
 
 
-def test_who_has_lost_may_not_take_back_until_the_truce_is_over() -> None:
+def test_a_victim_cannot_preempt_its_preemptor_until_the_cool_down_is_over() -> None:
     for until, preemptors in ((1.0, ["preemptor"]), (0.0, [])):
         ssn = session(Memory(cooldowns=(Cooldown(PREEMPTOR, VICTIM, until),)))
         victim, preemptor = (ssn.state.job(job_row(ssn, name)) for name in ("victim", "preemptor"))
@@ -57,7 +59,7 @@ def test_who_has_lost_may_not_take_back_until_the_truce_is_over() -> None:
         assert ssn.pending_evictions.preemptors(preemptor).tolist() == []
 
 
-def test_a_plan_is_remembered_with_a_truce_for_every_loser() -> None:
+def test_a_plan_is_remembered_with_a_cool_down_for_every_victim() -> None:
     ssn = session(Memory(), one=TaskStatus.RUNNING, other=TaskStatus.RUNNING)
     rows = [row for row, record in enumerate(ssn.state.tasks.records) if record is not None and record.name != "waits"]
     ssn.pending_evictions.add(ssn.state.job(job_row(ssn, "preemptor")), rows)
@@ -77,7 +79,7 @@ def named(ssn: Session, rows: Iterable[int]) -> list[str]:
     return sorted(ssn.state.jobs.record(row).key.name for row in rows)
 
 
-def test_who_has_lost_to_a_loser_takes_nothing_from_its_taker_either() -> None:
+def test_a_victim_of_a_victim_cannot_preempt_the_first_preemptor_either() -> None:
     third = JobKey("ns", "third")
     ssn = three_jobs(Cooldown(PREEMPTOR, VICTIM, 1.0), Cooldown(VICTIM, third, 1.0))
 
@@ -93,7 +95,7 @@ def test_who_has_lost_to_a_loser_takes_nothing_from_its_taker_either() -> None:
     }
 
 
-def test_losers_are_those_of_the_same_queue_from_whom_the_job_itself_has_taken() -> None:
+def test_victims_of_a_job_are_its_direct_victims_in_the_same_queue() -> None:
     third = JobKey("ns", "third")
     ssn = three_jobs(Cooldown(PREEMPTOR, VICTIM, 1.0), Cooldown(VICTIM, third, 1.0))
 

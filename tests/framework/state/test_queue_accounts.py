@@ -73,7 +73,7 @@ def test_a_commit_changes_nothing_that_a_queue_holds() -> None:
     assert taken(ssn)["a"] == [2000.0, 2.0]
 
 
-def test_queues_that_nobody_asks_for_cost_nothing() -> None:
+def test_without_a_reader_queue_accounts_are_not_kept() -> None:
     ssn = a_session(CLUSTER)
     place(ssn, "j", ["j-0"], "n2")
 
@@ -155,7 +155,7 @@ def test_sums_over_any_groups_of_jobs_follow_every_statement_and_its_undo() -> N
     assert sums.taken.tobytes() == before.tobytes()
 
 
-def test_a_stamp_is_another_after_every_change_and_that_of_before_after_an_undo() -> None:
+def test_a_stamp_differs_after_every_change_and_an_undo_restores_it() -> None:
     ssn = a_session(CLUSTER)
     stamp = JobStamp()
     ssn.state.accounts.track(stamp)

@@ -71,7 +71,7 @@ def test_what_a_job_holds_beyond_its_minimum_is_elastic(running: int, elastic: f
         pytest.param((keys.QUEUE_GATE, "example.com/wait"), 3, id="waiting-for-both"),
     ],
 )
-def test_gated_tasks_are_not_coming_yet(gates: tuple[str, ...], left: float) -> None:
+def test_gated_tasks_are_left_out_of_a_reservation(gates: tuple[str, ...], left: float) -> None:
     ssn = a_cluster("Inqueue", gated=replace(ONE, gates=gates))
 
     assert cores(ssn, whole=False) == left

@@ -121,7 +121,7 @@ def test_a_commit_is_one_batch_in_the_order_of_placement(ssn: Session, batches: 
     assert (job.count(BINDING), job.count(ALLOCATED), job.missing()) == (3, 0, 0)
 
 
-def test_what_is_committed_is_not_taken_back(ssn: Session, batches: list[tuple[Decision, ...]]) -> None:
+def test_discarding_a_later_statement_keeps_a_committed_one(ssn: Session, batches: list[tuple[Decision, ...]]) -> None:
     statement = ssn.statement()
     allocate(ssn, statement, ["j-0"], ["n1"])
     statement.commit()
@@ -135,7 +135,7 @@ def test_what_is_committed_is_not_taken_back(ssn: Session, batches: list[tuple[D
     assert len(batches) == 1
 
 
-def test_promises_are_kept_in_the_session_and_written_nowhere(
+def test_pipelined_tasks_stay_in_the_session_and_emit_no_decision(
     ssn: Session, batches: list[tuple[Decision, ...]]
 ) -> None:
     statement = ssn.statement()
@@ -250,7 +250,7 @@ def _kinds(numbers: np.random.Generator) -> Iterator[tuple[str, object]]:
 
 @settings(max_examples=60, derandomize=True)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 10**6), st.booleans()), max_size=6))
-def test_what_stays_is_what_would_be_if_the_rest_had_never_been(history: list[tuple[int, int, bool]]) -> None:
+def test_after_discards_the_state_is_as_if_only_kept_statements_ran(history: list[tuple[int, int, bool]]) -> None:
     one, other = a_session(CLUSTER), a_session(CLUSTER)
     for count, pick, keep in history:
         statement = one.statement()

@@ -72,7 +72,7 @@ def picture(ssn: Session) -> dict[str, bytes]:
     return found
 
 
-def test_a_victim_leaves_its_room_to_the_future_and_counts_no_more(ssn: Session) -> None:
+def test_a_victims_resources_are_releasing_and_it_no_longer_counts(ssn: Session) -> None:
     ssn.statement().evict(rows(ssn, "run"))
 
     n1 = node_row(ssn, "n1")
@@ -107,7 +107,7 @@ def test_evictions_of_many_are_the_same_as_of_one_after_the_other(ssn: Session) 
     assert one_by_one.evicted == rows(ssn, "run", "web", "stay").tolist()
 
 
-def test_who_is_put_back_stands_as_before(ssn: Session) -> None:
+def test_a_victim_that_is_put_back_is_running_as_before(ssn: Session) -> None:
     before = picture(ssn)
     statement = ssn.statement()
     statement.evict(rows(ssn, "stay", "run"))
@@ -138,7 +138,7 @@ def test_a_commit_sends_all_victims_and_the_nominations_in_one_batch(
     ]
 
 
-def test_promises_for_which_nobody_goes_are_written_nowhere(ssn: Session, batches: list[tuple[Decision, ...]]) -> None:
+def test_pipelined_tasks_without_victims_emit_no_nomination(ssn: Session, batches: list[tuple[Decision, ...]]) -> None:
     statement = ssn.statement()
     promise(ssn, statement, "k-0", "n2")
     statement.commit(CAUSE)
@@ -167,7 +167,7 @@ def test_a_statement_goes_back_to_a_checkpoint(ssn: Session) -> None:
     assert (statement.evicted, statement.placed) == ([task_row(ssn, "run")], [])
 
 
-def test_rooms_that_evictions_make_are_seen_by_placement(ssn: Session) -> None:
+def test_placement_sees_the_resources_that_evictions_release(ssn: Session) -> None:
     ssn.statement().evict(rows(ssn, "run"))
     state = ssn.placement.ranking(shape_id(ssn, a_shape(cpu=1, memory="1Gi")))
 

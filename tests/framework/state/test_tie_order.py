@@ -31,9 +31,9 @@ def test_a_node_that_goes_does_not_reshuffle_the_others() -> None:
     assert names(5, remaining) == [name for name in names(5) if name != "n7"]
 
 
-def test_the_order_is_a_matter_of_names_not_of_rows() -> None:
+def test_the_order_depends_on_names_and_not_on_rows() -> None:
     assert names(5, NAMES[::-1]) == names(5)
 
 
-def test_no_nodes_have_no_order() -> None:
+def test_without_nodes_the_order_is_empty() -> None:
     assert names(5, ()) == []

@@ -27,7 +27,7 @@ class Manager:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """An applier is the same in every version, an updater is one per version."""
+        """The key of a manager: an applier is one manager for all versions, an updater is one per version."""
         version = self.api_version if self.operation == UPDATE else ""
         return (self.name, self.operation, version, self.subresource)
 
@@ -57,7 +57,7 @@ class Manager:
 
 
 def read_managers(entries: Any) -> list[Manager]:
-    """The managers of an object; entries that make no sense are dropped, as a real server does."""
+    """The managers of an object; unreadable entries are dropped, as on a real server."""
     rows = entries if isinstance(entries, list) else []
     return [
         Manager(

@@ -1,4 +1,4 @@
-"""Merging an applied configuration into the live object, and removing fields that nobody wants any more."""
+"""Merge an applied configuration into the live object, and remove the fields that no manager owns any more."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _merged_items(live: list[Any], applied: list[Any], structure: Structure) -> 
 
 
 def without(value: Any, gone: FieldSet, structure: Structure, path: Path = ()) -> Any:
-    """The value without some fields; an object or list that loses its last entry goes too (None)."""
+    """The value without some fields; None for an object or list that loses its last entry."""
     if not gone:
         return value
     if isinstance(value, dict) and not structure.atomic:

@@ -1,4 +1,4 @@
-"""The two things that happen to owners: somebody applies a configuration, or somebody changes an object otherwise."""
+"""How owners change: by a server-side apply, or by any other write."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def apply(live: Obj | None, config: Obj, structure: Structure, applier: Applier)
 
 
 def _unwanted(fields: FieldSet, others: list[Manager], me: Manager) -> FieldSet:
-    """Of the fields an applier no longer names: those that nobody else owns, nor anything below them."""
+    """The fields that an applier no longer names and of which no other manager owns any part."""
     held: set[Path] = set()
     for manager in [*others, me]:
         held.update(path[:length] for path in manager.fields for length in range(1, len(path) + 1))
@@ -82,7 +82,7 @@ def _check(others: list[Manager], changed: set[Path], applier: Applier, live: Ob
 
 
 def _last_applied(live: Obj, structure: Structure) -> set[Path]:
-    """What kubectl's client-side apply left: its annotation says what it owned, unless it was changed since."""
+    """The fields that kubectl's client-side apply owned, by its annotation, if they are unchanged since."""
     text = ((live.get("metadata") or {}).get("annotations") or {}).get(_LAST_APPLIED)
     if not isinstance(text, str):
         return set()
@@ -97,7 +97,7 @@ def _last_applied(live: Obj, structure: Structure) -> set[Path]:
 
 
 def track(old: Obj, new: Obj, structure: Structure, updater: Applier) -> list[Obj]:
-    """The managedFields after a change that was no apply: whoever changed a field owns it."""
+    """The managedFields after a write other than an apply: whoever changed a field owns it."""
     managers = read_managers(old["metadata"].get("managedFields"))
     before, after = fields_of(old, structure), fields_of(new, structure)
     changed = {path for path, value in after.items() if before.get(path, _MISSING) != value}

@@ -1,4 +1,4 @@
-"""Definitions come and go: serve what they define, and clean up after them."""
+"""Serve the resources that definitions define, and clean up after deleted definitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DefinitionController(Reconciler):
     name = "definitions"
 
     def observe(self, collection: Collection, event: Event) -> None:
-        """Serve or stop serving inside the write; note what has to be emptied."""
+        """Start or stop serving within the write; note definitions whose objects must be deleted."""
         obj = event.stored.obj
         meta = obj["metadata"]
         if collection.name == _DEFINITIONS:

@@ -37,7 +37,7 @@ class CustomStrategy(Strategy):
         self._shape(obj, rules, context)
 
     def prepare_update(self, obj: Obj, old: Obj, context: WriteContext) -> Obj:
-        """The main resource leaves the status alone, the status subresource all the rest, metadata included."""
+        """The main resource keeps the status; the status subresource keeps everything else, metadata included."""
         rules = self.rules[context.version]
         if context.subresource == "status":
             made = {**old, "metadata": dict(old["metadata"])}
@@ -63,7 +63,7 @@ class CustomStrategy(Strategy):
         return schemas.validate(obj, self.rules[context.version].schema)
 
     def bumps_generation(self, obj: Obj, old: Obj) -> bool:
-        """With a status subresource only changes outside the status count."""
+        """With a status subresource, only changes outside the status count."""
         apart = any(rules.has_status for rules in self.rules.values())
         skipped = {"metadata", "kind", "apiVersion"} | ({"status"} if apart else set())
         return any(obj.get(key) != old.get(key) for key in (obj.keys() | old.keys()) - skipped)

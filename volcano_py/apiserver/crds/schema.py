@@ -1,4 +1,4 @@
-"""Structural schemas of custom resources: prune what is unknown, fill in defaults, validate.
+"""Structural schemas of custom resources: prune unknown fields, fill in defaults, validate.
 
 The keywords are those that structural schemas of apiextensions/v1 allow, except CEL rules
 (`x-kubernetes-validations`), which are ignored.
@@ -72,7 +72,7 @@ def apply_defaults(value: Any, schema: Obj) -> None:
 
 
 def validate(value: Any, schema: Obj, path: str = "") -> list[FieldError]:
-    """Complaints about a value; paths are written as the API writes them."""
+    """Validation errors of a value; paths are written as the API writes them."""
     if value is None and schema.get("nullable"):
         return []
     problem = _type_problem(value, schema, path)

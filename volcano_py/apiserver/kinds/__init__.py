@@ -1,1 +1,1 @@
-"""The kinds of Kubernetes that this server serves; `table.built_ins` is the explicit list."""
+"""The Kubernetes kinds that this server serves; `table.built_ins` is the explicit list."""

@@ -1,4 +1,4 @@
-"""Types of fields: a small language of shapes, and the check of a value against one.
+"""Shapes: a small language for the types of fields, and the check of a value against a shape.
 
 A real API server decodes every field into a typed struct and answers 400 when that fails; a shape does the same for
 the fields it names and leaves all others alone. As in a real server, null is the same as absent.
@@ -15,10 +15,10 @@ from volcano_py.apiserver.status import bad_request
 
 
 class Shape(Protocol):
-    """The type of a value. Asking is cheap; only a refusal works out where the fault lies."""
+    """The type of a value. `accepts` is cheap; only `explain` works out which part is wrong."""
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value (which is not null) has this shape; tidies it up in place."""
+        """Whether a value (not null) has this shape; normalizes it in place."""
 
     def explain(self, value: Any, path: str) -> None:
         """Raise 400 for the first part of a value that does not have its shape."""
@@ -32,7 +32,7 @@ class Leaf:
     accepts: Callable[[Any], bool]
 
     def explain(self, value: Any, path: str) -> None:
-        """Raise 400 if the value is not what is wanted."""
+        """Raise 400 if the value has another type."""
         if not self.accepts(value):
             _refuse(value, path, self.wanted)
 
@@ -48,7 +48,7 @@ class ListOf:
         return type(value) is list and all(map(self.item.accepts, value))
 
     def explain(self, value: Any, path: str) -> None:
-        """Raise 400 for the first item that has not."""
+        """Raise 400 for the first item of another shape."""
         if not isinstance(value, list):
             _refuse(value, path, "a list")
         for index, item in enumerate(value):
@@ -62,7 +62,7 @@ class MapOf:
     value: Shape
 
     def accepts(self, value: Any) -> bool:
-        """Every value has the shape. Empty texts stand for null, and quantities become text."""
+        """Every value has the shape. Null becomes an empty text, and quantities become text."""
         if type(value) is not dict:
             return False
         for name, item in value.items():
@@ -75,7 +75,7 @@ class MapOf:
         return True
 
     def explain(self, value: Any, path: str) -> None:
-        """Raise 400 for the first value that has not."""
+        """Raise 400 for the first value of another shape."""
         if not isinstance(value, dict):
             _refuse(value, path, "an object")
         for name, item in value.items():
@@ -106,7 +106,7 @@ class Struct:
         return True
 
     def explain(self, value: Any, path: str) -> None:
-        """Raise 400 for the first field that has not."""
+        """Raise 400 for the first field of another shape."""
         if not isinstance(value, dict):
             _refuse(value, path, "an object")
         for name, item in value.items():

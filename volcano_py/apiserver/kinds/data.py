@@ -1,4 +1,4 @@
-"""ConfigMaps and Secrets: keys that can be file names, and texts that become data."""
+"""ConfigMaps and Secrets: their keys must be valid file names, and `stringData` becomes `data`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DataStrategy(Strategy):
     shape: Shape | None = _SHAPE
 
     def validate(self, obj: Obj, context: WriteContext) -> list[FieldError]:
-        """Keys become names of files."""
+        """Keys must be valid file names."""
         return [
             invalid_value(f"{field}[{key}]", key, problem)
             for field in ("data", "binaryData")
@@ -33,7 +33,7 @@ class DataStrategy(Strategy):
         ]
 
     def validate_update(self, obj: Obj, old: Obj, context: WriteContext) -> list[FieldError]:
-        """What is immutable stays as it is."""
+        """An immutable object keeps its data."""
         if not old.get("immutable"):
             return []
         fixed = ("immutable", "data", "binaryData")
@@ -46,7 +46,7 @@ class SecretStrategy(DataStrategy):
     """How Secrets are written: `stringData` is turned into `data`."""
 
     def default(self, obj: Obj, context: WriteContext) -> None:
-        """The type is Opaque unless it is given; texts are encoded."""
+        """The type defaults to Opaque; `stringData` is encoded into `data`."""
         obj["type"] = obj.get("type") or "Opaque"
         texts = obj.pop("stringData", None)
         if texts:

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions as objects: defaults, validation, and a finalizer until their objects are gone."""
+"""CustomResourceDefinitions as objects: defaults, validation, and a finalizer until their custom resources are gone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DefinitionStrategy(Strategy):
         """Default the names, and establish the definition."""
         Strategy.prepare_create(self, obj, context)
         if self.validate(obj, context):
-            return  # refused right after this
+            return  # validation refuses it right after this
         spec = obj["spec"]
         obj["status"] = {
             "conditions": [
@@ -49,7 +49,7 @@ class DefinitionStrategy(Strategy):
         }
 
     def default(self, obj: Obj, context: WriteContext) -> None:
-        """Names that follow from others, and no conversion."""
+        """Fill in the names that follow from others, and the conversion strategy None."""
         spec = obj.setdefault("spec", {})
         names = spec.setdefault("names", {})
         if names.get("kind"):
@@ -58,7 +58,7 @@ class DefinitionStrategy(Strategy):
         spec.setdefault("conversion", {"strategy": "None"})
 
     def validate(self, obj: Obj, context: WriteContext) -> list[FieldError]:
-        """What serving the definition needs."""
+        """Check everything that is needed to serve the definition."""
         spec, name = obj["spec"], obj["metadata"].get("name", "")
         names = spec["names"]
         errors = [required(f"spec.names.{field}") for field in ("plural", "kind") if not names.get(field)]
@@ -124,7 +124,7 @@ def _version_errors(versions: list[Obj]) -> list[FieldError]:
 
 
 def _structural_errors(schema: Obj, path: str) -> Iterator[FieldError]:
-    """Every level names its type: without it nothing could be pruned."""
+    """Every level must name its type, or pruning would be impossible."""
     if not schema.get("type") and not (
         schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
     ):

@@ -1,4 +1,4 @@
-"""The rules of writes that hold for every kind, and the points where a kind adds its own."""
+"""The write rules that every kind shares, and the methods by which a kind adds its own."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ class Reader(Protocol):
 
 @dataclass(slots=True)
 class WriteContext:
-    """What a write knows beside the object: the version it came in, and where warnings go."""
+    """What a write knows besides the object: the API version of the request, and where warnings go."""
 
     reader: Reader
     version: str = ""
     subresource: str = ""
     dry_run: bool = False
     from_outside: bool = False
-    """It came as a request: fields that nobody knows are looked for."""
+    """The object came in a request, so unknown fields must be found."""
     field_validation: str = "Warn"
-    """What such fields come to: Strict refuses them, Warn and Ignore drop them."""
+    """What happens to unknown fields: Strict refuses them, Warn and Ignore drop them."""
     manager: Callable[[], str] | None = None
-    """Who writes, as `metadata.managedFields` names it; asked only where that is recorded."""
+    """The writer's name in `metadata.managedFields`; used only where owners are recorded."""
     managed_fields: list[Obj] | None = None
-    """The owners after this write, where the writer has worked them out (server-side apply)."""
+    """The owners after this write, if the writer has computed them (server-side apply)."""
     warnings: list[str] = field(default_factory=list)
 
     def report_unknown(self, paths: Iterable[str], kind: str) -> None:
-        """Warn of fields that a kind does not have; 400 where the request wants none of them."""
+        """Warn about fields that a kind does not have; 400 if the request asks for strict validation."""
         unknown = [f'unknown field "{path}"' for path in paths]
         if unknown and self.field_validation == "Strict":
             what = f'{kind} in version "{self.version}" cannot be handled as a {kind}'
@@ -54,7 +54,7 @@ class WriteContext:
 class Strategy:
     """How objects of one kind are written. Subclasses override what differs.
 
-    `default` and `admit` may change the object they are given; it belongs to the write. `validate` only looks.
+    `default` and `admit` may change the object they are given; it belongs to the write. `validate` changes nothing.
     """
 
     shape: Shape | None = None
@@ -62,7 +62,7 @@ class Strategy:
     name_rule: NameRule = subdomain_rule
     has_generation: bool = False
     has_status: bool = False
-    """There is a status subresource: writes of the main resource leave the status alone."""
+    """There is a status subresource: writes of the main resource do not change the status."""
     keeps_status_on_create: bool = False
     unconditional_update: bool = True
     """A PUT without resourceVersion is allowed and overwrites whatever is there."""
@@ -115,15 +115,15 @@ class Strategy:
         """Admission of a new object; raises StatusError to refuse it."""
 
     def validate(self, obj: Obj, context: WriteContext) -> list[FieldError]:
-        """Complaints about the object itself."""
+        """Return what is wrong with the object itself."""
         return []
 
     def validate_update(self, obj: Obj, old: Obj, context: WriteContext) -> list[FieldError]:
-        """Complaints about the change from `old`."""
+        """Return what is wrong with the change from `old`."""
         return []
 
     def bumps_generation(self, obj: Obj, old: Obj) -> bool:
-        """Whether the desired state changed: anything but metadata (and status, where it stands apart)."""
+        """Whether the desired state changed: anything but metadata (and the status, if it is a subresource)."""
         skipped = (
             ("metadata", "status", "kind", "apiVersion") if self.has_status else ("metadata", "kind", "apiVersion")
         )
@@ -131,5 +131,5 @@ class Strategy:
         return any(obj.get(key) != old.get(key) for key in keys)
 
     def grace_seconds(self, obj: Obj, asked: int | None) -> int | None:
-        """How long the object may take to go; None for kinds that go at once."""
+        """How long a deleted object may take to terminate; None for kinds that are removed at once."""
         return None

@@ -20,17 +20,17 @@ class NodeStrategy(Strategy):
     has_status: bool = True
     keeps_status_on_create: bool = True
     taint_new: bool = False
-    """Admission TaintNodesByCondition: a new node is not ready until the node lifecycle says otherwise."""
+    """Admission plugin TaintNodesByCondition: the node lifecycle lifts a new node's not-ready taint."""
 
     def default(self, obj: Obj, context: WriteContext) -> None:
-        """Allocatable is the capacity unless it is given."""
+        """Allocatable defaults to the capacity."""
         obj.setdefault("spec", {})
         status = obj.setdefault("status", {})
         if status.get("capacity") and not status.get("allocatable"):
             obj["status"] = {**status, "allocatable": dict(status["capacity"])}
 
     def take_status(self, obj: Obj, old: Obj, context: WriteContext) -> Obj:
-        """Status writes are defaulted like creations."""
+        """Status writes get the same defaults as new nodes."""
         made = Strategy.take_status(self, obj, old, context)
         self.default(made, context)
         return made

@@ -67,7 +67,7 @@ class PodStrategy(Strategy):
             ]
 
     def default(self, obj: Obj, context: WriteContext) -> None:
-        """Fill in what a scheduler sees on a real server."""
+        """Fill in the defaults that a scheduler sees on a real server."""
         spec = obj.setdefault("spec", {})
         for name, value in _SPEC_DEFAULTS:
             if spec.get(name, "") == "":
@@ -90,13 +90,13 @@ class PodStrategy(Strategy):
         return validate_spec(obj["spec"], "spec")
 
     def validate_update(self, obj: Obj, old: Obj, context: WriteContext) -> list[FieldError]:
-        """A pod's spec is fixed but for a few fields."""
+        """A pod's spec is immutable except for a few fields."""
         if context.subresource or _frozen(obj["spec"], old["spec"]) == _frozen(old["spec"], old["spec"]):
             return _toleration_errors(obj["spec"], old["spec"])
         return [forbidden_field("spec", _IMMUTABLE)]
 
     def grace_seconds(self, obj: Obj, asked: int | None) -> int | None:
-        """Bound, running pods get time; a pod that is on no node, or has ended, goes at once."""
+        """A bound pod gets its grace period; a pod without a node, or one that has ended, is removed at once."""
         spec = obj["spec"]
         if not spec.get("nodeName") or dig(obj, "status", "phase") in ("Succeeded", "Failed"):
             return 0
@@ -198,7 +198,7 @@ def qos_class(spec: Obj) -> str:
 
 
 def validate_spec(spec: Obj, path: str) -> list[FieldError]:
-    """Complaints about a pod spec."""
+    """Return what is wrong with a pod spec."""
     errors: list[FieldError] = []
     if not spec.get("containers"):
         errors.append(required(f"{path}.containers"))
@@ -241,7 +241,7 @@ def _frozen(spec: Obj, old: Obj) -> Obj:
         and value not in (None, [], {})
     }
     if old.get("schedulingGates"):
-        fixed.pop("nodeSelector", None)  # may be narrowed while gated
+        fixed.pop("nodeSelector", None)  # may be narrowed while the pod has scheduling gates
         fixed.pop("affinity", None)
     gates = [gate.get("name") for gate in spec.get("schedulingGates") or []]
     had = [gate.get("name") for gate in old.get("schedulingGates") or []]

@@ -1,4 +1,4 @@
-"""Just enough of Kubernetes quantities to refuse what a real API server refuses."""
+"""Kubernetes quantities, as far as needed to refuse what a real API server refuses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def quantity(text: str) -> Decimal | None:
 
 
 def negative_errors(holder: dict[str, str], path: str) -> list[FieldError]:
-    """Complaints about quantities below zero."""
+    """Return an error for each quantity below zero."""
     return [
         invalid_value(f"{path}[{name}]", value, "must be greater than or equal to 0")
         for name, value in holder.items()

@@ -182,7 +182,7 @@ PLAIN = Struct({"spec": an_object, "status": an_object})
 
 _schema_fields: dict[str, Shape] = {}
 SCHEMA = Struct(_schema_fields)
-"""An OpenAPI schema inside a definition; it contains itself."""
+"""An OpenAPI schema inside a definition; the shape is recursive."""
 _schema_fields.update(
     {
         **dict.fromkeys(("type", "format", "pattern"), text),

@@ -14,7 +14,7 @@ from volcano_py.apiserver.status import FieldError, forbidden_field, invalid_val
 
 @dataclass(frozen=True, slots=True)
 class NamespaceStrategy(Strategy):
-    """How namespaces are written: the `kubernetes` finalizer keeps one until its content is gone."""
+    """How namespaces are written: the `kubernetes` finalizer keeps a namespace until its content is gone."""
 
     shape: Shape | None = NAMESPACE
     name_rule: NameRule = label_rule
@@ -51,7 +51,7 @@ class EventStrategy(Strategy):
     create_on_update: bool = True
 
     def default(self, obj: Obj, context: WriteContext) -> None:
-        """The fields a real server always shows."""
+        """Fill in the fields that a real server always shows."""
         obj.setdefault("involvedObject", {})
         obj.setdefault("source", {})
         for name in ("firstTimestamp", "lastTimestamp", "eventTime"):
@@ -76,7 +76,7 @@ class PriorityClassStrategy(Strategy):
     has_generation: bool = True
 
     def default(self, obj: Obj, context: WriteContext) -> None:
-        """Preempting is the default."""
+        """The preemption policy defaults to PreemptLowerPriority."""
         obj.setdefault("value", 0)
         obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
@@ -113,7 +113,7 @@ class ClaimStrategy(Strategy):
 
 @dataclass(frozen=True, slots=True)
 class WorkloadStrategy(Strategy):
-    """How workloads with a pod template are written; nothing acts on them but the owners' collector."""
+    """How workloads with a pod template are written; only the garbage collector acts on them."""
 
     shape: Shape | None = WORKLOAD
     has_generation: bool = True
@@ -132,7 +132,7 @@ class WorkloadStrategy(Strategy):
             spec.setdefault("replicas", 1)
 
     def validate(self, obj: Obj, context: WriteContext) -> list[FieldError]:
-        """A selector where the kind requires one, and a template with containers."""
+        """Check the selector, if the kind requires one, and that the template has containers."""
         spec = obj["spec"]
         errors = [required("spec.selector")] if self.needs_selector and not spec.get("selector") else []
         template = spec.get("template") or {}

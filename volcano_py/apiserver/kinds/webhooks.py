@@ -1,4 +1,4 @@
-"""Webhook configurations: defaults, and refusal of what this server cannot do."""
+"""Webhook configurations: defaults, and refusal of features that this server lacks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class WebhookStrategy(Strategy):
     mutating: bool = False
 
     def default(self, obj: Obj, context: WriteContext) -> None:
-        """What a real server fills in."""
+        """Fill in the defaults of a real server."""
         for hook in obj.get("webhooks") or ():
             for name, value in _DEFAULTS:
                 hook.setdefault(name, value)
@@ -64,7 +64,7 @@ class WebhookStrategy(Strategy):
                 rule.setdefault("scope", "*")
 
     def validate(self, obj: Obj, context: WriteContext) -> list[FieldError]:
-        """What calling the webhooks needs."""
+        """Check everything that is needed to call the webhooks."""
         errors: list[FieldError] = []
         seen: set[str] = set()
         for index, hook in enumerate(obj.get("webhooks") or ()):

@@ -1,4 +1,4 @@
-"""A stand-in for kubelets: nodes and pods that behave, driven by YAML stages."""
+"""A stand-in for kubelets: YAML stages drive the status of nodes and pods."""
 
 from volcano_py.apiserver.kubelet.engine import Kubelet
 from volcano_py.apiserver.kubelet.ports import ClusterPort, HttpPort, InProcessPort

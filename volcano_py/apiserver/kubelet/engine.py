@@ -1,4 +1,4 @@
-"""The stand-in itself: one task, one heap of timers, any number of nodes and pods."""
+"""The kubelet stand-in itself: one task and one heap of timers for any number of nodes and pods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from volcano_py.apiserver.store import EventType
 
 log = logging.getLogger(__name__)
 
-_BATCH = 64  # effects in flight at once
+_BATCH = 64  # stage effects in flight at once
 _RETRY_S = 1.0
 _ATTEMPTS = 5
 _IDLE_S = 3600.0
@@ -34,7 +34,7 @@ class _Pending:
 
 
 class Kubelet:
-    """Plays every kubelet of a cluster; an async context manager, or `start` and `stop`.
+    """Stands in for every kubelet of a cluster; an async context manager, or `start` and `stop`.
 
     `delays` overrides the delay of stages by name, in seconds: `{"pod-run": 0}`.
     """
@@ -73,7 +73,7 @@ class Kubelet:
             task.add_done_callback(_report_end)
 
     async def stop(self) -> None:
-        """Stop, and wait for the end."""
+        """Stop, and wait until the tasks have ended."""
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
@@ -107,7 +107,7 @@ class Kubelet:
             return
         pending = self._pending.get(key)
         if pending is not None and pending.stage is stage:
-            pending.obj = obj  # the clock runs on: the object stayed in its stage
+            pending.obj = obj  # the object is still in this stage, so its timer keeps running
             return
         self._schedule(key, _Pending(stage, obj, 0), self._delay(stage, obj))
 
@@ -166,20 +166,20 @@ class Kubelet:
                 self._schedule(key, pending, _RETRY_S * pending.failures)
 
     def _facts(self, obj: Obj) -> Facts:
-        """Addresses that stay the same for the same object: made from its UID and its node's name."""
+        """Addresses that depend only on the object's UID and its node's name, so they never change."""
         pod, node = hash_of(obj["metadata"]["uid"]), hash_of(str((obj.get("spec") or {}).get("nodeName")))
         pod_ip = f"10.{pod >> 16 & 127}.{pod >> 8 & 255}.{pod & 255}"
         return Facts(timestamp(), pod_ip, f"10.{128 + (node >> 16 & 127)}.{node >> 8 & 255}.{node & 255}")
 
 
 def _report_end(task: asyncio.Task[None]) -> None:
-    """A task that ends by itself is a bug: say so at once, not when it is collected."""
+    """Log a task that ends by itself, which is a bug, at once and not when the task is collected."""
     if not task.cancelled() and task.exception() is not None:
         log.error("kubelet: %s failed and stands still", task.get_name(), exc_info=task.exception())
 
 
 def hash_of(text: str) -> int:
-    """A small hash that is the same in every process."""
+    """A small hash that is equal in every process."""
     value = 2166136261
     for byte in text.encode():
         value = (value ^ byte) * 16777619 & 0xFFFFFFFF

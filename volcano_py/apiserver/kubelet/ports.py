@@ -30,16 +30,16 @@ _LINE_LIMIT = 8 * 1024 * 1024
 
 
 class ClusterPort(Protocol):
-    """What the stand-in needs of a cluster. Writes of objects that are gone or changed are not errors."""
+    """What the stand-in needs of a cluster. A write of an object that is gone or has changed is not an error."""
 
     async def follow(self, resources: Sequence[str], on_change: OnChange) -> None:
-        """Report every object there is, then every change, until cancelled."""
+        """Report every existing object, then every change, until cancelled."""
 
     async def patch_status(self, resource: str, obj: Obj, status: Any) -> None:
         """Patch the status of an object (strategic merge)."""
 
     async def delete(self, resource: str, obj: Obj) -> None:
-        """Delete an object with grace period 0, if it is still the same one."""
+        """Delete an object with grace period 0, if its UID is still the same."""
 
 
 class InProcessPort:
@@ -95,7 +95,7 @@ class InProcessPort:
 
 
 def _tolerate(error: StatusError) -> None:
-    """An object that is gone or was replaced needs nothing more."""
+    """Ignore errors that mean the object is gone or was replaced."""
     if error.code not in (404, 409, 422):
         raise error
 

@@ -1,4 +1,4 @@
-"""Stages: what happens to an object in a certain state, and when. Read from YAML.
+"""Stages, read from YAML: what happens to an object in a given state, and when.
 
     name: pod-run
     resource: pods
@@ -16,15 +16,15 @@
       # or
       delete: true                          # deletion with grace period 0
 
-A delay that names an annotation or command but not `seconds`, and finds neither, means that the stage does not
-apply: a pod whose command says nothing about its end runs until it is deleted.
+A delay that names an annotation or a command but no `seconds` applies only to objects that have one of them: a pod
+whose command gives no duration runs until it is deleted.
 
 Texts of the patch may hold expressions: `${now}`, `${pod_ip}`, `${host_ip}`, `${exit_code}` (from `exit N` in the
 command), `${exit_reason}` and `${end_phase}` (Completed and Succeeded, or Error and Failed, as the exit code says),
 or any field path of the object. A mapping `{$each: PATH, value: {...}}` becomes a list with one value per item, and
 `${item....}` reads the item.
 
-Selectors of one resource must exclude each other: an object that two stages claim is left alone, with an error
+Selectors of one resource must exclude each other: an object that two stages match is left alone, with an error
 that names both.
 """
 
@@ -61,7 +61,7 @@ class Condition:
     not_among: tuple[Any, ...] | None = None
 
     def holds(self, obj: Obj) -> bool:
-        """Whether the object passes."""
+        """Whether the object passes the test."""
         value = read_path(obj, self.path)
         if self.exists is not None and (value is not None) is not self.exists:
             return False
@@ -80,7 +80,7 @@ class Delay:
     command: str = ""
 
     def of(self, obj: Obj) -> float | None:
-        """The delay for this object, or None when nothing says."""
+        """The delay for this object, or None if nothing gives one."""
         found = self._from_object(obj)
         if found is None:
             found = self.seconds
@@ -121,7 +121,7 @@ class Stage:
 
 @dataclass(slots=True)
 class Facts:
-    """What expressions may read beside the object: the time and addresses."""
+    """What expressions may read besides the object: the time and addresses."""
 
     now: str
     pod_ip: str = "10.0.0.1"
@@ -181,7 +181,7 @@ def _evaluate(expression: str, obj: Obj, facts: Facts, item: Any) -> Any:
 
 
 def select(stages: Iterable[Stage], obj: Obj) -> Stage | None:
-    """The stage (of those of its resource) that an object is in; StageError when two claim it."""
+    """The stage (of those of its resource) that an object is in; StageError if two match."""
     found: Stage | None = None
     for stage in stages:
         if stage.matches(obj):

@@ -1,5 +1,5 @@
-"""Bodies in Kubernetes' protobuf form, as typed Go clients send them (`kubectl create`): read, never written.
+"""Decoding of request bodies in Kubernetes' protobuf form, which typed Go clients send (`kubectl create`).
 
-A client that sends protobuf accepts JSON in return, so only requests need decoding. The table of fields is data, made
+A client that sends protobuf accepts JSON in return, so nothing is encoded. The table of fields is data, made
 from the types of k8s.io/api; it is loaded with the first such request.
 """

@@ -1,4 +1,4 @@
-"""From bytes to the JSON form of an object."""
+"""Decode protobuf bytes into the JSON form of an object."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 class ProtobufError(ValueError):
-    """The bytes are no object that is known here; the message says why."""
+    """The bytes are not a known object; the message says why."""
 
 
 def decode_object(body: bytes) -> Obj:
-    """The object in the body of a request; ProtobufError when it cannot be read."""
+    """The object in the body of a request; ProtobufError if it cannot be read."""
     if not body.startswith(_MAGIC):
         raise ProtobufError("it does not begin as Kubernetes' protobuf does")
     envelope = dict(_fields(body[len(_MAGIC) :]))

@@ -1,1 +1,1 @@
-"""Answers as tables: what `kubectl get` prints, made by the server from the columns of each kind."""
+"""Answers as tables: the server builds what `kubectl get` prints from the columns of each kind."""

@@ -1,4 +1,4 @@
-"""Times as people read them in a table: how long ago, in one or two units."""
+"""Ages for tables: how long ago a time was, in one or two units."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNKNOWN = "<unknown>"
 
 
 def seconds_of(text: Any) -> float | None:
-    """Seconds since the epoch of a time as the API writes it; None for what is no time."""
+    """Seconds since the epoch for a time as the API writes it; None if the text is not a time."""
     if not isinstance(text, str):
         return None
     plain = text.removesuffix("Z").partition(".")[0]
@@ -31,7 +31,7 @@ def age(text: Any, now: float | None = None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time, the more roughly the longer it is."""
+    """A length of time as text; the longer it is, the coarser."""
     if seconds < -1:
         return "<invalid>"
     whole = max(int(seconds), 0)

@@ -71,7 +71,7 @@ class TableForm:
 
 @dataclass(frozen=True, slots=True)
 class MetadataForm:
-    """PartialObjectMetadata, for clients that need no more."""
+    """PartialObjectMetadata, for clients that need only metadata."""
 
     meta_version: str
 
@@ -80,7 +80,7 @@ class MetadataForm:
         return encode(_metadata_only(stored.obj, self.meta_version))
 
     def many(self, items: Iterable[Stored], list_meta: Obj) -> bytes:
-        """The metadata of many."""
+        """The metadata of many objects."""
         return encode(
             {
                 "kind": "PartialObjectMetadataList",
@@ -98,7 +98,7 @@ def _metadata_only(obj: Obj, version: str) -> Obj:
 def form_for(
     accept: str, resource: Resource, served: ServedVersion, query: Mapping[str, str], watch: bool
 ) -> Form | None:
-    """The form that an Accept header asks for; None for the objects themselves, 406 when nothing suits."""
+    """The form that an Accept header asks for; None for the objects themselves, 406 if none is acceptable."""
     if ";" not in accept:
         return None
     for text in accept.split(","):

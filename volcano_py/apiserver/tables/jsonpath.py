@@ -21,12 +21,12 @@ _TOKEN = re.compile(
 
 
 class PathError(ValueError):
-    """A path outside the subset that is understood here; the message says where."""
+    """A path outside the supported subset; the message says where."""
 
 
 @lru_cache(maxsize=512)
 def compile_path(text: str) -> Callable[[Any], list[Any]]:
-    """Compile a path such as `.status.conditions[?(@.type=="Ready")].status`; PathError when it cannot be read."""
+    """Compile a path such as `.status.conditions[?(@.type=="Ready")].status`; PathError if it cannot be read."""
     steps: list[Step] = []
     path = text.strip().removeprefix("{").removesuffix("}").removeprefix("$")
     path = path if path.startswith((".", "[")) else f".{path}"

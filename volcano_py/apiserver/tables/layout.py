@@ -1,4 +1,4 @@
-"""What a table of one kind looks like: its columns, and the cells of one object."""
+"""The table layout of a kind: its columns, and the cells of one object."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def born(obj: Obj) -> str:
 
 
 PLAIN = layout("Age", lambda obj: [born(obj)])
-"""The table of a kind that has no columns of its own."""
+"""The table of a kind without columns of its own."""
 
 
 def custom_layout(printer_columns: tuple[Obj, ...]) -> Layout:
@@ -57,7 +57,7 @@ def custom_layout(printer_columns: tuple[Obj, ...]) -> Layout:
         try:
             readers.append(_reader(path, kind))
         except PathError as error:
-            # The definition was admitted by its schema alone; the column says what is wrong instead of vanishing.
+            # Admission does not check the path, so the column itself shows the error.
             readers.append(_constant(f"<{error}>"))
         columns.append(
             {
@@ -87,7 +87,7 @@ def _reader(path: str, kind: str) -> Callable[[Obj], Any]:
 
 
 def _cell(value: Any, kind: str) -> Any:
-    """A value as its column's type shows it; what does not fit the type is left empty."""
+    """A value as its column's type shows it; a value of another type gives an empty cell."""
     if value is None:
         return None
     if kind == "date":

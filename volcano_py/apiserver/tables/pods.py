@@ -1,4 +1,4 @@
-"""The row of a pod: how many containers are ready, and one word for what it is doing."""
+"""The row of a pod: how many containers are ready, and its state in one word."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from volcano_py.apiserver.tables.layout import NONE, born, layout
 
 
 def pod_cells(pod: Obj) -> list[Any]:
-    """READY, STATUS, RESTARTS, AGE and, for `-o wide`, where the pod is."""
+    """READY, STATUS, RESTARTS, AGE and, for `-o wide`, the pod's address and node."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     init = spec.get("initContainers") or []
     sidecars = {item.get("name") for item in init if item.get("restartPolicy") == "Always"}
@@ -32,7 +32,7 @@ def pod_cells(pod: Obj) -> list[Any]:
 
 
 def pod_status(pod: Obj, sidecars: set[Any]) -> str:
-    """The one word that says most: the phase, or what the containers say beyond it."""
+    """The pod's state in one word: its phase, or a more precise reason from its containers."""
     status = pod.get("status") or {}
     phase = str(status.get("phase") or "")
     word = str(status.get("reason") or phase)
@@ -53,7 +53,7 @@ def pod_status(pod: Obj, sidecars: set[Any]) -> str:
 
 
 def _initializing(pod: Obj, sidecars: set[Any]) -> str:
-    """What the first init container that is not done says; empty when all are."""
+    """The state of the first unfinished init container; empty if all are done."""
     statuses = dig(pod, "status", "initContainerStatuses") or []
     for index, item in enumerate(statuses):
         state = item.get("state") or {}
@@ -77,7 +77,7 @@ def _end_of(ended: Obj) -> str:
 
 
 def _of_containers(statuses: list[Obj], conditions: list[Obj], word: str) -> str:
-    """The first container that has something to say decides; a running one outweighs one that has completed."""
+    """The state of the first container with a reason; a running container takes precedence over a completed one."""
     running, failure = False, ""
     for item in reversed(statuses):
         state = item.get("state") or {}

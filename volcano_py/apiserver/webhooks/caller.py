@@ -1,4 +1,4 @@
-"""Calling a webhook over HTTPS, within its time."""
+"""Call a webhook over HTTPS, within its timeout."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def _tls(bundle: str) -> ssl.SSLContext:
 
 
 class Caller:
-    """Asks webhooks; keeps connections between calls."""
+    """Calls webhooks; keeps connections open between calls."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
 
     async def ask(self, hook: Obj, review: Obj) -> Verdict:
-        """Send a question and read the verdict; CallFailed when that does not work out."""
+        """Send a question and read the verdict; CallFailed if the call or the answer fails."""
         client, timeout_s = hook["clientConfig"], hook["timeoutSeconds"]
         if client.get("service"):
             where = f"{client['service'].get('namespace')}/{client['service'].get('name')}"
@@ -61,7 +61,7 @@ class Caller:
             return answer
 
     async def close(self) -> None:
-        """Close what is kept open."""
+        """Close the open connections."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()

@@ -1,4 +1,4 @@
-"""Writes that webhooks are asked about: the draft travels through them, and is stored if nothing has changed since."""
+"""Writes that need webhooks: a draft passes through all of them, then is stored unless the object changed meanwhile."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from volcano_py.apiserver.webhooks.review import Verdict, denied, question
 
 log = logging.getLogger(__name__)
 
-_ATTEMPTS = 5  # a write that others keep overtaking is a conflict
+_ATTEMPTS = 5  # after so many concurrent changes of the object, the write is a conflict
 
 
 class WebhookChain:
-    """Asks the webhooks of one server."""
+    """Calls the webhooks of one server."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._caller = Caller()
 
     def concerns(self, call: Call) -> bool:
-        """Whether a request must go through here."""
+        """Whether a request needs webhooks."""
         target = call.target
         return (
             target.verb in ("create", "update", "patch", "delete", "deletecollection")
@@ -38,7 +38,7 @@ class WebhookChain:
         )
 
     async def admit(self, make: Callable[[], Draft], call: Call) -> Draft:
-        """A draft that every webhook agrees to; made anew when the object changes meanwhile."""
+        """A draft that every webhook admits; prepared again if the object changes meanwhile."""
         for _ in range(_ATTEMPTS):
             draft = make()
             old = None if draft.old is None else draft.old.obj
@@ -56,7 +56,7 @@ class WebhookChain:
         return self._registry.collection(draft.resource).get(draft.key)
 
     async def admit_deletion(self, found: list[Stored], call: Call, dry_run: bool) -> list[str]:
-        """Ask about deletions; returns warnings."""
+        """Ask the webhooks about deletions; returns their warnings."""
         warnings: list[str] = []
         for stored in found:
             meta = stored.obj["metadata"]
@@ -81,7 +81,7 @@ class WebhookChain:
                 raise _internal(f'the patch of webhook "{hook["name"]}" does not apply: {detail}') from error
             if not isinstance(changed, dict) or not isinstance(changed.get("metadata"), dict):
                 raise _internal(f'the patch of webhook "{hook["name"]}" leaves no object')
-            # What identifies the object is not a webhook's to change.
+            # A webhook must not change the object's identity.
             for field in ("name", "namespace", "uid", "resourceVersion"):
                 if field in draft.obj["metadata"]:
                     changed["metadata"][field] = draft.obj["metadata"][field]
@@ -100,7 +100,7 @@ class WebhookChain:
     async def _ask(
         self, hook: Obj, subject: Subject, obj: Obj | None, old: Obj | None, dry_run: bool, warnings: list[str]
     ) -> Verdict | None:
-        """The verdict of one webhook; None when it failed and may be ignored; StatusError when it refuses."""
+        """The verdict of one webhook; None if it failed and may be ignored; StatusError if it refuses."""
         name = hook["name"]
         if dry_run and hook.get("sideEffects") not in ("None", "NoneOnDryRun"):
             raise bad_request(f'admission webhook "{name}" does not support dry run')

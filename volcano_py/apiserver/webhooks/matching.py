@@ -1,4 +1,4 @@
-"""Which webhooks are asked about a write."""
+"""Select the webhooks that see a write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VALIDATING = f"validatingwebhookconfigurations.{_GROUP}"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a write is about, as far as webhooks choose by it."""
+    """The properties of a write by which webhooks select."""
 
     resource: Resource
     version: str
@@ -28,15 +28,15 @@ class Subject:
 
 
 def any_configured(registry: Registry) -> bool:
-    """Whether there is any webhook at all; asked with every write, so it costs next to nothing."""
+    """Whether any webhook is configured; cheap, because every write asks."""
     collections = registry.store.collections
     return any(name in collections and bool(collections[name].items) for name in (MUTATING, VALIDATING))
 
 
 def hooks_for(registry: Registry, kind: str, subject: Subject, obj: Obj | None, old: Obj | None) -> Iterator[Obj]:
-    """The webhooks of a kind (MUTATING or VALIDATING) that want to see a write, in order of configuration and place."""
+    """The webhooks of a kind (MUTATING or VALIDATING) that select a write, by configuration name, then position."""
     if subject.resource.group == _GROUP:
-        return  # nobody may lock everybody out of the configurations
+        return  # webhooks must not be able to block changes of webhook configurations
     for stored in registry.store.collection(kind).scan():
         for hook in stored.obj.get("webhooks") or ():
             if _rules_match(hook, subject) and _selectors_match(registry, hook, subject, obj, old):

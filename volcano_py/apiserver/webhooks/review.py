@@ -1,4 +1,4 @@
-"""AdmissionReview: the question as it is sent, and the answer as it is understood."""
+"""AdmissionReview: encode the question, decode the answer."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from volcano_py.apiserver.webhooks.matching import Subject
 
 _API_VERSION = "admission.k8s.io/v1"
 _USER: Obj = {"username": "system:admin", "groups": ["system:masters", "system:authenticated"]}
-"""Who asks: this server tells nobody apart."""
+"""The user in every question: this server does not distinguish users."""
 
 
 class BadAnswer(Exception):
-    """A webhook answered something that is no AdmissionReview; counts as a failed call."""
+    """A webhook answered with something other than an AdmissionReview; counts as a failed call."""
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ def _typed(obj: Obj | None, kind: str, api_version: str) -> Obj | None:
 
 
 def read_answer(body: bytes, uid: str) -> Verdict:
-    """The verdict in an answer; BadAnswer when it is none."""
+    """The verdict in an answer; BadAnswer if the answer has none."""
     try:
         review = decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -99,7 +99,7 @@ def _patch_of(response: Obj) -> list[Any]:
 
 
 def denied(hook: str, status: Obj) -> StatusError:
-    """The refusal of a webhook as its client is told."""
+    """The error that a client gets if a webhook refuses its write."""
     text = f'admission webhook "{hook}" denied the request'
     message, reason = status.get("message"), status.get("reason")
     text = f"{text}: {message or reason}" if message or reason else f"{text} without explanation"

@@ -1,4 +1,4 @@
-"""Operation cycle: load the objects, run one session with the given actions, and look at what it decided."""
+"""Operation cycle: load the objects, run one session with the given actions, and compare its decisions."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ class Decided:
                 case SetPodGroupStatus():
                     self.phases[decision.job] = decision.phase
                 case SetPodCondition() | RecordEvent() | Nominate() | LiftGate():
-                    pass  # rows do not compare texts of cycles, nor what is written on pods that wait
+                    pass  # rows compare neither texts of cycles nor conditions of pending pods
                 case _:
                     raise AssertionError(f"the runner does not know what {decision} does to a row")
 
@@ -78,7 +78,7 @@ def _run(case: Case) -> Outcome:
 
 
 def _split_gangs(snapshot: Snapshot, decided: Decided, held_before: Any) -> list[JobKey]:
-    """Return the jobs of which pods were bound although the job is still below its minimum."""
+    """Return the jobs that have new binds although they are still below their minimum."""
     rows = {record.key: row for row, record in enumerate(snapshot.jobs.records) if record is not None}
     split = []
     for key, more in Counter(bind.job for bind in decided.binds).items():
@@ -89,7 +89,7 @@ def _split_gangs(snapshot: Snapshot, decided: Decided, held_before: Any) -> list
 
 
 def _pipelined(snapshot: Snapshot) -> dict[str, list[str]]:
-    """Return the nodes that tasks are promised to, by PodGroup."""
+    """Return the nodes on which tasks are pipelined, by PodGroup."""
     nodes: dict[str, list[str]] = {}
     for row, record in enumerate(snapshot.tasks.records):
         if record is not None and record.key is not None and snapshot.tasks.status[row] == TaskStatus.PIPELINED:
@@ -112,7 +112,7 @@ def _on_listed_nodes(expected: Mapping[str, list[str]], actual: Mapping[str, lis
 
 
 def _listed(expected: Mapping[str, Any], actual: Mapping[str, Any], _: Any) -> None:
-    """Compare only what is listed, at both levels."""
+    """Compare only the listed keys, at both levels."""
     for key, wanted in expected.items():
         found = actual[key]
         assert found == wanted if not isinstance(wanted, dict) else {name: found[name] for name in wanted} == wanted

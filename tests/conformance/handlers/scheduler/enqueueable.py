@@ -1,4 +1,4 @@
-"""Operation enqueueable: may each job be let in? Overcommit's rows report each job as enqueued first."""
+"""Operation enqueueable: may each job be enqueued? Overcommit's rows first report each job as enqueued."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ def _ask(case: Case, *, reported: bool) -> Outcome:
 
 
 ASKED: Final = Operation(lambda case: _ask(case, reported=False), {"enqueueable": same}, INPUTS, needs_session=True)
-"""Each job is asked for as it stands."""
+"""The plugin is asked about each job in its current state."""
 
 REPORTED: Final = Operation(lambda case: _ask(case, reported=True), {"enqueueable": same}, INPUTS, needs_session=True)
-"""Each job is reported as enqueued, so that it counts again, and then asked for."""
+"""Each job is first reported as enqueued, so that it counts twice; then the plugin is asked."""

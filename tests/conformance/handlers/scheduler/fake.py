@@ -1,4 +1,4 @@
-"""The plugin `fake` of rows: a stand-in for a function that names victims; the row's note says whom."""
+"""The plugin `fake` of rows stands in for a victimTasks function; the row's note says which victims it returns."""
 
 import re
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from volcano_py.model.arrays import Bools
 
 
 class Fake(Plugin, VictimTasks):
-    """Sends away all running pods of one priority."""
+    """Returns all running pods of one priority as victims."""
 
     name = "fake"
     priority: ClassVar[int | None] = None
@@ -26,6 +26,6 @@ class Fake(Plugin, VictimTasks):
         return type("FakeOfTheRow", (cls,), attributes)
 
     def victim_tasks(self, candidates: VictimCandidates) -> Bools:
-        """Name them."""
-        assert self.priority is not None, "the note of the row does not say whom the plugin fake names"
+        """Return the running tasks of that priority."""
+        assert self.priority is not None, "the note of the row does not say which victims the plugin fake returns"
         return np.asarray(candidates.priorities == self.priority)

@@ -9,7 +9,7 @@ from tests.conformance.handlers.scheduler.world import open_session
 from tests.conformance.operations import Operation, Outcome, same
 from tests.conformance.row_files import Case
 
-_YEAR_ONE: Final = datetime(1, 1, 1, tzinfo=UTC)  # when objects without a creation time were made, in Go
+_YEAR_ONE: Final = datetime(1, 1, 1, tzinfo=UTC)  # Go's zero time, of objects without a creation time
 
 
 def _run(case: Case) -> Outcome:

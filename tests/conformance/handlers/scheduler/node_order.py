@@ -1,6 +1,6 @@
 """Operation nodeOrder: the score of each pod on each node, running pods and pods with a node included.
 
-Asked are the scores that a node has by itself; those that are normalised over a group of nodes are not among them.
+The operation compares only scores of a node by itself, not scores that are normalised over a group of nodes.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Operation predicate: what the configured predicates say of each pod on each node, and why."""
+"""Operation predicate: the verdict of the configured predicates on each pod and node, and the reason."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -16,11 +16,11 @@ Answers = dict[str, dict[str, str]]
 """Pod -> node -> answer."""
 
 Texts = dict[str, dict[str, tuple[str, ...]]]
-"""Pod -> node -> the reason of a refusal, and the sentence around it."""
+"""Pod -> node -> the reason of a refusal, and the whole message."""
 
 
 def refusals(ssn: Session) -> tuple[Answers, Texts]:
-    """Return the code of the first refusal of each pod on each node, and how it is told."""
+    """Return the code of the first refusal of each pod on each node, and its texts."""
     codes: Answers = {}
     texts: Texts = {}
     for row, record in enumerate(ssn.state.tasks.records):
@@ -57,7 +57,7 @@ def listed(expected: Mapping[str, Any], actual: Mapping[str, Any], _: Any) -> No
 
 
 def told(expected: Any, actual: Any, _: Any) -> None:
-    """Assert that refusals are told so: each of the pod and node it is listed for, or a plain text of any of them."""
+    """Assert the texts of refusals: those listed by pod and node, or plain texts that any refusal may have."""
     if isinstance(expected, Mapping):
         for key, wanted in expected.items():
             told(wanted, actual.get(key, {}), _)

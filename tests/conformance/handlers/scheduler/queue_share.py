@@ -1,4 +1,4 @@
-"""Operation queueShare of capacity: the share of a queue from the vectors of what it deserves and holds."""
+"""Operation queueShare of capacity: the share of a queue from its deserved and allocated vectors."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Area resource-strategy-fit: strategies, their arguments, and what must be left beside scarce resources."""
+"""Area resource-strategy-fit: strategies, their arguments, and what a pod must leave idle beside scarce resources."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -79,7 +79,7 @@ def _proportional(case: Case) -> Outcome:
     plugin = ResourceStrategyFit(read({"proportional": arguments}, lambda text: None))
     idle = _amounts(given["node"]["idle"])
     shape = Shape(request=_request(given["task"]["resreq"]))
-    # A node that has none of a resource idle still has it: something else must stand there.
+    # A node with none of a resource idle still has the resource: another pod must hold it.
     has = {name: amount + 1000 for name, amount in idle.items()}
     ssn = _session(plugin, has, tuple((name, 1000.0) for name in idle), shape)
     refused = bool(plugin.predicate(info(ssn, shape), ssn.state.nodes)[0])

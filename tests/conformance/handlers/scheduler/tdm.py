@@ -1,4 +1,4 @@
-"""Operations of the plugin tdm: windows as they are written, nodes that a task may use, and who must leave now."""
+"""Operations of the plugin tdm: parsing windows, nodes that a task may use, and tasks to evict now."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ def _parse_zone(case: Case) -> Outcome:
 
 
 def _revocable(case: Case) -> Outcome:
-    """Say which nodes pending pods may use, and how each of these scores for each of them."""
+    """Return the nodes that pending pods may use, and their scores for each pod."""
     ssn = open_session(case)
     codes, _ = refusals(ssn)
     scores, feasible = {}, set()

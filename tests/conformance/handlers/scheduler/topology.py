@@ -1,4 +1,4 @@
-"""Area task-topology: what a PodGroup's annotations say of its roles."""
+"""Area task-topology: the topology of roles in a PodGroup's annotations."""
 
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ def _read(case: Case) -> Outcome:
 
 
 def _written(texts: TopologyTexts, topology: dict[str, Any]) -> dict[str, Any]:
-    """Return what was read; what no annotation states is null."""
+    """Return the parsed topology; a part without an annotation is null."""
     groups = {name: [list(group) for group in topology[name]] for name in ("affinity", "anti_affinity")}
     return {
         "affinity": None if texts.affinity is None else groups["affinity"],

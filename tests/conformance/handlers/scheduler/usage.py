@@ -1,4 +1,4 @@
-"""Area usage: real load, estimates of pods that do not show in it, and the scores that come of both."""
+"""Area usage: measured load, estimates for pods not yet measured, and the scores from both."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Operations evictable and preemptable: which of the candidates do plugins let go?
+"""Operations evictable and preemptable: which victim candidates do the plugins permit?
 
 A candidate, or a preemptor, is the ``namespace/name`` of a pod of the row, or a whole pod.
 """
@@ -20,7 +20,7 @@ _PREEMPTOR: Final = "claimant-of-the-row"  # its namespace and priority class
 
 
 def _evictable(case: Case) -> Outcome:
-    """Ask for a claimant that is a job as a whole, once for each action for gangs."""
+    """Ask with a whole job as the preemptor, once for each gang action."""
     case, preemptor = _with_pods(case), case.input["claimant"]
     ssn = open_session(_with_preemptor(case, preemptor["name"], preemptor["priority"]))
     job = _job(ssn, JobKey(_PREEMPTOR, preemptor["name"]))
@@ -35,7 +35,7 @@ def _evictable(case: Case) -> Outcome:
 
 
 def _preemptable(case: Case) -> Outcome:
-    """Ask for one task of a job: the preemptor, else the first that is no candidate; without one for a stranger's."""
+    """Ask for one task: the preemptor, else the first task that is no candidate, else a task of another job."""
     case = _with_pods(case)
     groups = {_name(group) for group in case.input.get("podGroups", ())}
     others = [_name(pod) for pod in _pods(case) if _group_of(pod) in groups and not _is_candidate(case, _name(pod))]
@@ -52,7 +52,7 @@ def _preemptable(case: Case) -> Outcome:
 
 
 def _with_pods(case: Case) -> Case:
-    """Return the row with its candidates and its preemptor by name, and with all of them among its pods."""
+    """Return the row with its candidates and preemptor by name, all of them among its pods."""
     pods = {_name(pod): pod for pod in case.input.get("pods", ())}
     named = dict(case.input)
     for key in named.keys() & {"candidates", "preemptor"}:
@@ -64,7 +64,7 @@ def _with_pods(case: Case) -> Case:
 
 
 def _with_preemptor(case: Case, name: str, priority: int) -> Case:
-    """Return the row with a PodGroup and a pod for a claimant, in the queue of the first candidate that has one."""
+    """Return the row with a PodGroup and a pod for a preemptor, in the queue of the first candidate that has one."""
     queues = {_name(group): group["spec"]["queue"] for group in case.input.get("podGroups", ())}
     groups = (_group_of(pod) for pod in _pods(case) if _is_candidate(case, _name(pod)))
     queue = next((queues[group] for group in groups if group in queues), _PREEMPTOR)

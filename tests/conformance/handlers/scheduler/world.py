@@ -1,4 +1,4 @@
-"""From a row's objects and configuration to a cache, a policy and a session: nothing is defaulted or admitted."""
+"""Build a cache, a policy and a session from a row's objects and configuration, without defaulting or admission."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -34,12 +34,12 @@ OBJECTS: Final[Mapping[str, type[Any]]] = {
     "queues": Queue,
     "resourceQuotas": ResourceQuota,
     "podDisruptionBudgets": PodDisruptionBudget,
-    "pdbs": PodDisruptionBudget,  # as volumes are called pvs
+    "pdbs": PodDisruptionBudget,  # the abbreviation for persistent volumes
     "podGroups": PodGroup,
     "nodes": Node,
     "pods": Pod,
 }
-"""What the cache takes, in the order in which it is told."""
+"""Objects for the cache, in the order in which it receives them."""
 
 TO_COME: Final = {
     "pvs": "volumes",
@@ -50,19 +50,19 @@ TO_COME: Final = {
     "resourceSlices": "resource claims",
     "deviceClasses": "resource claims",
 }
-"""Input that the scheduler does not read yet: a row that has it would be answered without it."""
+"""Input that the scheduler does not read yet; the result of such a row would be wrong."""
 
 INPUTS: Final = frozenset({*OBJECTS, *TO_COME, "clock", "nodeUsage", "sharding"})
 CLOCK: Final = CycleClock(now=NOW.timestamp())
 _SCHEDULER: Final = frozenset({"tiers", "configurations", "effectivePlugins", "featureGates"})
-_GATES: Final = {  # what is always as Kubernetes 1.36 and Volcano have it; rows with claims are refused by themselves
+_GATES: Final = {  # fixed as in Kubernetes 1.36 and Volcano; rows with claims are refused separately
     "DynamicResourceAllocation": (True, False),
     "InPlacePodVerticalScaling": (True,),
     "PodLevelResources": (True,),
     "PodSchedulingReadiness": (True,),
     QUEUE_ADMISSION: (True, False),
 }
-_LEFT_OUT: Final = "not exist here yet"  # how plugins warn of a known argument whose policy is still to come
+_LEFT_OUT: Final = "not exist here yet"  # how plugins warn about a known argument without effect
 _HERE: Final = Where("row", 1)
 
 
@@ -71,7 +71,7 @@ def load(case: Case) -> Snapshot:
     for key, what in TO_COME.items():
         if key in case.input:
             raise NotSupportedError(f"input {key}: the scheduler does not know {what} yet")
-    # Objects name no scheduler and are meant for this one.
+    # Objects that name no scheduler belong to this one.
     gates = (case.scheduler or {}).get("featureGates", {})
     admission = gates.get(QUEUE_ADMISSION, False)
     cache = ClusterCache(scheduler_names=("", "volcano"), queue_admission=admission, clock=FakeClock(NOW))
@@ -89,7 +89,7 @@ def load(case: Case) -> Snapshot:
 
 
 def _divide(cache: ClusterCache, sharding: Mapping[str, Any]) -> None:
-    """Give this scheduler a shard, if the mode of the row divides nodes at all."""
+    """Give this scheduler a shard, if the row's mode divides nodes."""
     if sharding.get("mode", "none") not in ("hard", "soft"):
         return
     meta = {"metadata": {"name": sharding["name"]}}
@@ -98,7 +98,7 @@ def _divide(cache: ClusterCache, sharding: Mapping[str, Any]) -> None:
 
 
 def clock_of(case: Case) -> CycleClock:
-    """Return the frozen time of a row: of the day that it says, else the runner's."""
+    """Return the frozen time of a row: a time of day from the row, else the runner's."""
     if "clock" not in case.input:
         return CLOCK
     hour, minute, *second = (int(part) for part in case.input["clock"].split(":"))
@@ -106,7 +106,7 @@ def clock_of(case: Case) -> CycleClock:
 
 
 def _load_of(written: Mapping[str, Any], now: float) -> NodeLoad:
-    """Return the load of a node: averages by period, of which only that of ten minutes is read."""
+    """Return the load of a node: of its averages by period, only that of ten minutes is used."""
     cpu, memory = (
         average.get("10m", 0.0) if isinstance(average, Mapping) else average
         for average in (written.get("cpuAverage", 0.0), written.get("memoryAverage", 0.0))
@@ -116,7 +116,7 @@ def _load_of(written: Mapping[str, Any], now: float) -> NodeLoad:
 
 
 def policy_of(case: Case) -> Policy:
-    """Return the policy of a row: a flag that is absent is off, and only effective plugins are there."""
+    """Return the policy of a row: an absent flag is off, and only effective plugins are included."""
     scheduler = case.scheduler or {}
     unknown = scheduler.keys() - _SCHEDULER
     assert not unknown, f"scheduler has keys that are not in the format: {sorted(unknown)}"
@@ -163,12 +163,12 @@ def _plugin(entry: Mapping[str, Any]) -> PluginConf:
     plugin = PLUGINS.get(entry["name"])
     for key, value in arguments.items():
         known = plugin is None or any(fnmatchcase(key, pattern) for pattern in plugin.arguments)
-        if not known and value:  # 0 and false switch off what does not exist
+        if not known and value:  # 0 and false switch off a missing feature
             raise NotSupportedError(f"plugin {entry['name']} does not know the argument {key} yet")
     return PluginConf(entry["name"], _HERE, {**dict.fromkeys(FLAGS, False), **flags}, arguments)
 
 
 def with_uid(written: dict[str, Any]) -> dict[str, Any]:
-    """Give an object that names no uid one of its own: to the cache, equal uids are one object."""
+    """Give an object without a uid a unique one: the cache takes equal uids for one object."""
     meta = written["metadata"]
     return {**written, "metadata": {"uid": f"{meta.get('namespace', '')}/{meta['name']}", **meta}}
