@@ -6,14 +6,15 @@ STAMP := $(VENV)/.installed
 # Not one for each core: what a container may use is often less than what it sees.
 WORKERS ?= 2
 
-.PHONY: help demo test check e2e bench lint types imports format clean
+.PHONY: help demo test check e2e bench picture lint types imports format clean
 
 help:
-	@echo "make demo   a scheduler, an API server and nodes in one process, with a live table (needs no cluster)"
-	@echo "make test   unit, property, contract and scenario tests (no cluster, no network), WORKERS=$(WORKERS) at a time"
-	@echo "make check  format, lint, types, layers"
-	@echo "make e2e    end-to-end tests on a real kube-apiserver and etcd (built with Go the first time)"
-	@echo "make bench  measure; results are kept as JSON in benchmarks/results/"
+	@echo "make demo     a scheduler, an API server and nodes in one process, with a live table (needs no cluster)"
+	@echo "make test     unit, property, contract and scenario tests (no cluster, no network), WORKERS=$(WORKERS) at a time"
+	@echo "make check    format, lint, types, layers"
+	@echo "make e2e      end-to-end tests on a real kube-apiserver and etcd (built with Go the first time)"
+	@echo "make bench    measure; results are kept as JSON in benchmarks/results/"
+	@echo "make picture  draw docs/demo.svg, the picture of the demo in the README"
 
 $(STAMP): pyproject.toml
 	@test -d $(VENV) || { echo "making $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv $(VENV); }
@@ -45,6 +46,10 @@ e2e: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# The picture of the demo in the README; tests/packaging/test_picture.py says when it is out of date.
+picture: $(STAMP)
+	$(BIN)/python -m benchmarks.picture
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -36,3 +36,12 @@ def test_pages_and_files_that_guides_name_exist():
             assert (DOCS / link).exists(), f"{page.name}: {link}"
         for path in re.findall(r"`((?:manifests|conf|docs|volcano_py)/[\w./-]*)`", text):
             assert (REPOSITORY / path).exists(), f"{page.name}: {path}"
+
+
+def test_pages_and_files_that_the_readme_names_exist():
+    text = (REPOSITORY / "README.md").read_text()
+    links = re.findall(r"\]\(((?!http|#)[^)]+)\)", text)
+    paths = re.findall(r"`((?:manifests|conf|docs|volcano_py)/[\w./-]*)`", text)
+
+    assert len(links) > 10
+    assert [name for name in (*links, *paths) if not (REPOSITORY / name).exists()] == []
