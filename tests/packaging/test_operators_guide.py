@@ -1,7 +1,8 @@
-"""The operators' guide: what it says of logs, reasons and files is what the programs have."""
+"""The operators' guide and troubleshooting: logs, reasons, codes, metrics and files are those that the programs have."""
 
 import re
 
+from tests.packaging.measured import of_scheduler, series
 from tests.packaging.pages import DOCS, REPOSITORY, rows
 from volcano_py.api import keys
 
@@ -10,17 +11,28 @@ SOURCES = "\n".join(file.read_text() for file in (REPOSITORY / "volcano_py").rgl
 
 
 def test_every_line_of_the_log_that_is_explained_is_written_somewhere():
-    events = [cells[0].strip("`") for cells in rows(PAGE, "In the log")]
+    events = [cells[0].strip("`") for cells in rows(PAGE, "Log lines")]
 
     assert [event for event in events if f'"{event}"' not in SOURCES] == []
 
 
 def test_reasons_are_those_of_conditions_and_events():
-    reasons = {cells[2].strip("`") for cells in rows(PAGE, "What users are told")}
+    reasons = {cells[2].strip("`") for cells in rows(PAGE, "Conditions and events")}
     known = {value for name, value in vars(keys).items() if name.startswith(("REASON_", "EVENT_"))}
 
     assert reasons - known == {"Unreadable", "FailedPodGroup", "OwnerCycle"}  # not decisions of a cycle
     assert [reason for reason in reasons - known if f'"{reason}"' not in SOURCES] == []
+
+
+def test_codes_and_metrics_of_the_page_on_troubleshooting_exist():
+    page = DOCS / "troubleshooting.md"
+    codes = {code for cells in rows(page, "Reason codes") for code in re.findall(r"`([^`]+)`", cells[0])}
+    metrics = set(re.findall(r"`(volcano_[a-z_]+[a-z])", page.read_text()))
+    known = series(of_scheduler())
+
+    assert [code for code in sorted(codes) if "<" not in code and f'"{code}"' not in SOURCES] == []
+    families = {metric.family for metric in known.values()}
+    assert [name for name in sorted(metrics) if not any(family.startswith(name) for family in families)] == []
 
 
 def test_every_sample_configuration_is_listed():
