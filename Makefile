@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Not one for each core: what a container may use is often less than what it sees.
 WORKERS ?= 2
 
-.PHONY: help demo test check e2e bench picture lint types imports format clean
+.PHONY: help demo test check e2e bench picture image lint types imports format clean
 
 help:
 	@echo "make demo     a scheduler, an API server and nodes in one process, with a live table (needs no cluster)"
@@ -15,6 +15,7 @@ help:
 	@echo "make e2e      end-to-end tests on a real kube-apiserver and etcd (built with Go the first time)"
 	@echo "make bench    measure; results are kept as JSON in benchmarks/results/"
 	@echo "make picture  draw docs/demo.svg, the picture of the demo in the README"
+	@echo "make image    build the container image with buildah and try it (needs root, no daemon)"
 
 $(STAMP): pyproject.toml
 	@test -d $(VENV) || { echo "making $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv $(VENV); }
@@ -50,6 +51,9 @@ bench: $(STAMP)
 # The picture of the demo in the README; tests/packaging/test_picture.py says when it is out of date.
 picture: $(STAMP)
 	$(BIN)/python -m benchmarks.picture
+
+image:
+	@manifests/image/build.sh
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -18,15 +18,26 @@ import msgspec
 
 # All that is used of volcano_py. When a name moves, its new place comes first and the old one after an ImportError.
 import volcano_py
-from volcano_py.api import types, workloads
 from volcano_py.cache import feeding
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.evictions import Plan
 from volcano_py.conf.loader import parse_conf
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import Memory
 from volcano_py.model.loads import NodeLoad
 from volcano_py.scheduler import resolve, run_cycle
+
+try:
+    from volcano_py.api import apps, core, policy, scheduling, shard
+    from volcano_py.framework.state.clock import CycleClock
+    from volcano_py.framework.state.memory import Memory
+
+    _WIRE = (core, scheduling, policy, shard, apps)
+except ImportError:  # version 0.1.0
+    from volcano_py.framework.clock import CycleClock
+    from volcano_py.framework.memory import Memory
+
+    from volcano_py.api import types, workloads
+
+    _WIRE = (types, workloads)
 
 try:
     from benchmarks.equal_decisions.plain import merged, name_of, plain
@@ -36,11 +47,11 @@ except ImportError:  # executed by its path: its own directory is the first that
 Json = dict[str, Any]
 Key = tuple[str, str, str]  # kind, namespace, name
 
-_KINDS = {
-    **{name: getattr(types, name) for name in ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Namespace")},
-    **{name: getattr(types, name) for name in ("ResourceQuota", "PodDisruptionBudget", "NodeShard")},
-    **{name: getattr(workloads, name) for name in ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")},
-}
+_NAMES = (
+    *("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Namespace", "ResourceQuota", "PodDisruptionBudget"),
+    *("NodeShard", "Service", "ReplicationController", "ReplicaSet", "StatefulSet"),
+)
+_KINDS = {name: next(vars(module)[name] for module in _WIRE if name in vars(module)) for name in _NAMES}
 _DECODERS = {kind: msgspec.json.Decoder(type_) for kind, type_ in _KINDS.items()}
 _GATE = "scheduling.volcano.sh/queue-allocation-gate"
 _REPORTED = (

@@ -58,10 +58,23 @@ def test_the_last_stage_installs_nothing_and_takes_only_the_finished_installatio
 
 
 def test_the_installation_takes_only_the_wheels_that_were_built_here():
-    (install,) = [run.text for run in STAGES[0].all("RUN") if " install " in run.text]
+    (install,) = [run.text for run in STAGES[0].all("RUN") if "-m pip" in run.text and " install " in run.text]
 
     assert "--no-index" in install
     assert "--find-links=/wheels" in install
+
+
+def test_where_packages_come_from_stays_out_of_the_image():
+    assert [argument.text for argument in STAGES[0].all("ARG") if not argument.text.startswith("PIP_")] == []
+    assert last().all("ARG") == []
+    assert not any("PIP_" in setting.text for setting in last().all("ENV"))
+
+
+def test_the_finished_installation_is_what_slim_leaves_of_it():
+    (slim,) = [run for run in STAGES[0].all("RUN") if "slim.sh" in run.text]
+
+    assert STAGES[0].instructions[-1] == slim
+    assert slim.text.split()[-1] in last().all("COPY")[0].sources
 
 
 def test_it_runs_as_a_user_whose_number_is_not_root():
