@@ -1,6 +1,7 @@
-"""The operators' guide and troubleshooting: logs, reasons, codes, metrics and files are those that the programs have."""
+"""The operators' guide and troubleshooting: log lines, reasons, codes, metrics and files are those of the programs."""
 
 import re
+from pathlib import Path
 
 from tests.packaging.measured import of_scheduler, series
 from tests.packaging.pages import DOCS, REPOSITORY, rows
@@ -57,3 +58,16 @@ def test_pages_and_files_that_the_readme_names_exist():
 
     assert len(links) > 10
     assert [name for name in (*links, *paths) if not (REPOSITORY / name).exists()] == []
+
+
+def test_links_to_sections_lead_to_a_heading():
+    def anchors(page: Path) -> set[str]:
+        headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+        return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+    broken = []
+    for page in (REPOSITORY / "README.md", *DOCS.glob("*.md"), *DOCS.glob("decisions/*.md")):
+        for name, anchor in re.findall(r"\]\((?!http)([^)#]*)#([^)]+)\)", page.read_text()):
+            if anchor not in anchors(page.parent / name if name else page):
+                broken.append(f"{page.name}: {name}#{anchor}")
+    assert broken == []
