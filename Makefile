@@ -6,15 +6,16 @@ STAMP := $(VENV)/.installed
 # A fixed number, because a container may often use fewer cores than it sees.
 WORKERS ?= 2
 
-.PHONY: help demo test check e2e bench image lint types imports format clean
+.PHONY: help demo test check e2e bench picture image lint types imports format clean
 
 help:
-	@echo "make demo   a scheduler, an API server and nodes in one process, with a live table (needs no cluster)"
-	@echo "make test   unit, property, contract and scenario tests (no cluster, no network), WORKERS=$(WORKERS) at a time"
-	@echo "make check  format, lint, types, layers"
-	@echo "make e2e    end-to-end tests on a real kube-apiserver and etcd (built with Go the first time)"
-	@echo "make bench  measure; results are kept as JSON in benchmarks/results/"
-	@echo "make image  build the container image with buildah and try it (needs root, no daemon)"
+	@echo "make demo     a scheduler, an API server and nodes in one process, with a live table (needs no cluster)"
+	@echo "make test     unit, property, contract and scenario tests (no cluster, no network), WORKERS=$(WORKERS) at a time"
+	@echo "make check    format, lint, types, layers"
+	@echo "make e2e      end-to-end tests on a real kube-apiserver and etcd (built with Go the first time)"
+	@echo "make bench    measure; results are kept as JSON in benchmarks/results/"
+	@echo "make picture  draw docs/demo.svg, the picture of the demo in the README"
+	@echo "make image    build the container image with buildah and try it (needs root, no daemon)"
 
 $(STAMP): pyproject.toml
 	@test -d $(VENV) || { echo "making $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv $(VENV); }
@@ -46,6 +47,10 @@ e2e: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# The picture of the demo in the README; tests/packaging/test_picture.py says when it is out of date.
+picture: $(STAMP)
+	$(BIN)/python -m benchmarks.picture
 
 image:
 	@manifests/image/build.sh

@@ -20,7 +20,7 @@ import yaml
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks import binding, decision, evictions, idle, inter_pod, limits, plot, restart, session
+from benchmarks import binding, decision, evictions, idle, limits, neighbours, plot, restart, session
 from benchmarks.console import a_console
 from volcano_py.cli.tables import Cell, explained, numbers
 
@@ -29,7 +29,7 @@ Rows = list[dict[str, Any]]
 RUNNERS: dict[str, Callable[[dict[str, Any]], Rows]] = {
     "decision": decision.run,
     "evictions": evictions.run,
-    "inter_pod": inter_pod.run,
+    "neighbours": neighbours.run,
     "session": session.run,
     "restart": restart.run,
     "idle": idle.run,

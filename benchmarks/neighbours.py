@@ -21,7 +21,7 @@ HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 
 def run(workload: dict[str, Any]) -> list[dict[str, Any]]:
     """Run every case and return one row each."""
-    policy = resolve(parse_conf(workload["conf"], "benchmarks/workloads/inter_pod.yaml"))
+    policy = resolve(parse_conf(workload["conf"], "benchmarks/workloads/neighbours.yaml"))
     return [_case(workload, policy, nodes, terms) for nodes in workload["nodes"] for terms in workload["terms"]]
 
 
