@@ -51,7 +51,7 @@ def _min_task_member_change(case: Case) -> Outcome:
     store = ClusterStore()
     for members in (case.input["before"], case.input.get("after", {})):
         store.set_job(JobRecord(KEY, "uid", "q", task_min_available=members))
-    job = _session(store).job(0)
+    job = _session(store).state.job(0)
     return {"minAvailable": job.record.task_min_available, "total": job.task_min_total}
 
 
