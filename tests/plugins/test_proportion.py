@@ -162,7 +162,9 @@ def test_a_queue_that_deserves_nothing_is_overused_but_its_jobs_may_be_enqueued(
     job = a_job("j", queue="a", min_available=1, phase="Pending", min_resources=amounts(cpu=1))
     world = World(nodes=(a_node("n1"),), queues=(a_queue("a"),), jobs=(job,))
 
-    assert a_session(world, Proportion()).overused(a_session(world, Proportion()).queues["a"])
+    ssn = a_session(world, Proportion())
+
+    assert ssn.hooks.overused(ssn.state.queues["a"])
     assert cycle(world, CONF).groups["j"].phase == "Inqueue"
 
 

@@ -31,7 +31,7 @@ FIELD_OF = {
     "n_containers": Field.IMAGES,
 }
 FIELDS_OF = {"has_inter_pod_terms": {Field.POD_TERMS, Field.SPREAD, Field.SELECTED_BY}}
-NOT_PART_OF_A_SHAPE = {"shape_id", "mark"}
+NOT_PART_OF_A_SHAPE = {"shape_id", "equivalence_key"}
 WEB, DB = (PodSelector(("ns",), None, (Requirement("app", "In", (app,)),)) for app in ("web", "db"))
 SHAPES = (
     a_shape(cpu=1),
@@ -153,7 +153,7 @@ def test_every_field_of_a_shape_is_changed_somewhere() -> None:
 def test_shapes_with_equal_static_parts_have_equal_verdicts(name: str) -> None:
     plugin = PLUGINS[name](PLUGINS[name].parse({}, lambda text: None))
     assert isinstance(plugin, extension_points.StaticPredicate)
-    nodes = a_session(WORLD, plugin).nodes
+    nodes = a_session(WORLD, plugin).state.nodes
     for shape in SHAPES:
         for attribute, value in OTHER.items():
             changed = replace(shape, **{attribute: value})

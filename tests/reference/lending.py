@@ -294,9 +294,9 @@ class Picture:
     enqueued: frozenset[str]  # jobs in phase Inqueue
 
     @classmethod
-    def of(cls, case: Lending, waves: int, result: Result) -> "Picture":
-        """Return how things stand after so many waves."""
-        jobs = {job.name: job for wave in case.waves[:waves] for job in wave}
+    def of(cls, case: Lending, batches: int, result: Result) -> "Picture":
+        """Return how things stand after so many batches of arrivals."""
+        jobs = {job.name: job for batch in case.arrivals[:batches] for job in batch}
         standing = {pod: node for pod, node in result.running_or_bound.items() if _job_of(pod) in jobs}
         enqueued = frozenset(name for name, phase in result.phases.items() if phase == keys.PHASE_INQUEUE)
         return cls(case, jobs, standing, enqueued)
