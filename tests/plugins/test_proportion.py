@@ -219,7 +219,7 @@ NO_ROOM = "queue resource quota insufficient: insufficient cpu"
         pytest.param([a_job("j", queue="a")], (), {"capability": {"cpu": 1}}, "PERMIT", id="asks-for-nothing"),
         pytest.param([asks("j", 1)], (), {"state": "Closed"}, "REJECT", id="closed"),
         pytest.param([asks("j", 1)], (), {"state": ""}, "PERMIT", id="no-state-counts-as-open"),
-        pytest.param([asks("j", 6), asks("in", 5, phase="Inqueue")], (), {}, NO_ROOM, id="beside-what-is-let-in"),
+        pytest.param([asks("j", 6), asks("in", 5, phase="Inqueue")], (), {}, NO_ROOM, id="beside-enqueued-jobs"),
         pytest.param([asks("j", 6), asks("in", 5, phase="Pending")], (), {}, "PERMIT", id="beside-what-is-not"),
         pytest.param(
             [asks("j", 6), asks("run", 3, phase="Running")],
