@@ -19,6 +19,7 @@ UNSEARCHED: Final = frozenset(
         "docs/glossary.md",  # names retired words in a table of its own
         "tests/architecture/retired_words.py",
         "tests/architecture/test_retired_words.py",
+        "tests/framework/test_retired.py",  # proves that old names of the plugin API still work
     }
 )
 
@@ -75,7 +76,7 @@ ALLOWED: Final = (
     Allowed(
         r'"neighbours": neighbours\.run|from benchmarks import .*|--only neighbours|`neighbours`', "the same benchmark"
     ),
-    Allowed(r'[`"(.]Evictables[`")]|`evictables`|"spared"|[`.(]spared`', _OLD_NAME),
+    Allowed(r'[`"(.]Evictables[`")]|`evictables`|"(spared|hopeless)"|[`.(]spared`', _OLD_NAME),
     Allowed(r"\bNeighbour(Filter|Order|Predicate|Scores)\b|\bneighbour_(filter|scores)\b|\"neighbours\":", _OLD_NAME),
     Allowed(r"test_neighbours?\w*", "files of tests, which docs/parity.md names"),
 )
