@@ -22,6 +22,7 @@ from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import PODGROUPS, PODS, RESOURCE_QUOTAS
 from volcano_py.scheduler import Policy, resolve
+from volcano_py.testing import a_namespace, manifest
 from volcano_py.writing.write_queue import WriteQueueOptions
 
 QUICK = WriteQueueOptions(rate_per_s=1000, burst=100)
@@ -187,7 +188,7 @@ async def test_a_queue_takes_back_what_it_deserves_from_one_that_has_borrowed(se
 async def test_namespaces_of_a_queue_share_it_by_the_weight_of_their_quotas(server):
     put_node(server, "n1", cpu=8)
     for namespace, weight in (("a", "3"), ("b", "1")):
-        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        server.create(manifest(a_namespace(namespace)))
         meta = {"name": "weight", "namespace": namespace}
         hard = {"volcano.sh/namespace.weight": weight}
         server.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}})
