@@ -1,6 +1,5 @@
 """Gangs by annotations with a real scheduler, on an API server that knows neither PodGroups nor queues."""
 
-
 from tests.daemon.cluster import comes_to_rest, condition, event_reasons, placed, put_node, scheduler
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
