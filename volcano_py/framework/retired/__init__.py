@@ -1,7 +1,7 @@
 """Names of the plugin API that were renamed: the old ones work for one release, with a warning.
 
-The modules `framework.extension`, `plugin`, `evictables`, `info` and `normalized` are such names, too. All of it goes
-with the next release.
+The modules beside this one are old modules (`volcano_py.framework.extension` and so on). All of it goes with the next
+release.
 """
 
 import warnings
