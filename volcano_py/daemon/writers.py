@@ -195,7 +195,7 @@ class WriterBuilder:
             self.metrics.write_queues,
             clock=self.context.clock,
             rng=self.context.rng,
-            shown=self.cache.queues.held.get,
+            shown=self.cache.queues.allocated.get,
             options=self.options.queue_statuses,
         )
 

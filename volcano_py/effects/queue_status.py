@@ -58,32 +58,34 @@ class QueueStatusWriter:
 
     def put(self, queues: Mapping[str, Amounts]) -> None:
         """Take what every queue holds, without resources of amount 0; write what the watch shows otherwise."""
-        self._written = {name: held for name, held in self._written.items() if name in queues}
-        for name, held in queues.items():
+        self._written = {name: allocated for name, allocated in self._written.items() if name in queues}
+        for name, allocated in queues.items():
             shown = self._shown(name)
-            if held == shown:
+            if allocated == shown:
                 self._written.pop(name, None)
                 self._write_queue.discard(name)
-            elif shown is not None and held != self._written.get(name):
-                self._write_queue.put(name, held)
+            elif shown is not None and allocated != self._written.get(name):
+                self._write_queue.put(name, allocated)
 
     async def drained(self, timeout_s: float) -> bool:
         """Write what waits; return whether all was written in time."""
         return await self._write_queue.drained(timeout_s)
 
-    async def _write(self, name: str, held: Amounts) -> str:
+    async def _write(self, name: str, allocated: Amounts) -> str:
         shown = self._shown(name)
         if shown is None:
             return "obsolete"
-        if held == self._written.get(name):
+        if allocated == self._written.get(name):
             return "unchanged"  # decided again while the first write was under way
         before = self._written.get(name, shown)
         gone: dict[str, str | None] = dict.fromkeys((*before, *shown))
-        now = {resource: quantity_text(resource, int(held.get(resource, 0))) for resource in (*_ALWAYS, *held)}
+        now = {
+            resource: quantity_text(resource, int(allocated.get(resource, 0))) for resource in (*_ALWAYS, *allocated)
+        }
         try:
             body = {"status": {"allocated": {**gone, **now}}}
             await self._client.patch(QUEUES, name, body, _Queue, subresource="status", timeout_s=_TIMEOUT_S)
         except errors.NotFound:
             return "obsolete"
-        self._written[name] = held
+        self._written[name] = allocated
         return "written"
