@@ -137,10 +137,10 @@ class SchedulerDaemon:
 
     def not_ready(self) -> list[str]:
         """Return what the start still waits for; empty when cycles have begun, or could if this process led."""
-        held = [f"start barrier: {self._barrier.waits_for}"]
+        blocked = [f"start barrier: {self._barrier.waits_for}"]
         if self.ready.is_set():
-            return held if self._barrier.held else []
-        return self._watches.informers.not_ready() or held
+            return blocked if self._barrier.blocked else []
+        return self._watches.informers.not_ready() or blocked
 
     def not_healthy(self) -> list[str]:
         """Return what only a restart would cure."""
