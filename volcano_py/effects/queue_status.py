@@ -1,4 +1,4 @@
-"""Writes status.allocated of queues, what their pods hold, when it changes: one write per queue at a time."""
+"""Writes status.allocated of queues, the resources of their pods, when it changes: one write per queue at a time."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
 NAME: Final = "queue status"
 DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=20, burst=100, workers=2, capacity=10_000, delay_s=1.0)
-"""The delay keeps these writes few: while pods are bound, what a queue holds changes with every cycle."""
+"""The delay keeps these writes few: while pods are bound, the resources of a queue change with every cycle."""
 _TIMEOUT_S: Final = 10.0
 _ALWAYS: Final = (keys.CPU, keys.MEMORY)
 
@@ -26,11 +26,11 @@ Amounts = Mapping[str, float]
 
 
 class _Queue(msgspec.Struct):
-    """The answer, of which nothing is needed."""
+    """An answer whose content is not needed."""
 
 
 class QueueStatusWriter:
-    """Writes what queues hold.
+    """Writes the allocated resources of queues.
 
     ``shown`` returns what the watch shows of a queue, None for one that does not exist.
     """
@@ -57,7 +57,7 @@ class QueueStatusWriter:
         self._write_queue.start(supervisor)
 
     def put(self, queues: Mapping[str, Amounts]) -> None:
-        """Take what every queue holds, without resources of amount 0; write what the watch shows otherwise."""
+        """Take the allocated resources of every queue, without zeros; write those that the watch shows differently."""
         self._written = {name: allocated for name, allocated in self._written.items() if name in queues}
         for name, allocated in queues.items():
             shown = self._shown(name)
