@@ -7,14 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.framework.sessions import a_session, info, job_row
-from tests.reference.world import Task, World, a_job, a_node, a_shape, a_task, amounts, tasks_of
+from tests.reference.world import Task, World, a_job, a_node, a_queue, a_shape, a_task, amounts, tasks_of
 from tests.scheduler.running import cycle
 from volcano_py.framework.contract.extension_points import Vote
 from volcano_py.framework.session import Session
-from volcano_py.model.objects import JobRecord, QueueRecord
+from volcano_py.model.objects import JobRecord
 from volcano_py.model.queue_limits import capability, room_for, share
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resource_lists import ResourceList
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins.proportion import Proportion
 
@@ -30,11 +29,6 @@ tiers:
   - name: predicates
   - name: proportion
 """
-
-
-def a_queue(name: str, **fields: Any) -> QueueRecord:
-    lists = {key: ResourceList.of(amounts(**fields.pop(key))) for key in ("capability", "guarantee") if key in fields}
-    return QueueRecord(name, **{"state": "Open", **fields, **lists})
 
 
 def plugin_of(ssn: Session) -> Proportion:
@@ -162,7 +156,9 @@ def test_a_queue_that_deserves_nothing_is_overused_but_its_jobs_may_be_enqueued(
     job = a_job("j", queue="a", min_available=1, phase="Pending", min_resources=amounts(cpu=1))
     world = World(nodes=(a_node("n1"),), queues=(a_queue("a"),), jobs=(job,))
 
-    assert a_session(world, Proportion()).overused(a_session(world, Proportion()).queues["a"])
+    ssn = a_session(world, Proportion())
+
+    assert ssn.hooks.overused(ssn.state.queues["a"])
     assert cycle(world, CONF).groups["j"].phase == "Inqueue"
 
 
@@ -219,7 +215,7 @@ NO_ROOM = "queue resource quota insufficient: insufficient cpu"
         pytest.param([a_job("j", queue="a")], (), {"capability": {"cpu": 1}}, "PERMIT", id="asks-for-nothing"),
         pytest.param([asks("j", 1)], (), {"state": "Closed"}, "REJECT", id="closed"),
         pytest.param([asks("j", 1)], (), {"state": ""}, "PERMIT", id="no-state-counts-as-open"),
-        pytest.param([asks("j", 6), asks("in", 5, phase="Inqueue")], (), {}, NO_ROOM, id="beside-what-is-let-in"),
+        pytest.param([asks("j", 6), asks("in", 5, phase="Inqueue")], (), {}, NO_ROOM, id="beside-enqueued-jobs"),
         pytest.param([asks("j", 6), asks("in", 5, phase="Pending")], (), {}, "PERMIT", id="beside-what-is-not"),
         pytest.param(
             [asks("j", 6), asks("run", 3, phase="Running")],

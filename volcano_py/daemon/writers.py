@@ -1,7 +1,7 @@
 """Everything that writes to the API server for a scheduler: binds, evictions, and the writes that may wait.
 
-Binds come first. Events, pod conditions and PodGroup statuses wait while binds are under way. They ask the count of
-binds that also slows down the cycles (backpressure), so that the writers need not know each other.
+Binds come first. Events, pod conditions and PodGroup statuses wait while binds are under way. They ask the same count
+of binds that slows the cycle down (`effects.backpressure`), so no writer needs to know another one.
 """
 
 import asyncio
