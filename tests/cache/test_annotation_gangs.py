@@ -248,7 +248,7 @@ def test_a_gang_whose_numbers_differ_waits_for_the_largest_and_says_so(make_clus
 
     added(cache, member("p3", "3"))
 
-    assert said.startswith("gang default/qj waits for its pods, 2 are there; the pods of the gang differ")
+    assert said.startswith("gang default/qj waits for more pods: it has 2; the pods of the gang differ")
     assert (minimum(cache), why(cache)) == (3, "")
 
 
@@ -259,7 +259,7 @@ def test_a_gang_whose_numbers_differ_waits_again_when_a_pod_is_deleted(make_clus
     deleted(cache, pods[2])
 
     assert gang(cache) is None
-    assert "2 are there" in why(cache)
+    assert "it has 2" in why(cache)
 
 
 def test_pods_whose_gang_differs_in_its_numbers_say_so(make_cluster: Any) -> None:

@@ -71,12 +71,12 @@ Step = Callable[[ClusterCache], None]
         ),
         pytest.param(
             lambda c: modified(c, a_pod("j1-1", group="j1", node="n2")),
-            "pod default/j1-1 waits no longer: it is Running on node n2",
+            "pod default/j1-1 no longer waits: it is Running on node n2",
             id="pod-has-a-node",
         ),
         pytest.param(
             lambda c: modified(c, a_pod("j1-1", group="j1", terminating=True)),
-            "pod default/j1-1 waits no longer: it is Releasing",
+            "pod default/j1-1 no longer waits: it is Releasing",
             id="pod-terminating",
         ),
         pytest.param(
@@ -96,7 +96,7 @@ def test_a_gang_is_refused_as_a_whole_when_one_of_it_cannot_be_bound(
 
     answers = cache.binds.assume(PAIR, token)
 
-    assert reasons(answers) == [f"refused with its gang, because of pod default/j1-1: {reason}", reason]
+    assert reasons(answers) == [f"refused together with its gang because of pod default/j1-1: {reason}", reason]
     assert len(cache.binds.ledger) == 0
 
 
@@ -126,11 +126,11 @@ def test_a_gang_is_refused_as_a_whole_when_one_of_it_cannot_be_bound(
         ),
         pytest.param(
             lambda c: added(c, a_pod("foreign", scheduler="other", cpu=3, node="n1")),
-            "node n1 has no room any more: Insufficient cpu",
+            "node n1 has too little room now: Insufficient cpu",
             id="full",
         ),
         pytest.param(
-            lambda c: modified(c, a_node("n1", cpu=1)), "node n1 has no room any more: Insufficient cpu", id="shrunk"
+            lambda c: modified(c, a_node("n1", cpu=1)), "node n1 has too little room now: Insufficient cpu", id="shrunk"
         ),
         pytest.param(lambda c: deleted(c, a_group("j1")), "PodGroup default/j1 is gone", id="group-gone"),
         pytest.param(
@@ -190,7 +190,7 @@ def test_a_gang_whose_last_pod_does_not_fit_takes_no_room(make_cluster: Any) -> 
 
     answers = cache.binds.assume((*PAIR, a_bind("j1-2")), cache.token)
 
-    assert reasons(answers)[2] == "node n1 has no room any more: Insufficient cpu"
+    assert reasons(answers)[2] == "node n1 has too little room now: Insufficient cpu"
     assert set(statuses(cache).values()) == {(TaskStatus.PENDING, "")}
     assert cache.snapshot().nodes.idle[0].tolist() == [2000]
 
@@ -213,7 +213,7 @@ def test_a_pod_is_not_bound_twice(make_cluster: Any) -> None:
     again = cache.binds.assume((a_bind("j1-0", "n2"),), cache.token)
 
     assert reasons(twice) == ["pod default/j1-0 is bound twice in one batch"] * 2
-    assert reasons(again) == ["pod default/j1-0 waits no longer: it is Binding on node n1"]
+    assert reasons(again) == ["pod default/j1-0 no longer waits: it is Binding on node n1"]
 
 
 def test_a_best_effort_pod_is_not_refused_for_resources_it_does_not_ask_for(make_cluster: Any) -> None:

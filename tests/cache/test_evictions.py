@@ -82,12 +82,12 @@ Step = Callable[[ClusterCache], object]
         pytest.param(lambda c: deleted(c, LOW.pods[1]), "pod default/low-1 is gone", id="victim-gone"),
         pytest.param(
             lambda c: modified(c, terminating("low-1")),
-            "pod default/low-1 is not to be evicted any more: it is Releasing",
+            "pod default/low-1 cannot be evicted any more: it is Releasing",
             id="victim-terminating",
         ),
         pytest.param(
             lambda c: modified(c, a_pod("low-1", group="low", cpu=1, node="n1", phase="Succeeded")),
-            "pod default/low-1 is not to be evicted any more: it is Succeeded",
+            "pod default/low-1 cannot be evicted any more: it is Succeeded",
             id="victim-ended",
         ),
         pytest.param(
@@ -112,22 +112,22 @@ Step = Callable[[ClusterCache], object]
         ),
         pytest.param(
             lambda c: deleted(c, HIGH.group),
-            "PodGroup default/high is gone, for which pods were to go",
+            "beneficiary of the plan: PodGroup default/high is gone",
             id="beneficiary-gone",
         ),
         pytest.param(
             lambda c: modified(c, a_group("high", min_available=1)),
-            "PodGroup default/high was changed after the decision, for which pods were to go",
+            "beneficiary of the plan: PodGroup default/high was changed after the decision",
             id="beneficiary-asks-for-something-else",
         ),
         pytest.param(
             lambda c: deleted(c, HIGH.pods[0]),
-            "pod default/high-0, for which pods were to go, waits no longer",
+            "beneficiary of the plan: pod default/high-0 no longer waits",
             id="nominated-pod-gone",
         ),
         pytest.param(
             lambda c: c.evictions.assume(PLAN.evictions[1:]),
-            "pod default/low-1 is not to be evicted any more: it is Releasing",
+            "pod default/low-1 cannot be evicted any more: it is Releasing",
             id="victim-of-an-earlier-plan",
         ),
     ],
@@ -163,13 +163,13 @@ def test_a_plan_is_accepted_after_unrelated_changes(cluster: ClusterCache, step:
 def test_a_plan_that_names_a_victim_twice_is_refused(cluster: ClusterCache) -> None:
     twice = Plan((PLAN.evictions[0], PLAN.evictions[0]))
 
-    assert cluster.evictions.objection(twice, cluster.token) == "pod default/low-0 is to be evicted twice by one plan"
+    assert cluster.evictions.objection(twice, cluster.token) == "the plan evicts pod default/low-0 twice"
 
 
 def test_a_pending_pod_cannot_be_evicted(cluster: ClusterCache) -> None:
     objection = cluster.evictions.objection(Plan((an_eviction("high-0", "high"),)), cluster.token)
 
-    assert objection == "pod default/high-0 is not to be evicted any more: it is Pending"
+    assert objection == "pod default/high-0 cannot be evicted any more: it is Pending"
 
 
 def test_a_pod_without_a_group_can_be_evicted_without_a_preemptor(make_cluster: Any) -> None:

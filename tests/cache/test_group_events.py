@@ -222,7 +222,7 @@ def test_a_queue_with_a_quantity_that_cannot_be_read_is_left_out_until_it_can(ma
 def test_a_snapshot_says_why_a_group_that_exists_is_left_out_until_it_is_not(make_cluster: Any) -> None:
     theirs = a_pod("theirs", group="g1", scheduler="other")
     cache = make_cluster(a_group("g1"), a_pod("ours", group="g1"), theirs)
-    assert "asks for another scheduler" in cache.snapshot().withheld[KEY]
+    assert "names another scheduler" in cache.snapshot().withheld[KEY]
 
     deleted(cache, theirs)
     assert cache.snapshot().withheld == {}

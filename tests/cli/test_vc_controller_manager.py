@@ -70,9 +70,9 @@ async def test_it_works_answers_probes_and_ends_in_order() -> None:
 @pytest.mark.parametrize(
     ("flag", "problem"),
     [
-        ("--controllers=nobody", "'nobody' is no controller"),
-        ("--kube-api-qps=none", "'none' is no rate"),
-        ("--max-requeue-num=0", "'0' is no count"),
+        ("--controllers=nobody", "'nobody' is not a controller"),
+        ("--kube-api-qps=none", "'none' is not a rate"),
+        ("--max-requeue-num=0", "'0' is not a count"),
         ("--inherit-owner-annotations=maybe", "'maybe' is neither true nor false"),
         ("--listen-address=here", "'here' is not a listen address"),
     ],

@@ -31,7 +31,7 @@ def warned(main: Main, flags: Sequence[str], folder: Path, capsys: pytest.Captur
                 "-v",
                 "--csi-storage, --feature-gates=CSIStorage=true (pods with volume claims are not placed yet)",
                 "--log-file (logs go to standard error; use --log-level and --log-format)",
-                "--feature-gates=Foo=true (nobody knows this feature here)",
+                "--feature-gates=Foo=true (unknown feature)",
             ],
             id="scheduler",
         ),
@@ -41,7 +41,7 @@ def warned(main: Main, flags: Sequence[str], folder: Path, capsys: pytest.Captur
             [
                 "--worker-threads",
                 "-v",
-                "--feature-gates=Foo=true (nobody knows this feature here)",
+                "--feature-gates=Foo=true (unknown feature)",
                 "--controllers=gc-controller (not implemented yet)",
             ],
             id="controllers",

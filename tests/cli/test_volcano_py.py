@@ -71,9 +71,9 @@ def test_up_refuses_a_configuration_that_it_cannot_read(tmp_path: Path, capsys: 
 @pytest.mark.parametrize(
     ("flags", "hint"),
     [
-        (["--cpu", "many"], "'many' is no quantity: write 4, 500m or 16Gi"),
-        (["--nodes", "-1"], "'-1' is no number of nodes: write a whole number from 0"),
-        (["--nodes", "two"], "'two' is no number of nodes: write a whole number from 0"),
+        (["--cpu", "many"], "'many' is not a quantity: write 4, 500m or 16Gi"),
+        (["--nodes", "-1"], "'-1' is not a number of nodes: write a whole number from 0"),
+        (["--nodes", "two"], "'two' is not a number of nodes: write a whole number from 0"),
         (["--port", "65536"], "'65536' is not a port: write a number from 0 to 65535"),
         (["--resource", "gpu"], "write NAME=AMOUNT"),
     ],

@@ -30,7 +30,7 @@ def test_a_controller_that_only_volcano_has_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [("nobody", "'nobody' is no controller"), ("pg-controller,-pg-controller", "both asked for and left out")],
+    [("nobody", "'nobody' is not a controller"), ("pg-controller,-pg-controller", "both asked for and left out")],
 )
 def test_an_invalid_choice_of_controllers_is_refused(text: str, problem: str) -> None:
     with pytest.raises(OptionError, match=problem):

@@ -159,7 +159,7 @@ async def test_the_barrier_opens_when_every_bound_pod_is_counted(server, client)
     one = barrier(client, cache)
     async with passing(one) as task:
         await until(lambda: "1 bound pods are not counted yet, among them default/bound" in one.waits_for)
-        assert not one.held
+        assert not one.blocked
 
         await show(cache, client)
 
@@ -193,7 +193,7 @@ async def test_the_barrier_lists_missing_pods_again_and_never_opens_without_them
                 await until(lambda: clock.sleepers)
                 clock.advance(0.5)
             assert not task.done()
-            assert one.held
+            assert one.blocked
             assert "default/bound" in one.waits_for
             warnings = [line for line in lines if line["log_level"] == "warning"]
 
@@ -212,7 +212,7 @@ async def test_the_barrier_lists_missing_pods_again_and_never_opens_without_them
         "bound pods that the watch does not show: pods are listed anew, nothing is scheduled before"
     }
     assert warnings[0]["pods"] == ["default/bound"]
-    assert (one.held, one.waits_for) == (False, "")
+    assert (one.blocked, one.waits_for) == (False, "")
 
 
 async def test_a_list_of_the_barrier_that_hangs_is_made_again_over_another_connection(server, client, monkeypatch):

@@ -42,7 +42,7 @@ async def test_workloads_that_control_each_other_have_pods_with_groups_and_the_p
         await until(lambda: told(server, "Pod", "p1"))
 
     (message,) = told(server, "Pod", "p1")
-    assert message.startswith("metadata.ownerReferences of Pod default/p1 lead round in a cycle: ")
+    assert message.startswith("metadata.ownerReferences of Pod default/p1 form a cycle: ")
     assert "Pod p1 -> ReplicaSet one -> ReplicaSet two -> ReplicaSet one; " in message
     assert message.endswith("remove one of the references")
     assert told(server, "Pod", "beside") == []
@@ -57,7 +57,7 @@ async def test_a_pod_that_controls_itself_gets_a_group_and_says_so(server: ApiSe
         await until(lambda: group_of(server, "p2"))
         await until(lambda: told(server, "Pod", "p2"))
 
-    assert "in a cycle: Pod p2 -> Pod p2; " in told(server, "Pod", "p2")[0]
+    assert "form a cycle: Pod p2 -> Pod p2; " in told(server, "Pod", "p2")[0]
 
 
 def _anew(pod: dict[str, Any], name: str) -> dict[str, Any]:
@@ -82,8 +82,8 @@ async def test_the_garbage_collector_leaves_a_cycle_alone_says_so_and_collects_t
     assert server.get("configmaps", "two", "default")
     said = [text for record in caplog.records if "ownerReferences" in (text := record.getMessage())]
     assert (
-        "metadata.ownerReferences of ConfigMap default/one lead round in a cycle: ConfigMap one -> ConfigMap two -> "
-        "ConfigMap one; nothing ever collects these objects: remove one of the references"
+        "metadata.ownerReferences of ConfigMap default/one form a cycle: ConfigMap one -> ConfigMap two -> "
+        "ConfigMap one; these objects are never garbage-collected: remove one of the references"
     ) in said
     assert len(said) <= 2  # each of the two at most once
 

@@ -12,7 +12,7 @@ from tests.packaging.pages import REPOSITORY
 from volcano_py import __version__
 from volcano_py.cli import vc_controller_manager
 from volcano_py.cli.vc_scheduler import scheduler_parser
-from volcano_py.cli.volcano_flags import left_aside
+from volcano_py.cli.volcano_flags import ignored_flags
 from volcano_py.controllers.options import ManagerOptions
 from volcano_py.daemon.options import DaemonOptions
 
@@ -69,7 +69,7 @@ def test_everything_is_in_the_one_namespace_or_in_none():
 def test_the_flags_of_the_scheduler_are_accepted_without_a_warning():
     flags = scheduler_parser().parse_args(container("volcano-scheduler")["args"])
 
-    assert left_aside(flags, {}) == []
+    assert ignored_flags(flags, {}) == []
 
 
 def test_the_flags_of_the_controllers_are_accepted():

@@ -15,10 +15,10 @@ from volcano_py.cli.volcano_flags import (
     CONTROLLER_FLAGS,
     VOLCANO_FLAGS,
     VOLCANO_VARIABLES,
-    LeftAside,
+    IgnoredFlag,
     VolcanoFlag,
+    ignored_flags,
     in_one_line,
-    left_aside,
     with_dashes,
 )
 from volcano_py.kube.lease import LeaseOptions
@@ -54,12 +54,12 @@ OF_CONTROLLERS = """
 VARIABLES = "BATCH_BIND_NUM MULTI_SCHEDULER_ENABLE SCHEDULER_POD_NAME SCHEDULER_NUM PANIC_ON_ERROR DEBUG_SOCKET_DIR"
 
 
-def judged(*arguments: str, **environment: str) -> list[LeftAside]:
-    return left_aside(scheduler_parser().parse_args(with_dashes(arguments)), environment)
+def judged(*arguments: str, **environment: str) -> list[IgnoredFlag]:
+    return ignored_flags(scheduler_parser().parse_args(with_dashes(arguments)), environment)
 
 
-def judged_for_controllers(*arguments: str) -> list[LeftAside]:
-    return left_aside(controllers_parser().parse_args(with_dashes(arguments)), {}, CONTROLLER_FLAGS)
+def judged_for_controllers(*arguments: str) -> list[IgnoredFlag]:
+    return ignored_flags(controllers_parser().parse_args(with_dashes(arguments)), {}, CONTROLLER_FLAGS)
 
 
 def implemented(parser: argparse.ArgumentParser | None = None) -> set[str]:
@@ -73,7 +73,7 @@ def implemented(parser: argparse.ArgumentParser | None = None) -> set[str]:
 
 def otherwise(flag: VolcanoFlag) -> str:
     """Return what the page says of values that ask for something else than happens here."""
-    return "refused" if flag.refused else "warning with this reason" if flag.told else "warning"
+    return "refused" if flag.refused else "warning with this reason" if flag.explained else "warning"
 
 
 def an_argument(flag: VolcanoFlag, value: str) -> str:
@@ -170,7 +170,7 @@ def test_a_feature_is_switched_or_its_other_value_is_warned_about(feature: Featu
         if value == feature.as_here or not feature.otherwise:
             assert (enabled[feature.name], aside) == (value, [])
         else:
-            named = LeftAside(f"--feature-gates={feature.name}={str(value).lower()}", feature.otherwise)
+            named = IgnoredFlag(f"--feature-gates={feature.name}={str(value).lower()}", feature.otherwise)
             assert (enabled[feature.name], aside) == (feature.as_here, [named])
 
 
@@ -185,13 +185,13 @@ def test_the_last_value_of_a_feature_counts_and_those_of_other_programs_are_left
 def test_an_unknown_feature_is_warned_about():
     _, aside = read_feature_gates(["SchedulingGateQueueAdmission=true"], SCHEDULER_FEATURES)
 
-    assert aside == [LeftAside("--feature-gates=SchedulingGateQueueAdmission=true", "nobody knows this feature here")]
+    assert aside == [IgnoredFlag("--feature-gates=SchedulingGateQueueAdmission=true", "unknown feature")]
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("PriorityClass", "'PriorityClass' says neither true nor false: write PriorityClass=true"),
+        ("PriorityClass", "'PriorityClass' is neither true nor false: write PriorityClass=true"),
         ("PriorityClass=yes", "PriorityClass: 'yes' is neither true nor false"),
     ],
 )
@@ -215,7 +215,7 @@ def test_a_feature_that_is_neither_on_nor_off_is_refused(text: str, problem: str
     ],
 )
 def test_a_flag_of_volcano_is_in_the_warning_or_refused_with_its_meaning(
-    flag: VolcanoFlag, judge: Callable[..., list[LeftAside]]
+    flag: VolcanoFlag, judge: Callable[..., list[IgnoredFlag]]
 ):
     value = {"true": "false", "false": "true"}.get(flag.as_here or "", "true") if flag.boolean else "7"
 
@@ -225,7 +225,7 @@ def test_a_flag_of_volcano_is_in_the_warning_or_refused_with_its_meaning(
         assert f"{flag.name}={value}: {flag.meaning}" in str(refusal.value)
     else:
         shown = an_argument(flag, value).partition("=")[0]
-        assert judge(an_argument(flag, value)) == [LeftAside(shown, flag.meaning if flag.told else "")]
+        assert judge(an_argument(flag, value)) == [IgnoredFlag(shown, flag.meaning if flag.explained else "")]
 
 
 @pytest.mark.parametrize(
@@ -236,15 +236,15 @@ def test_a_value_equal_to_the_behaviour_is_accepted_without_a_warning(flag: Volc
 
 
 def test_a_boolean_flag_alone_is_true():
-    assert judged("--enable-pprof") == judged("--enable-pprof=T") == [LeftAside("--enable-pprof")]
+    assert judged("--enable-pprof") == judged("--enable-pprof=T") == [IgnoredFlag("--enable-pprof")]
 
 
 def test_one_warning_names_flags_alone_first_and_then_with_each_reason_once():
     found = [
-        LeftAside("--a", "no volumes"),
-        LeftAside("--b"),
-        LeftAside("--c", "no dump"),
-        LeftAside("$D", "no volumes"),
+        IgnoredFlag("--a", "no volumes"),
+        IgnoredFlag("--b"),
+        IgnoredFlag("--c", "no dump"),
+        IgnoredFlag("$D", "no volumes"),
     ]
 
     assert in_one_line(found) == ["--b", "--a, $D (no volumes)", "--c (no dump)"]
@@ -327,9 +327,11 @@ def test_sharding_by_environment_variables_is_refused():
     [
         pytest.param(["--plugins-dir=/x"], "names no plugin of yours: --scheduler-conf is needed", id="plugins"),
         pytest.param(["--enable-pprof=maybe"], "'maybe' is neither true nor false", id="no-truth-value"),
-        pytest.param(["--scheduler-name=a", "--scheduler-name=b"], "one name is served, not a, b", id="two-names"),
-        pytest.param(["--scheduler-name="], "argument --scheduler-name: '' is no name", id="no-name"),
-        pytest.param(["--default-queue= "], "argument --default-queue: ' ' is no name", id="no-queue"),
+        pytest.param(
+            ["--scheduler-name=a", "--scheduler-name=b"], "only one name is possible, not a, b", id="two-names"
+        ),
+        pytest.param(["--scheduler-name="], "argument --scheduler-name: '' is not a name", id="no-name"),
+        pytest.param(["--default-queue= "], "argument --default-queue: ' ' is not a name", id="no-queue"),
         pytest.param(["--disable-default-scheduler-config"], "--scheduler-conf is needed", id="no-conf"),
         pytest.param(
             ["--leader-elect-renew-deadline=20s"], "must be longer than the renew deadline", id="lease-too-short"

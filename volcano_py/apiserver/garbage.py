@@ -136,7 +136,7 @@ class GarbageCollector(Reconciler):
         elif meta["uid"] not in self._told:
             self._told.add(meta["uid"])
             log.warning(
-                "metadata.ownerReferences of %s %s lead round in a cycle: %s; nothing ever collects these objects: "
+                "metadata.ownerReferences of %s %s form a cycle: %s; these objects are never garbage-collected: "
                 "remove one of the references",
                 resource.kind,
                 stored.key,

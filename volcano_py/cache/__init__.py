@@ -1,1 +1,1 @@
-"""What the API server says, as records and columns: conversions, the cluster's state, assumed binds, change notices."""
+"""The cluster as the scheduler knows it: events become records and columns, and decisions are assumed until seen."""

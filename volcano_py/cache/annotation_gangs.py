@@ -1,11 +1,11 @@
-"""Gangs without a PodGroup: pods that say in annotations which gang they are of and how many pods it has.
+"""Gangs without a PodGroup: annotations of the pods name the gang and its number of pods.
 
     scheduling.k8s.io/group-name: train      the gang, in the pod's namespace
     scheduling.k8s.io/group-pod-num: "3"     its minimum; if its pods differ, the largest number counts
 
-A gang of which a pod has no number, or one that cannot be read, waits as a whole; one whose numbers differ says so
-while it waits for pods. Such a gang is a job of the default queue that exists only here: its status is kept here and
-never written. Pods that have ended have no say.
+The whole gang waits if one of its pods has no number, or a number that cannot be read. If the numbers differ, the
+reason why the gang waits mentions it. The gang is a job of the default queue that exists only in this process: its
+status is kept here and never written. Annotations of pods that have ended do not count.
 """
 
 import re
@@ -26,7 +26,7 @@ GROUP_POD_NUM: Final = "scheduling.k8s.io/group-pod-num"  # pod annotation: how 
 
 _NUMBER: Final = re.compile(r"0*[1-9][0-9]{0,9}")
 _INT32_MAX: Final = 2**31 - 1
-_ABSENT: Final = 0  # stands for the number of a pod that has none
+_ABSENT: Final = 0  # the number of a pod without the annotation
 _UNREADABLE: Final = -1
 _UID_PREFIX: Final = "annotations/"  # no object has such a uid
 
@@ -39,35 +39,35 @@ class _Member(NamedTuple):
 
 
 class _Gang:
-    """What the pods of one gang say."""
+    """The annotations of the pods of one gang."""
 
     __slots__ = ("creations", "numbers", "priorities", "record", "wrong")
 
     def __init__(self, record: JobRecord) -> None:
         self.record = record
-        self.numbers: Counter[int] = Counter()  # number -> pods that say so
+        self.numbers: Counter[int] = Counter()  # number -> pods that have it
         self.creations: Counter[float] = Counter()
         self.priorities: Counter[int] = Counter()
-        self.wrong: dict[str, tuple[str, str | None]] = {}  # uid -> name of the pod and what it says instead
+        self.wrong: dict[str, tuple[str, str | None]] = {}  # uid -> name of a pod without a usable number, its text
 
     def count(self, member: _Member, step: int) -> None:
-        """Add what a pod says, or take it away."""
+        """Add a pod (``step`` 1) or remove it (-1)."""
         _count(self.numbers, member.number, step)
         _count(self.creations, member.creation, step)
         _count(self.priorities, member.priority, step)
 
 
 def is_annotation_gang(uid: str) -> bool:
-    """Say whether a job of this uid is a gang by annotations, without an object."""
+    """Say whether a job with this uid is a gang by annotations, which has no PodGroup."""
     return uid.startswith(_UID_PREFIX)
 
 
 class AnnotationGangs:
-    """All gangs that pods form by annotations, whether or not a PodGroup of their name takes their place."""
+    """All gangs by annotations, including those that a PodGroup of the same name replaces."""
 
     def __init__(self, default_queue: str, count: Callable[[JobKey], int]) -> None:
         self._default_queue = default_queue
-        self._count = count  # of the pods of a job, ended ones included
+        self._count = count  # pods of a job, including ended ones
         self._members: dict[str, _Member] = {}
         self._gangs: dict[JobKey, _Gang] = {}
 
@@ -75,13 +75,13 @@ class AnnotationGangs:
         return len(self._gangs)
 
     def __contains__(self, key: JobKey) -> bool:
-        """Say whether pods form a gang of this name."""
+        """Say whether pods name this gang in their annotations."""
         return key in self._gangs
 
     def join(self, key: JobKey, pod: Pod, *, has_group: bool) -> list[JobKey]:
-        """Take what a pod says of its gang; return the gangs that may have changed.
+        """Take in the annotations of a pod; return the gangs that may have changed.
 
-        With a PodGroup the number means nothing, so that a pod without one is not worth remembering.
+        If the gang has a PodGroup, its number does not count. Then a pod without a number is not kept.
         """
         uid = pod.metadata.uid
         written = pod.metadata.annotations.get(GROUP_POD_NUM)
@@ -115,7 +115,7 @@ class AnnotationGangs:
         return [member.gang]
 
     def record(self, key: JobKey) -> JobRecord | None:
-        """Return a gang as a job; None if there is none of this name or if it has to wait, see `problem`."""
+        """Return a gang as a job; None if no gang has this name, or if it must wait (see `problem`)."""
         gang = self._gangs.get(key)
         if gang is None or self.problem(key):
             return None
@@ -141,18 +141,18 @@ class AnnotationGangs:
             )
 
     def problem(self, key: JobKey) -> str:
-        """Return why the pods of a gang wait whatever room there is, "" if nothing is wrong with their numbers."""
+        """Return why a gang must wait because of its numbers, "" if nothing is wrong with them."""
         gang = self._gangs.get(key)
         if gang is None:
             return ""
         if gang.wrong:
             return _wrong_number(key, gang)
         if len(gang.numbers) > 1 and (there := self._count(key)) < max(gang.numbers):
-            return f"gang {key} waits for its pods, {there} are there{self.note(key)}"
+            return f"gang {key} waits for more pods: it has {there}{self.note(key)}"
         return ""
 
     def note(self, key: JobKey) -> str:
-        """Return what to add to the reason why a pod waits: that the pods of its gang differ, "" if they do not."""
+        """Return a remark for the reason why a pod waits: its gang has different numbers; "" if they are all equal."""
         gang = self._gangs.get(key)
         if gang is None or len(gang.numbers) < 2:
             return ""
@@ -178,6 +178,6 @@ def _wrong_number(key: JobKey, gang: _Gang) -> str:
     pod, written = next(iter(gang.wrong.values()))
     found = "has none" if written is None else f'has "{written}", which is not a number from 1 to {_INT32_MAX}'
     return (
-        f'PodGroup "{key.name}" does not exist in the namespace of the pod: create it; or say in the annotation '
-        f"{GROUP_POD_NUM} of all pods of the gang how many they are: pod {pod} {found}"
+        f'PodGroup "{key.name}" does not exist in the namespace of the pod: create it, or give every pod of the gang '
+        f"the annotation {GROUP_POD_NUM} with their number: pod {pod} {found}"
     )

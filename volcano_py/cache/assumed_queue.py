@@ -1,4 +1,4 @@
-"""A queue for gangs by annotations where the API server knows no queues."""
+"""A queue for gangs by annotations on a cluster without queues."""
 
 from volcano_py.cache.changes import Change
 from volcano_py.cache.state import ClusterState
@@ -6,9 +6,9 @@ from volcano_py.model.objects import QueueRecord
 
 
 class AssumedQueue:
-    """The default queue, taken to exist for gangs by annotations where there is no queue at all.
+    """The default queue, assumed to exist if there are gangs by annotations and no queue at all.
 
-    So it is where the API server does not know queues; any queue that is shown ends the assumption.
+    This happens if the API server does not serve queues. The first real queue ends the assumption.
     """
 
     def __init__(self, state: ClusterState, name: str) -> None:
@@ -17,7 +17,7 @@ class AssumedQueue:
         self._assumed = False
 
     def settle(self, needed: bool) -> None:
-        """Assume it if it is needed and there is no other."""
+        """Assume the queue if it is needed and there is no other."""
         store = self._state.store
         if needed and not store.queues:
             store.set_queue(QueueRecord(self._name))
@@ -25,7 +25,7 @@ class AssumedQueue:
             self._state.note(Change.QUEUE)
 
     def end(self) -> None:
-        """Assume it no longer."""
+        """End the assumption."""
         if self._assumed:
             self._assumed = False
             self._state.store.remove_queue(self._name)

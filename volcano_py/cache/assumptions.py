@@ -1,4 +1,4 @@
-"""What is assumed until the watch shows it: the way from a request to its end, for binds and for evictions."""
+"""What binds and evictions share: each is assumed when decided, and ends when the watch shows it or it fails."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 
 class Assumptions(ABC):
-    """Requests of one kind that are decided and not yet seen in the watch."""
+    """Requests of one kind that are decided but not yet shown by the watch; ``ledger`` has one entry for each."""
 
     what: ClassVar[str]  # in logs
 
@@ -29,18 +29,18 @@ class Assumptions(ABC):
 
     @abstractmethod
     def _take_back(self, uid: str) -> None:
-        """Let a pod be again what the watch says of it."""
+        """Give a pod the status again that the watch shows."""
 
     def sent(self, task: TaskRef) -> None:
         """Note that the request is on its way."""
         self.ledger.sent(task.uid, self._clock.monotonic())
 
     def acknowledged(self, task: TaskRef) -> None:
-        """Note that the API server has done it; the assumption holds until the watch shows it."""
+        """Note that the API server has accepted the request; the assumption lasts until the watch shows the result."""
         self.ledger.acknowledged(task.uid, self._clock.monotonic())
 
     def failed(self, task: TaskRef, why: str) -> None:
-        """Take an assumption back because its request failed; do nothing if the watch has ended it already."""
+        """Undo an assumption because its request failed; do nothing if the watch has ended it already."""
         self._forget(task, why)
 
     def _forget(self, task: TaskRef, why: str) -> None:
@@ -51,13 +51,13 @@ class Assumptions(ABC):
             self._state.notify()
 
     def expired(self, now: float | None = None) -> list[Entry]:
-        """Return what the watch should have confirmed by now; the caller reads its pods again and calls `resolve`."""
+        """Return the entries that are overdue; the caller reads their pods again and calls `resolve`."""
         return self.ledger.expired(self._clock.monotonic() if now is None else now)
 
     def resolve(self, task: TaskRef, pod: Pod | None) -> None:
-        """Take a pod as it was read again (None: there is none of this name) as the truth about its request.
+        """Decide what became of a request from its pod as read again; ``pod`` is None if no pod has this name.
 
-        An assumption that has ended meanwhile is beyond it: the watch has told better, and what is gone stays gone.
+        Do nothing if the assumption has ended meanwhile: then the watch knows more than this read.
         """
         if self.ledger.get(task.uid) is None:
             return

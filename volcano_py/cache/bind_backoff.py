@@ -1,8 +1,8 @@
-"""Pods whose binds failed: they are left alone for a while, the longer the oftener the binds of their job fail.
+"""Bind back-off: a pod whose bind failed is not scheduled for a while, longer with every failure of its job.
 
-A refusal for good (a policy, a right) would otherwise be repeated with every cycle. Failures of binds that were decided
-together count once, however long the API server takes to refuse them all, and the time runs from the last of them. A
-pod is tried again before its time when it, or what its PodGroup asks for, has changed.
+Without it, every cycle would repeat a bind that the API server always refuses (because of a policy or a missing right).
+Binds that were decided together count as one failure, even if the API server takes long to refuse them all. The time
+runs from the last of them. It ends early if the pod changes, or what its PodGroup asks for.
 """
 
 import random
@@ -29,23 +29,23 @@ class _Failures:
 
 
 class BindBackoff:
-    """The jobs whose binds failed last, each with the pods that wait for that."""
+    """The jobs with failed binds, each with its pods that are backing off."""
 
     def __init__(self, state: ClusterState, rng: random.Random) -> None:
         self._state = state
         self._rng = rng
-        self._of: dict[JobKey, _Failures] = {}
+        self._by_job: dict[JobKey, _Failures] = {}
         self._job_of: dict[str, JobKey] = {}  # by uid of the pods
 
     def __bool__(self) -> bool:
-        return bool(self._of)
+        return bool(self._by_job)
 
     def failed(self, job: JobKey, uid: str, assumed_at: float, now: float) -> None:
-        """Note that the bind of a pod failed that was assumed at this time."""
-        self.over(uid, but=job)
-        failures = self._of.get(job)
+        """Note that the bind of a pod failed; it was assumed at ``assumed_at``."""
+        self.end(uid, unless_of=job)
+        failures = self._by_job.get(job)
         if failures is None:
-            failures = self._of[job] = _Failures(self._rng)
+            failures = self._by_job[job] = _Failures(self._rng)
         if assumed_at > failures.counted_at:
             failures.counted_at, failures.delay_s = now, min(failures.backoff.next(), CAP_S)
         failures.until = now + failures.delay_s
@@ -53,21 +53,21 @@ class BindBackoff:
         failures.pods.add(uid)
         self._job_of[uid] = job
 
-    def over(self, uid: str, but: JobKey | None = None) -> None:
-        """Note that a pod is bound, gone, or asks for something else than it did; not if it is of the job ``but``."""
+    def end(self, uid: str, unless_of: JobKey | None = None) -> None:
+        """End the back-off of a pod that is bound, gone or has changed; not if its job is ``unless_of``."""
         job = self._job_of.get(uid)
-        if job is None or job == but:
+        if job is None or job == unless_of:
             return
         del self._job_of[uid]
-        pods = self._of[job].pods
+        pods = self._by_job[job].pods
         pods.discard(uid)
         if not pods:
-            del self._of[job]
+            del self._by_job[job]
 
-    def held(self, now: float) -> list[str]:
-        """Return the uids of the pods that are left alone now."""
-        changed = [job for job, one in self._of.items() if self._state.group_revision(job) != one.group_revision]
+    def backing_off(self, now: float) -> list[str]:
+        """Return the uids of the pods that are backing off now."""
+        changed = [job for job, one in self._by_job.items() if self._state.group_revision(job) != one.group_revision]
         for job in changed:
-            for uid in self._of.pop(job).pods:
+            for uid in self._by_job.pop(job).pods:
                 del self._job_of[uid]
-        return [uid for failures in self._of.values() if now < failures.until for uid in failures.pods]
+        return [uid for failures in self._by_job.values() if now < failures.until for uid in failures.pods]

@@ -1,10 +1,16 @@
-"""From a decision to an assumed bind, and from the API server's answer to its end.
+"""Assumed binds: from the decision to the end of the bind.
 
-A decision was made on a snapshot; the cluster has moved on. A bind is refused if what it rests on is gone: its pod (or
-the pod waits no longer), its node (or the node closed, was cordoned, or changed its labels or taints), room on the
-node, or its PodGroup (or that asks for something else). The binds of one job in one batch stand or fall together, since
-they were chosen to bring the gang to its minimum; a refused gang is planned again by the next cycle. That a member
-outside the batch is lost meanwhile is no reason to refuse: a moment later it would be lost just as well.
+A cycle decides on a snapshot, and the cluster changes meanwhile. A bind is refused if one of its conditions does not
+hold any more:
+
+- the pod exists and still waits,
+- the node exists, is not closed or cordoned, and has the same labels and taints,
+- the node has enough room,
+- the PodGroup exists and asks for the same.
+
+The binds of one job in one batch are accepted or refused together, because they bring the gang to its minimum. The next
+cycle plans a refused gang again. The loss of a gang member outside the batch is no reason to refuse: it could just as
+well be lost a moment later.
 """
 
 from dataclasses import dataclass
@@ -31,7 +37,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """A bind that is counted on its node and may be sent."""
+    """An accepted bind: it is counted on its node and may be sent."""
 
     bind: Bind
 
@@ -56,7 +62,7 @@ class Binds(Assumptions):
         self._backoff = backoff
 
     def assume(self, batch: tuple[Bind, ...], decided_at: SnapshotToken) -> list[Assumed | Refused]:
-        """Count binds on their nodes; return an answer for each, in the order of the batch."""
+        """Count the binds of one batch on their nodes; return an answer for each, in the order of the batch."""
         by_job: dict[JobKey, list[Bind]] = {}
         for bind in batch:
             by_job.setdefault(bind.job, []).append(bind)
@@ -71,7 +77,7 @@ class Binds(Assumptions):
     def objection_to_sending(self, bind: Bind) -> str:
         """Return why an assumed bind must not be sent any more, "" if it may.
 
-        A node that may refuse now what it would have taken is chosen anew: binds wait for minutes at the worst.
+        A bind may wait for minutes before it is sent. If its node has changed meanwhile, the next cycle chooses again.
         """
         task = bind.task
         entry = self.ledger.get(task.uid)
@@ -79,7 +85,7 @@ class Binds(Assumptions):
             place = self._store.task(task.uid)
             if place is None:
                 return f"pod {task} is gone"
-            return f"pod {task} waits no longer: it is {place.status.label} on node {place.node or 'none'}"
+            return f"pod {task} no longer waits: it is {place.status.label} on node {place.node or 'none'}"
         node = self._store.nodes.record(bind.node)
         if node is None:
             return f"node {bind.node} is gone"
@@ -90,7 +96,7 @@ class Binds(Assumptions):
         return ""
 
     def failed(self, task: TaskRef, why: str) -> None:
-        """Let a task wait again, for a while, because its bind failed; do nothing if the watch has ended it already."""
+        """Let a task wait again and back off, because its bind failed; do nothing if the watch has ended it already."""
         entry = self.ledger.get(task.uid)
         if entry is not None and entry.job is not None:
             self._backoff.failed(entry.job, task.uid, entry.assumed_at, self._clock.monotonic())
@@ -108,7 +114,7 @@ class Binds(Assumptions):
         rows = zip(columns.records, columns.status, strict=False)
         binding = {record.uid for record, status in rows if record and status == TaskStatus.BINDING}
         if binding != set(assumed):
-            raise AssertionError(f"BINDING are {sorted(binding)}, the ledger has {sorted(assumed)}")
+            raise AssertionError(f"the store has pods {sorted(binding)} as BINDING, the ledger has {sorted(assumed)}")
         for uid, node in assumed.items():
             place = self._store.task(uid)
             if place is None or place.node != node:
@@ -118,7 +124,7 @@ class Binds(Assumptions):
         self._pods.wait_again(uid)
 
     def _assume_job(self, job: JobKey, binds: list[Bind], decided_at: SnapshotToken) -> dict[str, str]:
-        """Assume all binds of one job or none; return why not, by uid."""
+        """Assume all binds of one job, or none of them; return the reasons for refusing by uid."""
         reasons = self._reasons(job, binds, decided_at)
         if not reasons and not self._take_all(binds):  # one by one, to learn which one does not fit
             taken: list[Bind] = []
@@ -136,7 +142,7 @@ class Binds(Assumptions):
             uid, first = next(iter(reasons.items()))
             name = next(bind.task for bind in binds if bind.task.uid == uid)
             for bind in binds:
-                reasons.setdefault(bind.task.uid, f"refused with its gang, because of pod {name}: {first}")
+                reasons.setdefault(bind.task.uid, f"refused together with its gang because of pod {name}: {first}")
         return reasons
 
     def _reasons(self, job: JobKey, binds: list[Bind], decided_at: SnapshotToken) -> dict[str, str]:
@@ -149,14 +155,14 @@ class Binds(Assumptions):
         return {bind.task.uid: reason for bind, reason in found if reason}
 
     def _reason(self, bind: Bind, decided_at: SnapshotToken) -> str:
-        """Return why what a bind rests on does not hold any more, "" if it does."""
+        """Return which condition of a bind does not hold any more, "" if all hold."""
         task = bind.task
         place = self._store.task(task.uid)
         if place is None:
             return f"pod {task} is gone"
         if place.status is not TaskStatus.PENDING:
             on = f" on node {place.node}" if place.node else ""
-            return f"pod {task} waits no longer: it is {place.status.label}{on}"
+            return f"pod {task} no longer waits: it is {place.status.label}{on}"
         if place.record.key != bind.job:
             return f"pod {task} has left PodGroup {bind.job}"
         node = self._store.nodes.record(bind.node)
@@ -169,9 +175,9 @@ class Binds(Assumptions):
         return ""
 
     def _take_all(self, binds: list[Bind]) -> bool:
-        """Put all tasks on their nodes if that is not too much for any; else none of them, and return False.
+        """Put all tasks on their nodes if every node has room for them; else put none, and return False.
 
-        The tasks were found to be pending (:meth:`_reasons`). One look at all nodes costs what one look at one does.
+        The tasks are pending, as :meth:`_reasons` has checked. Checking all nodes at once costs as much as one node.
         """
         if len({bind.task.uid for bind in binds}) < len(binds):
             return False
@@ -192,7 +198,7 @@ class Binds(Assumptions):
         return True
 
     def _take(self, bind: Bind) -> str:
-        """Put a task on its node; return what the node lacks if that is too much, the task then waits as before."""
+        """Put a task on its node; if it does not fit, leave it pending and return what the node lacks."""
         place = self._store.task(bind.task.uid)
         if place is None:
             return f"pod {bind.task} is gone"
@@ -206,7 +212,7 @@ class Binds(Assumptions):
         if lacking.size:
             self._give_back(bind)
             names = ", ".join(self._store.resources.names[resource] for resource in lacking)
-            return f"node {bind.node} has no room any more: Insufficient {names}"
+            return f"node {bind.node} has too little room now: Insufficient {names}"
         generation, now = self._state.generation(bind.job), self._clock.monotonic()
         self.ledger.assume(bind, generation, now, self._state.revision)
         return ""

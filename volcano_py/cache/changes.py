@@ -1,4 +1,4 @@
-"""What changed, told coarsely: enough to know whether another cycle could place something."""
+"""Kinds of changes: just enough to know whether another cycle could place something."""
 
 from collections.abc import Callable
 from enum import Enum, auto
@@ -9,18 +9,18 @@ class Change(Enum):
     """A kind of change of the cluster's state."""
 
     POD_PENDING = auto()  # a pod of ours waits for a node, or asks for something else than before
-    POD_GONE = auto()  # a pod ended, was deleted or left its node: there is room, or one claim less
+    POD_GONE = auto()  # a pod ended, was deleted or left its node: there is more room, or one pod less waits for it
     POD = auto()  # any other change of a pod: started, confirmed on its node, terminating, another condition
-    GROUP = auto()  # a PodGroup is new, asks for something else, is gone or became ours
+    GROUP = auto()  # a PodGroup is new, asks for something else, is gone, or became ours
     GROUP_STATUS = auto()  # only the status of a PodGroup
     QUEUE = auto()
     PRIORITY = auto()  # jobs have another priority
-    NODE = auto()  # a node is new, or might take what it did not take before
-    NODE_WORSE = auto()  # a node changed in a way that can only hinder
+    NODE = auto()  # a node is new, or may accept pods that it refused before
+    NODE_WORSE = auto()  # a node changed; it accepts no pod that it refused before
     BIND_FAILED = auto()  # an assumed bind was refused or failed: its pod waits again
-    EVICTION_FAILED = auto()  # an assumed eviction was refused or failed: who was to get its room waits for nothing
+    EVICTION_FAILED = auto()  # an assumed eviction was refused or failed: its beneficiary needs another plan
     FACT = auto()  # a namespace, quota or budget changed so that it might allow more
-    FACT_WORSE = auto()  # one of them changed in a way that can only hinder
+    FACT_WORSE = auto()  # one of them changed; it allows nothing that it refused before
 
 
 HELPFUL: Final = frozenset(
@@ -36,7 +36,7 @@ HELPFUL: Final = frozenset(
         Change.FACT,
     }
 )
-"""The changes after which a pending job might be placed; the others only make its status out of date."""
+"""The changes after which a pending job might be placed; after the others, only its status may be out of date."""
 
 ChangeCallback = Callable[[frozenset[Change]], None]
-"""Told once per batch of events, on the thread that owns the cache."""
+"""Called once per batch of events, on the thread that owns the cache."""

@@ -1,6 +1,6 @@
-"""The cluster as the scheduler knows it: fed by watches, asked for snapshots, told of binds.
+"""The cluster as the scheduler knows it: it takes in watch events and decisions, and gives out snapshots.
 
-One thread, the event loop's, owns it. Snapshots are private copies and may go anywhere.
+The thread of the event loop owns it. Snapshots are private copies, which any thread may use.
 """
 
 import random
@@ -34,11 +34,10 @@ from volcano_py.snapshot.store import ClusterStore
 
 
 class ClusterCache:
-    """Takes events of its resources, gives snapshots, and knows which binds are assumed.
+    """Takes in events, gives out snapshots, and knows what is assumed.
 
-    ``pods``, ``nodes``, ``groups``, ``queues``, ``priority_classes``, and those in ``facts`` and ``series``, are the
-    event handlers of their reflectors. ``binds``, ``evictions`` and ``nominations`` know what is decided and not yet
-    shown by the watch.
+    Event handlers: ``pods``, ``nodes``, ``groups``, ``queues``, ``priority_classes``, and those in ``facts`` and
+    ``series``. What is decided but not yet shown by the watch: ``binds``, ``evictions`` and ``nominations``.
     """
 
     def __init__(
@@ -73,81 +72,81 @@ class ClusterCache:
             self.nodes,
             self.groups,
             scheduler_names,
-            self._bind_backoff.over,
+            self._bind_backoff.end,
             queue_admission=queue_admission,
         )
         self.binds = Binds(self._state, assumed_binds, self.pods, self._clock, self._bind_backoff)
         self.evictions = Evictions(self._state, assumed_evictions, self.pods, self._clock)
         self.nominations = Nominations(assumed_nominations, self.pods, self._clock)
 
-    # What there is
+    # State
 
     @property
     def store(self) -> ClusterStore:
-        """The columns that snapshots are taken of; only to be looked at."""
+        """The columns that snapshots are copied from; callers only read them."""
         return self._state.store
 
     @property
     def token(self) -> SnapshotToken:
-        """Which state this is; read it together with `snapshot` and give it back to `assume`."""
+        """The revision of the state; read it together with `snapshot`, and pass it on with the decisions."""
         return SnapshotToken(self._state.revision)
 
     def snapshot(self) -> Snapshot:
-        """Return a private copy of everything; pods whose binds failed a moment ago are marked."""
+        """Return a private copy of everything; pods in bind back-off have the trait BACKING_OFF."""
         found = self._state.store.snapshot()
         if self._bind_backoff:
-            held = self._bind_backoff.held(self._clock.monotonic())
-            found.tasks.traits[self._state.store.rows_of(held)] |= np.uint8(TaskTrait.BACKING_OFF)
+            backing_off = self._bind_backoff.backing_off(self._clock.monotonic())
+            found.tasks.traits[self._state.store.rows_of(backing_off)] |= np.uint8(TaskTrait.BACKING_OFF)
         return found
 
     def generation(self, key: JobKey) -> int:
-        """Return a number that grows with every change of a PodGroup's demand or of its pods, our binds excepted."""
+        """Return a number that grows with every change of a PodGroup's demand or of its pods, except our own binds."""
         return self._state.generation(key)
 
     def bound_pods(self) -> int:
-        """Return how many pods stand on a node and have not ended, those that cannot be read included.
+        """Return how many pods have a node and have not ended, including those that cannot be read.
 
-        An API server that is asked for pods with ``spec.nodeName!=`` and a phase other than Succeeded and Failed
-        counts the same, once every event has arrived.
+        Once every event has arrived, this equals the number of pods that the API server lists with ``spec.nodeName!=``
+        and a phase other than Succeeded and Failed.
         """
         return self._state.bound_pods + self.pods.unreadable_bound_pods()
 
     def unreadable(self) -> tuple[Unreadable, ...]:
-        """Return what cannot be read now, by kind, namespace and name."""
+        """Return the objects that cannot be read now, sorted by kind, namespace and name."""
         return self._unreadable.entries()
 
     def measured(self, loads: Mapping[str, NodeLoad], interval_s: float) -> None:
-        """Take the loads of nodes that were measured, and how often that happens; others keep what they had."""
+        """Take in measured loads of nodes, and the interval of the measurements; other nodes keep their last load."""
         self._state.store.loads.set(loads, interval_s)
 
-    # Who wants to know
+    # Callbacks and settings
 
     def on_change(self, callback: ChangeCallback) -> None:
-        """Tell a callback after every batch of events what kinds of changes it held; see `changes.HELPFUL`."""
+        """Call ``callback`` after every batch of events with the kinds of changes in it; see `changes.HELPFUL`."""
         self._state.subscribe(callback)
 
     def use_shard(self, name: str, *, strict: bool) -> None:
-        """Divide nodes among schedulers: ours are those of the NodeShard of this name (`model.facts.Shard`)."""
+        """Divide nodes among schedulers: this one uses those of the NodeShard ``name``, see `model.facts.Shard`."""
         self._state.store.facts.use_shard(name, strict=strict)
 
     def on_unreadable(self, callback: UnreadableCallback) -> None:
-        """Tell a callback of every object that cannot be read, once per reason."""
+        """Call ``callback`` for every object that cannot be read, once per reason."""
         self._unreadable.subscribe(callback)
 
     def to_write(self, decision: Decision) -> Decision | None:
-        """Return a decision as it is to be written to the API server, None if there is nothing to write.
+        """Return a decision as it must be written to the API server, None if there is nothing to write.
 
-        A gang by annotations has no object: its status is kept here. Its pods are told what is wrong with their
-        numbers. Every other decision is returned as it is.
+        A gang by annotations has no object, so its status is kept here. The conditions of its pods also say what is
+        wrong with their numbers. Every other decision is returned unchanged.
         """
         return self.groups.to_write(decision)
 
     def validate(self) -> None:
-        """Raise AssertionError if what is assumed and what is counted contradict each other."""
+        """Raise AssertionError if the store contradicts what is assumed, or the count of bound pods."""
         self.binds.validate()
         self.evictions.validate()
         records = (record for record in self._state.store.snapshot().tasks.records if record)
         places = [place for record in records if (place := self.store.task(record.uid)) and place.node]
         bound = sum(place.status is not TaskStatus.BINDING for place in places)
         if bound != self._state.bound_pods:
-            raise AssertionError(f"{bound} pods are bound to nodes, {self._state.bound_pods} were counted")
+            raise AssertionError(f"{bound} pods are on nodes, {self._state.bound_pods} were counted")

@@ -1,10 +1,13 @@
-"""From a plan to evict to assumed evictions, and from the API server's answers to their end.
+"""Assumed evictions: from the plan to the end of each eviction.
 
-A plan was made on a snapshot; the cluster has moved on. It is refused as a whole if what it rests on is gone: a victim
-(or it is on its way out already), a member of a victim's gang that counted when the plan was made, what a victim's
-PodGroup asks for, or the PodGroup or a pod that was to get the room. What became free instead the next cycle sees.
+A cycle plans on a snapshot, and the cluster changes meanwhile. The whole plan is refused if one of its conditions does
+not hold any more:
 
-A pod whose eviction is assumed counts as terminating until the watch shows that it is, or the eviction has failed.
+- every victim exists and is not terminating already,
+- the gangs of the victims have lost no other member, and their PodGroups ask for the same,
+- the PodGroup and the pods that get the room exist, ask for the same and still wait.
+
+A pod whose eviction is assumed counts as terminating until the watch shows that it terminates, or the eviction fails.
 """
 
 from collections.abc import Sequence
@@ -21,12 +24,12 @@ from volcano_py.model.statuses import TaskStatus
 
 log = structlog.get_logger()
 
-_HOLDING = (TaskStatus.BOUND, TaskStatus.RUNNING)
+_EVICTABLE = (TaskStatus.BOUND, TaskStatus.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Victims that were chosen together, and the pods that are to get their room."""
+    """Victims that were chosen together, and the nominations of the pods that get their room."""
 
     evictions: Sequence[Evict]
     nominations: Sequence[Nominate] = ()
@@ -42,7 +45,7 @@ class Evictions(Assumptions):
         seen: set[str] = set()
         for evict in plan.evictions:
             if evict.task.uid in seen:
-                return f"pod {evict.task} is to be evicted twice by one plan"
+                return f"the plan evicts pod {evict.task} twice"
             seen.add(evict.task.uid)
             if why := self._objection(evict):
                 return why
@@ -51,18 +54,18 @@ class Evictions(Assumptions):
                 return why
         for job in dict.fromkeys(evict.beneficiary for evict in plan.evictions):
             if job is not None and (why := self._changed(job, decided_at)):
-                return f"{why}, for which pods were to go"
+                return f"beneficiary of the plan: {why}"
         for nomination in plan.nominations:
             place = self._store.task(nomination.task.uid)
             if nomination.node and (place is None or place.status is not TaskStatus.PENDING):
-                return f"pod {nomination.task}, for which pods were to go, waits no longer"
+                return f"beneficiary of the plan: pod {nomination.task} no longer waits"
         return ""
 
     def assume(self, evictions: Sequence[Evict]) -> None:
-        """Count victims of a plan without objection as terminating."""
+        """Count the victims of an accepted plan as terminating."""
         now = self._clock.monotonic()
         for evict in evictions:
-            self._pods.go(evict.task.uid)
+            self._pods.count_as_releasing(evict.task.uid)
             generation = 0 if evict.job is None else self._state.generation(evict.job)
             self.ledger.assume(evict, generation, now)
 
@@ -74,25 +77,25 @@ class Evictions(Assumptions):
     def validate(self) -> None:
         """Raise AssertionError if the ledger and the store disagree about which pods are being evicted."""
         self.ledger.validate()
-        going = {entry.task.uid: entry.node for entry in self.ledger}
-        if going.keys() != self._pods.staying():
-            counted = sorted(self._pods.staying())
-            raise AssertionError(f"evictions are assumed of {sorted(going)}, counted so {counted}")
-        for uid, node in going.items():
+        assumed = {entry.task.uid: entry.node for entry in self.ledger}
+        if assumed.keys() != self._pods.counted_as_releasing():
+            counted = sorted(self._pods.counted_as_releasing())
+            raise AssertionError(f"the ledger evicts pods {sorted(assumed)}, the store counts {counted} as RELEASING")
+        for uid, node in assumed.items():
             place = self._store.task(uid)
             if place is None or (place.status, place.node) != (TaskStatus.RELEASING, node):
                 raise AssertionError(f"the eviction of pod {uid} from node {node} is assumed, the store has {place}")
 
     def _take_back(self, uid: str) -> None:
-        self._pods.stay(uid)
+        self._pods.end_releasing(uid)
 
     def _objection(self, evict: Evict) -> str:
         task, job = evict.task, evict.job
         place = self._store.task(task.uid)
         if place is None:
             return f"pod {task} is gone"
-        if place.status not in _HOLDING:
-            return f"pod {task} is not to be evicted any more: it is {place.status.label}"
+        if place.status not in _EVICTABLE:
+            return f"pod {task} cannot be evicted any more: it is {place.status.label}"
         if place.node != evict.node:
             return f"pod {task} is on node {place.node}, not on {evict.node}"
         if place.record.key != job:

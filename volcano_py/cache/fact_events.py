@@ -1,7 +1,7 @@
-"""Events of namespaces, quotas, disruption budgets and shards: kinds that few plugins read, one record per object.
+"""Events of namespaces, quotas, disruption budgets and shards: one record per object, read by few plugins.
 
-One that cannot be read: a namespace counts as without labels, a quota as absent (admission enforces it all the same), a
-budget as one that allows nothing in its namespace.
+If an object cannot be read, a namespace counts as one without labels, a quota or a NodeShard as absent (admission still
+enforces the quota), and a budget as one that allows no disruption in its namespace.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,8 +40,8 @@ class FactEvents(Generic[W, R]):
     ) -> None:
         """Take how objects are read and where records go.
 
-        ``helps`` says whether a change of a record might let something happen that could not; ``instead`` is the record
-        of an object that cannot be read, by namespace and name.
+        ``helps`` says whether a change of a record may let a pending job be placed. ``instead`` returns the record of
+        an object that cannot be read, by namespace and name.
         """
         self._kind = kind
         self._state = state

@@ -1,4 +1,4 @@
-"""Namespaces, quotas, disruption budgets and shards as the core sees them."""
+"""Converts namespaces, quotas, disruption budgets and shards to records."""
 
 from fractions import Fraction
 from sys import intern
@@ -21,13 +21,13 @@ _WITHOUT_VALUES: Final = (EXISTS, DOES_NOT_EXIST)
 
 
 def namespace_record(namespace: Namespace) -> NamespaceRecord:
-    """Return what a namespace is."""
+    """Return the record of a namespace."""
     meta = namespace.metadata
     return NamespaceRecord(intern(meta.name), meta.labels, meta.annotations)
 
 
 def quota_record(quota: ResourceQuota) -> QuotaRecord:
-    """Return what a quota allows; raise QuantityError naming the field that cannot be read."""
+    """Return the record of a quota; raise QuantityError naming the field that cannot be read."""
     meta, spec, status = quota.metadata, quota.spec, quota.status
     return QuotaRecord(
         namespace=intern(meta.namespace),
@@ -39,7 +39,7 @@ def quota_record(quota: ResourceQuota) -> QuotaRecord:
 
 
 def budget_record(budget: PodDisruptionBudget) -> BudgetRecord:
-    """Return how many disruptions a budget allows; raise ValueError naming the field that cannot be read."""
+    """Return the record of a disruption budget; raise ValueError naming the field that cannot be read."""
     meta, status = budget.metadata, budget.status
     selector = budget.spec.selector
     current = status.observed_generation >= meta.generation
@@ -53,7 +53,7 @@ def budget_record(budget: PodDisruptionBudget) -> BudgetRecord:
 
 
 def shard_record(shard: NodeShard) -> NodeShardRecord:
-    """Return what a NodeShard says."""
+    """Return the record of a NodeShard."""
     spec, status = shard.spec, shard.status
     return NodeShardRecord(
         name=shard.metadata.name,
@@ -80,7 +80,7 @@ def label_selector(selector: wire.LabelSelector, where: str) -> LabelSelector:
 
 
 def _amounts(quantities: wire.ResourceList, where: str) -> dict[str, float]:
-    """Return an amount for every name, zeros included: a limit of 0 is not the same as none."""
+    """Return an amount for every name, including zeros: a limit of 0 is not the same as no limit."""
     return {name: _amount(name, value) for name, value in read_resource_list(quantities, where).items()}
 
 
@@ -90,7 +90,7 @@ def _amount(name: str, value: Fraction) -> float:
 
 
 def _weight(written: Fraction | None) -> int | None:
-    """Return the weight of a namespace; what is no whole number above 0 does not count."""
+    """Return the weight of a namespace; None unless it is a whole number above 0."""
     if written is None or written < 1 or written.denominator != 1:
         return None
     return int(written)

@@ -1,6 +1,6 @@
-"""A cache fed by hand: the events that a watch would bring and the writes that decisions lead to.
+"""Feeds a cache without a watch: the events that a watch would bring, and objects as decisions change them.
 
-For tests and for clusters that are only simulated.
+For tests and simulated clusters.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from volcano_py.model.decisions import SetPodCondition, SetPodGroupStatus
 T = TypeVar("T", bound=KubernetesObject)
 
 Known = KubernetesObject
-"""What a cache takes in: an object of one of `WATCHED_KINDS`."""
+"""An object that a cache can take in: one of `WATCHED_KINDS`."""
 
 _HANDLERS: Final[dict[type, Callable[[ClusterCache], EventHandler[Any]]]] = {
     kind.type: kind.handler for kind in WATCHED_KINDS
@@ -28,18 +28,18 @@ _HANDLERS: Final[dict[type, Callable[[ClusterCache], EventHandler[Any]]]] = {
 
 
 def added(cache: ClusterCache, *objects: Known) -> None:
-    """Let a cache learn of new objects, one batch for each, in the order given."""
-    _tell(cache, EventType.ADDED, objects)
+    """Add new objects to a cache in the given order, one batch each."""
+    _feed(cache, EventType.ADDED, objects)
 
 
 def modified(cache: ClusterCache, *objects: Known) -> None:
-    """Let a cache learn of new states of objects it knows."""
-    _tell(cache, EventType.MODIFIED, objects)
+    """Pass new states of known objects to a cache."""
+    _feed(cache, EventType.MODIFIED, objects)
 
 
 def deleted(cache: ClusterCache, *objects: Known) -> None:
-    """Let a cache learn that objects are gone."""
-    _tell(cache, EventType.DELETED, objects)
+    """Delete objects from a cache."""
+    _feed(cache, EventType.DELETED, objects)
 
 
 def event(type_: EventType, obj: T) -> Event[T]:
@@ -50,7 +50,7 @@ def event(type_: EventType, obj: T) -> Event[T]:
 
 
 def with_status(group: PodGroup, decision: SetPodGroupStatus) -> PodGroup:
-    """Return a PodGroup as it is once a decision has been written to its status."""
+    """Return a PodGroup with the status that a decision writes."""
     conditions = {condition.type: condition for condition in group.status.conditions}
     for new in decision.conditions:
         conditions[new.type] = Condition(
@@ -79,7 +79,7 @@ def why_pending(decision: SetPodCondition) -> Condition:
 
 
 def without_queue_gate(pod: Pod) -> Pod:
-    """Return a pod as it is once the scheduling gate of its queue has been taken away."""
+    """Return a pod without the scheduling gate of its queue."""
     gates = [gate for gate in pod.spec.scheduling_gates if gate.name != keys.QUEUE_GATE]
     annotations = {**pod.metadata.annotations, keys.QUEUE_GATE: "true"}
     return msgspec.structs.replace(
@@ -89,9 +89,11 @@ def without_queue_gate(pod: Pod) -> Pod:
     )
 
 
-def _tell(cache: ClusterCache, type_: EventType, objects: tuple[Known, ...]) -> None:
+def _feed(cache: ClusterCache, type_: EventType, objects: tuple[Known, ...]) -> None:
     for one in objects:
         handler = _HANDLERS.get(type(one))
         if handler is None:
-            raise TypeError(f"the cache takes in no {type(one).__name__}: add the kind to cache/watched_kinds.py")
+            raise TypeError(
+                f"the cache does not take in {type(one).__name__} objects: add the kind to cache/watched_kinds.py"
+            )
         handler(cache).on_events([event(type_, one)])

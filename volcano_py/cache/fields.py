@@ -1,4 +1,4 @@
-"""Single fields of wire objects as plain values."""
+"""Converts single fields of wire objects to plain values."""
 
 import re
 from datetime import UTC, datetime
@@ -16,14 +16,14 @@ def seconds(moment: datetime | None) -> float:
 
 
 def int32(value: int, where: str) -> int:
-    """Return a value that fits the 32 bits its field has in Kubernetes; raise ValueError naming the field if not."""
+    """Return a value if it fits into 32 bits, as Kubernetes demands; else raise ValueError naming the field."""
     if value not in _INT32:
         raise ValueError(f"{where}: {value} does not fit in 32 bits: write a smaller number")
     return value
 
 
 def integer_or_none(text: str) -> int | None:
-    """Return the integer that an annotation holds, None if it does not hold one of 32 bits."""
+    """Return the integer in an annotation, None if the text is not an integer of 32 bits."""
     if _INTEGER.fullmatch(text) is None:
         return None
     value = int(text)
@@ -31,5 +31,5 @@ def integer_or_none(text: str) -> int | None:
 
 
 def boolean(text: str) -> bool:
-    """Return the boolean that an annotation or label holds, as Go writes one; any other text is False."""
+    """Return the boolean in an annotation or label, in Go's spellings; any other text is False."""
     return text in ("1", "t", "T", "TRUE", "true", "True")

@@ -1,10 +1,10 @@
 """PodGroup, Queue and PriorityClass events.
 
-A PodGroup names no scheduler. It is ours unless a pod of it asks for another one; then it stays out of the store, so
-that it is neither scheduled nor written, until no such pod is left.
+A PodGroup does not name a scheduler. It is ours unless one of its pods names another scheduler. While there is such a
+pod, the PodGroup is kept out of the store, so that it is neither scheduled nor written.
 
-Where there is no PodGroup, pods may form a gang by annotations. A PodGroup of the same name takes its place, even one
-that cannot be read.
+Pods without a PodGroup may form a gang by annotations. A PodGroup of the same name replaces that gang, even if the
+PodGroup cannot be read.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.cache.annotation_gangs import AnnotationGangs, is_annotation_gang
 from volcano_py.cache.assumed_queue import AssumedQueue
 from volcano_py.cache.changes import Change
-from volcano_py.cache.groups import PriorityTable, job_record, queue_held, queue_record, same_gang
+from volcano_py.cache.groups import PriorityTable, job_record, queue_record, same_gang, shown_allocated
 from volcano_py.cache.state import ClusterState
 from volcano_py.cache.unreadable_objects import Unreadable, UnreadableObjects
 from volcano_py.kube.delivery import Event, EventType, Quarantined
@@ -39,10 +39,10 @@ class PodGroupEvents:
         self._priorities = priorities
         self._default_queue = default_queue
         self._gangs = AnnotationGangs(default_queue, lambda key: len(state.store.tasks_of(key)))
-        self._problems: dict[JobKey, str] = {}  # PodGroups that are there, and why they cannot be read
-        self._records: dict[JobKey, JobRecord] = {}  # every PodGroup that can be read, ours or not
+        self._problems: dict[JobKey, str] = {}  # why existing PodGroups cannot be read
+        self._records: dict[JobKey, JobRecord] = {}  # every readable PodGroup, ours or not
         self._classes: dict[JobKey, str] = {}  # name of its PriorityClass
-        self._foreign: dict[JobKey, set[str]] = {}  # uids of its pods that ask for another scheduler
+        self._foreign: dict[JobKey, set[str]] = {}  # uids of its pods that name another scheduler
 
     def on_events(self, events: list[Event[PodGroup]]) -> None:
         """Apply changes in order."""
@@ -66,26 +66,26 @@ class PodGroupEvents:
         self._state.notify()
 
     def join(self, key: JobKey, pod: Pod) -> None:
-        """Take what a pod of ours says of the gang that it names."""
+        """Take in what the annotations of one of our pods say about its gang."""
         for gang in self._gangs.join(key, pod, has_group=key in self._records):
             self._show(gang)
 
     def leave(self, uid: str) -> None:
-        """Note that a pod has no part in a gang any more: it ended, is gone, is not ours, or cannot be read."""
+        """Remove a pod from its gang by annotations: it ended, is gone, is not ours, or cannot be read."""
         for gang in self._gangs.leave(uid):
             self._show(gang)
 
     def recount(self, key: JobKey | None) -> None:
-        """Note that a pod has ended or is gone: a gang that waits for its pods counts them all, ended ones too."""
+        """Note that a pod has ended or is gone: it changes the number of pods that a waiting gang has."""
         if key is not None and key in self._gangs:
             self._show(key)
 
     def assume_queue(self) -> None:
-        """Take the default queue to exist if there is none and there are gangs by annotations."""
+        """Assume that the default queue exists if there are gangs by annotations and no queue."""
         self.assumed_queue.settle(bool(self._gangs))
 
     def to_write(self, decision: Decision) -> Decision | None:
-        """Return what of a decision goes to the API server; see `ClusterCache.to_write`."""
+        """Return a decision as it must be written to the API server; see `ClusterCache.to_write`."""
         match decision:
             case SetPodGroupStatus() if is_annotation_gang(decision.uid):
                 self._gangs.keep(decision)
@@ -99,7 +99,7 @@ class PodGroupEvents:
         return decision
 
     def _noted(self, decision: SetPodCondition) -> SetPodCondition | None:
-        """Add to a pod's reason what is odd about its gang's numbers; None if the pod says so already."""
+        """Add a remark about the gang's numbers to a pod's reason; None if the pod has this text already."""
         place = self._state.store.task(decision.task.uid)
         job = None if place is None or place.record.key is None else self._state.store.job(place.record.key)
         if place is None or job is None or not is_annotation_gang(job.uid):
@@ -107,15 +107,15 @@ class PodGroupEvents:
         message = decision.message + self._gangs.note(job.key)
         return None if message == place.record.condition else msgspec.structs.replace(decision, message=message)
 
-    def claim(self, key: JobKey, uid: str) -> None:
-        """Note that a pod of this group asks for another scheduler."""
+    def add_foreign_pod(self, key: JobKey, uid: str) -> None:
+        """Note that a pod of this group names another scheduler."""
         members = self._foreign.setdefault(key, set())
         members.add(uid)
         if len(members) == 1:
             self._show(key)
 
-    def release(self, key: JobKey, uid: str) -> None:
-        """Note that such a pod is gone or has left the group."""
+    def remove_foreign_pod(self, key: JobKey, uid: str) -> None:
+        """Note that a pod that names another scheduler is gone or has left the group."""
         members = self._foreign.get(key)
         if members is not None:
             members.discard(uid)
@@ -124,11 +124,11 @@ class PodGroupEvents:
                 self._show(key)
 
     def is_ours(self, key: JobKey) -> bool:
-        """Say whether no pod of this group asks for another scheduler."""
+        """Say whether no pod of this group names another scheduler."""
         return key not in self._foreign
 
     def reprioritise(self) -> None:
-        """Give every job the priority that its class has now."""
+        """Give every job the present priority of its class."""
         for key, record in list(self._records.items()):
             priority = self._priorities.value(self._classes[key])
             if priority != record.priority:
@@ -166,18 +166,21 @@ class PodGroupEvents:
         self._show(key)
 
     def _wanted(self, key: JobKey) -> tuple[JobRecord | None, str]:
-        """Return what the store should have of a job, and why it has nothing; without PodGroup, what its pods say."""
+        """Return the record that the store should have of a job; None and the reason if it should have none."""
         known = self._records.get(key)
         if known is not None and self.is_ours(key):
             return known, ""
         if known is not None:
-            return None, f"PodGroup {key} waits: a pod of it asks for another scheduler; give all its pods the same one"
+            return (
+                None,
+                f"PodGroup {key} waits: one of its pods names another scheduler; give all its pods the same scheduler",
+            )
         if key in self._problems:
             return None, self._problems[key]
         return self._gangs.record(key), self._gangs.problem(key)
 
     def _show(self, key: JobKey) -> None:
-        """Make the store have what it should have of one job."""
+        """Bring the store up to date with one job."""
         store = self._state.store
         before = store.job(key)
         after, withheld = self._wanted(key)
@@ -187,7 +190,7 @@ class PodGroupEvents:
         if after is None:
             store.remove_job(key)
             if key in self._records:
-                log.info("PodGroup left to another scheduler: a pod of it asks for one", pod_group=str(key))
+                log.info("PodGroup left to another scheduler: one of its pods names it", pod_group=str(key))
         else:
             store.set_job(after)
             self.assume_queue()
@@ -207,8 +210,8 @@ class QueueEvents:
         self._state = state
         self._unreadable = unreadable
         self._groups = groups
-        self.held: dict[str, dict[str, float]] = {}
-        """What the status of each queue says that it holds, by resource."""
+        self.allocated: dict[str, dict[str, float]] = {}
+        """What the status of each queue shows as allocated, by resource."""
 
     def on_events(self, events: list[Event[Queue]]) -> None:
         """Apply changes in order."""
@@ -221,7 +224,7 @@ class QueueEvents:
         self._state.notify()
 
     def on_quarantine(self, entry: Quarantined) -> None:
-        """Leave out a queue that does not fit its type; its jobs say that it is missing."""
+        """Leave out a queue that does not fit its type; its jobs report it as missing."""
         self._leave_out(Unreadable("Queue", "", entry.name, entry.uid, entry.message))
         self._state.notify()
 
@@ -237,7 +240,7 @@ class QueueEvents:
             self._leave_out(Unreadable("Queue", "", name, uid, f"Queue {name} cannot be read: {error}"))
             return
         self._unreadable.discard("Queue", uid)
-        self.held[name] = queue_held(queue)
+        self.allocated[name] = shown_allocated(queue)
         self._groups.assumed_queue.end()
         if self._state.store.queues.get(name) != record:
             self._state.store.set_queue(record)
@@ -248,7 +251,7 @@ class QueueEvents:
         self._drop(entry.name)
 
     def _drop(self, name: str) -> None:
-        self.held.pop(name, None)
+        self.allocated.pop(name, None)
         if name in self._state.store.queues:
             self._state.store.remove_queue(name)
             self._groups.assume_queue()
@@ -256,7 +259,7 @@ class QueueEvents:
 
 
 class PriorityClassEvents:
-    """Keeps the priorities of jobs equal to what their classes say."""
+    """Keeps the priorities of jobs equal to those of their PriorityClasses."""
 
     def __init__(
         self, state: ClusterState, unreadable: UnreadableObjects, priorities: PriorityTable, groups: PodGroupEvents
@@ -278,7 +281,7 @@ class PriorityClassEvents:
         self._state.notify()
 
     def on_quarantine(self, entry: Quarantined) -> None:
-        """Leave out a class that does not fit its type: jobs that name it count as if they named none."""
+        """Leave out a class that does not fit its type: its jobs get the default priority."""
         self._unreadable.add(Unreadable("PriorityClass", "", entry.name, entry.uid, entry.message))
         self._priorities.remove(entry.name)
         self._groups.reprioritise()

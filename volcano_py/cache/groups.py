@@ -1,4 +1,4 @@
-"""PodGroups, queues and priority classes as the core sees them."""
+"""Converts PodGroups, queues and priority classes to records."""
 
 from collections.abc import Mapping
 from math import inf
@@ -30,7 +30,7 @@ _TRUE: Final = "True"
 
 
 class PriorityTable:
-    """Priority classes by name, and what counts where none is named."""
+    """The priorities of PriorityClasses by name, and the default priority."""
 
     def __init__(self) -> None:
         self._values: dict[str, int] = {}
@@ -38,11 +38,11 @@ class PriorityTable:
 
     @property
     def default(self) -> int:
-        """The least value of the classes marked as global default, as admission picks it; 0 without one."""
+        """The lowest value among the classes marked as global default, as admission chooses it; 0 if there is none."""
         return min(self._global.values(), default=0)
 
     def value(self, name: str) -> int:
-        """Return the priority of a class; an empty or unknown name counts as the default (Volcano)."""
+        """Return the priority of a class; the default for an empty or unknown name (as in Volcano)."""
         found = self._values.get(name)
         return self.default if found is None else found
 
@@ -62,9 +62,9 @@ class PriorityTable:
 
 
 def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -> JobRecord:
-    """Return what a PodGroup is; raise ValueError naming the field that cannot be read."""
+    """Return the record of a PodGroup; raise ValueError naming the field that cannot be read."""
     meta, spec, status = group.metadata, group.spec, group.status
-    room = None if spec.min_resources is None else read_resource_list(spec.min_resources, "spec.minResources")
+    least = None if spec.min_resources is None else read_resource_list(spec.min_resources, "spec.minResources")
     return JobRecord(
         key=JobKey(meta.namespace, meta.name),
         uid=meta.uid,
@@ -73,8 +73,10 @@ def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -
         task_min_available={
             role: int32(minimum, f"spec.minTaskMember[{role}]") for role, minimum in spec.min_task_member.items()
         },
-        min_resources=None if room is None else amounts(room),
-        min_quota={name: float(milli(value)) for name, value in (room or {}).items() if amount_of(name, value) is None},
+        min_resources=None if least is None else amounts(least),
+        min_quota={
+            name: float(milli(value)) for name, value in (least or {}).items() if amount_of(name, value) is None
+        },
         priority=priorities.value(spec.priority_class_name),
         creation=seconds(meta.creation_timestamp),
         waiting_time=_waiting_time(meta.annotations),
@@ -92,7 +94,7 @@ def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -
 
 
 def _waiting_time(annotations: Mapping[str, str]) -> float | None:
-    """Return how long a PodGroup may wait; what is no duration above 0 does not count (Volcano)."""
+    """Return how long a PodGroup may wait; None unless the text is a duration above 0 (as in Volcano)."""
     text = annotations.get(keys.SLA_WAITING_TIME, annotations.get(keys.SLA_WAITING_TIME_OLD))
     if text is None:
         return None
@@ -113,7 +115,7 @@ def _topology(annotations: Mapping[str, str]) -> TopologyTexts | None:
 
 
 def same_gang(before: JobRecord | None, after: JobRecord | None) -> bool:
-    """Say whether two states of a PodGroup ask for the same thing; what its status says does not matter."""
+    """Say whether two states of a PodGroup ask for the same; their statuses may differ."""
     if before is None or after is None:
         return before is after
     return (
@@ -127,7 +129,7 @@ def same_gang(before: JobRecord | None, after: JobRecord | None) -> bool:
 
 
 def queue_record(queue: Queue) -> QueueRecord:
-    """Return what a queue is; raise ValueError naming the field that cannot be read."""
+    """Return the record of a queue; raise ValueError naming the field that cannot be read."""
     spec = queue.spec
     return QueueRecord(
         name=queue.metadata.name,
@@ -159,9 +161,9 @@ def _node_groups(affinity: wire.QueueAffinity | None) -> NodeGroupAffinity | Non
 
 
 def _node_group_limits(text: str | None) -> NodeGroupLimits | None:
-    """Return the limits that an annotation states; one that cannot be read says why (Volcano then places nothing).
+    """Return the limits in an annotation; if it cannot be read, the reason (Volcano then places nothing).
 
-    An empty one, and null in place of the limits of a group or of all, state nothing.
+    There are no limits if the text is empty, and none for a group whose limits are null.
     """
     if not text:
         return None
@@ -173,8 +175,8 @@ def _node_group_limits(text: str | None) -> NodeGroupLimits | None:
     return NodeGroupLimits(limits)
 
 
-def queue_held(queue: Queue) -> dict[str, float]:
-    """Return what the status of a queue says that it holds; what cannot be read says nothing, and is written anew."""
+def shown_allocated(queue: Queue) -> dict[str, float]:
+    """Return what the status of a queue shows as allocated; {} if it cannot be read, so that it is written again."""
     try:
         return {name: amount for name, amount in amounts_of(queue.status.allocated, "status").items() if amount}
     except ValueError:
@@ -182,10 +184,10 @@ def queue_held(queue: Queue) -> dict[str, float]:
 
 
 def _hierarchy(annotations: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
-    """Return the way of a queue through drf's tree.
+    """Return the path of a queue through drf's tree, as pairs of name and weight, without the root.
 
-    The first element stands for the root, whatever its name. A weight that is missing, no number or below 1 counts as 1
-    (Volcano; there a list of weights that is too short ends the process).
+    The first element of the annotation is the root, whatever its name. A weight counts as 1 if it is missing, not a
+    number, or below 1 (as in Volcano; there the process ends if a weight is missing).
     """
     names = annotations.get(keys.HIERARCHY, "").split("/")
     weights = annotations.get(keys.HIERARCHY_WEIGHTS, "").split("/")
@@ -202,6 +204,6 @@ def _weight(text: str) -> float:
 
 
 def _resource_list(quantities: meta.ResourceList, where: str) -> ResourceList:
-    """Return a list with all that it names: an amount of 0 is not the same as none."""
+    """Return a resource list with every name in it: an amount of 0 is not the same as no amount."""
     amounts = ((name, amount_of(name, value)) for name, value in read_resource_list(quantities, where).items())
     return ResourceList.of({name: amount for name, amount in amounts if amount is not None})

@@ -1,4 +1,4 @@
-"""Node events: what the nodes are, and which are closed because something on them cannot be read."""
+"""Node events. A node is closed, so that it takes no more pods, if it or a pod on it cannot be used or read."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ class NodeEvents:
     def __init__(self, state: ClusterState, unreadable: UnreadableObjects) -> None:
         self._state = state
         self._unreadable = unreadable
-        self._own_reasons: dict[str, str] = {}  # node -> why it is closed by itself
+        self._own_reasons: dict[str, str] = {}  # node -> why the node itself is closed
         self._closed_by: dict[str, dict[str, str]] = {}  # node -> uid of a pod on it -> why that pod closes it
         self._closes: dict[str, str] = {}  # uid of a pod -> the node it closes
 
@@ -40,7 +40,7 @@ class NodeEvents:
         self._unreadable.discard("Node", entry.uid)
 
     def close(self, name: str, uid: str, reason: str) -> None:
-        """Let a node take nothing more because of a pod that stands on it."""
+        """Close a node because of a pod on it."""
         if self._closes.get(uid, name) != name:
             self.reopen(uid)
         self._closes[uid] = name
@@ -48,7 +48,7 @@ class NodeEvents:
         self._refresh(name)
 
     def reopen(self, uid: str) -> None:
-        """Take back what a pod had closed, if it had."""
+        """Remove a pod from the reasons why its node is closed."""
         name = self._closes.pop(uid, None)
         if name is not None:
             reasons = self._closed_by[name]
@@ -98,7 +98,7 @@ class NodeEvents:
             self._put(record)
 
     def _put(self, record: NodeRecord) -> None:
-        """Store a node as it is now, closed if anything closes it; an equal record costs a comparison."""
+        """Store the record of a node, closed if there is a reason; do nothing if it is unchanged."""
         closed = self._own_reasons.get(record.name) or min(self._closed_by.get(record.name, {}).values(), default="")
         if record.closed != closed:
             record = replace(record, closed=closed)

@@ -1,8 +1,8 @@
-"""Nodes as the core sees them.
+"""Converts nodes to records.
 
-What the annotations ``volcano.sh/oversubscription-cpu`` (millicores) and ``-memory`` (bytes) say, set by Volcano's
-agent, can be given out beyond what the kubelet calls allocatable, to every pod (Volcano: NodeInfo,
-setOversubscription). As there, text that is no number says nothing; neither does a negative or an impossible one.
+Volcano's agent sets the annotations ``volcano.sh/oversubscription-cpu`` (millicores) and ``-memory`` (bytes). These
+amounts are added to the node's allocatable resources, for every pod (Volcano: NodeInfo, setOversubscription). As in
+Volcano, text that is not a number does not count; nor does a number that is negative or too large.
 """
 
 import math
@@ -15,15 +15,15 @@ from volcano_py.model.objects import NodeRecord, TaintRecord
 from volcano_py.model.pod_request import amounts, read_resource_list
 
 BEING_DELETED = "the node is being deleted"
-_MEASURED = (keys.CPU, keys.MEMORY)  # what loads are parts of
-_TOO_MUCH = 2.0**50  # bytes: beyond, sums would not be exact
+_MEASURED = (keys.CPU, keys.MEMORY)  # loads are fractions of these
+_TOO_MUCH = 2.0**50  # bytes; sums of larger numbers would not be exact
 NO_ALLOCATABLE = "status.allocatable is empty"
 
 
 def node_record(node: Node, closed: str = "") -> NodeRecord:
-    """Return what a node is; raise QuantityError naming the field that cannot be read.
+    """Return the record of a node; raise QuantityError naming the field that cannot be read.
 
-    ``closed`` says why nothing may be placed there although the node itself would allow it.
+    ``closed`` is a reason outside the node why nothing may be placed there.
     """
     allocatable = amounts(read_resource_list(node.status.allocatable, "status.allocatable"))
     more = _oversubscription(node.metadata.annotations)
@@ -50,11 +50,13 @@ def node_record(node: Node, closed: str = "") -> NodeRecord:
 
 
 def _oversubscription(annotations: Mapping[str, str]) -> tuple[float, float]:
-    """Return cpu and memory that a node gives out beyond its own."""
-    return _beyond(annotations.get(keys.OVERSUBSCRIPTION_CPU)), _beyond(annotations.get(keys.OVERSUBSCRIPTION_MEMORY))
+    """Return the oversubscribed cpu (millicores) and memory (bytes) of a node."""
+    return _oversubscribed(annotations.get(keys.OVERSUBSCRIPTION_CPU)), _oversubscribed(
+        annotations.get(keys.OVERSUBSCRIPTION_MEMORY)
+    )
 
 
-def _beyond(text: str | None) -> float:
+def _oversubscribed(text: str | None) -> float:
     try:
         found = float(text or 0)
     except ValueError:
@@ -63,9 +65,9 @@ def _beyond(text: str | None) -> float:
 
 
 def could_take_more(before: NodeRecord | None, after: NodeRecord) -> bool:
-    """Say whether a pod that found no place on a node might find one now.
+    """Say whether a node may accept a pod now that it refused before.
 
-    A changed label or taint may go either way for somebody; only changes that cannot help anybody say no.
+    A changed label or taint may help one pod and hinder another, so the answer is yes.
     """
     if after.closed:
         return False
@@ -77,7 +79,7 @@ def could_take_more(before: NodeRecord | None, after: NodeRecord) -> bool:
 
 
 def answers_changed(before: NodeRecord | None, after: NodeRecord) -> bool:
-    """Say whether a placement decided on the old state of a node must be decided again."""
+    """Say whether a placement that was decided on the old state of a node must be decided again."""
     if before is None:
         return True
     return (

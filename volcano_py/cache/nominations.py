@@ -18,7 +18,7 @@ class Nominations:
     def assume(self, nomination: Nominate) -> bool:
         """Count a waiting pod as nominated to a node.
 
-        Return False if the pod waits no longer, or is nominated to this node already.
+        Return False if the pod no longer waits, or is nominated to this node already.
         """
         uid, node = nomination.task.uid, nomination.node
         shown = self._pods.nominated(uid)

@@ -1,18 +1,18 @@
-"""Pod events: which tasks there are, where they stand, and what becomes of what is assumed of them.
+"""Pod events: they add, change and remove tasks, and end what is assumed of them.
 
     pod                               in the store
     ours, not on a node               PENDING; BINDING on its node while a bind is assumed
-    ours, on a node                   as its phase says; an assumed bind is confirmed, or forgotten if the node differs;
-                                      RELEASING while an eviction is assumed, which its termination or end confirms
-    ours, ended                       SUCCEEDED or FAILED, on no node: it counts in its job
+    ours, on a node                   status of its phase; an assumed bind is confirmed, or forgotten if the node
+                                      differs; RELEASING while an eviction is assumed, until the pod terminates or ends
+    ours, ended                       SUCCEEDED or FAILED, on no node; it counts in its job
     of another scheduler, on a node   counted on the node, marked foreign
-    of another, nominated to a node   PENDING, marked foreign: what it is nominated to is held for it
+    of another, nominated to a node   PENDING, marked foreign; it has nominated room
     of another scheduler, otherwise   not kept; its PodGroup is not ours while it exists
-    cannot be read, on a node         what was known of it stays, and the node is closed
-    cannot be read, otherwise         not kept: not scheduled
+    cannot be read, on a node         its last known state stays, and the node is closed
+    cannot be read, otherwise         not kept and not scheduled
 
-A pod never loses its node and never comes back to life, so a state that says otherwise is older than what is known (it
-was overtaken by a pod that was read again) and is left aside.
+A pod never loses its node, and an ended pod never runs again. An event that says so is older than the known state,
+because the pod was read again meanwhile. Such an event is ignored.
 """
 
 from collections.abc import Callable, Collection
@@ -43,7 +43,7 @@ _LEAVING = frozenset({TaskStatus.RELEASING, *_ENDED})
 
 
 class PodEvents:
-    """Keeps the store's tasks equal to the API server's pods and to what is assumed of them."""
+    """Keeps the store's tasks equal to the API server's pods, and to what is assumed of them."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class PodEvents:
         *,
         queue_admission: bool,
     ) -> None:
-        """Take what else is known; ``on_changed`` is told of pods that are bound, gone or ask for something else."""
+        """Take the other parts of the cache; ``on_changed`` gets the uids of pods that are bound, gone or changed."""
         self._state = state
         self._store = state.store
         self._unreadable = unreadable
@@ -71,9 +71,9 @@ class PodEvents:
         self._scheduler_names = frozenset(scheduler_names)
         self._on_changed = on_changed
         self._shapes = ShapeReader(queue_admission=queue_admission)
-        self._waiting: dict[str, Shape] = {}  # uid -> shape of every task that is not on a node yet
-        self._staying: dict[str, TaskStatus] = {}  # uid of a task whose eviction is assumed -> its status without that
-        self._foreign_groups: dict[str, JobKey] = {}  # uid of a pod of another scheduler -> the group it names
+        self._waiting: dict[str, Shape] = {}  # uid of every task that is PENDING or BINDING -> shape
+        self._before_eviction: dict[str, TaskStatus] = {}  # uid of a task whose eviction is assumed -> shown status
+        self._foreign_groups: dict[str, JobKey] = {}  # uid of a pod of another scheduler -> its group
 
     def on_events(self, events: list[Event[Pod]]) -> None:
         """Apply changes in order."""
@@ -85,7 +85,7 @@ class PodEvents:
         self._state.notify()
 
     def on_quarantine(self, entry: Quarantined) -> None:
-        """Leave out a pod that does not fit its type, and close the node it stands on."""
+        """Leave out a pod that does not fit its type, and close its node."""
         known = peek(entry.raw)
         ours = known.scheduler_name is None or known.scheduler_name in self._scheduler_names
         if ours or known.node or self._store.task(entry.uid) is not None:
@@ -100,14 +100,14 @@ class PodEvents:
         self._state.notify()
 
     def apply(self, pod: Pod) -> None:
-        """Make the store have what the API server has of one pod."""
+        """Bring the store up to date with one pod."""
         uid = pod.metadata.uid
         place = self._store.task(uid)
         if place is not None and _is_older(pod, place):
             return
         node = "" if is_terminal(pod) else pod.spec.node_name
         if pod.spec.scheduler_name not in self._scheduler_names:
-            self._name_foreign_group(pod)
+            self._note_foreign_group(pod)
             if not node and not (nominated_node(pod) and task_status(pod) is TaskStatus.PENDING):
                 self._readable(uid)
                 self._drop(uid, place)
@@ -132,12 +132,12 @@ class PodEvents:
         self._readable(uid)
         group = self._foreign_groups.pop(uid, None)
         if group is not None:
-            self._groups.release(group, uid)
+            self._groups.remove_foreign_pod(group, uid)
         self._binds.forget(uid)
         self._drop(uid, self._store.task(uid))
 
     def wait_again(self, uid: str) -> None:
-        """Let a task whose bind came to nothing wait for a node again, if it is still the one that was to be bound."""
+        """Make a BINDING task PENDING again, because its bind failed or was not sent."""
         place = self._store.task(uid)
         if place is None or place.status is not TaskStatus.BINDING:
             return
@@ -150,24 +150,24 @@ class PodEvents:
 
     # What is assumed
 
-    def go(self, uid: str) -> None:
-        """Count a task that holds its node as terminating, until the watch shows it or `stay`."""
+    def count_as_releasing(self, uid: str) -> None:
+        """Count a task as terminating until the watch shows it, or until `end_releasing`."""
         place = self._store.task(uid)
         if place is not None:
-            self._staying[uid] = place.status
+            self._before_eviction[uid] = place.status
             self._state.move_task(place, TaskStatus.RELEASING, place.node)
 
-    def stay(self, uid: str) -> None:
-        """Count a task whose eviction came to nothing as what it is without it."""
-        status, place = self._staying.pop(uid, None), self._store.task(uid)
+    def end_releasing(self, uid: str) -> None:
+        """Give a task the status again that the watch shows, because its eviction failed."""
+        status, place = self._before_eviction.pop(uid, None), self._store.task(uid)
         if status is not None and place is not None:
             self._state.move_task(place, status, place.node)
             self._state.touch_job(place.record.key)
             self._state.note(Change.EVICTION_FAILED)
 
-    def staying(self) -> frozenset[str]:
-        """Return the uids of the tasks that count as terminating only because their eviction is assumed."""
-        return frozenset(self._staying)
+    def counted_as_releasing(self) -> frozenset[str]:
+        """Return the uids of tasks that count as terminating because their eviction is assumed."""
+        return frozenset(self._before_eviction)
 
     def nominated(self, uid: str) -> str | None:
         """Return the node that a waiting task is nominated to, "" for none; None if the task does not wait."""
@@ -182,7 +182,7 @@ class PodEvents:
             self._state.set_task(place, record, shape, place.status, place.node)
 
     def unreadable_bound_pods(self) -> int:
-        """Return how many pods stand on a node without being in the store, because they cannot be read."""
+        """Return how many pods on nodes are not in the store because they cannot be read."""
         return sum(
             1
             for entry in self._unreadable.entries()
@@ -215,17 +215,17 @@ class PodEvents:
         else:
             self._waiting.pop(uid, None)
             self._on_changed(uid)
-            self._note_standing(before, status, node)
+            self._note_on_node(before, status, node)
             if not confirmed:
                 self._state.touch_job(record.key)
 
     def _unless_evicted(self, uid: str, status: TaskStatus) -> TaskStatus:
-        """Return the status of a task whose eviction is assumed; if it is going already, that confirms it."""
+        """Return the status of a task whose eviction is assumed; a terminating or ended pod confirms the eviction."""
         if status in _LEAVING:
             self._evictions.confirm(uid)
-            self._staying.pop(uid, None)
+            self._before_eviction.pop(uid, None)
             return status
-        self._staying[uid] = status
+        self._before_eviction[uid] = status
         return TaskStatus.RELEASING
 
     def _with_nomination(self, record: TaskRecord, status: TaskStatus) -> TaskRecord:
@@ -236,7 +236,7 @@ class PodEvents:
         return record if node == record.nominated else msgspec.structs.replace(record, nominated=node)
 
     def _note_waiting(self, before: TaskPlace | None, record: TaskRecord, shape: Shape, status: TaskStatus) -> None:
-        """Tell whether a task asks for something else than it did."""
+        """Note how a waiting task has changed: only its status, or also what it asks for."""
         if before is not None and shape == self._waiting.get(record.uid):
             same = msgspec.structs.replace(before.record, condition=record.condition, nominated=record.nominated)
             if same == record:
@@ -247,8 +247,8 @@ class PodEvents:
         ours_waits = status is TaskStatus.PENDING and not record.foreign
         self._state.note(Change.POD_PENDING if ours_waits else Change.POD)
 
-    def _note_standing(self, before: TaskPlace | None, status: TaskStatus, node: str) -> None:
-        """Tell whether a task made room: by ending, or by standing elsewhere than was assumed."""
+    def _note_on_node(self, before: TaskPlace | None, status: TaskStatus, node: str) -> None:
+        """Note how a task on a node has changed: it makes room if it ended, or is on another node than assumed."""
         ended = status in _ENDED and before is not None and before.status not in _ENDED
         left = before is not None and before.node not in ("", node)
         self._state.note(Change.POD_GONE if ended or left else Change.POD)
@@ -257,7 +257,7 @@ class PodEvents:
         if place is None:
             return
         self._waiting.pop(uid, None)
-        self._staying.pop(uid, None)
+        self._before_eviction.pop(uid, None)
         self._evictions.confirm(uid)
         self._nominations.end(uid)
         self._on_changed(uid)
@@ -266,7 +266,7 @@ class PodEvents:
         self._groups.recount(place.record.key)
         self._state.note(Change.POD if place.status in _ENDED else Change.POD_GONE)
 
-    def _name_foreign_group(self, pod: Pod) -> None:
+    def _note_foreign_group(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         name = pod.metadata.annotations.get(keys.GROUP_NAME)
         group = JobKey(pod.metadata.namespace, name) if name else None
@@ -275,10 +275,10 @@ class PodEvents:
             return
         if before is not None:
             del self._foreign_groups[uid]
-            self._groups.release(before, uid)
+            self._groups.remove_foreign_pod(before, uid)
         if group is not None:
             self._foreign_groups[uid] = group
-            self._groups.claim(group, uid)
+            self._groups.add_foreign_pod(group, uid)
 
     # Unreadable pods
 
@@ -288,11 +288,11 @@ class PodEvents:
         self._leave_out(Unreadable("Pod", meta.namespace, meta.name, meta.uid, message, node), is_terminal(pod))
 
     def _leave_out(self, entry: Unreadable, ended: bool) -> None:
-        """Keep a pod out, but not the room it takes: what was known of it stays as long as it may hold a node."""
+        """Leave a pod out, but keep its last known state while it may use a node, so that its room stays counted."""
         uid = entry.uid
         place = self._store.task(uid)
         if place is not None and place.node and place.status is not TaskStatus.BINDING and not ended:
-            entry = replace(entry, node=place.node)  # it still stands there, whatever can be read of it now
+            entry = replace(entry, node=place.node)  # it is still there, even if its node cannot be read now
         if entry.node:
             self._nodes.close(entry.node, uid, f"pod {entry.namespace}/{entry.name} on it cannot be read")
             if self._binds.get(uid) is not None:
@@ -315,7 +315,7 @@ class PodEvents:
 
 
 def _is_older(pod: Pod, place: TaskPlace) -> bool:
-    """Say whether a state of a pod is older than what is known of it."""
+    """Say whether a state of a pod is older than the known one."""
     if place.status in _ENDED:
         return not is_terminal(pod)
     return bool(place.node) and place.status is not TaskStatus.BINDING and not pod.spec.node_name

@@ -1,9 +1,10 @@
-"""A pod's terms about other pods, read from its spec: each selector in one canonical form.
+"""Reads a pod's inter-pod terms and spread constraints from its spec; each selector gets one canonical form.
 
-``matchLabelKeys`` and ``mismatchLabelKeys`` of an affinity term become requirements of its selector, as the API server
-makes them when a pod is created (kube-apiserver v1.36, registry/core/pod: applyMatchLabelKeysAndMismatchLabelKeys); a
-key that the selector has such a requirement of already is not folded in again, so that labels changed later do not
-change the term. Those of a spread constraint are kube-scheduler's own business: they are folded in with today's labels.
+``matchLabelKeys`` and ``mismatchLabelKeys`` of an affinity term become requirements of its selector. The API server
+does the same when a pod is created (kube-apiserver v1.36, registry/core/pod: applyMatchLabelKeysAndMismatchLabelKeys).
+If the selector has such a requirement for a key already, no other is added, so that labels changed later do not change
+the term. For spread constraints, kube-scheduler adds the requirements itself, from the present labels; so does this
+module.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +26,7 @@ _OPERATORS: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
 
 
 def pod_terms(pod: Pod) -> PodTerms:
-    """Return a pod's affinity and anti-affinity to other pods; preferred terms of weight 0 say nothing."""
+    """Return a pod's affinity and anti-affinity to other pods; preferred terms of weight 0 are left out."""
     affinity = pod.spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return PodTerms()
@@ -44,21 +45,21 @@ def pod_terms(pod: Pod) -> PodTerms:
 
 
 def spreads(pod: Pod) -> tuple[Spread, ...]:
-    """Return a pod's topology spread constraints, in the order written."""
+    """Return a pod's topology spread constraints in their order."""
     return tuple(_spread(constraint, pod) for constraint in pod.spec.topology_spread_constraints)
 
 
 def identity(pod: Pod) -> tuple[str, ...]:
-    """Return what a pod's terms depend on besides its spec, () if it has no terms."""
+    """Return the namespace and labels that a pod's terms depend on, () if it has no terms."""
     spec = pod.spec
-    if not spec.topology_spread_constraints and not _neighbours(spec):
+    if not spec.topology_spread_constraints and not _pod_affinities(spec):
         return ()
-    folded = sorted({key for keys in _label_keys(spec) for key in keys})
+    used = sorted({key for keys in _label_keys(spec) for key in keys})
     labels = pod.metadata.labels
-    return (pod.metadata.namespace, *(text for key in folded if key in labels for text in (key, labels[key])))
+    return (pod.metadata.namespace, *(text for key in used if key in labels for text in (key, labels[key])))
 
 
-def _neighbours(spec: PodSpec) -> list[core.PodAffinity]:
+def _pod_affinities(spec: PodSpec) -> list[core.PodAffinity]:
     affinity = spec.affinity
     if affinity is None:
         return []
@@ -66,7 +67,7 @@ def _neighbours(spec: PodSpec) -> list[core.PodAffinity]:
 
 
 def _label_keys(spec: PodSpec) -> Iterator[list[str]]:
-    for side in _neighbours(spec):
+    for side in _pod_affinities(spec):
         for term in (*side.required, *(one.pod_affinity_term for one in side.preferred)):
             yield term.match_label_keys
             yield term.mismatch_label_keys
@@ -79,12 +80,12 @@ def _term(term: core.PodAffinityTerm, pod: Pod) -> PodTerm:
     spaces = tuple(sorted(set(term.namespaces))) if term.namespaces or term.namespace_selector is not None else (own,)
     labels = requirements(term.label_selector)
     if labels is not None:
-        labels = _folded(labels, term.match_label_keys, "In", pod.metadata.labels)
-        labels = _folded(labels, term.mismatch_label_keys, "NotIn", pod.metadata.labels)
+        labels = _with_label_keys(labels, term.match_label_keys, "In", pod.metadata.labels)
+        labels = _with_label_keys(labels, term.mismatch_label_keys, "NotIn", pod.metadata.labels)
     return PodTerm(_selector(spaces, requirements(term.namespace_selector), labels), term.topology_key)
 
 
-def _folded(
+def _with_label_keys(
     found: tuple[Requirement, ...], keys: Iterable[str], operator: str, labels: Mapping[str, str]
 ) -> tuple[Requirement, ...]:
     have = {requirement.key for requirement in found if requirement.operator == operator}
@@ -122,7 +123,7 @@ def _selector(
 
 
 def requirements(selector: LabelSelector | None) -> tuple[Requirement, ...] | None:
-    """Return what a selector asks of labels, sorted; None for no selector."""
+    """Return the requirements of a selector, sorted; None if there is no selector."""
     if selector is None:
         return None
     equal = (Requirement(key, "In", (value,)) for key, value in selector.match_labels.items())

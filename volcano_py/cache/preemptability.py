@@ -1,4 +1,4 @@
-"""What pods and PodGroups say about being evicted, and what else decides who goes first."""
+"""Reads what decides about evictions from pods and PodGroups: annotations, labels, priority and quality of service."""
 
 import re
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ _CONDITION_TRUE: Final = "True"
 
 
 def preemptable(meta: ObjectMeta) -> bool | None:
-    """Return what an annotation, or without one a label, says of evictions; a text that is no boolean says no.
+    """Return whether a pod or PodGroup may be evicted, from its annotation or else its label; None if it has neither.
 
-    None if nothing is said: a pod may then be evicted, and for a PodGroup it depends on who asks. (Volcano:
+    Text that is not a boolean means no. None means yes for a pod; for a PodGroup, each caller decides. (Volcano:
     GetPodPreemptable, extractPreemptable.)
     """
     written = meta.annotations.get(keys.PREEMPTABLE, meta.labels.get(keys.PREEMPTABLE))
@@ -29,10 +29,10 @@ def preemptable(meta: ObjectMeta) -> bool | None:
 
 
 def traits(pod: Pod) -> int:
-    """Return what a pod is and says when it comes to evictions, as `TaskTrait`.
+    """Return the traits of a pod that matter for evictions, as a `TaskTrait`.
 
-    Critical are the pods of kube-system and of the two critical priority classes. Revocable nodes are for pods that
-    say so, and for those that say by an annotation that they may be evicted, if they say nothing of zones (Volcano:
+    Critical pods are those of kube-system and of the two critical priority classes. A pod may use revocable nodes if
+    its annotation says so; without that annotation, if another annotation makes it preemptable (Volcano:
     GetPodRevocableZone).
     """
     meta, spec = pod.metadata, pod.spec
@@ -52,9 +52,9 @@ def traits(pod: Pod) -> int:
 
 
 def protected_until(pod: Pod) -> float:
-    """Return until when a running pod cools down, in seconds since the epoch; 0 if it does not.
+    """Return the end of a running pod's cool-down, in seconds since the epoch; 0 if it has none.
 
-    A cool-down time that is no duration protects nothing (Volcano: cdp).
+    A cool-down time that is not a duration does not count (Volcano: cdp).
     """
     meta = pod.metadata
     text = meta.labels.get(keys.COOLDOWN_TIME, meta.annotations.get(keys.COOLDOWN_TIME))
@@ -71,7 +71,7 @@ def protected_until(pod: Pod) -> float:
 
 
 def budget(annotations: Mapping[str, str]) -> JobBudget | None:
-    """Return how many tasks a job can spare; a minimum counts before a maximum, what is no number or % not at all."""
+    """Return the disruption budget of a job, from its minimum or else its maximum; unreadable text is ignored."""
     least = _part(annotations.get(keys.JDB_MIN_AVAILABLE))
     if least is not None:
         return JobBudget(min_available=least)

@@ -1,4 +1,4 @@
-"""As much of a pod as can be told from JSON that does not fit its type."""
+"""Reads the most important fields of a pod whose JSON does not fit its type."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class KnownOfPod(NamedTuple):
-    """What decides how dangerous an unreadable pod is."""
+    """What must be known of an unreadable pod: which node it uses, and whether it is ours."""
 
     node: str  # "" for none
     ended: bool
@@ -14,11 +14,11 @@ class KnownOfPod(NamedTuple):
 
 
 def peek(raw: bytes) -> KnownOfPod:
-    """Return what can be told; whatever is not there or has the wrong type counts as absent."""
+    """Return the fields of a pod; those that are missing or have a wrong type count as absent."""
     try:
         decoded: Any = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        decoded = None  # the reflector has reported it; nothing can be told
+        decoded = None  # the reflector has reported it
     node = _text(decoded, "spec", "nodeName")
     phase = _text(decoded, "status", "phase")
     return KnownOfPod(node or "", phase in ("Succeeded", "Failed"), _text(decoded, "spec", "schedulerName"))

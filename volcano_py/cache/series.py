@@ -1,4 +1,4 @@
-"""Services and workloads as the core sees them: which pods are of one series."""
+"""Converts services and workloads to series: sets of pods that are spread together."""
 
 from collections.abc import Mapping
 from sys import intern
@@ -15,7 +15,7 @@ _MAKERS: Final = frozenset({("v1", "ReplicationController"), ("apps/v1", "Replic
 
 
 def owner(meta: ObjectMeta) -> str:
-    """Return kind/name of the workload that made a pod and says which pods are its like, "" for none."""
+    """Return kind/name of the workload that made a pod, "" if it has none with a pod selector."""
     for reference in meta.owner_references:
         if reference.controller and (reference.api_version, reference.kind) in _MAKERS:
             return intern(workload_name(reference.kind, reference.name))

@@ -1,4 +1,4 @@
-"""Events of services and workloads: they say which pods are spread together. One that cannot be read says nothing."""
+"""Events of services and workloads, which select pods to spread together; an unreadable one counts as absent."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -15,7 +15,7 @@ W = TypeVar("W", bound=KubernetesObject)
 
 
 class SeriesEvents:
-    """The intakes of the four kinds."""
+    """The event handlers of the four kinds."""
 
     def __init__(self, state: ClusterState, unreadable: UnreadableObjects) -> None:
         known = state.store.series
@@ -53,5 +53,5 @@ class SeriesEvents:
 
 
 def _never(before: Series | None, after: Series | None) -> bool:
-    """Say that no change lets anything happen that could not: spread over a series is only a preference."""
+    """Say that no change lets a pending job be placed: spreading a series is only a preference."""
     return False

@@ -1,4 +1,4 @@
-"""What the intakes of all resources share: the store, revisions, what changed, how many pods stand on nodes."""
+"""What all event handlers share: the store, revisions, change notices, and the number of pods on nodes."""
 
 from typing import NewType
 
@@ -13,7 +13,7 @@ SnapshotToken = NewType("SnapshotToken", int)
 
 
 class _JobTrack:
-    """What is remembered of a job beside its record."""
+    """Revisions and counts of one job."""
 
     __slots__ = ("generation", "group_revision", "has_group", "loss_revision", "members")
 
@@ -26,13 +26,13 @@ class _JobTrack:
 
 
 class ClusterState:
-    """The store and what the cache has to know beyond it; owned by one thread, like the store."""
+    """The store, with revisions and change notices; owned by one thread, like the store."""
 
     def __init__(self) -> None:
         self.store = ClusterStore()
         self.revision = 1
         self.bound_pods = 0
-        """Pods in the store that stand on a node because the API server said so; assumed ones do not count."""
+        """Pods in the store that the API server shows on a node; assumed binds do not count."""
         self._jobs: dict[JobKey, _JobTrack] = {}
         self._node_revisions: dict[str, int] = {}
         self._changes: set[Change] = set()
@@ -41,15 +41,15 @@ class ClusterState:
     # Change notices
 
     def subscribe(self, callback: ChangeCallback) -> None:
-        """Tell a callback what every batch changed."""
+        """Call ``callback`` with the changes of every batch."""
         self._callbacks.append(callback)
 
     def note(self, change: Change) -> None:
-        """Remember a change until the end of the batch."""
+        """Note a change; the next `notify` reports it."""
         self._changes.add(change)
 
     def notify(self) -> None:
-        """Tell what changed since the last time."""
+        """Report the changes since the last call."""
         if self._changes:
             changes, self._changes = frozenset(self._changes), set()
             for callback in self._callbacks:
@@ -63,7 +63,7 @@ class ClusterState:
         return self.revision
 
     def generation(self, key: JobKey) -> int:
-        """Return the revision of the last change of a job's demand or members, 0 for a job nobody knows."""
+        """Return the revision of the last change of a job's demand or members, 0 for an unknown job."""
         track = self._jobs.get(key)
         return 0 if track is None else track.generation
 
@@ -78,7 +78,7 @@ class ClusterState:
         return 0 if track is None else track.loss_revision
 
     def node_revision(self, name: str) -> int:
-        """Return the revision of the last change of a node that may turn a yes into a no, 0 for an unknown node."""
+        """Return the revision of the last change that may make a node refuse a pod, 0 for an unknown node."""
         return self._node_revisions.get(name, 0)
 
     def touch_job(self, key: JobKey | None) -> None:
@@ -94,7 +94,7 @@ class ClusterState:
         self._drop_if_unused(key, track)
 
     def touch_node(self, name: str, *, present: bool) -> None:
-        """Note that a node may refuse what it would have taken, or that it is gone."""
+        """Note that a node may refuse a pod that it accepted before, or that it is gone."""
         if present:
             self._node_revisions[name] = self.advance()
         else:
@@ -107,7 +107,9 @@ class ClusterState:
     ) -> None:
         """Add or replace a task; ``before`` is where the store has it now."""
         self.store.set_task(record, shape, status, node)
-        self.bound_pods += _stands(status, node) - (before is not None and _stands(before.status, before.node))
+        self.bound_pods += _shown_on_node(status, node) - (
+            before is not None and _shown_on_node(before.status, before.node)
+        )
         if before is None:
             self._join(record.key)
             return
@@ -118,14 +120,14 @@ class ClusterState:
             self._leave(before.record.key)
 
     def move_task(self, before: TaskPlace, status: TaskStatus, node: str) -> None:
-        """Change where a task stands."""
+        """Change the status and node of a task."""
         self.store.move_task(before.record.uid, status, node)
-        self.bound_pods += _stands(status, node) - _stands(before.status, before.node)
+        self.bound_pods += _shown_on_node(status, node) - _shown_on_node(before.status, before.node)
 
     def drop_task(self, before: TaskPlace) -> None:
         """Forget a task."""
         self.store.remove_task(before.record.uid)
-        self.bound_pods -= _stands(before.status, before.node)
+        self.bound_pods -= _shown_on_node(before.status, before.node)
         self._note_loss(before)
         self._leave(before.record.key)
 
@@ -157,5 +159,5 @@ class ClusterState:
             del self._jobs[key]
 
 
-def _stands(status: TaskStatus, node: str) -> bool:
+def _shown_on_node(status: TaskStatus, node: str) -> bool:
     return bool(node) and status is not TaskStatus.BINDING

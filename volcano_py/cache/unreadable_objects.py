@@ -1,4 +1,4 @@
-"""Objects that cannot be read: which, why, and told once for every new reason."""
+"""Objects that cannot be read, with the reasons; each new reason is reported once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ class Unreadable:
     name: str
     uid: str
     message: str  # object, field, value and remedy
-    node: str = ""  # the node that a pod stands on, which takes nothing more because of it
+    node: str = ""  # the node of a pod; it is closed because of the pod
 
 
 UnreadableCallback = Callable[[Unreadable], None]
-"""Told of each object that cannot be read, once per reason: for a metric and an event."""
+"""Called for each object that cannot be read, once per reason; for a metric and an event."""
 
 
 class UnreadableObjects:
@@ -39,7 +39,7 @@ class UnreadableObjects:
         return tuple(sorted(self._entries.values(), key=lambda e: (e.kind, e.namespace, e.name, e.uid)))
 
     def subscribe(self, callback: UnreadableCallback) -> None:
-        """Tell a callback of every new entry."""
+        """Call ``callback`` with every new entry."""
         self._callbacks.append(callback)
 
     def get(self, kind: str, uid: str) -> Unreadable | None:
@@ -47,7 +47,7 @@ class UnreadableObjects:
         return self._entries.get((kind, uid))
 
     def add(self, entry: Unreadable) -> None:
-        """Enter an object; the same reason is told only once."""
+        """Add an entry; the same reason is reported only once."""
         key = (entry.kind, entry.uid)
         if self._entries.get(key) == entry:
             return

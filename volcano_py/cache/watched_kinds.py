@@ -1,10 +1,10 @@
-"""The kinds of objects that the scheduler watches, one entry each: the door for a new one.
+"""The kinds of objects that the scheduler watches, one entry each; a new kind is added here.
 
 To add a kind:
 
 1. its wire type in the module of its API group, such as `volcano_py.api.scheduling`,
 2. its `Resource` in `volcano_py.kube.resource`,
-3. the event handler that takes it into the cache, as an attribute of `ClusterCache`,
+3. its event handler, as an attribute of `ClusterCache`, or of its ``facts`` or ``series``,
 4. a line in the table here, and the right to list and watch it in ``manifests/``.
 
 The daemon opens a watch for each entry. Simulations and tests feed the cache by the same entries (`cache.feeding`).
@@ -41,13 +41,13 @@ from volcano_py.kube.resource import (
 
 @dataclass(frozen=True, slots=True)
 class WatchedKind(Generic[T]):
-    """One kind: where it lives, what it is read into, and who takes it in."""
+    """One kind: its resource, its wire type and its event handler."""
 
     resource: Resource
     type: type[T]
     """The wire type that its objects are read into."""
     handler: Callable[[ClusterCache], EventHandler[T]]
-    """Returns the event handler of a cache that takes its objects in."""
+    """Returns the event handler of a cache for its objects."""
     optional: bool = False
     """The scheduler runs without it if the API server does not serve it."""
     dispensable: bool = False
@@ -61,7 +61,7 @@ WATCHED_KINDS: Final = (
     WatchedKind(PRIORITY_CLASSES, PriorityClass, lambda cache: cache.priority_classes),
     WatchedKind(QUEUES, Queue, lambda cache: cache.queues, optional=True),
     WatchedKind(PODGROUPS, PodGroup, lambda cache: cache.groups, optional=True),
-    # Few plugins read these, and they change seldom.
+    # Few plugins read these, and they seldom change.
     WatchedKind(NAMESPACES, Namespace, lambda cache: cache.facts.namespaces, dispensable=True),
     WatchedKind(RESOURCE_QUOTAS, ResourceQuota, lambda cache: cache.facts.quotas, dispensable=True),
     WatchedKind(POD_DISRUPTION_BUDGETS, PodDisruptionBudget, lambda cache: cache.facts.budgets, dispensable=True),

@@ -1,4 +1,4 @@
-"""A command of a program, such as ``up`` in `volcano-py up`: a module of its own and a line in the program's table."""
+"""Commands of a program, such as ``up`` in `volcano-py up`: each is a module and a line in the program's table."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -8,13 +8,13 @@ from typing import Protocol, cast
 
 
 class CommandModule(Protocol):
-    """What the module of a command has."""
+    """The interface of a command's module."""
 
     def add_flags(self, parser: argparse.ArgumentParser) -> None:
         """Declare the flags of the command."""
 
     def run(self, flags: argparse.Namespace) -> int:
-        """Do what the command is for; return the exit code."""
+        """Run the command; return the exit code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Command:
 
     name: str
     module: str
-    """Where it is, see `CommandModule`; loaded only when the command line names the command."""
+    """Its module, see `CommandModule`; it is imported only if the command line names the command."""
     help: str
 
 
@@ -32,7 +32,7 @@ def run_command(parser: argparse.ArgumentParser, commands: Iterable[Command], ar
     choices = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in commands:
         one = choices.add_parser(command.name, help=command.help)
-        if command.name in arguments:  # at worst a value is spelled like a command: its module is loaded in vain
+        if command.name in arguments:  # a value that equals a command name costs a needless import
             module = cast(CommandModule, import_module(command.module))
             module.add_flags(one)
             one.set_defaults(run=module.run)

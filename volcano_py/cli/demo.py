@@ -1,4 +1,4 @@
-"""`volcano-py demo`: draws the demo while it runs and tells at the end, in numbers, what happened."""
+"""`volcano-py demo`: draws the demo while it runs, and reports the results at the end."""
 
 import argparse
 import asyncio
@@ -28,10 +28,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of the command."""
     add_port(parser)
     parser.add_argument(
-        "--without-gang", action="store_true", help="leave the gang plugin out and see jobs block each other"
+        "--without-gang", action="store_true", help="leave the gang plugin out, and see jobs block each other"
     )
     parser.add_argument(
-        "--give-up", type=flag(_seconds), default=45.0, metavar="SECONDS", help="end then (default: %(default)s)"
+        "--give-up",
+        type=flag(_seconds),
+        default=45.0,
+        metavar="SECONDS",
+        help="end after this time (default: %(default)s)",
     )
 
 
@@ -61,31 +65,31 @@ def run(flags: argparse.Namespace) -> int:
         console.print("\nstopped: nothing is left running")
         return 128 + result
     console.print()
-    for line in _account(options, result):
+    for line in _report(options, result):
         console.print(line, highlight=False)
     return 0
 
 
 async def _demo(options: DemoOptions, show: Callable[[Frame], None]) -> DemoResult | signal.Signals:
-    """Return what happened, or the signal that ended it; a second signal does not wait for the end."""
+    """Return the result, or the signal that ended the demo; a second signal exits at once."""
     loop = asyncio.get_running_loop()
     running = asyncio.create_task(run_demo(options, show), name="demo")
-    told: list[signal.Signals] = []
+    received: list[signal.Signals] = []
 
-    def tell(number: signal.Signals) -> None:
-        if told:
+    def end(number: signal.Signals) -> None:
+        if received:
             os._exit(128 + number)
-        told.append(number)
+        received.append(number)
         running.cancel()
 
     for number in DEFAULT_SIGNALS:
-        loop.add_signal_handler(number, tell, number)
+        loop.add_signal_handler(number, end, number)
     await asyncio.gather(running, return_exceptions=True)
-    return told[0] if told else running.result()
+    return received[0] if received else running.result()
 
 
 class _Lines:
-    """Where there is no terminal: a line whenever something has changed."""
+    """Output without a terminal: prints a line whenever something has changed."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -104,7 +108,7 @@ def _short(job: JobView) -> str:
 
 
 def screen(frame: Frame, width: int) -> Group:
-    """Return what a terminal of so many columns shows at one moment."""
+    """Return the screen of a terminal with ``width`` columns."""
     size = _BAR if width >= NARROW else _BAR // 2
     rows: list[list[Cell]] = []
     for job in frame.jobs:
@@ -127,7 +131,7 @@ def screen(frame: Frame, width: int) -> Group:
 
 
 def _gist(why: str) -> str:
-    """Return the part of a PodGroup's message that says most, what is lacking first."""
+    """Return the most important part of a PodGroup's message, with missing resources first."""
     reason = why.rpartition("Origin reason is ")[2]
     nodes, unavailable, parts = reason.partition(" nodes are unavailable: ")
     if not unavailable:
@@ -136,18 +140,18 @@ def _gist(why: str) -> str:
     return f"{', '.join(listed)} (of {nodes.rpartition('/')[2]} nodes)"
 
 
-def _account(options: DemoOptions, result: DemoResult) -> list[str]:
-    """Return what happened, without gloss."""
+def _report(options: DemoOptions, result: DemoResult) -> list[str]:
+    """Return the results as lines of text."""
     lines = [f"[bold]What happened[/] in {result.seconds:.1f} s, on the API server at {result.url}:"]
     ended = len(result.ended)
     if ended == TRAINING_JOBS:
         ideal = ended * options.run_time_s
         lines.append(
-            f"  - all {ended} training jobs ended; their work alone, one after the other, is {ideal:.0f} s; "
-            f"jobs left holding part of their pods at one time: {result.partly_placed}"
+            f"  - all {ended} training jobs ended; without any gaps, one after the other, they need {ideal:.0f} s; "
+            f"most jobs with only part of their pods placed at one time: {result.partly_placed}"
         )
     else:
-        lines.append(f"  - {ended} of {TRAINING_JOBS} training jobs ended, then nothing moved any more")
+        lines.append(f"  - {ended} of {TRAINING_JOBS} training jobs ended, then nothing changed any more")
         lines += [
             f"    {job.name} holds {job.placed} of {job.minimum} pods and waits for the rest" for job in result.stuck
         ]
@@ -174,5 +178,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise OptionError(f"{text!r} is no time: write a number of seconds above 0")
+        raise OptionError(f"{text!r} is not a time: write a number of seconds above 0")
     return seconds

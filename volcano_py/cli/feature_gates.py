@@ -1,15 +1,15 @@
-"""The flag ``--feature-gates``: features of Volcano and of Kubernetes' scheduler, and what each value comes to here.
+"""The flag ``--feature-gates``: the features of Volcano and of Kubernetes' scheduler, and the effect of each value.
 
-A feature that can be switched here is switched. Of any other feature, the value that asks for what happens here anyway
-is accepted in silence. The other value is named in the one warning about flags, with what is missing or what to do
-instead. `docs/flags.md` shows the table.
+Some features can be switched. Each other feature is always on or always off here. The value that matches is accepted
+silently. The other value is listed in the warning about flags, with what is missing or what to do instead.
+`docs/flags.md` shows the table.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from volcano_py.api import keys
-from volcano_py.cli.volcano_flags import LeftAside, parse_boolean
+from volcano_py.cli.volcano_flags import IgnoredFlag, parse_boolean
 from volcano_py.runtime.options import OptionError
 
 FLAG: Final = "--feature-gates"
@@ -19,8 +19,8 @@ class Feature(NamedTuple):
     """One feature."""
 
     name: str
-    as_here: bool  # without the flag
-    otherwise: str = ""  # what the other value comes to; "" if it does what it says
+    as_here: bool  # the value without the flag
+    otherwise: str = ""  # why the other value has no effect; "" if it switches the feature
 
 
 _NO_JOBS: Final = "jobs of Volcano are not run by this program yet"
@@ -62,8 +62,10 @@ _OF_VOLUMES: Final = tuple(
 
 SCHEDULER_FEATURES: Final = (
     Feature(keys.QUEUE_ADMISSION, False),
-    Feature("PodDisruptionBudgetsSupport", True, "budgets are always watched: leave the plugin pdb out instead"),
-    Feature("PriorityClass", True, "PriorityClasses are always read: leave the plugin priority out instead"),
+    Feature(
+        "PodDisruptionBudgetsSupport", True, "budgets are always watched; to ignore them, leave out the plugin pdb"
+    ),
+    Feature("PriorityClass", True, "PriorityClasses are always read; to ignore them, leave out the plugin priority"),
     Feature("ResourceTopology", False, "the plugin numaaware does not exist here yet"),
     *_OF_PODS,
     *_OF_CLAIMS,
@@ -74,20 +76,23 @@ SCHEDULER_FEATURES: Final = (
     Feature("TaintTolerationComparisonOperators", False, "tolerations with Lt and Gt tolerate nothing here"),
 )
 CONTROLLER_FEATURES: Final = (
-    Feature("WorkLoadSupport", True, "PodGroups are always made for workloads: leave out pg-controller instead"),
+    Feature("WorkLoadSupport", True, "PodGroups are always made for workloads; to avoid that, leave out pg-controller"),
     Feature("VolcanoJobSupport", False, _NO_JOBS),
     Feature("CronVolcanoJobSupport", False, _NO_JOBS),
     Feature("QueueCommandSync", False, "commands for queues are not carried out yet"),
 )
 
-_EVERYBODYS: Final = frozenset(feature.name for feature in (*SCHEDULER_FEATURES, *CONTROLLER_FEATURES))
+_ALL_NAMES: Final = frozenset(feature.name for feature in (*SCHEDULER_FEATURES, *CONTROLLER_FEATURES))
 
 
-def read_feature_gates(texts: Iterable[str], features: Iterable[Feature]) -> tuple[Mapping[str, bool], list[LeftAside]]:
-    """Return which features are on by name, and those that cannot be what is asked for.
+def read_feature_gates(
+    texts: Iterable[str], features: Iterable[Feature]
+) -> tuple[Mapping[str, bool], list[IgnoredFlag]]:
+    """Return whether each feature is on, by name, and the features that cannot be switched as asked.
 
-    ``texts`` are values of the flag, each ``name=true,other=false``; a later one counts. Features of the other program
-    are taken in silence, as the flag is the same for all programs. Raises OptionError for what cannot be read.
+    ``texts`` are values of the flag, each like ``name=true,other=false``; the last value of a feature counts. Features
+    of the other program are accepted silently, so that one flag serves all programs. Raises OptionError for text that
+    cannot be read.
     """
     table = {feature.name: feature for feature in features}
     asked: dict[str, bool] = {}
@@ -95,20 +100,20 @@ def read_feature_gates(texts: Iterable[str], features: Iterable[Feature]) -> tup
         for part in filter(None, (part.strip() for part in text.split(","))):
             name, equals, value = part.partition("=")
             if not equals:
-                raise OptionError(f"{FLAG}: {part!r} says neither true nor false: write {part}=true")
+                raise OptionError(f"{FLAG}: {part!r} is neither true nor false: write {part}=true")
             try:
                 asked[name.strip()] = parse_boolean(value.strip())
             except OptionError as error:
                 raise OptionError(f"{FLAG}: {name.strip()}: {error}") from error
     enabled = {name: feature.as_here for name, feature in table.items()}
-    aside: list[LeftAside] = []
+    ignored: list[IgnoredFlag] = []
     for name, on in asked.items():
         feature, shown = table.get(name), f"{FLAG}={name}={str(on).lower()}"
         if feature is None:
-            if name not in _EVERYBODYS:
-                aside.append(LeftAside(shown, "nobody knows this feature here"))
+            if name not in _ALL_NAMES:
+                ignored.append(IgnoredFlag(shown, "unknown feature"))
         elif on != feature.as_here and feature.otherwise:
-            aside.append(LeftAside(shown, feature.otherwise))
+            ignored.append(IgnoredFlag(shown, feature.otherwise))
         else:
             enabled[name] = on
-    return enabled, aside
+    return enabled, ignored

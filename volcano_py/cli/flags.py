@@ -1,4 +1,4 @@
-"""Flags that every process of the system has, and how the text of a flag becomes a value."""
+"""Flags that all programs share, and the parsers of their values."""
 
 import argparse
 from collections.abc import Callable, Iterable
@@ -21,11 +21,11 @@ from volcano_py.runtime.options import (
 T = TypeVar("T")
 
 LOCK: Final = "leases"
-"""The only kind of lock there is."""
+"""The only kind of lock that is supported."""
 
 
 def flag(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """Return a parser whose error argparse shows as it is."""
+    """Return a parser whose error message argparse shows unchanged."""
 
     def parsed(text: str) -> T:
         try:
@@ -37,9 +37,9 @@ def flag(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def parse_name(text: str) -> str:
-    """Read the name of something, which cannot be empty."""
+    """Read a name, which must not be empty."""
     if not text.strip():
-        raise OptionError(f"{text!r} is no name: write one, or leave the flag out")
+        raise OptionError(f"{text!r} is not a name: write one, or leave the flag out")
     return text
 
 
@@ -49,11 +49,11 @@ SWITCH: Final[dict[str, Any]] = {
     "type": flag(parse_boolean),
     "metavar": "true|false",
 }
-"""What makes a flag one that is written --flag or --flag=true."""
+"""Arguments of argparse for a flag that is written --flag or --flag=true."""
 
 
 def add_connection(add: Any) -> None:
-    """Add the version, and how to reach the API server."""
+    """Add --version and the flags of the connection to the API server."""
     add("--version", action="version", version=f"volcano_py {volcano_py.__version__}")
     add(
         "--kubeconfig",
@@ -88,7 +88,7 @@ def add_port(parser: argparse.ArgumentParser) -> None:
 
 
 def add_operation(add: Any, metrics: ListenAddress, health: ListenAddress) -> None:
-    """Add where operators look: metrics, health and logs."""
+    """Add the flags of metrics, health and logs."""
     add(
         "--listen-address",
         type=flag(parse_listen_address),
@@ -110,7 +110,7 @@ def add_operation(add: Any, metrics: ListenAddress, health: ListenAddress) -> No
 
 
 def add_election(add: Any, lease: LeaseOptions, what: str) -> None:
-    """Add the election: the lease whose name and times are the defaults, and what only its holder does."""
+    """Add the flags of the leader election; ``lease`` has the defaults, ``what`` says what only the leader does."""
     text = f"{what} only while holding a lease, so that several replicas may run (default: true)"
     add("--leader-elect", **SWITCH, default=True, help=text)
     durations = {

@@ -1,6 +1,6 @@
-"""The outermost shell of every process: the log, the event loop, signals, exit codes.
+"""The outer part of every process: log, event loop, signals and exit codes.
 
-:mod:`volcano_py.process` has what is inside: start, lease, probes, drain, end.
+:mod:`volcano_py.process` has the inner part: start, lease, probes, drain, end.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import prometheus_client
 import structlog
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 
-from volcano_py.cli.volcano_flags import LeftAside, in_one_line
+from volcano_py.cli.volcano_flags import IgnoredFlag, in_one_line
 from volcano_py.kube.credentials import Credentials, CredentialsError, load_credentials
 from volcano_py.runtime.http import AddressInUse
 from volcano_py.runtime.logs import configure_logging
@@ -29,29 +29,29 @@ log = structlog.get_logger()
 
 _THREADS_END_S: Final = 1.0
 MISUSED: Final = 2
-"""Exit code of a process that cannot start as it was asked to; argparse has the same."""
+"""Exit code of a process that cannot start with its flags; argparse uses the same."""
 
 
 class Process(Protocol):
-    """A process that is put together and not yet started."""
+    """A process that is built but not started."""
 
     async def run(self, shutdown: Shutdown) -> int:
-        """Work until asked to end; return 0 after an orderly end, 1 if it was forced or the lease is lost."""
+        """Work until asked to end; return 0 after an orderly end, 1 if the end was forced or the lease was lost."""
 
 
-def begin(flags: argparse.Namespace, aside: Iterable[LeftAside]) -> None:
-    """Set the log up as the flags say, and warn in one line of all flags that have no meaning here."""
+def begin(flags: argparse.Namespace, ignored: Iterable[IgnoredFlag]) -> None:
+    """Set up the log, and warn in one line of all flags that have no effect here."""
     configure_logging(flags.log_level, flags.log_format)
-    if listed := in_one_line(aside):
+    if listed := in_one_line(ignored):
         log.warning("these flags have no meaning here: remove them; docs/flags.md says why", flags=listed)
-    # A creation time per series is of no use and doubles the output.
+    # A creation time for each series is useless and doubles the output.
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
 
 
 def run(flags: argparse.Namespace, make: Callable[[Credentials], Process]) -> int:
-    """Load the credentials, run the process that ``make`` returns until it ends, and return the exit code.
+    """Load the credentials, run the process that ``make`` returns, and return its exit code.
 
-    It exits at once instead of returning if the process did not end in order, or if a busy thread would keep it alive.
+    After a disorderly end, or if a busy thread would keep the process alive, this function exits instead of returning.
     """
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         try:
@@ -69,7 +69,7 @@ def run(flags: argparse.Namespace, make: Callable[[Credentials], Process]) -> in
 
 
 def _still_busy() -> list[str]:
-    """Return the names of threads that have no more work and do not end within a moment."""
+    """Return the names of threads that are still alive after a short wait."""
     deadline = time.monotonic() + _THREADS_END_S
     left = [thread for thread in threading.enumerate() if thread is not threading.main_thread() and not thread.daemon]
     for thread in left:
@@ -86,10 +86,10 @@ def process_registry() -> CollectorRegistry:
 
 
 async def _live(flags: argparse.Namespace, make: Callable[[Credentials], Process]) -> tuple[int, bool]:
-    """Return the exit code, and whether to end at once: forced to, or because the lease is lost."""
+    """Return the exit code, and whether to exit at once: the end was forced, or the lease was lost."""
     shutdown = Shutdown()
-    aside = ThreadPoolExecutor(thread_name_prefix="aside")  # of asyncio.to_thread
-    asyncio.get_running_loop().set_default_executor(aside)
+    threads = ThreadPoolExecutor(thread_name_prefix="aside")  # for asyncio.to_thread
+    asyncio.get_running_loop().set_default_executor(threads)
     with shutdown_on_signals(shutdown):
         try:
             credentials = await load_credentials(server=flags.master or None, kubeconfig=flags.kubeconfig or None)
@@ -101,5 +101,5 @@ async def _live(flags: argparse.Namespace, make: Callable[[Credentials], Process
             log.error("the process ends because a part of it failed", problem=str(error))
             return 1, False
         finally:
-            aside.shutdown(wait=False, cancel_futures=True)
+            threads.shutdown(wait=False, cancel_futures=True)
     return code, code != 0

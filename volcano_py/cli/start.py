@@ -1,7 +1,7 @@
-"""Where the installed programs begin: a signal ends them in silence from the first moment on.
+"""The entry points of the installed programs: a signal ends them silently from the first moment.
 
-Loading the rest takes a second. In that time Python would answer Ctrl-C with a traceback, and the first process of a
-container, for which signals have no default, would not notice that it is to end.
+Importing the rest takes a second. During that second, Python would answer Ctrl-C with a traceback. The first process of
+a container would ignore signals, because they have no default action there.
 
 To add a program: its module in `volcano_py.cli` with ``main() -> int``, a line at the end here, and one in
 ``[project.scripts]`` of pyproject.toml.
@@ -16,7 +16,7 @@ from types import FrameType
 
 
 def _begin(module: str) -> int:
-    """Begin as the program of a module, which has ``main()``; return the exit code."""
+    """Run ``main()`` of a module; return the exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
     code: int = import_module(module).main()
@@ -24,7 +24,7 @@ def _begin(module: str) -> int:
 
 
 def _end(number: int, _: FrameType | None) -> None:
-    """End at once, with the exit code of a process that a signal has ended; nothing has begun that could be undone."""
+    """Exit at once, with the exit code of a process that a signal has ended; nothing must be cleaned up yet."""
     sys.stdout.flush()
     os._exit(128 + number)
 

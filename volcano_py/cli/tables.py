@@ -1,4 +1,4 @@
-"""Tables that stay readable on narrow terminals: what identifies a row keeps its width, and what explains it is cut."""
+"""Tables for narrow terminals: columns that identify a row keep their width, and explanations are cut."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,13 +7,13 @@ from rich.text import Text
 
 _GAP = 2
 NARROW = 100
-"""Terminals of fewer columns have short bars."""
+"""Terminals with fewer columns show short bars."""
 
 Cell = str | Text
 
 
 def explained(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: str = "") -> Table:
-    """Return a table of the terminal's width whose last column takes what the others leave, cut with an ellipsis."""
+    """Return a table as wide as the terminal; the last column gets the remaining width, cut with an ellipsis."""
     table = _plain(title)
     table.expand = True
     for number, header in enumerate(headers, 1):
@@ -23,7 +23,7 @@ def explained(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: str
 
 
 def compact(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: str = "") -> Table:
-    """Return a table no wider than what stands in it."""
+    """Return a table as wide as its content."""
     table = _plain(title)
     for header in headers:
         table.add_column(Text(header), no_wrap=True)
@@ -31,10 +31,10 @@ def compact(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: str =
 
 
 def numbers(title: str, rows: Sequence[Mapping[str, str]], width: int) -> list[Table]:
-    """Return rows of numbers as tables that fit a width: upright if that does, else on their sides, side by side.
+    """Return rows of numbers as tables that fit into a width.
 
-    A header may have several lines. Of a table on its side each row of numbers is a column, and as many stand in one
-    table as fit; the names are repeated in the next.
+    If one table with a line for each row does not fit, the tables are transposed: each row becomes a column. Each table
+    has as many columns as fit, and repeats the names. A header may have several lines.
     """
     columns = list(dict.fromkeys(column for row in rows for column in row))
     cells = [[row.get(column, "") for column in columns] for row in rows]
@@ -71,7 +71,7 @@ def _plain(title: str) -> Table:
 
 
 def _filled(table: Table, rows: Sequence[Sequence[Cell]]) -> Table:
-    """Add rows; what is in brackets is no markup."""
+    """Add rows; text in brackets is not markup."""
     for row in rows:
         table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return table
@@ -82,6 +82,6 @@ def _width(row: Sequence[str]) -> int:
 
 
 def bar(share: float, colour: str, width: int) -> Text:
-    """Return a bar that is full at a share of 1."""
+    """Return a bar; a share of 1 fills it."""
     full = round(min(max(share, 0.0), 1.0) * width)
     return Text("█" * full, style=colour) + Text("·" * (width - full), style="dim")

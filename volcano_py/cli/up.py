@@ -1,4 +1,4 @@
-"""`volcano-py up`: keeps a cluster running for kubectl, and says how to reach it."""
+"""`volcano-py up`: runs a cluster for kubectl, and prints how to reach it."""
 
 import argparse
 import asyncio
@@ -49,7 +49,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(flags: argparse.Namespace) -> int:
-    """Run a cluster in this terminal until it is told to end; return the exit code."""
+    """Run a cluster in this terminal until a signal ends it; return the exit code."""
     configure_logging(flags.log_level)
     options = UpOptions(flags.port, flags.nodes, flags.cpu, flags.memory, tuple(flags.resource))
     try:
@@ -78,7 +78,7 @@ async def _up(options: UpOptions, policy: Policy, kubeconfig: Path | None) -> in
 
 
 def _signals() -> tuple[signal.Signals, ...]:
-    """Return what ends it: also that its terminal is closed, unless it was started to outlive that."""
+    """Return the signals that end it; a closed terminal is one, unless the process ignores SIGHUP (nohup)."""
     closed = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
     return (*DEFAULT_SIGNALS, *closed)
 
@@ -88,12 +88,12 @@ def _welcome(options: UpOptions, url: str, path: Path) -> list[str]:
     each = f"{options.cpu} CPU, {options.memory}{further}"
     return [
         f"volcano_py {volcano_py.__version__}: {options.nodes} nodes ({each} each), controllers and scheduler",
-        f"run in this process; pods run on paper. The API server is {url}. In another terminal:",
+        f"run in this process; pods are simulated. The API server is {url}. In another terminal:",
         "",
         f"    export KUBECONFIG={path}",
         "    kubectl get nodes",
         "",
-        "Pods need `schedulerName: volcano`; Deployments, Jobs and the like make none here. Ctrl-C ends everything.",
+        "Pods need `schedulerName: volcano`; Deployments, Jobs and the like create none here. Ctrl-C ends everything.",
     ]
 
 
@@ -104,19 +104,19 @@ def _fail(message: str, code: int) -> int:
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of nodes: write a whole number from 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of nodes: write a whole number from 0")
     return int(text)
 
 
 def _quantity(text: str) -> str:
     amount = quantity(text)
     if amount is None or amount < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no quantity: write 4, 500m or 16Gi")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a quantity: write 4, 500m or 16Gi")
     return text
 
 
 def _resource(text: str) -> tuple[str, str]:
     name, equals, amount = text.partition("=")
     if not equals or not name:
-        raise argparse.ArgumentTypeError(f"{text!r} is no resource: write NAME=AMOUNT, such as nvidia.com/gpu=8")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a resource: write NAME=AMOUNT, such as nvidia.com/gpu=8")
     return name, _quantity(amount)

@@ -1,4 +1,4 @@
-"""The `vc-controller-manager` command: flags, and what they make of the controllers."""
+"""The `vc-controller-manager` command: its flags, and the options that they set."""
 
 import argparse
 import sys
@@ -18,7 +18,7 @@ from volcano_py.cli.flags import (
     parse_name,
 )
 from volcano_py.cli.process import begin, process_registry, run
-from volcano_py.cli.volcano_flags import CONTROLLER_FLAGS, LeftAside, add_volcano_flags, left_aside, with_dashes
+from volcano_py.cli.volcano_flags import CONTROLLER_FLAGS, IgnoredFlag, add_volcano_flags, ignored_flags, with_dashes
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.controllers.options import (
     DEFAULT_HEALTH_ADDRESS,
@@ -34,17 +34,17 @@ from volcano_py.runtime.options import OptionError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the controllers until told to end; return the exit code."""
+    """Run the controllers until a signal ends them; return the exit code."""
     parser = controllers_parser()
     flags = parser.parse_args(with_dashes(sys.argv[1:] if arguments is None else arguments))
     try:
-        _, unusual = read_feature_gates(flags.feature_gates, CONTROLLER_FEATURES)
-        aside = [*left_aside(flags, {}, CONTROLLER_FLAGS), *unusual]
+        _, gates = read_feature_gates(flags.feature_gates, CONTROLLER_FEATURES)
+        ignored = [*ignored_flags(flags, {}, CONTROLLER_FLAGS), *gates]
         options = _options(flags)
     except OptionError as error:
         parser.error(str(error))
-    aside += [LeftAside(f"--controllers={name}", "not implemented yet") for name in flags.controllers.missing]
-    begin(flags, aside)
+    ignored += [IgnoredFlag(f"--controllers={name}", "not implemented yet") for name in flags.controllers.missing]
+    begin(flags, ignored)
 
     def manager(credentials: Credentials) -> ControllerManager:
         return ControllerManager(credentials, options, registry=process_registry())
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _options(flags: argparse.Namespace) -> ManagerOptions:
-    """Return the manager's settings; raise OptionError for flags that do not go together."""
+    """Return the manager's options; raise OptionError for flags that contradict each other."""
     return ManagerOptions(
         controllers=flags.controllers.controllers,
         scheduler_names=tuple(flags.scheduler_name or (keys.SCHEDULER_NAME,)),
@@ -75,7 +75,7 @@ def controllers_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="vc-controller-manager",
         description="The controllers of a batch system for Kubernetes.",
-        epilog="Volcano's other flags are accepted with a warning, or refused with the way out: see docs/flags.md.",
+        epilog="Volcano's other flags are accepted with a warning, or refused with advice: see docs/flags.md.",
         allow_abbrev=False,
     )
     add_volcano_flags(parser, CONTROLLER_FLAGS)
@@ -95,7 +95,7 @@ def _add_pace(add: Any) -> None:
         type=flag(_rate),
         default=50.0,
         metavar="NUMBER",
-        help="writes per second altogether, in the long run (default: %(default)g)",
+        help="writes per second, in the long run (default: %(default)g)",
     )
     add(
         "--kube-api-burst",
@@ -112,7 +112,7 @@ def _add_behaviour(add: Any) -> None:
         type=flag(chosen_controllers),
         default=Chosen(frozenset(CONTROLLERS)),
         metavar="LIST",
-        help=f"which to run: *, or some of {', '.join(sorted(CONTROLLERS))}, each with - to leave it out (default: *)",
+        help=f"controllers to run: *, or some of {', '.join(sorted(CONTROLLERS))}; - leaves one out (default: *)",
     )
     add(
         "--scheduler-name",
@@ -125,13 +125,13 @@ def _add_behaviour(add: Any) -> None:
         "--default-queue",
         type=flag(parse_name),
         default=keys.DEFAULT_QUEUE,
-        help="queue that is to exist (default: %(default)s)",
+        help="queue that is created if it does not exist (default: %(default)s)",
     )
     add(
         "--inherit-owner-annotations",
         **SWITCH,
         default=True,
-        help="whether annotations of a pod's owner count for its PodGroup (default: true)",
+        help="whether a PodGroup takes over annotations of the pod's owner (default: true)",
     )
     for name in ("podgroup", "queue"):
         add(
@@ -146,7 +146,7 @@ def _add_behaviour(add: Any) -> None:
         type=flag(_count),
         default=15,
         metavar="NUMBER",
-        help="failures in a row after which an object is left until it changes (default: %(default)s)",
+        help="failures in a row after which an object is not tried again until it changes (default: %(default)s)",
     )
 
 
@@ -156,13 +156,13 @@ def _rate(text: str) -> float:
     except ValueError:
         rate = 0.0
     if not 0 < rate < float("inf"):
-        raise OptionError(f"{text!r} is no rate: write a number above 0")
+        raise OptionError(f"{text!r} is not a rate: write a number above 0")
     return rate
 
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
-        raise OptionError(f"{text!r} is no count: write a whole number from 1")
+        raise OptionError(f"{text!r} is not a count: write a whole number from 1")
     return int(text)
 
 

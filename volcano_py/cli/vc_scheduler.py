@@ -1,4 +1,4 @@
-"""The `vc-scheduler` command: flags, and what they make of the daemon."""
+"""The `vc-scheduler` command: its flags, and the options that they set."""
 
 import argparse
 import os
@@ -22,7 +22,7 @@ from volcano_py.cli.flags import (
     parse_name,
 )
 from volcano_py.cli.process import MISUSED, begin, process_registry, run
-from volcano_py.cli.volcano_flags import add_volcano_flags, left_aside, with_dashes
+from volcano_py.cli.volcano_flags import add_volcano_flags, ignored_flags, with_dashes
 from volcano_py.conf.reload import ConfFile, built_in
 from volcano_py.conf.schema import ConfError
 from volcano_py.daemon.configuration import Configuration
@@ -39,16 +39,16 @@ _NOT_SHARDED, _HARD, _SOFT = "none", "hard", "soft"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the scheduler until it is told to end; return the exit code."""
+    """Run the scheduler until a signal ends it; return the exit code."""
     parser = scheduler_parser()
     flags = parser.parse_args(with_dashes(sys.argv[1:] if arguments is None else arguments))
     try:
-        features, unusual = read_feature_gates(flags.feature_gates, SCHEDULER_FEATURES)
-        aside = [*left_aside(flags, os.environ), *unusual]
+        features, gates = read_feature_gates(flags.feature_gates, SCHEDULER_FEATURES)
+        ignored = [*ignored_flags(flags, os.environ), *gates]
         options = _options(flags, features)
     except OptionError as error:
         parser.error(str(error))
-    begin(flags, aside)
+    begin(flags, ignored)
     try:
         configuration = _configuration(flags.scheduler_conf, flags.plugins_dir)
     except (ConfError, NotADirectoryError) as error:
@@ -70,10 +70,12 @@ def _configuration(path: str, plugins: str) -> Configuration:
 
 
 def _options(flags: argparse.Namespace, features: Mapping[str, bool]) -> DaemonOptions:
-    """Return the daemon's settings; raise OptionError for flags that do not go together."""
+    """Return the daemon's options; raise OptionError for flags that contradict each other."""
     names = [name for text in flags.scheduler_name or () for name in text.split(",")]
     if len(set(names)) > 1:
-        raise OptionError(f"--scheduler-name: one name is served, not {', '.join(names)}: run a scheduler for each")
+        raise OptionError(
+            f"--scheduler-name: only one name is possible, not {', '.join(names)}: run a scheduler for each"
+        )
     if flags.plugins_dir and not flags.scheduler_conf:
         raise OptionError(
             f"--plugins-dir={flags.plugins_dir}: the built-in configuration names no plugin of yours: "
@@ -111,7 +113,7 @@ def scheduler_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="vc-scheduler",
         description="A batch scheduler for Kubernetes.",
-        epilog="Volcano's other flags are accepted with a warning, or refused with the way out: see docs/flags.md.",
+        epilog="Volcano's other flags are accepted with a warning, or refused with advice: see docs/flags.md.",
         allow_abbrev=False,
     )
     add_volcano_flags(parser)
@@ -149,14 +151,19 @@ def scheduler_parser() -> argparse.ArgumentParser:
         "--enable-remote-debug",
         **SWITCH,
         default=False,
-        help="answer /debug/conf and /debug/jobs to other machines, too (default: false)",
+        help="serve /debug/conf and /debug/jobs to other machines, too (default: false)",
     )
-    add("--seed", type=int, default=0, help="chooses among nodes of equal score (default: %(default)s)")
+    add(
+        "--seed",
+        type=int,
+        default=0,
+        help="seed of the random choice among nodes of equal score (default: %(default)s)",
+    )
     add(
         "--scheduler-sharding-mode",
         choices=[_NOT_SHARDED, _HARD, _SOFT],
         default=_NOT_SHARDED,
-        help="nodes divided among schedulers: hard keeps to ours, soft prefers them (default: %(default)s)",
+        help="divide nodes among schedulers: hard uses only ours, soft prefers them (default: %(default)s)",
     )
     add(
         "--scheduler-sharding-name",
@@ -173,7 +180,7 @@ def scheduler_parser() -> argparse.ArgumentParser:
 def _period(text: str) -> float:
     seconds = parse_duration(text)
     if seconds <= 0:
-        raise OptionError(f"{text!r} is no period: it must be longer than 0")
+        raise OptionError(f"{text!r} is not a period: it must be longer than 0")
     return seconds
 
 

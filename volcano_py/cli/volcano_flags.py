@@ -1,8 +1,8 @@
-"""Flags and environment variables of Volcano's programs that are not implemented here: what each comes to.
+"""Flags and environment variables of Volcano's programs that are not implemented here.
 
-A command line written for Volcano either runs, with one warning that names all that has no meaning here, or is refused
-with the way out where leaving the flag aside would do something else than was asked for. `docs/flags.md` shows this
-table; a flag that becomes implemented leaves it.
+Most of them are accepted; one warning lists all that have no effect. A flag is refused, with advice, if ignoring it
+would do something else than the user asked for. `docs/flags.md` shows this table. A flag that becomes implemented is
+removed from it.
 """
 
 import argparse
@@ -16,25 +16,25 @@ FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 class VolcanoFlag(NamedTuple):
-    """One flag that exists for Volcano's sake."""
+    """A flag of Volcano that has no effect here."""
 
     name: str  # without dashes
-    meaning: str  # what it comes to here, and what to do
+    meaning: str  # why it has no effect, and what to do
     refused: bool = False  # else a warning
     boolean: bool = False  # written --flag or --flag=true
-    as_here: str | None = None  # the value that asks for what happens here anyway: accepted in silence
-    told: bool = False  # the warning says the meaning, too: whoever gave the flag relies on something
+    as_here: str | None = None  # the value that asks for the behaviour here: accepted silently
+    explained: bool = False  # the warning also has the meaning, because users may rely on the flag
 
 
-class LeftAside(NamedTuple):
-    """Something that was given on the command line and has no meaning here."""
+class IgnoredFlag(NamedTuple):
+    """A flag or environment variable that was given and has no effect here."""
 
     shown: str
-    why: str = ""  # what the operator must know about it, if anything
+    why: str = ""  # what the operator must know about it, "" for nothing
 
 
-_NO_SAMPLING: Final = "every node is looked at, whatever their number: leave it out"
-_ADAPTIVE: Final = "the number of requests under way follows the API server's answers: leave it out"
+_NO_SAMPLING: Final = "all nodes are always examined: leave it out"
+_ADAPTIVE: Final = "the number of concurrent requests adapts to the API server's answers: leave it out"
 _NO_DUMP: Final = (
     "there is no dump of the cache, and SIGUSR1 and SIGUSR2 end the process; read /metrics and the conditions"
 )
@@ -55,13 +55,13 @@ _LOCK_NAMESPACE: Final = VolcanoFlag(
 )
 _LOGS: Final = (
     VolcanoFlag("log-flush-frequency", "every log line is written at once"),
-    VolcanoFlag("v", "verbosity has names here: use --log-level=debug for more, warning for less"),
+    VolcanoFlag("v", "log levels have names here: use --log-level=debug for more, warning for less"),
     VolcanoFlag("vmodule", _PLAIN_LOGS),
     VolcanoFlag("logtostderr", _PLAIN_LOGS, boolean=True, as_here="true"),
     VolcanoFlag("alsologtostderr", _PLAIN_LOGS, boolean=True),
     VolcanoFlag("stderrthreshold", _PLAIN_LOGS),
-    VolcanoFlag("log-dir", _PLAIN_LOGS, as_here="", told=True),
-    VolcanoFlag("log-file", _PLAIN_LOGS, as_here="", told=True),
+    VolcanoFlag("log-dir", _PLAIN_LOGS, as_here="", explained=True),
+    VolcanoFlag("log-file", _PLAIN_LOGS, as_here="", explained=True),
     VolcanoFlag("log-file-max-size", _PLAIN_LOGS),
     VolcanoFlag("log-backtrace-at", _PLAIN_LOGS),
     VolcanoFlag("skip-headers", _PLAIN_LOGS, boolean=True),
@@ -76,11 +76,11 @@ _NO_SHARDS: Final = (
 
 VOLCANO_FLAGS: Final = (
     *_TLS,
-    VolcanoFlag("resync-period", "watches that break are listed anew; there is no resync besides", as_here="0"),
+    VolcanoFlag("resync-period", "resources are listed again only when their watch breaks", as_here="0"),
     VolcanoFlag("enable-pprof", "there is no pprof; use py-spy on the process", boolean=True, as_here="false"),
     VolcanoFlag(
         "priority-class",
-        "PriorityClasses are always read: leave it out, and the plugin priority out of the configuration",
+        "PriorityClasses are always read: leave out this flag, and the plugin priority in the configuration",
         refused=True,
         boolean=True,
         as_here="true",
@@ -90,20 +90,20 @@ VOLCANO_FLAGS: Final = (
     VolcanoFlag("minimum-feasible-nodes", _NO_SAMPLING),
     VolcanoFlag("minimum-percentage-nodes-to-find", _NO_SAMPLING),
     VolcanoFlag("percentage-nodes-to-find", _NO_SAMPLING, as_here="100"),
-    VolcanoFlag("csi-storage", _NO_VOLUMES, boolean=True, as_here="false", told=True),
-    VolcanoFlag("ignored-provisioners", _NO_VOLUMES, as_here="", told=True),
+    VolcanoFlag("csi-storage", _NO_VOLUMES, boolean=True, as_here="false", explained=True),
+    VolcanoFlag("ignored-provisioners", _NO_VOLUMES, as_here="", explained=True),
     VolcanoFlag(
         "node-selector",
         "all nodes of the cluster are used: leave it out, and keep pods away from the others with taints",
         refused=True,
         as_here="",
     ),
-    VolcanoFlag("cache-dumper", _NO_DUMP, boolean=True, as_here="false", told=True),
-    VolcanoFlag("cache-dump-dir", _NO_DUMP, told=True),
-    VolcanoFlag("node-worker-threads", "watch events are counted by one loop, without workers: leave it out"),
-    VolcanoFlag("gate-removal-worker-num", "gates are taken away by workers of a fixed number: leave it out"),
+    VolcanoFlag("cache-dumper", _NO_DUMP, boolean=True, as_here="false", explained=True),
+    VolcanoFlag("cache-dump-dir", _NO_DUMP, explained=True),
+    VolcanoFlag("node-worker-threads", "one loop handles all watch events, without workers: leave it out"),
+    VolcanoFlag("gate-removal-worker-num", "a fixed number of workers removes scheduling gates: leave it out"),
     VolcanoFlag(
-        "resource-sync-timeout", "the start waits for its first lists as long as they take, and /readyz says so"
+        "resource-sync-timeout", "the start waits until the first lists are complete; until then /readyz reports it"
     ),
     _LOCK_NAMESPACE,
     *_LOGS,
@@ -133,14 +133,14 @@ VOLCANO_VARIABLES: Final = (
     ),
     VolcanoFlag("SCHEDULER_POD_NAME", "pods are not divided among schedulers, so it has no effect"),
     VolcanoFlag("SCHEDULER_NUM", "pods are not divided among schedulers, so it has no effect"),
-    VolcanoFlag("PANIC_ON_ERROR", "sums that do not add up never end the process", boolean=True, as_here="false"),
+    VolcanoFlag("PANIC_ON_ERROR", "inconsistent sums never end the process", boolean=True, as_here="false"),
     VolcanoFlag("DEBUG_SOCKET_DIR", "there is no socket that changes the log level; use --log-level", as_here=""),
 )
-"""Environment variables, read the same way."""
+"""Environment variables that are treated in the same way."""
 
 
 def add_volcano_flags(parser: argparse.ArgumentParser, table: Sequence[VolcanoFlag] = VOLCANO_FLAGS) -> None:
-    """Let a parser accept Volcano's flags; `--help` leaves them to the documentation."""
+    """Let a parser accept Volcano's flags; `--help` does not show them."""
     add: Any = parser.add_argument
     for flag in table:
         names = ("-v", "--v") if flag.name == "v" else (f"--{flag.name}",)
@@ -149,7 +149,7 @@ def add_volcano_flags(parser: argparse.ArgumentParser, table: Sequence[VolcanoFl
 
 
 def with_dashes(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with ``--log_dir`` written ``--log-dir``: Volcano takes both."""
+    """Return the arguments with ``-`` for ``_`` in the names of flags; Volcano accepts both spellings."""
     found: list[str] = []
     for argument in arguments:
         name, equals, value = argument.partition("=")
@@ -157,14 +157,14 @@ def with_dashes(arguments: Sequence[str]) -> list[str]:
     return found
 
 
-def left_aside(
+def ignored_flags(
     flags: argparse.Namespace, environment: Mapping[str, str], table: Sequence[VolcanoFlag] = VOLCANO_FLAGS
-) -> list[LeftAside]:
-    """Return those of Volcano's flags that were given and have no meaning here.
+) -> list[IgnoredFlag]:
+    """Return the given flags of Volcano that have no effect here.
 
-    Raises OptionError for one that asks for something this program would not do.
+    Raises OptionError for a flag that must not be ignored.
     """
-    found: list[LeftAside] = []
+    found: list[IgnoredFlag] = []
     for flag in table:
         dashes = "-" if flag.name == "v" else "--"
         found += _judge(flag, f"{dashes}{flag.name}", getattr(flags, _dest(flag)) or ())
@@ -174,8 +174,8 @@ def left_aside(
     return found
 
 
-def in_one_line(found: Iterable[LeftAside]) -> list[str]:
-    """Return what one warning lists: each by its name, then those with a reason, each reason once."""
+def in_one_line(found: Iterable[IgnoredFlag]) -> list[str]:
+    """Return the list for one warning: the flags without a reason, then each reason with its flags."""
     by_reason: dict[str, list[str]] = {"": []}
     for one in found:
         by_reason.setdefault(one.why, []).append(one.shown)
@@ -183,19 +183,19 @@ def in_one_line(found: Iterable[LeftAside]) -> list[str]:
 
 
 def parse_boolean(text: str) -> bool:
-    """Read a truth value as Go's flags do."""
+    """Read a boolean in the spellings of Go's flags."""
     if text in TRUE | FALSE:
         return text in TRUE
     raise OptionError(f"{text!r} is neither true nor false")
 
 
-def _judge(flag: VolcanoFlag, shown: str, values: Iterable[str]) -> list[LeftAside]:
+def _judge(flag: VolcanoFlag, shown: str, values: Iterable[str]) -> list[IgnoredFlag]:
     given = [_plain(flag, shown, value) for value in values]
     if all(value == flag.as_here for value in given):
         return []
     if flag.refused:
         raise OptionError(f"{shown}={given[-1]}: {flag.meaning}")
-    return [LeftAside(shown, flag.meaning if flag.told else "")]
+    return [IgnoredFlag(shown, flag.meaning if flag.explained else "")]
 
 
 def _plain(flag: VolcanoFlag, shown: str, value: str) -> str:

@@ -17,10 +17,10 @@ COMMANDS: Final = (
     Command(
         "up",
         "volcano_py.cli.up",
-        "the same as a cluster that stays up, for kubectl: prints the KUBECONFIG line, ends with Ctrl-C",
+        "a cluster of the same kind that stays up for kubectl: prints the KUBECONFIG line, ends with Ctrl-C",
     ),
 )
-"""What `volcano-py` can do: to add a command, write its module (`volcano_py.cli.command`) and add a line."""
+"""The commands of `volcano-py`; to add one, write its module (`volcano_py.cli.command`) and add a line here."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,5 @@
-"""The controller manager: controllers that keep objects of the batch system as they should be.
+"""The controller manager: controllers that bring objects of the batch system into their desired state.
 
-Each has a pure part (objects in, writes out) and a thin asynchronous part that watches, queues and carries out.
+Each controller has a pure part, which turns objects into writes, and a thin asynchronous part, which watches, queues
+and carries out the writes.
 """

@@ -1,11 +1,11 @@
-"""What a controller is to the controller manager, and what the manager gives it.
+"""The interface of a controller, and what the controller manager gives it.
 
 To add a controller:
 
 1. a package here with `decision`, plain functions from objects to writes, and `controller`, a class that watches,
-   queues and carries out what the functions say,
+   queues and carries out the writes,
 2. a line in `volcano_py.controllers.table`,
-3. the rights that it needs, in ``manifests/rbac/controllers.yaml``.
+3. its rights, in ``manifests/rbac/controllers.yaml``.
 """
 
 import random
@@ -30,7 +30,7 @@ _REFILL_EVERY_S: Final = 60.0
 
 
 class Controller(Protocol):
-    """Keeps one kind of object as it should be. The manager builds it, lets it watch, and starts it once it leads."""
+    """Brings objects into their desired state. The manager builds it, calls `watch`, and `start` when it leads."""
 
     @property
     def name(self) -> str:
@@ -38,21 +38,21 @@ class Controller(Protocol):
         ...
 
     def watch(self, informers: Informers) -> None:
-        """Add the informers of what it needs beside PodGroups."""
+        """Add the informers of the objects that it needs in addition to PodGroups."""
         ...
 
     def start(self, supervisor: Supervisor) -> None:
-        """Start to work; before, changes are only gathered."""
+        """Start to reconcile; until then, changes are only collected."""
         ...
 
     def backlog(self) -> int:
-        """Return how many objects wait for their turn or have it now."""
+        """Return how many objects wait in its work queue or are being reconciled."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerOptions:
-    """What can be chosen about the controllers themselves. The defaults are those of the command line."""
+    """Settings of the controllers. The defaults are those of the command line."""
 
     scheduler_names: tuple[str, ...] = (keys.SCHEDULER_NAME,)
     default_queue: str = keys.DEFAULT_QUEUE
@@ -60,12 +60,12 @@ class ControllerOptions:
     podgroup_workers: int = 5
     queue_workers: int = 5
     attempts: int = 15
-    """Turns in a row that may fail before an object is left to its next change."""
+    """After so many failures in a row, an object is not tried again until it changes."""
     count_after_s: float = 0.5
-    """PodGroups that change within this time cost their queue one write."""
+    """All changes of PodGroups within this time lead to one write of their queue."""
 
     def work_queue(self, workers: int) -> WorkQueueOptions:
-        """Return the options of a work queue with so many workers."""
+        """Return the options of a work queue with this number of workers."""
         return WorkQueueOptions(workers=workers, attempts=self.attempts, refill_every_s=_REFILL_EVERY_S)
 
 
@@ -77,12 +77,12 @@ class ControllerContext:
     """For reading; writes go through ``writer``, which limits their rate."""
     writer: Writer
     groups: View[PodGroup]
-    """All PodGroups; the manager watches them for everybody."""
+    """All PodGroups; the manager watches them for all controllers."""
     events: EventRecorder
     metrics: ControllerMetrics
     options: ControllerOptions
     clock: Clock
     rng: random.Random
-    """For the spread of delays only."""
+    """Only for the spread of delays."""
     served: Callable[[Resource], bool]
-    """Says whether the API server knows a watched resource; without it there is nothing to do."""
+    """Says whether the API server serves a watched resource; if not, there is nothing to reconcile."""

@@ -1,7 +1,7 @@
-"""The controller manager: which controllers it is made of, and what they add to the life of a process.
+"""The controller manager: it builds the controllers and starts and stops them.
 
-:mod:`volcano_py.process.lifecycle` says how it starts, stands by and ends. Controllers work only with the lease. At the
-end they take no further turn, and the events that wait are written.
+:mod:`volcano_py.process.lifecycle` says how the process starts, stands by and ends. Controllers work only while the
+process holds the lease. At the end they reconcile no further object, and the waiting events are written.
 """
 
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ class ControllerManager:
         self._informers = Informers(self.client, options=options.reflectors, clock=self._clock)
         self._lifecycle = Lifecycle(context, self._informers)
         self.ready = self._lifecycle.ready
-        """Set when the controllers work; with an election, when nothing but the lease is missing."""
+        """Set when the controllers work; with an election, already when only the lease is missing."""
         self.leading = self._lifecycle.leading
         """Set when the controllers work."""
         self._metrics.watch_readiness(self.ready.is_set)
@@ -76,7 +76,7 @@ class ControllerManager:
         self._controllers = tuple(self._build())
 
     def _build(self) -> Iterator[Controller]:
-        """Build the chosen controllers and let them say what they watch."""
+        """Build the chosen controllers and add their informers."""
         groups: View[PodGroup] = View()
         self._informers.add(PODGROUPS, PodGroup, groups, optional=True)
         context = ControllerContext(
@@ -108,16 +108,16 @@ class ControllerManager:
         return await self._lifecycle.run(self, pages, shutdown)
 
     def not_ready(self) -> list[str]:
-        """Return what the start still waits for; empty when the controllers work."""
+        """Return what is missing until the controllers are ready; empty when they are."""
         return [] if self.ready.is_set() else self._informers.not_ready() or ["controllers have not started yet"]
 
     def start(self, _: Supervisor) -> None:
-        """Say what starts; controllers work with the lease only."""
+        """Log the start; the controllers start in `lead`."""
         names = sorted(self.options.controllers)
         log.info("controllers start", server=self.client.server, version=volcano_py.__version__, controllers=names)
 
     async def lead(self, workers: Supervisor, services: Supervisor) -> None:
-        """Let the controllers work."""
+        """Start the controllers."""
         self._events.start(services)
         self._context.leadership.announce(self._events)
         for controller in self._controllers:
@@ -125,12 +125,12 @@ class ControllerManager:
         log.info("controllers are ready")
 
     def stop(self, why_lost: str | None) -> None:
-        """Report the loss of the lease; the workers of the controllers end by themselves."""
+        """Log the loss of the lease; the lifecycle ends the workers of the controllers."""
         if why_lost is not None:
             log.error("the lease is lost: the controllers end", why=why_lost)
 
     async def drain(self) -> bool:
-        """Write the events that are left; no write of a controller is under way any more."""
+        """Write the waiting events; all writes of the controllers have ended."""
         await self._events.drained(self.options.stop_patience_s)
         log.info("controllers end")
         return True

@@ -1,4 +1,4 @@
-"""What the controllers did, in numbers."""
+"""Metrics of the controllers."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,7 +10,7 @@ _PHASES = (keys.PHASE_INQUEUE, keys.PHASE_PENDING, keys.PHASE_RUNNING, keys.PHAS
 
 
 class ControllerMetrics:
-    """Turns of work queues, and PodGroups by queue and phase under Volcano's names."""
+    """Work queues, and PodGroups by queue and phase under Volcano's names."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._turns = Counter(
@@ -37,7 +37,7 @@ class ControllerMetrics:
         }
 
     def turn(self, controller: str, result: str) -> None:
-        """Count a turn: done, retried, given_up; or a name that was refused because the queue is full."""
+        """Count an attempt to reconcile: done, retried or given_up; or a name that a full work queue refused."""
         self._turns.labels(controller, result).inc()
 
     def watch_backlog(self, controller: str, backlog: Callable[[], float]) -> None:

@@ -1,4 +1,4 @@
-"""What can be chosen about a controller manager."""
+"""Settings of a controller manager."""
 
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -18,10 +18,10 @@ CONTROLLERS_TO_COME: Final = (
     *("job-controller", "gc-controller", "cronjob-controller", "jobflow-controller", "jobtemplate-controller"),
     *("hyperNode-controller", "sharding-controller", "colocation-config-controller"),
 )
-"""What Volcano has and this program does not have yet: leaving one out is no news, asking for one is a warning."""
+"""Volcano's controllers that are missing here. Asking for one leads to a warning; leaving one out does not."""
 EVERY: Final = "*"
 LEASE: Final = LeaseOptions(name="vc-controller-manager")
-"""The lease by which controller managers agree on who works; Volcano's have the same."""
+"""The lease of the leader election; Volcano's controller managers use the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,29 +30,29 @@ class ManagerOptions(ControllerOptions):
 
     controllers: frozenset[str] = frozenset(CONTROLLERS)
     rate_per_s: float = 50.0
-    """Writes per second altogether, in the long run."""
+    """Writes per second of all controllers together, in the long run."""
     burst: int = 100
     metrics_address: ListenAddress | None = DEFAULT_METRICS_ADDRESS
     health_address: ListenAddress | None = DEFAULT_HEALTH_ADDRESS
     stop_patience_s: float = 2.0
-    """How long events may take to be written when the process is asked to end."""
+    """How long the process waits at its end until the events are written."""
     reflectors: ReflectorOptions = field(default_factory=ReflectorOptions)
     events: WriteQueueOptions = events.DEFAULT_OPTIONS
     lease: LeaseOptions | None = None
-    """The lease by which controller managers agree on who works; None: this one works always."""
+    """The lease of the leader election; without one, this controller manager always works."""
 
 
 class Chosen(NamedTuple):
-    """What a list of controllers comes to."""
+    """A list of controllers from the command line, as read."""
 
     controllers: frozenset[str]
-    missing: tuple[str, ...] = ()  # asked for by name, and not here yet
+    missing: tuple[str, ...] = ()  # asked for by name, but not implemented yet
 
 
 def chosen_controllers(text: str) -> Chosen:
-    """Read a list of controllers such as ``*,-queue-controller``: ``*`` stands for all that are not mentioned.
+    """Read a list of controllers such as ``*,-queue-controller``; ``*`` means all that are not mentioned.
 
-    Raises OptionError for a name that nobody knows, and for one that is both asked for and left out.
+    Raises OptionError for an unknown name, and for one that is both asked for and left out.
     """
     wanted: dict[str, bool] = {}
     rest = False
@@ -63,7 +63,9 @@ def chosen_controllers(text: str) -> Chosen:
         name, switch = entry.lstrip("+-"), not entry.startswith("-")
         if name not in CONTROLLERS and name not in CONTROLLERS_TO_COME:
             known = ", ".join(sorted(CONTROLLERS))
-            raise OptionError(f"{entry!r} is no controller: write *, or some of {known}, each with - to leave it out")
+            raise OptionError(
+                f"{entry!r} is not a controller: write *, or some of {known}, each with - to leave it out"
+            )
         if wanted.setdefault(name, switch) != switch:
             raise OptionError(f"controller {name} is both asked for and left out: mention it once")
     missing = tuple(name for name in CONTROLLERS_TO_COME if wanted.get(name))

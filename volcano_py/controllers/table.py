@@ -1,4 +1,4 @@
-"""The controllers that exist, one line each: the door for a new one (see `volcano_py.controllers.controller`)."""
+"""The table of controllers, one line each; a new one is added here (see `volcano_py.controllers.controller`)."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -11,4 +11,4 @@ CONTROLLERS: Final[Mapping[str, Callable[[ControllerContext], Controller]]] = {
     QueueController.name: QueueController,
     PodGroupController.name: PodGroupController,
 }
-"""How to build each, by name, in the order in which they are built and started."""
+"""Builds each controller by its name; they are built and started in this order."""

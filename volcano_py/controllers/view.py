@@ -1,4 +1,4 @@
-"""What a watch has shown, by key: what controllers decide on."""
+"""The objects of a resource by key, as the watch shows them; controllers decide on these."""
 
 from collections.abc import Callable
 from typing import Generic
@@ -6,13 +6,13 @@ from typing import Generic
 from volcano_py.kube.delivery import Event, EventType, Quarantined, T
 
 OnChange = Callable[[str, T | None, T | None], None]
-"""Told key, former and new state of an object that changed; None where there was or is none."""
+"""Called with key, former and new state of a changed object; None for a state in which it does not exist."""
 
 
 class View(Generic[T]):
-    """The objects of one resource as the watch shows them; tells of every change.
+    """The objects of one resource as the watch shows them; it reports every change.
 
-    An object that ``keep`` refuses is as good as absent.
+    An object that ``keep`` refuses counts as absent.
     """
 
     def __init__(self, keep: Callable[[T], bool] = lambda _: True) -> None:
@@ -24,11 +24,11 @@ class View(Generic[T]):
         return len(self._objects)
 
     def subscribe(self, callback: OnChange[T]) -> None:
-        """Tell a callback of every change, after it has been taken in."""
+        """Call ``callback`` after every change."""
         self._callbacks.append(callback)
 
     def get(self, key: str) -> T | None:
-        """Return an object by ``namespace/name``, or by the name of one that has no namespace."""
+        """Return an object by ``namespace/name``, or by its name if it has no namespace."""
         return self._objects.get(key)
 
     def keys(self) -> list[str]:
@@ -36,7 +36,7 @@ class View(Generic[T]):
         return sorted(self._objects)
 
     def on_events(self, events: list[Event[T]]) -> None:
-        """Take changes in, in order."""
+        """Apply changes in order."""
         for event in events:
             before = self._objects.pop(event.key, None)
             after = None if event.type is EventType.DELETED else event.object
@@ -49,7 +49,7 @@ class View(Generic[T]):
                     callback(event.key, before, after)
 
     def on_quarantine(self, entry: Quarantined) -> None:
-        """Leave an object as it was last readable: the reflector has said what is wrong with it."""
+        """Keep the last readable state of an object; the reflector has reported what is wrong."""
 
     def on_release(self, entry: Quarantined) -> None:
-        """Do nothing: the event of the object follows, or it is gone and was told as deleted if it had been shown."""
+        """Do nothing: the event of the object follows, or its deletion has been reported already."""

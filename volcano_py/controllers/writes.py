@@ -1,4 +1,4 @@
-"""What controllers want written, as values, and the one who carries it out at a bounded rate."""
+"""The writes of controllers as values, and the writer that carries them out at a limited rate."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _TIMEOUT_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create an object, unless one of its name is there."""
+    """Create an object, unless one with its name exists."""
 
     resource: Resource
     namespace: str
@@ -42,7 +42,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete the object with this uid, and no later one of its name."""
+    """Delete the object with this uid, but not a later one with the same name."""
 
     resource: Resource
     namespace: str
@@ -54,11 +54,11 @@ Write = Create | Patch | Delete
 
 
 class _Answer(msgspec.Struct):
-    """An answer of which nothing is needed."""
+    """An answer whose content is not needed."""
 
 
 class Writer:
-    """Carries out writes, so many per second altogether."""
+    """Carries out the writes of all controllers, with a limit per second."""
 
     def __init__(self, client: ApiClient, *, rate_per_s: float, burst: int, clock: Clock) -> None:
         self._client = client
@@ -67,7 +67,7 @@ class Writer:
         self._turn = asyncio.Lock()  # first come, first served
 
     async def write(self, write: Write) -> bool:
-        """Carry one out; False if it is not needed: the object is there already, or gone, or its namespace goes.
+        """Carry out a write; return False if it is not needed: the object exists, is gone, or its namespace ends.
 
         Raises ApiError.
         """
@@ -82,7 +82,7 @@ class Writer:
                     await self._client.delete(resource, name, namespace=namespace, uid=uid, timeout_s=_TIMEOUT_S)
         except (errors.AlreadyExists, errors.NotFound, errors.NamespaceTerminating) as error:
             if isinstance(write, Create) and isinstance(error, errors.NotFound):
-                raise  # its namespace or its definition is missing
+                raise  # its namespace or its resource definition is missing
             log.debug("write not needed", error=str(error))
             return False
         return True

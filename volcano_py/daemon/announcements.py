@@ -24,7 +24,7 @@ def waiting(condition: SetPodCondition) -> RecordEvent:
 
 
 def gang_failed(outcome: GangOutcome, uid: str) -> RecordEvent:
-    """Return the event of a PodGroup of which binds failed."""
+    """Return the event of a PodGroup with failed binds."""
     named = "; ".join(f"pod {bind.task}: {why}" for bind, why in outcome.failed[:_NAMED])
     more = f"; and {len(outcome.failed) - _NAMED} more" if len(outcome.failed) > _NAMED else ""
     text = f"{len(outcome.failed)} of {outcome.binds} binds failed, their pods are placed again: {named}{more}"
@@ -37,7 +37,7 @@ def evicted(evict: Evict) -> RecordEvent:
 
 
 def member_evicted(evict: Evict, job: JobRecord) -> RecordEvent:
-    """Return the event of a PodGroup of which a pod is evicted, in Volcano's one word: the action that decided it."""
+    """Return the event of a PodGroup that loses a pod by eviction; its text is the action, as in Volcano."""
     return RecordEvent("PodGroup", *job.key, job.uid, keys.EVENT_NORMAL, keys.EVENT_EVICT, evict.action)
 
 

@@ -71,7 +71,7 @@ class BindAnswers:
         self._unclear.log(task=str(bind.task), node=bind.node)
 
     def gang_failed(self, outcome: GangOutcome) -> None:
-        """Report a gang of which binds failed; the next cycle completes it or plans it anew."""
+        """Report a gang of which binds failed; the next cycle completes it or plans it again."""
         record = self._cache.store.job(outcome.job)
         event = announcements.gang_failed(outcome, record.uid if record is not None else "")
         if record is not None:
@@ -105,7 +105,7 @@ class EvictionAnswers:
                 self._events.record(event)
 
     def eviction_failed(self, evict: Evict, why: str) -> None:
-        """Let the pod stay; the beneficiary is planned anew."""
+        """Let the pod stay; the next cycle makes a new plan for the beneficiary."""
         self._cache.evictions.failed(evict.task, why)
         cause = cause_of(why, evict.task)
         self._failures.log(cause, task=str(evict.task), node=evict.node, action=evict.action, problem=why)

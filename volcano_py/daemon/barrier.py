@@ -72,8 +72,8 @@ class StartBarrier:
         self._patience_s = patience_s
         self.waits_for = "bound pods are not listed yet"
         """What is still missing; empty when the barrier is passed."""
-        self.held = False
-        """Whether something went wrong while it waits: a list failed, or pods do not come."""
+        self.blocked = False
+        """Whether something is wrong: a list failed, or the watch does not show some pods."""
 
     async def passed(self) -> None:
         """Return when every bound pod is counted.
@@ -86,7 +86,7 @@ class StartBarrier:
             missing = await self._missing_after_a_while(bound)
             if not missing:
                 break
-            self.held = True
+            self.blocked = True
             log.warning(
                 "bound pods that the watch does not show: pods are listed anew, nothing is scheduled before",
                 count=len(missing),
@@ -95,7 +95,7 @@ class StartBarrier:
             self._relist()
             await self._clock.sleep(self._backoff.next())
         self.waits_for = ""
-        self.held = False
+        self.blocked = False
         log.info("start barrier passed", bound_pods=len(bound))
 
     async def _missing_after_a_while(self, bound: dict[str, str]) -> dict[str, str]:
@@ -120,7 +120,7 @@ class StartBarrier:
             try:
                 bound = await self._list_once(timeout_s)
             except errors.ApiError as error:
-                self.held = True
+                self.blocked = True
                 self.waits_for = f"bound pods cannot be listed: {error}"
                 pause_s = failures.next(error.retry_after_s)
                 log_it = log.debug if self._outage.failed(_NAME, error) else log.warning

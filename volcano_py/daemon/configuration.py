@@ -56,12 +56,12 @@ class Configuration:
     async def watch(
         self, on_change: Callable[[Policy], None], metrics: ConfMetrics, *, clock: Clock, every_s: float
     ) -> None:
-        """Look at the file every ``every_s`` seconds, and hand a new policy on."""
+        """Check the file every ``every_s`` seconds, and pass on a new policy."""
         self._since = clock.now().isoformat(timespec="seconds")
         self._show(metrics)
         while self._file is not None:
             await clock.sleep(every_s)
-            # A file system that hangs must not hold up the event loop.
+            # A file system that hangs must not block the event loop.
             changed = await asyncio.to_thread(self._file.changed)
             plugins = self._plugins is not None and await asyncio.to_thread(self._plugins.changed)
             if (changed or plugins) and await self._replace(self._file, metrics, clock, plugins=plugins):

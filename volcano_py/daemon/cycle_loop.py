@@ -35,16 +35,16 @@ _FAILED_FIRST_S: Final = 0.5
 _FAILED_CAP_S: Final = 30.0
 _CROWDED: Final = 128  # binds under way: twice as many as are sent at once
 _CROWDED_PAUSE_S: Final = 0.1
-"""While more binds are under way, new decisions would only wait behind them, and deciding slows the sending."""
+"""While more binds are under way, new decisions would wait behind them, and cycles would slow down the sending."""
 _AT_ONCE: Final = HELPFUL - {Change.BIND_FAILED, Change.EVICTION_FAILED}
-"""A failed bind or eviction is decided again after a period. At once, a final refusal would be repeated without end."""
+"""A failed bind or eviction is decided again after a period, so that a final refusal is not repeated endlessly."""
 
 Deliver = Callable[[tuple[Decision, ...], SnapshotToken], bool]
 """Takes a batch of decisions on the event loop, with the state they were made on; False asks for another cycle."""
 
 
 class CycleLoop:
-    """Runs cycles over snapshots of a cache and hands their decisions on while they run."""
+    """Runs cycles over snapshots of a cache, and passes on their decisions while they run."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class CycleLoop:
         self._failures = Backoff(rng, first_s=_FAILED_FIRST_S, cap_s=_FAILED_CAP_S)
         self._not_before = float("-inf")
         self._why = ""  # why a cycle is needed now, "" if none is
-        self._due: tuple[float, str] | None = None  # when there must be one at the latest, and why
+        self._due: tuple[float, str] | None = None  # when the next cycle must begin at the latest, and why
         self._changed = asyncio.Event()
         self._running_since: float | None = None
         self._stopped = False
@@ -116,7 +116,7 @@ class CycleLoop:
             self._changed.set()
 
     def stop(self) -> None:
-        """Start no further cycle, and take no decision from the one that runs."""
+        """Start no further cycle, and ignore further decisions of the running one."""
         self._stopped = True
         self._backpressure.close()
         self._changed.set()

@@ -1,4 +1,4 @@
-"""The scheduler: what it is made of, and what it adds to the life of a process.
+"""The scheduler process: its parts, and what it starts and stops in the life of a process.
 
 :mod:`volcano_py.process.lifecycle` says how it starts, stands by and ends. In between, a scheduler does this:
 
@@ -60,7 +60,7 @@ class SchedulerDaemon:
         configuration: Configuration | None = None,
         cycle: Cycle = run_cycle,
     ) -> None:
-        """Take what cycles run; ``configuration`` is where it came from and what may replace it."""
+        """Take the policy of the cycles; ``configuration`` is its source and may replace it."""
         self.options = options = options or DaemonOptions()
         self._configuration = configuration
         self._context = context = ProcessContext.build(
@@ -82,7 +82,7 @@ class SchedulerDaemon:
         self._barrier = self._start_barrier()
         self._lifecycle = Lifecycle(context, self._watches.informers, freeze_garbage=options.freeze_garbage)
         self.ready = self._lifecycle.ready
-        """Set when cycles have begun; with an election, when nothing but the lease is missing."""
+        """Set when cycles have begun; with an election, already when only the lease is missing."""
         self.leading = self._lifecycle.leading
         """Set when cycles have begun."""
         self._watch_state()
@@ -136,14 +136,14 @@ class SchedulerDaemon:
     # What operators see
 
     def not_ready(self) -> list[str]:
-        """Return what the start still waits for; empty when cycles have begun, or could if this process led."""
-        held = [f"start barrier: {self._barrier.waits_for}"]
+        """Return what the start still waits for; empty when cycles have begun, or when only the lease is missing."""
+        blocked = [f"start barrier: {self._barrier.waits_for}"]
         if self.ready.is_set():
-            return held if self._barrier.held else []
-        return self._watches.informers.not_ready() or held
+            return blocked if self._barrier.blocked else []
+        return self._watches.informers.not_ready() or blocked
 
     def not_healthy(self) -> list[str]:
-        """Return what only a restart would cure."""
+        """Return the problems that only a restart can solve."""
         seconds = self.cycles.running_for_s
         return [f"a cycle has been running for {seconds:.0f} s"] if seconds > _HUNG_CYCLE_S else []
 
@@ -202,7 +202,7 @@ class SchedulerDaemon:
         services.start("cycles", self.cycles.run())
 
     def stop(self, why_lost: str | None) -> None:
-        """Start no further cycle, and take no decision from the one that runs."""
+        """Start no further cycle, and ignore further decisions of the running one."""
         self.cycles.stop()
         if why_lost is not None:
             log.error(
@@ -212,7 +212,7 @@ class SchedulerDaemon:
             )
 
     async def drain(self) -> bool:
-        """Complete the binds and evictions that were decided, then write what there is time for."""
+        """Complete the decided binds and evictions, then write as much as the time allows."""
         writers = self._writers
         log.info("completing binds and evictions", **writers.under_way())
         if not await writers.completed(self.options.stop_patience_s):

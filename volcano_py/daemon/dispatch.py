@@ -64,7 +64,7 @@ class Dispatcher:
         if not plans:
             self._nominate(decision for decision in batch if isinstance(decision, Nominate))
         self._write(batch)
-        return too_many or (bound and not any(objections))  # evictions that end make room: no cycle is needed for it
+        return too_many or (bound and not any(objections))  # if too many: evictions that end cause the next cycle
 
     def _write(self, batch: tuple[Decision, ...]) -> None:
         for decision in batch:
@@ -149,7 +149,7 @@ class Dispatcher:
 
 
 def _plans(batch: tuple[Decision, ...]) -> list[Plan]:
-    """Return the plans of a batch: one for the job that gets the room, one for each victim that goes for no job."""
+    """Return the plans of a batch: one for all victims with a beneficiary, one for each victim without."""
     evictions = [decision for decision in batch if isinstance(decision, Evict)]
     alone = [Plan((evict,)) for evict in evictions if evict.beneficiary is None]
     together = tuple(evict for evict in evictions if evict.beneficiary is not None)

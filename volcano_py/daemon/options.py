@@ -46,7 +46,7 @@ class DaemonOptions:
     remote_debug: bool = False
     """Whether `/debug/...` also answers other machines."""
     barrier_patience_s: float = 10.0
-    """How long the watch has for bound pods that a fresh list names and the cache does not know yet.
+    """How long the start barrier waits until the watch shows the bound pods of a fresh list.
 
     After that pods are listed anew. The first cycle waits until all are known.
     """
@@ -58,11 +58,11 @@ class DaemonOptions:
     shard: ShardOptions | None = None
     """Which part of the nodes is ours; None: all nodes."""
     lease: LeaseOptions | None = None
-    """The lease by which schedulers agree on who acts; None: this one acts always."""
+    """The lease of the leader election; None: this scheduler always acts."""
     conf_poll_s: float = 0.5
-    """How often the configuration file is looked at; a change is taken at the second look that finds it the same."""
+    """How often the configuration file is checked; a change is loaded when a second check finds the same content."""
     freeze_garbage: bool = False
-    """Leave what the first lists brought out of garbage collections; it concerns the whole Python process."""
+    """Exclude the objects of the first lists from garbage collections, in the whole Python process."""
     bind_capacity: int = DEFAULT_CAPACITY
     binder: BinderOptions = field(default_factory=BinderOptions)
     evictor: EvictorOptions = field(default_factory=EvictorOptions)

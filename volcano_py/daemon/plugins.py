@@ -19,7 +19,7 @@ from volcano_py.scheduler.third_party import GROUP, PluginFolder, load_plugins
 
 TRIAL: Final = "volcano_py.testing.trial"
 _UNUSABLE: Final = (
-    2  # exit code of the trial: it is not the plugins' fault, and said better by who knows the file's name
+    2  # exit code of the trial: the plugins are not to blame; the caller knows the file and reports the error
 )
 _LIMIT_S: Final = 20.0
 

@@ -32,10 +32,10 @@ _NO_ANSWER: Final = (errors.Timeout, errors.ConnectionFailed)
 
 @dataclass(slots=True)
 class _Kind:
-    """Binds or evictions: how to find and resolve the overdue ones."""
+    """Binds or evictions, with the overdue ones that must still be read."""
 
     assumed: Assumptions
-    holds: Callable[[TaskRef], bool]  # still to be sent or tried again, so not overdue
+    holds: Callable[[TaskRef], bool]  # whether a request will be sent or tried again; then it is not overdue
     left: deque[Entry] = field(default_factory=deque)  # to be read
 
 
@@ -81,7 +81,7 @@ async def _recheck(client: ApiClient, kind: _Kind, metrics: StateMetrics, thrott
             what = kind.assumed.what
             throttled_log.log(what, what=what, task=str(task), node=entry.node, problem=str(error))
             unanswered = unanswered + 1 if isinstance(error, _NO_ANSWER) else 0
-            continue  # the ledger names it again
+            continue  # the ledger will report it again
         unanswered = 0
         if kind.assumed.ledger.unchanged(entry):
             kind.assumed.resolve(task, pod)

@@ -41,7 +41,7 @@ class CycleReporter:
         clock: Clock,
         queues_hold: Callable[[Mapping[str, Mapping[str, float]]], None] = lambda _: None,
     ) -> None:
-        """Take the store that knows which jobs still exist; ``queues_hold`` is called with what queues hold."""
+        """Take the store, which knows the existing jobs; ``queues_hold`` gets the allocated resources of queues."""
         self._queues_hold = queues_hold
         self._metrics = metrics
         self._store = store
@@ -50,12 +50,12 @@ class CycleReporter:
         self.last: LastCycle | None = None
         """The cycle that ended last."""
         self._failures: tuple[str, ...] = ()
-        self._shown: Mapping[str, QueueReport] = {}  # what metrics say of queues
+        self._shown: Mapping[str, QueueReport] = {}  # what metrics show of queues
         self._problems: dict[str, str] = {}  # what was wrong with queues in the last cycle
         self._slow = SlowPlugins(metrics.cycles)
 
     def new_policy(self) -> None:
-        """Take note that other plugins run from now on: nothing wrong with them has been reported yet."""
+        """Note that other plugins run from now on, so that their problems are reported again."""
         self._failures = ()
         self._slow.forget()
 

@@ -1,4 +1,4 @@
-"""The way from the watches into the cache, with a look at how long it takes."""
+"""Opens the watches that feed the cache, and measures how long events take to arrive there."""
 
 from typing import Any, Generic
 
@@ -19,7 +19,7 @@ from volcano_py.runtime.clock import Clock
 
 
 class Measured(Generic[T]):
-    """Passes changes on to a handler and measures their way from the network to the cache."""
+    """Passes events on to a handler, and measures their time from the network to the cache."""
 
     def __init__(self, resource: str, handler: EventHandler[T], metrics: StateMetrics, clock: Clock) -> None:
         self._resource = resource
@@ -43,7 +43,7 @@ class Measured(Generic[T]):
 
 
 class AgeAtArrival:
-    """Passes pods on and measures how long after its creation a pending one is known, unless a list brought it."""
+    """Passes pods on, and measures the age of each new pending pod when its watch event arrives."""
 
     def __init__(self, handler: EventHandler[Pod], cache: ClusterCache, binds: BindMetrics, clock: Clock) -> None:
         self._handler = handler
@@ -71,7 +71,7 @@ class AgeAtArrival:
 
 
 class Watches:
-    """The informers of one cache, and what the writers of statuses must know of what they have shown."""
+    """The informers of one cache, and what writers must know about the objects that the watches have shown."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Watches:
         options: ReflectorOptions,
         shards: bool = False,
     ) -> None:
-        """Take whether nodes are divided among schedulers."""
+        """``shards`` says whether nodes are divided among schedulers, so that NodeShards are watched."""
         self.informers = Informers(client, options=options, clock=clock)
         self._cache = cache
         self._metrics = metrics
@@ -113,24 +113,24 @@ class Watches:
         return sum(entry.kind == kind for entry in self._cache.unreadable())
 
     def absent(self) -> list[str]:
-        """Return the resources of gangs that the API server does not serve."""
+        """Return which of Queues and PodGroups the API server does not serve."""
         status = self.informers.status()
         return [resource.label for resource in (QUEUES, PODGROUPS) if status[resource.label].absent]
 
     def relist_pods(self) -> None:
-        """List pods anew, and open all other watches again: what the watch of pods has shown is not all there is."""
+        """List pods again and reopen all other watches, because the watch of pods has missed something."""
         self.informers.relist(PODS.label)
 
     def pod_version(self, name: str) -> str:
-        """Return the resourceVersion of a pod that the watch has shown last."""
+        """Return the last resourceVersion of a pod that the watch has shown."""
         return self._shown_version(PODS, name)[1]
 
     def group_version(self, name: str) -> str:
-        """Return the resourceVersion of a PodGroup that the watch has shown last."""
+        """Return the last resourceVersion of a PodGroup that the watch has shown."""
         return self._shown_version(PODGROUPS, name)[1]
 
     def group_without_conditions(self, key: JobKey) -> Shown | None:
-        """Return a PodGroup as the watch shows it, if it has no conditions that a write would have to keep."""
+        """Return a PodGroup as the watch shows it; None if it has conditions, which a write must keep."""
         record = self._cache.store.job(key)
         uid, version = self._shown_version(PODGROUPS, str(key))
         if record is None or record.conditions or record.uid != uid:
@@ -143,5 +143,5 @@ class Watches:
         return place is not None and place.status is TaskStatus.PENDING
 
     def _shown_version(self, resource: Resource, name: str) -> tuple[str, str]:
-        """Return UID and resourceVersion of an object as its watch has shown it last; empty if it shows none."""
+        """Return the last uid and resourceVersion that the watch has shown of an object; empty if it shows none."""
         return self._reflectors[resource].delivery.known.get(name, ("", ""))

@@ -29,7 +29,7 @@ from volcano_py.writing.events import EventRecorder
 
 
 class Flushed(NamedTuple):
-    """Which writes that may wait were all written in time."""
+    """Whether all statuses and all events were written in time."""
 
     statuses: bool
     events: bool
@@ -73,7 +73,7 @@ class Writers:
         return all(await asyncio.gather(self.binder.drained(timeout_s), self.evictor.drained(timeout_s)))
 
     async def flushed(self, timeout_s: float) -> Flushed:
-        """Write what may wait, as far as there is time; what a shard uses is written by the next scheduler."""
+        """Write what may wait, as much as the time allows; the next scheduler writes the status of a shard."""
         writers = (self.groups, self.events, self.gates, self.nominations, self.queue_statuses)
         written = await asyncio.gather(*(writer.drained(timeout_s) for writer in writers))
         return Flushed(statuses=written[0], events=written[1])
@@ -81,7 +81,7 @@ class Writers:
 
 @dataclass(frozen=True, slots=True)
 class WriterBuilder:
-    """Builds the writers of one scheduler, each after those that it reports to."""
+    """Builds the writers of one scheduler, each after the parts that it needs."""
 
     context: ProcessContext
     options: DaemonOptions
@@ -195,7 +195,7 @@ class WriterBuilder:
             self.metrics.write_queues,
             clock=self.context.clock,
             rng=self.context.rng,
-            shown=self.cache.queues.held.get,
+            shown=self.cache.queues.allocated.get,
             options=self.options.queue_statuses,
         )
 

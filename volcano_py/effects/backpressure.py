@@ -43,7 +43,7 @@ class BindBackpressure:
             return True
 
     def leave(self, binds: int = 1) -> None:
-        """Count binds out that have ended, in whatever way."""
+        """Count binds that have ended, in whatever way."""
         with self._changed:
             self._count -= binds
             self._changed.notify_all()

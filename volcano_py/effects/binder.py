@@ -92,7 +92,7 @@ class Binder:
         options: BinderOptions | None = None,
         objection: Callable[[Bind], str] = lambda _: "",
     ) -> None:
-        """Take whom to report to; ``objection`` says why a bind must not be sent now, "" if it may."""
+        """Take the receiver of the results; ``objection`` returns why a bind must not be sent now, "" if it may."""
         self._client = client
         self._objection = objection
         self._outcomes = outcomes
@@ -255,7 +255,7 @@ class Binder:
         return free
 
     async def _refused(self, order: _Order, error: errors.ApiError) -> None:
-        """Take a final refusal, unless it is a 409 because an earlier request of ours did take effect."""
+        """Report a final refusal, unless it is a 409 that an earlier successful request of ours has caused."""
         if isinstance(error, errors.Conflict):
             order.unclear = True
             if not await self._may_send_again(order):

@@ -28,6 +28,6 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def binding_body(bind: Bind) -> bytes:
-    """Return the JSON of a Binding; the uid is a precondition, so that a pod of the same name is not meant."""
+    """Return the JSON of a Binding; the uid is a precondition, so that no other pod of the same name is bound."""
     namespace, name, uid = bind.task
     return _ENCODER.encode(_Binding(_Metadata(namespace, name, uid), _Target(bind.node)))

@@ -78,7 +78,7 @@ class _Order:
 
 
 class _Pod(msgspec.Struct):
-    """The answer, of which nothing is needed."""
+    """An answer whose content is not needed."""
 
 
 class Evictor:

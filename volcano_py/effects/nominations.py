@@ -22,7 +22,7 @@ _TIMEOUT_S: Final = 10.0
 
 
 class _Pod(msgspec.Struct):
-    """The answer, of which nothing is needed."""
+    """An answer whose content is not needed."""
 
 
 class NominationWriter:

@@ -23,7 +23,7 @@ _TIMEOUT_S: Final = 10.0
 
 
 class _Pod(msgspec.Struct):
-    """The answer, of which nothing is needed."""
+    """An answer whose content is not needed."""
 
 
 class GateLifter:

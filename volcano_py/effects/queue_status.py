@@ -1,4 +1,4 @@
-"""Writes status.allocated of queues, what their pods hold, when it changes: one write per queue at a time."""
+"""Writes status.allocated of queues, the resources of their pods, when it changes: one write per queue at a time."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from volcano_py.writing.write_queue import WriteQueue, WriteQueueOptions
 
 NAME: Final = "queue status"
 DEFAULT_OPTIONS: Final = WriteQueueOptions(rate_per_s=20, burst=100, workers=2, capacity=10_000, delay_s=1.0)
-"""The delay keeps these writes few: while pods are bound, what a queue holds changes with every cycle."""
+"""The delay keeps these writes few: while pods are bound, the resources of a queue change with every cycle."""
 _TIMEOUT_S: Final = 10.0
 _ALWAYS: Final = (keys.CPU, keys.MEMORY)
 
@@ -26,11 +26,11 @@ Amounts = Mapping[str, float]
 
 
 class _Queue(msgspec.Struct):
-    """The answer, of which nothing is needed."""
+    """An answer whose content is not needed."""
 
 
 class QueueStatusWriter:
-    """Writes what queues hold.
+    """Writes the allocated resources of queues.
 
     ``shown`` returns what the watch shows of a queue, None for one that does not exist.
     """
@@ -57,33 +57,35 @@ class QueueStatusWriter:
         self._write_queue.start(supervisor)
 
     def put(self, queues: Mapping[str, Amounts]) -> None:
-        """Take what every queue holds, without resources of amount 0; write what the watch shows otherwise."""
-        self._written = {name: held for name, held in self._written.items() if name in queues}
-        for name, held in queues.items():
+        """Take the allocated resources of every queue, without zeros; write those that the watch shows differently."""
+        self._written = {name: allocated for name, allocated in self._written.items() if name in queues}
+        for name, allocated in queues.items():
             shown = self._shown(name)
-            if held == shown:
+            if allocated == shown:
                 self._written.pop(name, None)
                 self._write_queue.discard(name)
-            elif shown is not None and held != self._written.get(name):
-                self._write_queue.put(name, held)
+            elif shown is not None and allocated != self._written.get(name):
+                self._write_queue.put(name, allocated)
 
     async def drained(self, timeout_s: float) -> bool:
         """Write what waits; return whether all was written in time."""
         return await self._write_queue.drained(timeout_s)
 
-    async def _write(self, name: str, held: Amounts) -> str:
+    async def _write(self, name: str, allocated: Amounts) -> str:
         shown = self._shown(name)
         if shown is None:
             return "obsolete"
-        if held == self._written.get(name):
+        if allocated == self._written.get(name):
             return "unchanged"  # decided again while the first write was under way
         before = self._written.get(name, shown)
         gone: dict[str, str | None] = dict.fromkeys((*before, *shown))
-        now = {resource: quantity_text(resource, int(held.get(resource, 0))) for resource in (*_ALWAYS, *held)}
+        now = {
+            resource: quantity_text(resource, int(allocated.get(resource, 0))) for resource in (*_ALWAYS, *allocated)
+        }
         try:
             body = {"status": {"allocated": {**gone, **now}}}
             await self._client.patch(QUEUES, name, body, _Queue, subresource="status", timeout_s=_TIMEOUT_S)
         except errors.NotFound:
             return "obsolete"
-        self._written[name] = held
+        self._written[name] = allocated
         return "written"

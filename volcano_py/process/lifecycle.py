@@ -30,13 +30,13 @@ _FORCED_OR_LOST: Final = 1
 
 
 class Work(Protocol):
-    """What one process does; called in this order, each method once at most."""
+    """The work of one process; its methods are called in this order, each at most once."""
 
     def start(self, services: Supervisor) -> None:
         """Start what runs from the beginning, with or without the lease."""
 
     async def lead(self, workers: Supervisor, services: Supervisor) -> None:
-        """Start what decides and what writes; return when the process is ready.
+        """Start all parts that decide or write; return when the process is ready.
 
         ``workers`` end as soon as the end is asked for or the lease is lost, ``services`` after :meth:`drain`.
         """
@@ -45,7 +45,7 @@ class Work(Protocol):
         """Decide nothing more; ``why_lost`` says why the lease is lost, None if the end was asked for."""
 
     async def drain(self) -> bool:
-        """Complete what has begun and write what waits; say whether nothing of it can take effect any more.
+        """Complete what has begun and write what waits; return True if no request can take effect any more.
 
         The lease is released only then. Bounds its own time; cancelled when the end is forced.
         """
@@ -57,14 +57,14 @@ class Lifecycle:
     def __init__(self, context: ProcessContext, informers: Informers, *, freeze_garbage: bool = False) -> None:
         """Take what the process is built on, and the watches whose first lists it waits for.
 
-        ``freeze_garbage`` leaves what the first lists brought out of the garbage collector's rounds. It concerns the
-        whole Python process.
+        ``freeze_garbage`` excludes the objects of the first lists from garbage collections, in the whole Python
+        process.
         """
         self._context = context
         self._informers = informers
         self._freeze_garbage = freeze_garbage
         self.ready = asyncio.Event()
-        """Set when the process works; with an election, when nothing but the lease is missing."""
+        """Set when the process works; with an election, already when only the lease is missing."""
         self.leading = asyncio.Event()
         """Set when the process works."""
 
@@ -88,7 +88,7 @@ class Lifecycle:
             return code
 
     async def _live(self, work: Work, services: Supervisor, shutdown: Shutdown) -> tuple[int, bool]:
-        """Return the exit code, and whether nothing of this process can take effect any more."""
+        """Return the exit code, and whether all requests of this process have ended."""
         leadership = self._context.leadership
         async with Supervisor() as workers:
             self._informers.start(services)

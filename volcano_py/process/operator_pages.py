@@ -1,4 +1,4 @@
-"""Where operators find a process over HTTP: metrics, health, readiness and pages of its own."""
+"""What a process serves to operators over HTTP: metrics, health, readiness and its own pages."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from volcano_py.runtime.options import ListenAddress
 
 @dataclass(frozen=True, slots=True)
 class OperatorPages:
-    """What a process shows, and at which addresses; None: not at all.
+    """The pages of a process and their addresses; None switches an address off.
 
     Every address serves `/healthz`, `/readyz` and the pages of the process; only the first one serves `/metrics`.
     """

@@ -41,7 +41,7 @@ class _Written(NamedTuple):
 
 
 class _Event(msgspec.Struct):
-    """The answer, of which nothing is needed."""
+    """An answer whose content is not needed."""
 
 
 class EventRecorder:

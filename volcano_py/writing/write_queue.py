@@ -71,7 +71,7 @@ class WriteQueue(Generic[K, V]):
         self._bucket = TokenBucket(options.rate_per_s, options.burst, clock.monotonic())
         self._queue: RetryQueue[K] = RetryQueue(attempts=options.attempts, clock=clock, rng=rng)
         self._waiting: dict[K, V] = {}  # by the keys that wait in the queue
-        self._held_s = 0.0  # how long `hold` has delayed the next write
+        self._delayed_s = 0.0  # how long `hold` has delayed the next write
         self._hurry = False
         self._throttled_log = ThrottledLog("write given up", clock)
         metrics.watch(name, lambda: self.backlog)
@@ -137,16 +137,16 @@ class WriteQueue(Generic[K, V]):
     def _pause_s(self, late_s: float) -> float:
         """Return how long the next write waits for more important requests, or for the rate, in seconds."""
         if self._hold is not None and not self._hurry and self._may_wait(late_s) and self._hold():
-            self._held_s += _TICK_S
+            self._delayed_s += _TICK_S
             return _TICK_S
         wait_s = self._bucket.take(self._clock.monotonic())
         if not wait_s:
-            self._held_s = 0.0
+            self._delayed_s = 0.0
         return wait_s
 
     def _may_wait(self, late_s: float) -> bool:
         each_s = self._options.each_s
-        return self._held_s < self._options.patience_s if each_s is None else late_s < each_s
+        return self._delayed_s < self._options.patience_s if each_s is None else late_s < each_s
 
     def _failed(self, key: K, value: V, error: errors.ApiError) -> None:
         backoff_s = self._queue.failed(key, error.retry_after_s, again=isinstance(error, _AGAIN))

@@ -1,1 +1,1 @@
-"""PodGroups for pods that name none: bare pods and those of ReplicaSets, StatefulSets, DaemonSets, Jobs and others."""
+"""Creates PodGroups for pods that name none: bare pods, and pods of ReplicaSets, StatefulSets, Jobs and others."""

@@ -1,4 +1,4 @@
-"""The podgroup controller: watches pods and workloads, and carries out what `decision.plan` says."""
+"""The podgroup controller: watches pods and workloads, and carries out the writes of `decision.plan`."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ EVENT_FAILED: Final = "FailedPodGroup"
 EVENT_CYCLE: Final = "OwnerCycle"
 _TIMEOUT_S: Final = 10.0
 _PODS_AT_ONCE: Final = 8  # patches of pods of one group under way
-_TOLD_PODS: Final = 10  # pods that get the event when their group was given up
+_PODS_WITH_EVENT: Final = 10  # pods that get an event when their group is given up
 
 
 class _Owner(msgspec.Struct):
@@ -36,7 +36,7 @@ class _Owner(msgspec.Struct):
 
 
 class PodGroupController:
-    """Gives pods that name no PodGroup one, and takes away those of workloads that have no pods."""
+    """Creates PodGroups for pods that name none, and deletes those of workloads that are scaled to zero."""
 
     name: Final = "pg-controller"
 
@@ -48,9 +48,9 @@ class PodGroupController:
         self._options = options = context.options
         self._served = context.served
         self._pods: View[Pod] = View(lambda pod: decision.needs_group(pod, options.scheduler_names))
-        self._workloads: dict[GroupKey, Workload] = {}  # those whose pods will be ours
+        self._workloads: dict[GroupKey, Workload] = {}  # workloads whose pods will be ours
         self._waiting: dict[GroupKey, set[str]] = {}  # keys of pods that need the group
-        self._written: Recent[tuple[str, str]] = Recent(context.clock)  # uid and version of pods that were annotated
+        self._written: Recent[tuple[str, str]] = Recent(context.clock)  # uid and version of annotated pods
         self._created: Recent[str] = Recent(context.clock)  # keys of PodGroups
         self._queue: WorkQueue[GroupKey] = WorkQueue(
             self.name,
@@ -59,14 +59,14 @@ class PodGroupController:
             clock=context.clock,
             rng=context.rng,
             refill=self._unfinished,
-            on_given_up=self._tell,
+            on_given_up=self._report_failure,
             observe=context.metrics.turn,
         )
         self._pods.subscribe(self._pod_changed)
         context.groups.subscribe(self._group_changed)
 
     def watch(self, informers: Informers) -> None:
-        """Ask for what this controller needs beside PodGroups."""
+        """Add the informers of the objects that this controller needs in addition to PodGroups."""
         for scheduler in self._options.scheduler_names:
             selector = f"spec.schedulerName={scheduler}"
             informers.add(PODS, Pod, self._pods, name=f"pods of {scheduler}", field_selector=selector)
@@ -78,14 +78,14 @@ class PodGroupController:
         informers.add(STATEFUL_SETS, StatefulSet, stateful_sets)
 
     def start(self, supervisor: Supervisor) -> None:
-        """Start to work; before, changes are only gathered."""
+        """Start to reconcile; until then, changes are only collected."""
         self._queue.start(supervisor)
 
     def backlog(self) -> int:
-        """Return how many PodGroups wait for their turn or have it now."""
+        """Return how many PodGroups wait in the work queue or are being reconciled."""
         return self._queue.backlog
 
-    # What changed
+    # Changes
 
     def _is_ours(self, workload: Workload) -> bool:
         return decision.makes_our_pods(workload, self._options.scheduler_names)
@@ -114,13 +114,13 @@ class PodGroupController:
         namespace, _, name = key.partition("/")
         group = GroupKey(namespace, name.removeprefix(names.GROUP_PREFIX))
         if after is None and group.name == name and (group in self._waiting or group in self._workloads):
-            self._queue.add(group)  # somebody deleted it while it is needed
+            self._queue.add(group)  # it was deleted although it is needed
 
     def _unfinished(self) -> Iterable[GroupKey]:
         """Return every group that may need work."""
         return sorted({*self._waiting, *self._workloads})
 
-    # What is done about it
+    # Reconciling
 
     async def _reconcile(self, key: GroupKey) -> None:
         if not self._served(PODGROUPS):
@@ -134,7 +134,7 @@ class PodGroupController:
         if not pods and workload is None:
             return
         if pods:
-            self._tell_cycle(pods[0])
+            self._report_cycle(pods[0])
         group = self._groups.get(str(key))
         annotations = await self._owner_annotations(pods[0] if pods else None, workload)
         plan = decision.plan(key, group, pods, workload, annotations)
@@ -149,7 +149,7 @@ class PodGroupController:
             self._created.add(key)
 
     async def _owner_annotations(self, pod: Pod | None, workload: Workload | None) -> Mapping[str, str]:
-        """Return what stands on the owner; it is read if no watch shows it, and counts only if it is still the one."""
+        """Return the annotations of the owner; an owner that is not watched is read, and must have the expected uid."""
         if not self._options.inherit_owner_annotations:
             return {}
         if workload is not None:
@@ -167,7 +167,7 @@ class PodGroupController:
         return found.metadata.annotations if found.metadata.uid == owner.uid else {}
 
     async def _annotate(self, patches: tuple[Patch, ...]) -> None:
-        """Carry patches of pods out, some at once; one that fails keeps no other back."""
+        """Carry out the patches of pods, some of them at once; after a failure, the others still go on."""
         limit = asyncio.Semaphore(_PODS_AT_ONCE)
 
         async def one(patch: Patch) -> None:
@@ -184,21 +184,21 @@ class PodGroupController:
         if failures:
             raise failures[0]
 
-    def _tell_cycle(self, pod: Pod) -> None:
-        """Say on a pod that its owners own each other; its group is made all the same."""
+    def _report_cycle(self, pod: Pod) -> None:
+        """Record an event on a pod whose owners form a cycle; its PodGroup is created all the same."""
         meta = pod.metadata
         if cycle := owner_cycle(PODS.kind, meta, self._workloads):
             text = (
-                f"metadata.ownerReferences of Pod {meta.namespace}/{meta.name} lead round in a cycle: "
-                f"{' -> '.join(cycle)}; nothing ever collects these objects: remove one of the references"
+                f"metadata.ownerReferences of Pod {meta.namespace}/{meta.name} form a cycle: "
+                f"{' -> '.join(cycle)}; these objects are never garbage-collected: remove one of the references"
             )
             who = ("Pod", meta.namespace, meta.name, meta.uid)
             self._events.record(RecordEvent(*who, keys.EVENT_WARNING, EVENT_CYCLE, text))
 
-    def _tell(self, key: GroupKey, error: errors.ApiError) -> None:
-        """Say on the pods that they wait because their group could not be written."""
-        text = f"PodGroup {key} could not be written, the pod waits for it: {error}"
-        for name in sorted(self._waiting.get(key, ()))[:_TOLD_PODS]:
+    def _report_failure(self, key: GroupKey, error: errors.ApiError) -> None:
+        """Record an event on the pods that wait because their PodGroup could not be written."""
+        text = f"the pod waits because PodGroup {key} could not be written: {error}"
+        for name in sorted(self._waiting.get(key, ()))[:_PODS_WITH_EVENT]:
             pod = self._pods.get(name)
             if pod is not None:
                 meta = pod.metadata

@@ -1,9 +1,11 @@
-"""Which pods need a PodGroup, what it looks like, and what has to be written: objects in, writes out.
+"""Decides which pods need a PodGroup, what it contains, and what must be written: objects in, writes out.
 
-pod of ours without a group annotation    podgroup-<uid of its controller, else its own>; then the annotation
-workload scaled to zero                   its PodGroup is deleted
-workload scaled up, group-min-member      its PodGroup is created again, its minimum follows
-changed, PodGroup deleted
+our pod without a group annotation    create podgroup-<uid of its controller, or its own uid>; then annotate the pod
+workload scaled to zero               delete its PodGroup
+workload scaled up                    create its PodGroup again
+PodGroup deleted while needed         create it again
+group-min-member of a workload        change the minimum of its PodGroup
+changed
 """
 
 import re
@@ -49,14 +51,14 @@ class GroupKey(NamedTuple):
 
 
 class PodTemplate(Wire, frozen=True):
-    """What the pods of a workload are made from."""
+    """The pod template of a workload."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
 
 
 class WorkloadSpec(Wire, frozen=True):
-    """How many pods a workload has, and which."""
+    """The number of pods of a workload, and their template."""
 
     replicas: int = 1
     template: PodTemplate = PodTemplate()
@@ -71,26 +73,26 @@ class Workload(Wire, frozen=True):
 
 
 class ReplicaSet(Workload, frozen=True):
-    """Pods that are all alike."""
+    """A ReplicaSet, reduced to the fields that are needed."""
 
     kind: ClassVar[str] = REPLICA_SETS.kind
 
 
 class StatefulSet(Workload, frozen=True):
-    """Pods with names that last."""
+    """A StatefulSet, reduced to the fields that are needed."""
 
     kind: ClassVar[str] = STATEFUL_SETS.kind
 
 
 class Plan(NamedTuple):
-    """What has to be written: first the PodGroup, then the pods."""
+    """The writes: first the PodGroup, then the pods."""
 
     group: Write | None
     pods: tuple[Patch, ...] = ()
 
 
 def needs_group(pod: Pod, scheduler_names: Collection[str]) -> bool:
-    """Say whether a pod is ours, is to run, and names no PodGroup."""
+    """Say whether a pod is ours, has not ended, is not being deleted, and names no PodGroup."""
     return (
         pod.spec.scheduler_name in scheduler_names
         and not pod.metadata.annotations.get(keys.GROUP_NAME)
@@ -111,13 +113,13 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
 
 
 def group_key(pod: Pod) -> GroupKey:
-    """Return which PodGroup a pod should have."""
+    """Return the PodGroup that a pod should have."""
     owner = controller_of(pod.metadata)
     return GroupKey(pod.metadata.namespace, owner.uid if owner is not None else pod.metadata.uid)
 
 
 def min_member(owner_annotations: Mapping[str, str]) -> int:
-    """Return the minimum that the owner of pods asks for; what is no integer from 0 counts as none: 1."""
+    """Return the minimum that the owner of pods asks for; 1 unless it is an integer from 0."""
     written = owner_annotations.get(names.GROUP_MIN_MEMBER)
     wanted = None if written is None else _integer(written)
     return _DEFAULT_MIN_MEMBER if wanted is None or not 0 <= wanted <= _INT32_MAX else wanted
@@ -130,7 +132,7 @@ def plan(
     workload: Workload | None,
     owner_annotations: Mapping[str, str],
 ) -> Plan:
-    """Return what has to be written about one PodGroup and the pods that wait for it."""
+    """Return the writes for one PodGroup and the pods that wait for it."""
     annotations = tuple(_annotate(pod, key.name) for pod in pods)
     if group is None:
         if pods:
@@ -157,7 +159,7 @@ def pod_group(
     minimum = min_member(owner_annotations)
     queue = meta.annotations.get(names.QUEUE_NAME)
     topology = network_topology(meta.annotations)
-    room = _min_resources(key, spec, minimum)
+    least = _min_resources(key, spec, minimum)
     annotations = {
         **{name: text for name, text in owner_annotations.items() if name.startswith(names.INHERITED_PREFIX)},
         **_chosen(meta.annotations, names.POD_ANNOTATIONS),
@@ -177,7 +179,7 @@ def pod_group(
             "minMember": minimum,
             **({"queue": queue} if queue else {}),
             **({"priorityClassName": spec.priority_class_name} if spec.priority_class_name else {}),
-            **({"minResources": room} if room else {}),
+            **({"minResources": least} if least else {}),
             **({"networkTopology": topology} if topology is not None else {}),
         },
         "status": {"phase": keys.PHASE_PENDING},
@@ -185,7 +187,7 @@ def pod_group(
 
 
 def network_topology(annotations: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the topology limit that a pod's annotations ask for; a mode that does not exist counts as hard."""
+    """Return the topology limit that a pod's annotations ask for; an unknown mode counts as hard."""
     mode, tier = annotations.get(names.TOPOLOGY_MODE), annotations.get(names.TOPOLOGY_TIER)
     if mode is None and tier is None:
         return None
@@ -208,14 +210,14 @@ def _create(
 
 
 def _follow(key: GroupKey, group: PodGroup, workload: Workload, owner_annotations: Mapping[str, str]) -> Patch | None:
-    """Return the patch that makes the minimum what the workload says now; other edits of a PodGroup are left alone."""
+    """Return the patch that gives a PodGroup the present minimum of its workload; other fields are not changed."""
     minimum = min_member(owner_annotations)
     if group.spec.min_member == minimum:
         return None
-    room = _min_resources(key, workload.spec.template.spec, minimum)
-    stale = dict.fromkeys(group.spec.min_resources or {})  # a merge patch takes away what is null
+    least = _min_resources(key, workload.spec.template.spec, minimum)
+    stale = dict.fromkeys(group.spec.min_resources or {})  # a merge patch removes what is null
     meta = {"uid": group.metadata.uid, "resourceVersion": group.metadata.resource_version}
-    body = {"metadata": meta, "spec": {"minMember": minimum, "minResources": {**stale, **room}}}
+    body = {"metadata": meta, "spec": {"minMember": minimum, "minResources": {**stale, **least}}}
     return Patch(PODGROUPS, key.namespace, key.name, body)
 
 

@@ -1,7 +1,7 @@
-"""minResources of a PodGroup: what its minimum of pods asks for, under the names that quotas count as well.
+"""minResources of a PodGroup: the requests of its minimum of pods, also under the names that quotas use.
 
-Beside every request stands its name in quotas (``requests.cpu``), and the pods themselves are counted, as Volcano
-writes it. Readers that count resources leave the quota names aside.
+As in Volcano, every request is written twice, the second time under its name in quotas (``requests.cpu``), and the
+number of pods is written, too. Readers that count resources ignore the quota names.
 """
 
 from volcano_py.api import keys
@@ -11,7 +11,7 @@ from volcano_py.model.resources import quantity_text
 
 
 def min_resources(spec: PodSpec, members: int) -> dict[str, str]:
-    """Return what so many pods like this one ask for; raise QuantityError naming the field that cannot be read."""
+    """Return the requests of ``members`` equal pods; raise QuantityError naming the field that cannot be read."""
     if members == 0:
         return {}
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Annotations and labels that a PodGroup takes over from pods and their owners, as users write them."""
+"""The annotations and labels that a PodGroup takes over from pods and their owners."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Owner references that lead back to where they began: nothing collects such objects, and their owner is nobody."""
+"""Cycles of owner references: such objects are never garbage-collected, and no owner is the topmost one."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,10 +7,9 @@ from volcano_py.controllers.podgroup.decision import GroupKey, Workload, control
 
 
 def owner_cycle(kind: str, meta: ObjectMeta, workloads: Mapping[GroupKey, Workload]) -> Sequence[str]:
-    """Return the controllers from an object round to one that has been passed, in words; nothing if there is no cycle.
+    """Follow the controllers of an object to the first repeated one; return all of them in words, [] without a cycle.
 
-    Workloads that no watch shows end the walk; as each step goes to another object, it is at most as long as there are
-    workloads.
+    The search ends at a workload that is not watched. It visits every workload once at most.
     """
     passed = [(meta.uid, f"{kind} {meta.name}")]
     while (owner := controller_of(meta)) is not None:

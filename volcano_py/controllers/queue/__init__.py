@@ -1,1 +1,1 @@
-"""Queues: that the ones everybody relies on exist, what state each is in, and how many PodGroups it has."""
+"""Creates the required queues, and keeps the state of each queue and its number of PodGroups up to date."""

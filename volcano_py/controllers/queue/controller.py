@@ -1,4 +1,4 @@
-"""The queue controller: watches queues and PodGroups, and carries out what `decision.judge` says."""
+"""The queue controller: watches queues and PodGroups, and carries out the writes of `decision.judge`."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 
 class QueueController:
-    """Keeps queues in existence, in their state and counted."""
+    """Creates required queues, and writes the state of every queue and its number of PodGroups."""
 
     name: Final = "queue-controller"
 
@@ -32,8 +32,8 @@ class QueueController:
         self._served = context.served
         self._queues: View[CountedQueue] = View()
         self._counts: dict[str, Counter[str]] = {}  # queue -> phase -> PodGroups
-        self._children: dict[str, set[str]] = {}  # queue -> those that name it as their parent
-        self._states: dict[str, tuple[str, str]] = {}  # queue -> uid, and the state it was found to be in last
+        self._children: dict[str, set[str]] = {}  # queue -> queues that name it as their parent
+        self._states: dict[str, tuple[str, str]] = {}  # queue -> uid and last known state
         self._required = tuple(dict.fromkeys((keys.ROOT_QUEUE, options.default_queue)))
         self._queue: WorkQueue[str] = WorkQueue(
             self.name,
@@ -48,20 +48,20 @@ class QueueController:
         context.groups.subscribe(self._group_changed)
 
     def watch(self, informers: Informers) -> None:
-        """Ask for what this controller needs beside PodGroups."""
+        """Add the informers of the objects that this controller needs in addition to PodGroups."""
         informers.add(QUEUES, CountedQueue, self._queues, optional=True)
 
     def start(self, supervisor: Supervisor) -> None:
-        """Start to work; before, changes are only gathered."""
+        """Start to reconcile; until then, changes are only collected."""
         self._queue.start(supervisor)
         for name in self._required:
             self._queue.add(name)
 
     def backlog(self) -> int:
-        """Return how many queues wait for their turn or have it now."""
+        """Return how many queues wait in the work queue or are being reconciled."""
         return self._queue.backlog
 
-    # What changed
+    # Changes
 
     def _queue_changed(self, name: str, before: CountedQueue | None, after: CountedQueue | None) -> None:
         if before is not None:
@@ -104,7 +104,7 @@ class QueueController:
     def _all(self) -> Iterable[str]:
         return [*self._required, *self._queues.keys()]
 
-    # What is done about it
+    # Reconciling
 
     async def _reconcile(self, name: str) -> None:
         if not self._served(QUEUES):
@@ -118,7 +118,7 @@ class QueueController:
         uid, was = self._states.get(name, ("", None))
         parent = self._queues.get(queue.spec.parent) if queue.spec.parent else None
         missing = queue.spec.parent if parent is None and name != keys.ROOT_QUEUE else ""
-        if missing and missing not in self._required:  # those are made in a moment
+        if missing and missing not in self._required:  # required queues are created in a moment
             log.warning(
                 "the parent of a queue does not exist: create it or change spec.parent",
                 queue=name,

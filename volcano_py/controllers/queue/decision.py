@@ -1,7 +1,7 @@
-"""What has to be written about a queue: objects in, writes out.
+"""Decides about a queue: objects in, state and writes out.
 
-A queue without a parent gets ``root``. A queue under a closed parent is closed with it, which an annotation remembers,
-and opened with it. ``root`` is always open.
+A queue without a parent gets ``root``. A queue is closed together with its parent and opened together with it; an
+annotation records that it was closed by its parent. ``root`` is always open.
 """
 
 from collections.abc import Mapping
@@ -43,21 +43,21 @@ class CountedQueue(Queue, frozen=True):
 
 
 class Verdict(NamedTuple):
-    """What a queue is found to be, and what has to be written so that it says so."""
+    """The state of a queue, and the writes that bring the object up to date."""
 
     state: str
     writes: tuple[Write, ...]
 
 
 def missing(name: str) -> Create:
-    """Return what makes a queue that must exist."""
+    """Return the write that creates a required queue."""
     spec = {"weight": 1, "reclaimable": name != keys.ROOT_QUEUE}
     body = {"apiVersion": QUEUES.api_version, "kind": QUEUES.kind, "metadata": {"name": name}, "spec": spec}
     return Create(QUEUES, "", body)
 
 
 def judge(queue: CountedQueue, was: str | None, parent: CountedQueue | None, counts: Mapping[str, int]) -> Verdict:
-    """Return the state of a queue that was in state ``was`` (None: not known before), and the writes it takes."""
+    """Return the state of a queue, and the writes; ``was`` is its last known state, None for a new queue."""
     has_groups = any(counts.values())
     stored = queue.status.state
     by_parent = queue.metadata.annotations.get(CLOSED_BY_PARENT)
@@ -71,9 +71,9 @@ def judge(queue: CountedQueue, was: str | None, parent: CountedQueue | None, cou
         elif by_parent == _TRUE and state in states.SHUT and _is_open(parent):
             state, mark = states.open_(), _FALSE
         elif by_parent == _TRUE and state == keys.QUEUE_OPEN:
-            mark = _FALSE  # opened by hand, its parent being open
+            mark = _FALSE  # it was opened by hand, and its parent is open
     spec = _spec(queue, by_parent, mark)
-    # If we end between two writes, the mark of a closing and the state of an opening can be made up for.
+    # This order lets the next start repair what is missing if the process ends between two writes.
     if mark == _FALSE:
         return Verdict(state, (*_status(queue, state, counts, guarded=True), *spec))
     return Verdict(state, (*spec, *_status(queue, state, counts, guarded=not spec)))
@@ -105,8 +105,8 @@ def _status(queue: CountedQueue, state: str, counts: Mapping[str, int], *, guard
             changed[name] = counts.get(phase, 0)
     if not changed:
         return []
-    # The version guards a state that somebody else is changing, unless a write of ours has just raised it; numbers
-    # alone are right whatever else is written.
+    # The resourceVersion protects a state that another client changes, unless our own write has just changed it.
+    # Numbers alone are right in any case.
     meta = {"uid": queue.metadata.uid}
     if "state" in changed and guarded:
         meta["resourceVersion"] = queue.metadata.resource_version

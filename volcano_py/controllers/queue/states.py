@@ -3,7 +3,7 @@
                  open                     close, PodGroups left: Closing, none: Closed
     any state ─────────▶ Open      Open, Closing, Unknown ─────────▶ Closing or Closed
 
-Synchronising compares the state the queue was in with the one that is stored, which somebody may have changed:
+Synchronising compares the last known state with the stored one, which another client may have changed:
 
     was \\ stored   "" or Open   Closing              Closed               other
     Open           Open         Unknown              Closing or Closed    Unknown
@@ -28,11 +28,11 @@ _SYNC: Final[Mapping[tuple[str, str], str]] = {
     (_CLOSED, _CLOSED): _CLOSED,
 }
 SHUT: Final = frozenset({_CLOSED, _CLOSING})
-"""The states in which a queue takes no new work because it was closed."""
+"""The states of a closed queue, which accepts no new PodGroups."""
 
 
 def sync(state: str, stored: str, has_groups: bool) -> str:
-    """Return the state of a queue that was in ``state`` and for which ``stored`` is stored; "" counts as Open."""
+    """Return the state of a queue from its last known state and the stored one; "" counts as Open."""
     return _settled(_SYNC.get((state or _OPEN, stored or _OPEN), _UNKNOWN), has_groups)
 
 
