@@ -39,6 +39,14 @@ def rename_methods(cls: type, renamed: Mapping[str, str]) -> None:
             setattr(cls, new, vars(cls)[old])
 
 
+def method(answer: Any, new: str, old: str) -> Any:
+    """Return a method of an object that a plugin made, which may still have its old name."""
+    if not hasattr(answer, new) and hasattr(answer, old):
+        warn(f"{type(answer).__name__}.{old}", new)
+        return getattr(answer, old)
+    return getattr(answer, new)
+
+
 def renamed_attribute(renamed: Mapping[str, str]) -> Callable[[Any, str], Any]:
     """Return the ``__getattr__`` of a class some of whose attributes have new names; a name may be a dotted path."""
 

@@ -57,7 +57,9 @@ class Session:
         self.queue_gates = QueueGates(state) if snapshot.queue_gates else None
         state.coming = ComingUsage(self.queue_gates, self.nominated_room)
         self.admission = None if self.queue_gates is None else QueueAdmission(state, hooks, self.queue_gates)
-        self.placement = Placement(state, hooks, NodeSets(state), tie_order)
+        self.placement = Placement(
+            state, hooks, NodeSets.of_shard(state.facts.shard, state.nodes, state.static_row), tie_order
+        )
         self.nominated_nodes = NominatedNodes(state, hooks, self.placement, self.nominated_room)
         self.eviction = Eviction(state, hooks, self.placement, self.nominated_room, self.pending_evictions)
         self.statement = hooks.statement

@@ -15,6 +15,7 @@ from volcano_py.conf.arguments import Warn
 from volcano_py.conf.schema import PluginConf, SchedulerConf, Where
 from volcano_py.framework.contract.extension_points import NodeOrder
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
+from volcano_py.framework.placing.node_sets import OTHERS
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.memory import Memory
 from volcano_py.model.arrays import Floats
@@ -72,14 +73,10 @@ def _split_by_shard(case: Case) -> Outcome:
         added(cluster, NodeShard(ObjectMeta(name="ours"), NodeShardSpec(ours)))
     ssn = a_session(cluster.snapshot())
     found: dict[str, list[str] | None] = {"inShard": None, "inOtherShard": None}
-    for left_out in ssn.placement.node_sets.left_out:
-        group = np.ones(len(ssn.state.nodes), dtype=bool) if left_out is None else ~left_out
-        other = (
-            mode == "soft"
-            and ssn.placement.node_sets.elsewhere is not None
-            and bool(ssn.placement.node_sets.elsewhere[group].all())
-        )
-        found["inOtherShard" if other else "inShard"] = [ssn.state.nodes.names[row] for row in np.flatnonzero(group)]
+    for one in ssn.placement.node_sets.sets:
+        mask = np.ones(len(ssn.state.nodes), dtype=bool) if one.mask is None else one.mask
+        names_in_it = [ssn.state.nodes.names[row] for row in np.flatnonzero(mask)]
+        found["inOtherShard" if one.name == OTHERS else "inShard"] = names_in_it
     return found
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from volcano_py.framework.placing.node_set_draft import ALL, OTHERS, OURS, NodeSet, NodeSets
+from volcano_py.framework.placing.node_sets import ALL, OTHERS, OURS, NodeSet, NodeSets
 from volcano_py.model.facts import Shard
 from volcano_py.snapshot.columns import NodeColumns
 from volcano_py.testing.cluster import a_cluster

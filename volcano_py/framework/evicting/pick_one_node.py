@@ -45,7 +45,7 @@ def order_by_victims(eviction: Eviction, queue: QueueInfo, info: TaskInfo, chanc
         of_node[node].append(row)
     floor = (info.request - EPSILON).tolist()
     wanted = [(resource, floor[resource]) for resource in info.fit.rows.tolist()]
-    group = eviction.placement.node_sets.group_of  # our shard's nodes before others', whatever is lost there
+    group = eviction.placement.node_sets.index_of  # our shard's nodes before others', whatever is lost there
     return sorted(
         chances, key=lambda chance: (group(chance[0]), _harm(eviction, chance[0], of_node[chance[0]], wanted))
     )

@@ -234,7 +234,7 @@ class Plan:
         if not len(candidates):
             return None
         nodes = self._node_order(np.where(hopeful, scores, -np.inf), candidates)
-        return eviction.placement.node_sets.ours_first(nodes), candidates
+        return eviction.placement.node_sets.in_order(nodes), candidates
 
     def _chances(self, preemptor: Preemptor, info: TaskInfo) -> Iterator[tuple[int, Rows]]:
         """Yield nodes in order, each with the victims allowed there, where all of them together leave room enough."""

@@ -4,6 +4,7 @@ import numpy as np
 
 from volcano_py.framework.contract.combine import Point
 from volcano_py.framework.hooks.node_hooks import NodeHooks
+from volcano_py.framework.retired import method
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.model.arrays import Bools, Floats
 
@@ -19,7 +20,9 @@ class InterPodFilters:
         filters = [(plugin, answer) for plugin, answer in found if answer is not None]
         scores = [(point.plugin, point(task)) for point in hooks.inter_pod_orders]
         self._filters = [Point(plugin, "inter_pod_filter", answer.allowed) for plugin, answer in filters]
-        self._unresolvable = [Point(plugin, "inter_pod_filter", answer.unresolvable) for plugin, answer in filters]
+        self._unresolvable = [
+            Point(plugin, "inter_pod_filter", method(answer, "unresolvable", "hopeless")) for plugin, answer in filters
+        ]
         self._scores = [Point(plugin, "inter_pod_scores", one.scores) for plugin, one in scores if one is not None]
         self.own_pods_matter = bool(self._scores) or any(answer.own_pods_matter for _, answer in filters)
         """Whether placing one task of the shape may change an answer for the next one."""

@@ -1,59 +1,92 @@
-"""Nodes divided among schedulers: which nodes of a session are ours, and what that means for placement.
+"""The sets of nodes that placement tries one after another.
 
-Of a strict shard (Volcano's mode hard) other nodes are refused before anybody is asked. Of any other (soft) they are
-the second choice: candidates come in groups, and scores are compared within a group only (Volcano:
-util.GetPredicatedNodeByShard). What queues deserve is computed from all nodes in both modes.
+A *set of nodes* is tried as a whole before the next one: scores are compared within a set only, and a task goes to a
+node of the next set only if no node of this one takes it. Today the sets come from a shard; a topology domain (a
+HyperNode) is a set, too: sets may overlap, as a HyperNode contains those of the tier below, and a node counts for the
+first set that has it.
+
+A shard names the nodes of this scheduler. If it is strict (Volcano's mode hard), no task may go to other nodes. If not
+(mode soft), the other nodes are a second set (Volcano: util.GetPredicatedNodeByShard). What queues deserve is computed
+from all nodes in both modes.
 """
 
-from typing import Final
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Rows
+from volcano_py.model.facts import Shard
 from volcano_py.model.rejections import Reason
 from volcano_py.snapshot.columns import NodeColumns
 
 NOT_OURS: Final = Reason("cache", "other-shard", "node isn't in scheduler node shard")
 
+ALL: Final = "all"
+OURS: Final = "ours"
+OTHERS: Final = "others"
+
+StaticRow = Callable[[Hashable, Callable[[NodeColumns], NDArray[Any]]], NDArray[Any]]
+"""Returns answers that depend on node records only, one per node, kept over cycles under a key."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeSet:
+    """One set of nodes."""
+
+    name: str
+    """`ALL`, `OURS` or `OTHERS`; of a topology domain its own name. Unique among the sets of one `NodeSets`."""
+    mask: Bools | None = None
+    """The nodes in it, shape (n_nodes,); None: all nodes."""
+
 
 class NodeSets:
-    """The nodes of a session by shard; without a shard all of them are ours."""
+    """The sets of nodes of a session, in the order in which placement tries them, and the nodes that are shut."""
 
-    __slots__ = ("elsewhere", "left_out", "shut")
+    __slots__ = ("_first", "sets", "shut")
 
-    def __init__(self, state: State) -> None:
-        shard = state.facts.shard
-        self.elsewhere: Bools | None = None
-        """The nodes that are not ours, shape (n_nodes,); None: there are none."""
-        self.shut: Bools = state.nodes.closed
-        """The nodes that no task may go to, shape (n_nodes,)."""
-        self.left_out: tuple[Bools | None, ...] = (None,)
-        """The nodes that are not in a group of candidates, by group; groups are asked in this order."""
+    def __init__(self, sets: tuple[NodeSet, ...], shut: Bools) -> None:
+        """Take one set or more, the first choice first, and the nodes that no task may go to, shape (n_nodes,)."""
+        self.sets = sets
+        self.shut = shut
+        self._first: Rows | None = None  # the first set that has a node, (n_nodes,); None: there is only one set
+        if len(sets) > 1:
+            self._first = np.full(len(shut), len(sets), dtype=np.intp)
+            # A Python loop over sets: those tried first are written last.
+            for index in reversed(range(len(sets))):
+                mask = sets[index].mask
+                self._first[slice(None) if mask is None else mask] = index
+
+    @classmethod
+    def of_shard(cls, shard: Shard | None, nodes: NodeColumns, static_row: StaticRow) -> Self:
+        """Return the sets that a shard makes of these nodes; without a shard they are one set."""
+        closed = nodes.closed
         if shard is None:
-            return
+            return cls((NodeSet(ALL),), closed)
         ours = shard.nodes
 
         def not_ours(view: NodeColumns) -> Bools:
             # A Python loop over the nodes that have changed since the last cycle, or all after a change of the shard.
             return np.fromiter((name not in ours for name in view.names), dtype=bool, count=len(view))
 
-        elsewhere = state.static_row(("shard", ours), not_ours)
-        if not elsewhere.any():
-            return
-        self.elsewhere = elsewhere
+        elsewhere: Bools = static_row(("shard", ours), not_ours)
         if shard.strict:
-            self.shut = self.shut | elsewhere
-        elif not elsewhere.all():
-            self.left_out = (elsewhere, ~elsewhere)
+            return cls((NodeSet(OURS),), closed | elsewhere)
+        if not elsewhere.any():
+            return cls((NodeSet(OURS),), closed)
+        if elsewhere.all():
+            return cls((NodeSet(OTHERS),), closed)
+        return cls((NodeSet(OURS, ~elsewhere), NodeSet(OTHERS, elsewhere)), closed)
 
-    def group_of(self, node: int) -> int:
-        """Return the group of candidates that a node is in."""
-        return 1 if len(self.left_out) > 1 and self.left_out[0] is not None and self.left_out[0][node] else 0
+    def index_of(self, node: int) -> int:
+        """Return the index of the first set that has a node; the number of sets if none has it."""
+        return 0 if self._first is None else self._first.item(node)
 
-    def ours_first(self, nodes: Rows) -> Rows:
-        """Return these nodes with ours before the others, each part in the order given."""
-        if self.elsewhere is None:
+    def in_order(self, nodes: Rows) -> Rows:
+        """Return nodes with those of the first set first, and so on; within a set in the order given."""
+        if self._first is None:
             return nodes
-        elsewhere = self.elsewhere[nodes]
-        return np.concatenate((nodes[~elsewhere], nodes[elsewhere]))
+        ordered: Rows = nodes[np.argsort(self._first[nodes], kind="stable")]
+        return ordered

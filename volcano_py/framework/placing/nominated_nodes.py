@@ -41,7 +41,7 @@ class NominatedNodes:
         state, placement, shape_id = self._state, self._placement, int(self._state.tasks.shape[task])
         if not self._hooks.allocatable(queue, state.task_of(shape_id), 1):
             return False
-        ranking = placement.ranking(shape_id, placement.node_sets.group_of(node))
+        ranking = placement.ranking(shape_id, placement.node_sets.index_of(node))
         if ranking.ranked[node] > -np.inf:
             statement.allocate(job_row, shape_id, np.array([task]), np.array([node]))
             return True

@@ -64,8 +64,7 @@ class Placement:
         self.raw_scores = RawScores(state, hooks.nodes.normalized_orders)
         self._state = state
         self._hooks = hooks
-        self._left_out = node_sets.left_out
-        self._rankings = [OrderedDict[int, NodeRanking]() for _ in self._left_out]  # by set of nodes, then shape
+        self._rankings = [OrderedDict[int, NodeRanking]() for _ in node_sets.sets]  # by set of nodes, then shape
         self._most_rankings = max(_NUMBERS_KEPT // max(len(state.nodes), 1), _STATES_AT_LEAST)
         self._looked_ahead = state.looks_ahead
         self._infeasible: dict[Hashable, StaticallyInfeasible] = {}  # by static part and set of nodes
@@ -117,13 +116,13 @@ class Placement:
 
     def statically_infeasible(self, task: TaskInfo, node_set: int | None = None) -> StaticallyInfeasible:
         """Return where tasks like this one can never go in this session, of a set of nodes or (None) of all."""
-        left_out = None if node_set is None else self._left_out[node_set]
-        key = self._hooks.nodes.static_part(task.shape), None if left_out is None else node_set
+        mask = None if node_set is None else self.node_sets.sets[node_set].mask
+        key = self._hooks.nodes.static_part(task.shape), None if mask is None else node_set
         found = self._infeasible.get(key)
         if found is None:
             nodes = (self._hooks.nodes.static_verdicts(task) != 0) | self.node_sets.shut
-            if left_out is not None:
-                nodes |= left_out
+            if mask is not None:
+                nodes |= ~mask
             if len(self._infeasible) >= _MOST_INFEASIBLE:
                 self._infeasible.clear()
             found = self._infeasible[key] = StaticallyInfeasible(nodes)
