@@ -6,12 +6,13 @@ STAMP := $(VENV)/.installed
 # A fixed number, because a container may often use fewer cores than it sees.
 WORKERS ?= 2
 
-.PHONY: help demo test check e2e bench picture image lint types imports format clean
+.PHONY: help demo test check words e2e bench picture image lint types imports format clean
 
 help:
 	@echo "make demo     a scheduler, an API server and nodes in one process, with a live table (needs no cluster)"
 	@echo "make test     unit, property, contract and scenario tests (no cluster, no network), WORKERS=$(WORKERS) at a time"
 	@echo "make check    format, lint, types, layers"
+	@echo "make words    retired words in code and docs, with the word to use instead"
 	@echo "make e2e      end-to-end tests on a real kube-apiserver and etcd (built with Go the first time)"
 	@echo "make bench    measure; results are kept as JSON in benchmarks/results/"
 	@echo "make picture  draw docs/demo.svg, the picture of the demo in the README"
@@ -36,6 +37,9 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+words: $(STAMP)
+	@$(BIN)/python -m tests.architecture.retired_words
 
 format: $(STAMP)
 	$(BIN)/ruff format .

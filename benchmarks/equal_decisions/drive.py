@@ -12,6 +12,7 @@ import random
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -78,6 +79,7 @@ class World:
             rng=random.Random(case["seed"]),
             queue_admission=self._options["queue_admission"],
         )
+        self._binds, self._evictions, self._nominations = _parts(self.cache)
         if self._options["shard"] is not None:
             self.cache.use_shard(self._options["shard"], strict=self._options["strict_shard"])
         for obj in case["objects"]:
@@ -114,15 +116,15 @@ class World:
         objections = list(self._evict(of_kind, token, script))
         yield from objections
         binds = () if objections else tuple(of_kind.get("Bind", ()))
-        for answer in self.cache.assume(binds, token) if binds else ():
+        for answer in self._binds.assume(binds, token) if binds else ():
             task = answer.bind.task
             if hasattr(answer, "reason"):
                 yield {"refused": task.uid, "message": answer.reason}
             elif self._fails(script["bind_fails"]):
-                self.cache.sent(task)
-                self.cache.bind_failed(task, "refused by the API server")
+                self._binds.sent(task)
+                self._binds.failed(task, "refused by the API server")
             else:
-                self.cache.bound(task)
+                self._binds.acknowledged(task)
                 self._bind(("Pod", task.namespace, task.name), answer.bind.node)
         for decision in batch:
             written = self.cache.to_write(decision)
@@ -136,18 +138,18 @@ class World:
         together = tuple(one for one in evictions if one.beneficiary is not None)
         plans = [Plan((one,)) for one in evictions if one.beneficiary is None]
         for plan in [Plan(together, tuple(nominations)), *plans] if together else plans:
-            objection = self.cache.objection(plan, token)
+            objection = self._evictions.objection(plan, token)
             if objection:
                 yield {"objection": [one.task.uid for one in plan.evictions], "message": objection}
                 continue
-            self.cache.assume_evicted(plan.evictions)
+            self._evictions.assume(plan.evictions)
             self._nominate(plan.nominations)
             for evict in plan.evictions:
                 key = ("Pod", evict.task.namespace, evict.task.name)
                 if self._fails(script["evict_fails"]):
-                    self.cache.eviction_failed(evict.task, "refused by the API server")
+                    self._evictions.failed(evict.task, "refused by the API server")
                 else:
-                    self.cache.evicted(evict.task)
+                    self._evictions.acknowledged(evict.task)
                     self._leave(key, comes_back=True)
         if not evictions:
             self._nominate(nominations)
@@ -168,7 +170,7 @@ class World:
     def _nominate(self, nominations: Any) -> None:
         for one in nominations:
             key = ("Pod", one.task.namespace, one.task.name)
-            if self.cache.nominate(one) and key in self._objects:
+            if self._nominations.assume(one) and key in self._objects:
                 self._patch(key, {"status": {"nominatedNodeName": one.node}}, late=self._options["binds_late"])
 
     def _write(self, decision: Any) -> None:
@@ -274,6 +276,22 @@ def run_case(case: Json) -> Json:
         world.cache.validate()
         cycles.append(found)
     return {"seed": case["seed"], "warnings": list(policy.warnings), "cycles": cycles}
+
+
+def _parts(cache: Any) -> tuple[Any, Any, Any]:
+    """Return the parts of a cache that assume binds, evictions and nominations."""
+    if hasattr(cache, "binds"):
+        return cache.binds, cache.evictions, cache.nominations
+    binds = SimpleNamespace(  # version 0.1.0
+        assume=cache.assume, sent=cache.sent, acknowledged=cache.bound, failed=cache.bind_failed
+    )
+    evictions = SimpleNamespace(
+        objection=cache.objection,
+        assume=cache.assume_evicted,
+        acknowledged=cache.evicted,
+        failed=cache.eviction_failed,
+    )
+    return binds, evictions, SimpleNamespace(assume=cache.nominate)
 
 
 def _decoded(obj: Json) -> Any:

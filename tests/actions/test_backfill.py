@@ -107,7 +107,7 @@ def test_an_overcommitted_node_takes_no_more_pods() -> None:
 @pytest.mark.parametrize(
     ("job", "why"),
     [
-        pytest.param({"phase": "Pending"}, "not-let-in", id="not-let-in"),
+        pytest.param({"phase": "Pending"}, "not-enqueued", id="not-enqueued"),
         pytest.param({"queue": "missing"}, "no-queue", id="queue-missing"),
         pytest.param({"min_available": 5}, "too-few", id="too-few-tasks"),
     ],

@@ -14,7 +14,7 @@ ONE = a_shape(cpu=1)
 
 
 class Doorman(Plugin, JobEnqueueable):
-    """Lets in two jobs, rejects those named ``bad``, and trips over those named ``odd``."""
+    """Permits two jobs, rejects jobs named ``bad``, and fails for jobs named ``odd``."""
 
     name: ClassVar = "doorman"
 

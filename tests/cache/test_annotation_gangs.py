@@ -202,10 +202,10 @@ def test_a_kept_status_does_not_refuse_binds_that_were_decided_before_it(make_cl
     token = cache.token
     cache.to_write(status(gang(cache).uid, phase="Running"))
 
-    (answer,) = cache.assume((Bind(TaskRef("default", "p1", "uid-default-p1"), "n1", KEY),), token)
+    (answer,) = cache.binds.assume((Bind(TaskRef("default", "p1", "uid-default-p1"), "n1", KEY),), token)
 
     assert isinstance(answer, Assumed)
-    cache.bind_failed(answer.bind.task, "end of test")
+    cache.binds.failed(answer.bind.task, "end of test")
 
 
 def test_a_gang_one_of_whose_pods_was_deleted_after_the_decision_is_refused_whole(make_cluster: Any) -> None:
@@ -215,7 +215,7 @@ def test_a_gang_one_of_whose_pods_was_deleted_after_the_decision_is_refused_whol
     deleted(cache, pods[1])
 
     binds = tuple(Bind(TaskRef("default", name, f"uid-default-{name}"), "n1", KEY) for name in ("p1", "p2"))
-    answers = cache.assume(binds, token)
+    answers = cache.binds.assume(binds, token)
 
     assert [type(answer) for answer in answers] == [Refused, Refused]
 

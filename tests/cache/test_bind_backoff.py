@@ -37,9 +37,9 @@ def cache(make_cluster: Any, clock: FakeClock) -> ClusterCache:
 def refused(cache: ClusterCache, *names: str, job: JobKey = JOB) -> None:
     """Assume binds of pods, and let the API server refuse them."""
     refs = [TaskRef("default", name, f"uid-default-{name}") for name in names]
-    cache.assume(tuple(Bind(ref, "n1", job) for ref in refs), cache.token)
+    cache.binds.assume(tuple(Bind(ref, "n1", job) for ref in refs), cache.token)
     for ref in refs:
-        cache.bind_failed(ref, "denied by policy")
+        cache.binds.failed(ref, "denied by policy")
 
 
 def held(cache: ClusterCache) -> list[str]:
@@ -81,10 +81,10 @@ def test_late_refusals_of_one_attempt_count_once_and_the_back_off_starts_at_the_
     cache: ClusterCache, clock: FakeClock
 ) -> None:
     refs = [TaskRef("default", f"j1-{number}", f"uid-default-j1-{number}") for number in range(3)]
-    cache.assume(tuple(Bind(ref, "n1", JOB) for ref in refs), cache.token)
+    cache.binds.assume(tuple(Bind(ref, "n1", JOB) for ref in refs), cache.token)
     for ref in refs:
         clock.advance(5)
-        cache.bind_failed(ref, "denied by policy")
+        cache.binds.failed(ref, "denied by policy")
 
     assert held(cache) == ["j1-0", "j1-1", "j1-2"]
     clock.advance(1)
@@ -158,8 +158,8 @@ def test_a_pod_that_is_gone_or_bound_is_forgotten(cache: ClusterCache, clock: Fa
 
 def test_a_bind_that_was_not_sent_causes_no_back_off(cache: ClusterCache) -> None:
     ref = TaskRef("default", "j1-0", "uid-default-j1-0")
-    cache.assume((Bind(ref, "n1", JOB),), cache.token)
+    cache.binds.assume((Bind(ref, "n1", JOB),), cache.token)
 
-    cache.bind_withdrawn(ref, "node n1 is gone")
+    cache.binds.withdrawn(ref, "node n1 is gone")
 
     assert held(cache) == []

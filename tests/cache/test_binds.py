@@ -39,20 +39,20 @@ PAIR = (a_bind("j1-0"), a_bind("j1-1"))
 def test_accepted_binds_count_on_their_nodes_at_once(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1", cpu=4), a_job("j1", tasks=2, cpu=1))
 
-    answers = cache.assume(PAIR, cache.token)
+    answers = cache.binds.assume(PAIR, cache.token)
 
     assert answers == [Assumed(PAIR[0]), Assumed(PAIR[1])]
     assert statuses(cache) == {"j1-0": (TaskStatus.BINDING, "n1"), "j1-1": (TaskStatus.BINDING, "n1")}
     assert cache.snapshot().nodes.idle[0].tolist() == [2000]
-    assert [entry.state for entry in cache.ledger] == [AssumedState.ASSUMED, AssumedState.ASSUMED]
-    assert {entry.generation for entry in cache.ledger} == {cache.generation(JobKey("default", "j1"))}
+    assert [entry.state for entry in cache.binds.ledger] == [AssumedState.ASSUMED, AssumedState.ASSUMED]
+    assert {entry.generation for entry in cache.binds.ledger} == {cache.generation(JobKey("default", "j1"))}
 
 
 def test_assuming_a_bind_reports_no_change(make_cluster: Any, changes_of: Any) -> None:
     cache = make_cluster(a_node("n1"), a_job("j1", tasks=2))
     told = changes_of(cache)
 
-    cache.assume(PAIR, cache.token)
+    cache.binds.assume(PAIR, cache.token)
 
     assert told == []
 
@@ -94,10 +94,10 @@ def test_a_gang_is_refused_as_a_whole_when_one_of_it_cannot_be_bound(
     token = cache.token
     step(cache)
 
-    answers = cache.assume(PAIR, token)
+    answers = cache.binds.assume(PAIR, token)
 
     assert reasons(answers) == [f"refused with its gang, because of pod default/j1-1: {reason}", reason]
-    assert len(cache.ledger) == 0
+    assert len(cache.binds.ledger) == 0
 
 
 @pytest.mark.parametrize(
@@ -153,13 +153,13 @@ def test_a_bind_is_refused_if_a_change_invalidated_it(
     step(cache)
     told = changes_of(cache)
 
-    answers = cache.assume(PAIR, token)
+    answers = cache.binds.assume(PAIR, token)
 
     assert any(text.endswith(reason) for text in reasons(answers))
     assert all(isinstance(answer, Refused) for answer in answers)
     assert set(statuses(cache).values()) - {(TaskStatus.RUNNING, "n1")} == {(TaskStatus.PENDING, "")}
     assert told == [{Change.BIND_FAILED}]
-    assert len(cache.ledger) == 0
+    assert len(cache.binds.ledger) == 0
 
 
 @pytest.mark.parametrize(
@@ -176,19 +176,19 @@ def test_harmless_changes_refuse_no_bind(make_cluster: Any, step: Step) -> None:
     token = cache.token
     step(cache)
 
-    assert reasons(cache.assume(PAIR, token)) == ["", ""]
+    assert reasons(cache.binds.assume(PAIR, token)) == ["", ""]
 
 
 def test_a_cordoned_node_accepts_binds_decided_with_the_cordon_known(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1", unschedulable=True), a_job("j1", tasks=2))
 
-    assert reasons(cache.assume(PAIR, cache.token)) == ["", ""]
+    assert reasons(cache.binds.assume(PAIR, cache.token)) == ["", ""]
 
 
 def test_a_gang_whose_last_pod_does_not_fit_takes_no_room(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1", cpu=2), a_job("j1", tasks=3, cpu=1))
 
-    answers = cache.assume((*PAIR, a_bind("j1-2")), cache.token)
+    answers = cache.binds.assume((*PAIR, a_bind("j1-2")), cache.token)
 
     assert reasons(answers)[2] == "node n1 has no room any more: Insufficient cpu"
     assert set(statuses(cache).values()) == {(TaskStatus.PENDING, "")}
@@ -200,7 +200,7 @@ def test_one_job_of_a_batch_does_not_refuse_another(make_cluster: Any) -> None:
     token = cache.token
     deleted(cache, a_group("j1"))
 
-    answers = cache.assume((a_bind("j1-0"), a_bind("j2-0", job="j2")), token)
+    answers = cache.binds.assume((a_bind("j1-0"), a_bind("j2-0", job="j2")), token)
 
     assert [type(answer) for answer in answers] == [Refused, Assumed]
 
@@ -208,9 +208,9 @@ def test_one_job_of_a_batch_does_not_refuse_another(make_cluster: Any) -> None:
 def test_a_pod_is_not_bound_twice(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1"), a_node("n2"), a_job("j1", tasks=1))
 
-    twice = cache.assume((a_bind("j1-0", "n1"), a_bind("j1-0", "n2")), cache.token)
-    cache.assume((a_bind("j1-0", "n1"),), cache.token)
-    again = cache.assume((a_bind("j1-0", "n2"),), cache.token)
+    twice = cache.binds.assume((a_bind("j1-0", "n1"), a_bind("j1-0", "n2")), cache.token)
+    cache.binds.assume((a_bind("j1-0", "n1"),), cache.token)
+    again = cache.binds.assume((a_bind("j1-0", "n2"),), cache.token)
 
     assert reasons(twice) == ["pod default/j1-0 is bound twice in one batch"] * 2
     assert reasons(again) == ["pod default/j1-0 waits no longer: it is Binding on node n1"]
@@ -219,26 +219,26 @@ def test_a_pod_is_not_bound_twice(make_cluster: Any) -> None:
 def test_a_best_effort_pod_is_not_refused_for_resources_it_does_not_ask_for(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1", cpu=1), a_pod("fat", cpu=2, node="n1"), a_job("j1", tasks=1))
 
-    assert reasons(cache.assume((a_bind("j1-0"),), cache.token)) == [""]
+    assert reasons(cache.binds.assume((a_bind("j1-0"),), cache.token)) == [""]
 
 
 def test_an_acknowledged_bind_waits_for_the_watch(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1"), a_job("j1", tasks=1))
-    cache.assume((a_bind("j1-0"),), cache.token)
+    cache.binds.assume((a_bind("j1-0"),), cache.token)
 
-    cache.sent(a_ref("j1-0"))
-    cache.bound(a_ref("j1-0"))
+    cache.binds.sent(a_ref("j1-0"))
+    cache.binds.acknowledged(a_ref("j1-0"))
 
     assert statuses(cache) == {"j1-0": (TaskStatus.BINDING, "n1")}
-    assert [entry.state for entry in cache.ledger] == [AssumedState.ACKNOWLEDGED]
+    assert [entry.state for entry in cache.binds.ledger] == [AssumedState.ACKNOWLEDGED]
 
 
 def test_the_pod_of_a_failed_bind_is_pending_again(make_cluster: Any, changes_of: Any) -> None:
     cache = make_cluster(a_node("n1", cpu=4), a_job("j1", tasks=1, cpu=1))
-    cache.assume((a_bind("j1-0"),), cache.token)
+    cache.binds.assume((a_bind("j1-0"),), cache.token)
     told = changes_of(cache)
 
-    cache.bind_failed(a_ref("j1-0"), "409 Conflict")
+    cache.binds.failed(a_ref("j1-0"), "409 Conflict")
 
     assert statuses(cache) == {"j1-0": (TaskStatus.PENDING, "")}
     assert cache.snapshot().nodes.idle[0].tolist() == [4000]
@@ -247,12 +247,12 @@ def test_the_pod_of_a_failed_bind_is_pending_again(make_cluster: Any, changes_of
 
 def test_a_failure_that_comes_after_the_watch_has_confirmed_is_no_failure(make_cluster: Any, changes_of: Any) -> None:
     cache = make_cluster(a_node("n1"), a_job("j1", tasks=1))
-    cache.assume((a_bind("j1-0"),), cache.token)
+    cache.binds.assume((a_bind("j1-0"),), cache.token)
     modified(cache, a_pod("j1-0", group="j1", node="n1"))
     told = changes_of(cache)
 
-    cache.bind_failed(a_ref("j1-0"), "connection lost")
-    cache.bound(a_ref("j1-0"))
+    cache.binds.failed(a_ref("j1-0"), "connection lost")
+    cache.binds.acknowledged(a_ref("j1-0"))
 
     assert statuses(cache) == {"j1-0": (TaskStatus.RUNNING, "n1")}
     assert told == []
@@ -263,13 +263,13 @@ def test_binds_that_the_watch_does_not_confirm_in_time_are_reported(make_cluster
     cache = make_cluster(
         a_node("n1"), a_job("j1", tasks=1), clock=clock, patience=Patience(unsent_s=60, unconfirmed_s=10)
     )
-    cache.assume((a_bind("j1-0"),), cache.token)
-    cache.sent(a_ref("j1-0"))
+    cache.binds.assume((a_bind("j1-0"),), cache.token)
+    cache.binds.sent(a_ref("j1-0"))
     seen = []
 
     for _ in range(3):
         clock.advance(5)
-        seen.append([entry.task.name for entry in cache.expired()])
+        seen.append([entry.task.name for entry in cache.binds.expired()])
 
     assert seen == [[], ["j1-0"], []]
 
@@ -285,18 +285,18 @@ def test_binds_that_the_watch_does_not_confirm_in_time_are_reported(make_cluster
 )
 def test_a_fresh_read_of_the_pod_settles_its_bind(make_cluster: Any, pod: Any, expected: dict[str, Any]) -> None:
     cache = make_cluster(a_node("n1"), a_job("j1", tasks=1))
-    cache.assume((a_bind("j1-0"),), cache.token)
+    cache.binds.assume((a_bind("j1-0"),), cache.token)
 
-    cache.resolve(a_ref("j1-0"), pod)
+    cache.binds.resolve(a_ref("j1-0"), pod)
 
     assert statuses(cache) == expected
-    assert len(cache.ledger) == 0
+    assert len(cache.binds.ledger) == 0
 
 
 def test_an_event_older_than_a_fresh_read_does_not_unbind_the_pod(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1"), a_job("j1", tasks=1))
-    cache.assume((a_bind("j1-0"),), cache.token)
-    cache.resolve(a_ref("j1-0"), a_pod("j1-0", group="j1", node="n1"))
+    cache.binds.assume((a_bind("j1-0"),), cache.token)
+    cache.binds.resolve(a_ref("j1-0"), a_pod("j1-0", group="j1", node="n1"))
 
     modified(cache, a_pod("j1-0", group="j1", why_pending="an hour ago"))
 

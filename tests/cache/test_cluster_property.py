@@ -109,18 +109,18 @@ def assume(world: World, name: str, node: str, group: str, cpu: str) -> None:
     if (pod := world.pod(name)) is not None:
         ref = TaskRef("default", name, pod.metadata.uid)
         job = JobKey("default", pod.metadata.annotations["scheduling.k8s.io/group-name"])
-        world.cache.assume((Bind(ref, node, job),), world.cache.token)
+        world.cache.binds.assume((Bind(ref, node, job),), world.cache.token)
 
 
 def answer(world: World, name: str, node: str, group: str, cpu: str) -> None:
     if (pod := world.pod(name)) is not None:
         ref = TaskRef("default", name, pod.metadata.uid)
-        {"n1": world.cache.sent, "n2": world.cache.bound}[node](ref)
+        {"n1": world.cache.binds.sent, "n2": world.cache.binds.acknowledged}[node](ref)
 
 
 def fail(world: World, name: str, node: str, group: str, cpu: str) -> None:
     if (pod := world.pod(name)) is not None:
-        world.cache.bind_failed(TaskRef("default", name, pod.metadata.uid), "refused")
+        world.cache.binds.failed(TaskRef("default", name, pod.metadata.uid), "refused")
 
 
 def nominate(world: World, name: str, node: str, group: str, cpu: str) -> None:
@@ -131,30 +131,30 @@ def nominate(world: World, name: str, node: str, group: str, cpu: str) -> None:
 
 def decide_nomination(world: World, name: str, node: str, group: str, cpu: str) -> None:
     if (pod := world.pod(name)) is not None:
-        world.cache.nominate(Nominate(TaskRef("default", name, pod.metadata.uid), node if cpu == "1" else ""))
+        world.cache.nominations.assume(Nominate(TaskRef("default", name, pod.metadata.uid), node if cpu == "1" else ""))
 
 
 def evict(world: World, name: str, node: str, group: str, cpu: str) -> None:
     if (pod := world.pod(name)) is not None:
         job = JobKey("default", pod.metadata.annotations["scheduling.k8s.io/group-name"])
         decision = Evict(TaskRef("default", name, pod.metadata.uid), pod.spec.node_name, job, "preempt", "")
-        if not world.cache.objection(Plan((decision,)), world.cache.token):
-            world.cache.assume_evicted((decision,))
-            world.cache.evicting(decision.task)
+        if not world.cache.evictions.objection(Plan((decision,)), world.cache.token):
+            world.cache.evictions.assume((decision,))
+            world.cache.evictions.sent(decision.task)
 
 
 def fail_eviction(world: World, name: str, node: str, group: str, cpu: str) -> None:
     if (pod := world.pod(name)) is not None:
         task = TaskRef("default", name, pod.metadata.uid)
         if node == "n1":
-            world.cache.eviction_failed(task, "refused")
+            world.cache.evictions.failed(task, "refused")
         else:
-            world.cache.resolve_eviction(task, pod)
+            world.cache.evictions.resolve(task, pod)
 
 
 def read_again(world: World, name: str, node: str, group: str, cpu: str) -> None:
     if (pod := world.pod(name)) is not None:
-        world.cache.resolve(TaskRef("default", name, pod.metadata.uid), pod)
+        world.cache.binds.resolve(TaskRef("default", name, pod.metadata.uid), pod)
 
 
 def set_node(world: World, name: str, node: str, group: str, cpu: str) -> None:
@@ -207,11 +207,11 @@ def test_a_cache_after_any_events_equals_one_built_from_the_final_state(steps: l
     for step, *about in steps:
         step(world, *about)
         world.cache.validate()
-    for entry in list(world.cache.ledger):
-        world.cache.bind_failed(entry.task, "the end")
-    for entry in list(world.cache.evictions):
-        world.cache.eviction_failed(entry.task, "the end")
-    world.cache.end_nominations(float("inf"))
+    for entry in list(world.cache.binds.ledger):
+        world.cache.binds.failed(entry.task, "the end")
+    for entry in list(world.cache.evictions.ledger):
+        world.cache.evictions.failed(entry.task, "the end")
+    world.cache.nominations.end_expired(float("inf"))
     for name in PODS:
         ask(
             world, name, "", "", "1"

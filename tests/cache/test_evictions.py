@@ -57,8 +57,8 @@ def cluster(make_cluster: Any) -> ClusterCache:
 
 @pytest.fixture
 def assumed(cluster: ClusterCache) -> ClusterCache:
-    assert cluster.objection(PLAN, cluster.token) == ""
-    cluster.assume_evicted(PLAN.evictions)
+    assert cluster.evictions.objection(PLAN, cluster.token) == ""
+    cluster.evictions.assume(PLAN.evictions)
     return cluster
 
 
@@ -70,7 +70,7 @@ def test_victims_count_as_terminating_at_once(assumed: ClusterCache) -> None:
     assert [status(assumed, name) for name in ("low-0", "low-1", "low-2")] == [RELEASING, RELEASING, RUNNING]
     assert releasing(assumed) == 2
     assert assumed.snapshot().nodes.idle[0].tolist() == [0]
-    assert [entry.state for entry in assumed.evictions] == [AssumedState.ASSUMED] * 2
+    assert [entry.state for entry in assumed.evictions.ledger] == [AssumedState.ASSUMED] * 2
 
 
 Step = Callable[[ClusterCache], object]
@@ -126,7 +126,7 @@ Step = Callable[[ClusterCache], object]
             id="nominated-pod-gone",
         ),
         pytest.param(
-            lambda c: c.assume_evicted(PLAN.evictions[1:]),
+            lambda c: c.evictions.assume(PLAN.evictions[1:]),
             "pod default/low-1 is not to be evicted any more: it is Releasing",
             id="victim-of-an-earlier-plan",
         ),
@@ -137,7 +137,7 @@ def test_a_plan_is_refused_if_a_change_invalidated_it(cluster: ClusterCache, ste
 
     step(cluster)
 
-    assert cluster.objection(PLAN, token) == objection
+    assert cluster.evictions.objection(PLAN, token) == objection
 
 
 @pytest.mark.parametrize(
@@ -157,17 +157,17 @@ def test_a_plan_is_accepted_after_unrelated_changes(cluster: ClusterCache, step:
 
     step(cluster)
 
-    assert cluster.objection(PLAN, token) == ""
+    assert cluster.evictions.objection(PLAN, token) == ""
 
 
 def test_a_plan_that_names_a_victim_twice_is_refused(cluster: ClusterCache) -> None:
     twice = Plan((PLAN.evictions[0], PLAN.evictions[0]))
 
-    assert cluster.objection(twice, cluster.token) == "pod default/low-0 is to be evicted twice by one plan"
+    assert cluster.evictions.objection(twice, cluster.token) == "pod default/low-0 is to be evicted twice by one plan"
 
 
 def test_a_pending_pod_cannot_be_evicted(cluster: ClusterCache) -> None:
-    objection = cluster.objection(Plan((an_eviction("high-0", "high"),)), cluster.token)
+    objection = cluster.evictions.objection(Plan((an_eviction("high-0", "high"),)), cluster.token)
 
     assert objection == "pod default/high-0 is not to be evicted any more: it is Pending"
 
@@ -175,22 +175,22 @@ def test_a_pending_pod_cannot_be_evicted(cluster: ClusterCache) -> None:
 def test_a_pod_without_a_group_can_be_evicted_without_a_preemptor(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1"), a_pod("alone", node="n1"))
 
-    assert cache.objection(Plan((an_eviction("alone", None, None),)), cache.token) == ""
+    assert cache.evictions.objection(Plan((an_eviction("alone", None, None),)), cache.token) == ""
 
 
 def test_the_watch_confirms_an_eviction_by_showing_the_pod_terminating(assumed: ClusterCache) -> None:
     modified(assumed, terminating("low-0"))
 
     assert status(assumed, "low-0") is RELEASING
-    assert [entry.task.name for entry in assumed.evictions] == ["low-1"]
-    assert assumed.evictions.counts.confirmed == 1
+    assert [entry.task.name for entry in assumed.evictions.ledger] == ["low-1"]
+    assert assumed.evictions.ledger.counts.confirmed == 1
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_victim_that_ends_by_itself_confirms_its_eviction(assumed: ClusterCache, phase: str) -> None:
     modified(assumed, a_pod("low-0", group="low", cpu=1, node="n1", phase=phase))
 
-    assert len(assumed.evictions) == 1
+    assert len(assumed.evictions.ledger) == 1
     assert assumed.snapshot().nodes.idle[0].tolist() == [1000]
 
 
@@ -199,7 +199,7 @@ def test_the_deletion_of_a_pod_ends_its_eviction(assumed: ClusterCache, changes_
 
     deleted(assumed, LOW.pods[0])
 
-    assert len(assumed.evictions) == 1
+    assert len(assumed.evictions.ledger) == 1
     assert told == [{Change.POD_GONE}]
 
 
@@ -213,7 +213,7 @@ def test_other_events_of_a_victim_do_not_undo_its_eviction(assumed: ClusterCache
 def test_after_a_failed_eviction_the_pod_is_as_the_watch_shows_it(assumed: ClusterCache, changes_of: Any) -> None:
     told = changes_of(assumed)
 
-    assumed.eviction_failed(a_ref("low-0"), "forbidden")
+    assumed.evictions.failed(a_ref("low-0"), "forbidden")
 
     assert status(assumed, "low-0") is RUNNING
     assert releasing(assumed) == 1
@@ -222,10 +222,10 @@ def test_after_a_failed_eviction_the_pod_is_as_the_watch_shows_it(assumed: Clust
 
 def test_a_change_of_the_pod_during_a_failed_eviction_is_kept(make_cluster: Any) -> None:
     cache = make_cluster(a_node("n1", cpu=3), a_job("low", tasks=1, cpu=1, node="n1", phase="Pending"), HIGH)
-    cache.assume_evicted([an_eviction("low-0")])
+    cache.evictions.assume([an_eviction("low-0")])
     modified(cache, a_pod("low-0", group="low", cpu=1, node="n1"))
 
-    cache.eviction_failed(a_ref("low-0"), "forbidden")
+    cache.evictions.failed(a_ref("low-0"), "forbidden")
 
     assert status(cache, "low-0") is RUNNING
 
@@ -233,7 +233,7 @@ def test_a_change_of_the_pod_during_a_failed_eviction_is_kept(make_cluster: Any)
 def test_a_failure_that_comes_after_the_confirmation_changes_nothing(assumed: ClusterCache) -> None:
     modified(assumed, terminating("low-0"))
 
-    assumed.eviction_failed(a_ref("low-0"), "no answer")
+    assumed.evictions.failed(a_ref("low-0"), "no answer")
 
     assert status(assumed, "low-0") is RELEASING
 
@@ -241,16 +241,16 @@ def test_a_failure_that_comes_after_the_confirmation_changes_nothing(assumed: Cl
 def test_an_eviction_that_the_watch_does_not_confirm_in_time_is_reported(make_cluster: Any) -> None:
     clock = FakeClock()
     cache = make_cluster(a_node("n1"), LOW, HIGH, clock=clock, patience=Patience(100, 10))
-    cache.assume_evicted(PLAN.evictions)
+    cache.evictions.assume(PLAN.evictions)
     for evict in PLAN.evictions:
-        cache.evicting(evict.task)
-        cache.evicted(evict.task)
+        cache.evictions.sent(evict.task)
+        cache.evictions.acknowledged(evict.task)
 
     clock.advance(9)
-    assert cache.expired_evictions() == []
+    assert cache.evictions.expired() == []
     clock.advance(1)
 
-    assert [entry.task.name for entry in cache.expired_evictions()] == ["low-0", "low-1"]
+    assert [entry.task.name for entry in cache.evictions.expired()] == ["low-0", "low-1"]
     assert status(cache, "low-0") is RELEASING
 
 
@@ -266,10 +266,10 @@ def test_an_eviction_that_the_watch_does_not_confirm_in_time_is_reported(make_cl
 def test_a_fresh_read_of_the_pod_settles_its_eviction(
     assumed: ClusterCache, found: Pod | None, expected: TaskStatus | None
 ) -> None:
-    assumed.resolve_eviction(a_ref("low-0"), found)
+    assumed.evictions.resolve(a_ref("low-0"), found)
 
     assert status(assumed, "low-0") is expected
-    assert [entry.task.name for entry in assumed.evictions] == ["low-1"]
+    assert [entry.task.name for entry in assumed.evictions.ledger] == ["low-1"]
 
 
 # Nominations
@@ -287,13 +287,13 @@ def on_wire(name: str, nominated_to: str, **pod: Any) -> Pod:
 
 
 def test_a_nomination_counts_at_once_and_a_repeat_is_not_new(cluster: ClusterCache) -> None:
-    assert cluster.nominate(PLAN.nominations[0])
+    assert cluster.nominations.assume(PLAN.nominations[0])
     assert nominated(cluster, "high-0") == "n1"
-    assert not cluster.nominate(PLAN.nominations[0])
+    assert not cluster.nominations.assume(PLAN.nominations[0])
 
 
 def test_events_of_a_pod_do_not_remove_its_unwritten_nomination(cluster: ClusterCache) -> None:
-    cluster.nominate(PLAN.nominations[0])
+    cluster.nominations.assume(PLAN.nominations[0])
 
     modified(cluster, a_pod("high-0", group="high", cpu=1, why_pending="no room"))
 
@@ -301,7 +301,7 @@ def test_events_of_a_pod_do_not_remove_its_unwritten_nomination(cluster: Cluster
 
 
 def test_once_the_watch_shows_a_nomination_the_watch_decides(cluster: ClusterCache) -> None:
-    cluster.nominate(PLAN.nominations[0])
+    cluster.nominations.assume(PLAN.nominations[0])
     modified(cluster, on_wire("high-0", "n1"))
 
     modified(cluster, on_wire("high-0", ""))
@@ -312,15 +312,15 @@ def test_once_the_watch_shows_a_nomination_the_watch_decides(cluster: ClusterCac
 def test_a_nomination_can_be_taken_back(cluster: ClusterCache) -> None:
     modified(cluster, on_wire("high-0", "n1"))
 
-    assert cluster.nominate(Nominate(a_ref("high-0"), ""))
+    assert cluster.nominations.assume(Nominate(a_ref("high-0"), ""))
     assert nominated(cluster, "high-0") == ""
 
 
 def test_a_nomination_that_cannot_be_written_does_not_count(cluster: ClusterCache) -> None:
     modified(cluster, on_wire("high-0", "n0"))
-    cluster.nominate(PLAN.nominations[0])
+    cluster.nominations.assume(PLAN.nominations[0])
 
-    cluster.nomination_failed(a_ref("high-0"))
+    cluster.nominations.failed(a_ref("high-0"))
 
     assert nominated(cluster, "high-0") == "n0"
 
@@ -328,30 +328,30 @@ def test_a_nomination_that_cannot_be_written_does_not_count(cluster: ClusterCach
 def test_a_nomination_that_is_never_shown_ends(make_cluster: Any) -> None:
     clock = FakeClock()
     cache = make_cluster(a_node("n1"), HIGH, clock=clock)
-    cache.nominate(PLAN.nominations[0])
+    cache.nominations.assume(PLAN.nominations[0])
 
     clock.advance(59)
-    cache.end_nominations()
+    cache.nominations.end_expired()
     assert nominated(cache, "high-0") == "n1"
     clock.advance(1)
-    cache.end_nominations()
+    cache.nominations.end_expired()
 
     assert nominated(cache, "high-0") == ""
 
 
 def test_a_pod_on_a_node_is_not_nominated(cluster: ClusterCache) -> None:
-    cluster.nominate(PLAN.nominations[0])
+    cluster.nominations.assume(PLAN.nominations[0])
 
     modified(cluster, on_wire("high-0", "n1", node="n1"))
 
     assert nominated(cluster, "high-0") == ""
-    assert not cluster.nominate(Nominate(a_ref("high-0"), "n2"))
+    assert not cluster.nominations.assume(Nominate(a_ref("high-0"), "n2"))
 
 
 def test_a_nomination_does_not_report_its_pod_as_newly_pending(cluster: ClusterCache, changes_of: Any) -> None:
     told = changes_of(cluster)
 
-    cluster.nominate(PLAN.nominations[0])
+    cluster.nominations.assume(PLAN.nominations[0])
     modified(cluster, on_wire("high-0", "n1"))
 
     assert set().union(*told) <= {Change.POD}

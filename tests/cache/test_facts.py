@@ -113,9 +113,9 @@ def test_a_budget_of_the_wrong_type_protects_its_whole_namespace_until_it_is_cor
     cache = make_cluster()
     broken = quarantined(a_budget(), "Expected `int`", status={"disruptionsAllowed": "many"})
 
-    cache.budgets.on_quarantine(broken)
+    cache.facts.budgets.on_quarantine(broken)
     assert facts(cache).budgets["default"][0].covers("any", {})
-    cache.budgets.on_release(broken)
+    cache.facts.budgets.on_release(broken)
 
     assert facts(cache).budgets == {}
     assert cache.unreadable() == ()

@@ -24,7 +24,7 @@ def used_cpu(cache: ClusterCache, node: str = "n1") -> float:
 
 def assume(cache: ClusterCache, name: str = "p1", node: str = "n1", group: str = "g1") -> None:
     bind = Bind(TaskRef("default", name, f"uid-default-{name}"), node, JobKey("default", group))
-    (answer,) = cache.assume((bind,), cache.token)
+    (answer,) = cache.binds.assume((bind,), cache.token)
     assert isinstance(answer, Assumed), answer
 
 
@@ -126,8 +126,8 @@ def test_the_watch_confirms_an_assumed_bind(make_cluster: Any) -> None:
     modified(cache, a_pod(group="g1", cpu=1, node="n1", phase="Pending"))
 
     assert stands(cache) == (TaskStatus.BOUND, "n1")
-    assert len(cache.ledger) == 0
-    assert cache.ledger.counts.confirmed == 1
+    assert len(cache.binds.ledger) == 0
+    assert cache.binds.ledger.counts.confirmed == 1
     assert cache.generation(JobKey("default", "g1")) == generation
 
 
@@ -139,7 +139,7 @@ def test_the_watch_decides_if_a_pod_is_on_another_node_than_assumed(make_cluster
 
     assert stands(cache) == (TaskStatus.BOUND, "n2")
     assert (used_cpu(cache, "n1"), used_cpu(cache, "n2")) == (0, 1000)
-    assert cache.ledger.counts.forgotten == 1
+    assert cache.binds.ledger.counts.forgotten == 1
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_pod_that_cannot_be_bound_any_more_gives_its_assumed_room_back(
 
     assert stands(cache) == expected
     assert used_cpu(cache) == 0
-    assert len(cache.ledger) == 0
+    assert len(cache.binds.ledger) == 0
 
 
 def test_deleting_a_pod_ends_its_assumed_bind(make_cluster: Any) -> None:
@@ -169,7 +169,7 @@ def test_deleting_a_pod_ends_its_assumed_bind(make_cluster: Any) -> None:
 
     deleted(cache, pod)
 
-    assert len(cache.ledger) == 0
+    assert len(cache.binds.ledger) == 0
     assert used_cpu(cache) == 0
 
 
@@ -345,7 +345,7 @@ def test_an_assumed_pod_that_becomes_unreadable_keeps_its_room_until_its_bind_is
 
     modified(cache, a_pod(group="g1", cpu="?"))
     kept = used_cpu(cache)
-    cache.bind_failed(TaskRef("default", "p1", "uid-default-p1"), "refused")
+    cache.binds.failed(TaskRef("default", "p1", "uid-default-p1"), "refused")
 
     assert kept == 1000
     assert stands(cache) is None
@@ -359,7 +359,7 @@ def test_an_assumed_pod_that_is_bound_and_unreadable_confirms_its_bind(make_clus
     modified(cache, a_pod(group="g1", cpu="?", node="n1"))
 
     assert stands(cache) == (TaskStatus.BOUND, "n1")
-    assert cache.ledger.counts.confirmed == 1
+    assert cache.binds.ledger.counts.confirmed == 1
 
 
 def test_a_bound_pod_that_does_not_fit_its_type_closes_its_node(make_cluster: Any) -> None:

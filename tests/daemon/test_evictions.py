@@ -93,7 +93,7 @@ async def test_a_victim_is_evicted_and_its_preemptor_is_nominated(server):
     async with planning(server, cycle) as running:
         await until(lambda: terminating(server, "low-0"))
         await until(lambda: nominated(server, "high-0") == "n1")
-        await until(lambda: not len(running.daemon.cache.evictions))
+        await until(lambda: not len(running.daemon.cache.evictions.ledger))
         await until(lambda: cycle.last["high-0"][2] == "n1")
 
         assert cycle.last["low-0"][0] is TaskStatus.RELEASING

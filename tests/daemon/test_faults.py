@@ -103,7 +103,7 @@ async def test_a_bind_that_waits_is_not_sent_to_a_node_that_is_gone(server):
     server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, retry_after_s=1, times=2))
     async with scheduler(server.url) as running:
         put_job(server, "gang", 2)
-        await until(lambda: len(running.daemon.cache.ledger) == 2)
+        await until(lambda: len(running.daemon.cache.binds.ledger) == 2)
         await running.daemon.client.delete(NODES, "n1")
         await until(lambda: not running.daemon.cache.store.nodes.names())
         put_node(server, "n2")
@@ -118,7 +118,7 @@ async def test_a_bind_that_waits_is_not_sent_for_a_pod_that_is_gone(server):
     server.faults.add(Fault("reply", verb="create", resource="pods/binding", code=429, retry_after_s=1, times=2))
     async with scheduler(server.url) as running:
         put_job(server, "pair", 2)
-        await until(lambda: len(running.daemon.cache.ledger) == 2)
+        await until(lambda: len(running.daemon.cache.binds.ledger) == 2)
         await running.daemon.client.delete(PODS, "pair-1", namespace="default", grace_period_s=0)
 
         await until(lambda: placed(server) == {"pair-0": "n1"})
@@ -165,7 +165,7 @@ async def test_a_restart_in_the_middle_of_binding_binds_no_pod_twice(server):
     assert len(placed(server)) < 100
     async with scheduler(server.url) as second:
         await until(lambda: len(placed(server)) == 100)
-        await until(lambda: not len(second.daemon.cache.ledger))
+        await until(lambda: not len(second.daemon.cache.binds.ledger))
 
         assert successes(server) == 100
         assert all(count <= 10 for count in used_cpus(server).values())

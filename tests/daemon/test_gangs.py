@@ -128,7 +128,7 @@ async def test_nothing_pending_means_no_cycles(server):
     put_node(server, "n1")
     async with scheduler(server.url, period_s=0.05) as running:
         put_job(server, "gang", 2)
-        await until(lambda: len(placed(server)) == 2 and not len(running.daemon.cache.ledger))
+        await until(lambda: len(placed(server)) == 2 and not len(running.daemon.cache.binds.ledger))
         await until(lambda: group(server, "gang").get("status", {}).get("phase") == "Running")
         # Six periods without a cycle, once what the binds have changed is written.
         await comes_to_rest(lambda: running.daemon.cycles.cycles, seconds=0.3)

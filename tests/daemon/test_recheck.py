@@ -49,16 +49,14 @@ class Overdue:
             a_node("n1", cpu=8), a_job("j1", tasks=pods, cpu=1), clock=self.clock, patience=Patience(1, 1)
         )
         self.assume(*self.refs)
-        self.kind = recheck._Kind(
-            "bind", self.cache.expired, lambda task: False, self.cache.resolve, self.cache.ledger.unchanged
-        )
+        self.kind = recheck._Kind(self.cache.binds, lambda task: False)
         self.throttled_log = ThrottledLog("x", self.clock)
 
     def assume(self, *refs: TaskRef) -> None:
-        self.cache.assume(tuple(Bind(ref, "n1", JOB) for ref in refs), self.cache.token)
+        self.cache.binds.assume(tuple(Bind(ref, "n1", JOB) for ref in refs), self.cache.token)
         for ref in refs:
-            self.cache.sent(ref)
-            self.cache.bound(ref)
+            self.cache.binds.sent(ref)
+            self.cache.binds.acknowledged(ref)
 
     async def round(self, client: Client, after_s: float = 2.0) -> None:
         self.clock.advance(after_s)
@@ -90,7 +88,7 @@ async def test_an_old_recheck_does_not_undo_a_newer_bind() -> None:
     (ref,) = overdue.refs
 
     def read_then_bound_anew(name: str) -> Pod:
-        overdue.cache.bind_failed(ref, "refused")
+        overdue.cache.binds.failed(ref, "refused")
         overdue.clock.advance(0.1)
         overdue.assume(ref)
         return a_pod("j1-0", group="j1", cpu=1)
@@ -125,7 +123,7 @@ async def test_a_pod_that_cannot_be_read_does_not_block_other_rechecks() -> None
     await overdue.round(client)
 
     assert client.asked == ["j1-0", "j1-1", "j1-2", "j1-0"]
-    assert [entry.task.name for entry in overdue.cache.ledger] == ["j1-0"]
+    assert [entry.task.name for entry in overdue.cache.binds.ledger] == ["j1-0"]
 
 
 async def test_after_a_timeout_the_recheck_pauses_and_then_begins_with_other_pods() -> None:

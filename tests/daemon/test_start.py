@@ -258,7 +258,7 @@ class Overdue:
     async def assume(self) -> None:
         await show(self.cache, self._client)
         bind = Bind(self.task, "n1", JobKey("default", "g1"))
-        assert self.cache.assume((bind,), self.cache.token) == [Assumed(bind)]
+        assert self.cache.binds.assume((bind,), self.cache.token) == [Assumed(bind)]
 
     async def look_until(self, condition) -> None:
         look = recheck_overdue(
@@ -286,7 +286,7 @@ async def test_an_overdue_bind_that_did_not_happen_is_forgotten(server, client):
     overdue = Overdue(server, client)
     await overdue.assume()
 
-    await overdue.look_until(lambda: not len(overdue.cache.ledger))
+    await overdue.look_until(lambda: not len(overdue.cache.binds.ledger))
 
     assert overdue.status() is TaskStatus.PENDING
 
@@ -298,7 +298,7 @@ async def test_an_overdue_bind_that_did_happen_counts(server, client):
     await client.post_bytes(PODS.item("p0", "default", "binding"), binding_body(bind))
     assert successes(server) == 1
 
-    await overdue.look_until(lambda: not len(overdue.cache.ledger))
+    await overdue.look_until(lambda: not len(overdue.cache.binds.ledger))
 
     assert overdue.status() is TaskStatus.BOUND
 
@@ -308,7 +308,7 @@ async def test_an_overdue_bind_of_a_pod_that_is_gone_ends_with_the_pod(server, c
     await overdue.assume()
     await client.delete(PODS, "p0", namespace="default")
 
-    await overdue.look_until(lambda: not len(overdue.cache.ledger))
+    await overdue.look_until(lambda: not len(overdue.cache.binds.ledger))
 
     assert overdue.status() is None
 

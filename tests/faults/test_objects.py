@@ -28,7 +28,7 @@ def told(server: ApiServer, kind: str, name: str) -> list[str]:
 
 
 def inject_pod(server: ApiServer, name: str, cpu: Any, **spec: Any) -> None:
-    """Store a pod that no API server would have let in, as an older one may have done."""
+    """Store a pod that the API server would refuse, as an older server may have stored it."""
     container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu}}}
     meta = {"name": name, "namespace": "default", "annotations": {"scheduling.k8s.io/group-name": "bad"}}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {**meta, "uid": f"uid-{name}"}}
@@ -100,7 +100,7 @@ async def test_a_podgroup_whose_queue_does_not_exist_says_so_and_runs_when_it_do
     put_node(server, "n1", cpu=8)
     put_group_of(server, "lost", "nowhere")
     put_pod(server, "lost-0", "lost")
-    put_group_of(server, "empty", "nowhere")  # its pods are not made before it is let in
+    put_group_of(server, "empty", "nowhere")  # its pods are not created before it is enqueued
     async with scheduler(server.url, pod_conditions=AT_ONCE):
         await beside(server)
         missing = 'queue "nowhere" of PodGroup default/{} does not exist: create it or change spec.queue'

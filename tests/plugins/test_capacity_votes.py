@@ -113,12 +113,12 @@ def test_a_batch_over_many_nodes_counts_each_queue_across_the_whole_batch(level:
     ssn = a_session(a_world(*tops, *due, b=5, c=5), plugin)
     rows = {ssn.state.tasks.record(row).name: row for row in ssn.eviction.all.rows.tolist()}
     order = [f"j-{queue}-{number}" for number in (4, 3, 2, 1, 0) for queue in ("b", "c")]
-    wave = VictimCandidates(ssn.state, np.array([rows[name] for name in order]), np.zeros(len(order), dtype=np.intp))
+    batch = VictimCandidates(ssn.state, np.array([rows[name] for name in order]), np.zeros(len(order), dtype=np.intp))
 
-    allowed = plugin.reclaimable(preemptor(ssn, "a"), wave)
+    allowed = plugin.reclaimable(preemptor(ssn, "a"), batch)
 
     from_b = ["j-b-2", "j-b-3", "j-b-4"] if not level else ["j-b-4"]  # the queue above deserves four
-    assert names(ssn, wave, allowed) == [*from_b, "j-c-3", "j-c-4"]
+    assert names(ssn, batch, allowed) == [*from_b, "j-c-3", "j-c-4"]
 
 
 def test_a_queue_that_deserves_nothing_gives_back_all_but_its_guarantee() -> None:

@@ -69,10 +69,10 @@ def scores(
 ) -> list[float]:
     plugin = NodeOrdering(NodeOrderArgs.only(pod_affinity=1, pod_topology_spread=1))
     ssn = a_session(World(tuple(nodes), tasks=(*F.tasks, *others, task), namespaces=SPACES), plugin)
-    company = plugin.inter_pod_scores(ssn.state.task_of(int(ssn.state.tasks.shape[task_row(ssn, "p")])))
+    answers = plugin.inter_pod_scores(ssn.state.task_of(int(ssn.state.tasks.shape[task_row(ssn, "p")])))
     mask = np.zeros(len(nodes), dtype=bool)
     mask[list(group)] = True
-    return [0.0] * len(group) if company is None else company.scores(mask)[list(group)].tolist()
+    return [0.0] * len(group) if answers is None else answers.scores(mask)[list(group)].tolist()
 
 
 DB, ODB = running("db", "n1", "app", "db"), running("odb", "n3", "app", "db", namespace="other")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.framework.sessions import a_session, job_row, task_row
-from tests.reference.neighbours import (
+from tests.reference.inter_pod_terms import (
     PlacedPod,
     PlacedPods,
     affinity_reason,
@@ -33,10 +33,10 @@ def filters_of(ssn: Session, plugin: Predicates, task: str) -> list[set[str]]:
     """Return what the filters between pods have against each node."""
     info = ssn.state.task_of(int(ssn.state.tasks.shape[task_row(ssn, task)]))
     refused = plugin.refusals(info, ssn.state.nodes)
-    company = plugin.inter_pod_filter(info)
-    if company is not None:
-        assert company.allowed().tolist() == (~refused[2:].any(axis=0)).tolist()
-        assert company.unresolvable().tolist() == (refused[2] | refused[5]).tolist()
+    answers = plugin.inter_pod_filter(info)
+    if answers is not None:
+        assert answers.allowed().tolist() == (~refused[2:].any(axis=0)).tolist()
+        assert answers.unresolvable().tolist() == (refused[2] | refused[5]).tolist()
     some = np.arange(len(ssn.state.nodes))[::-2]
     assert plugin.refusals(info, ssn.state.nodes.rows_view(some)).tolist() == refused[:, some].tolist()
     return [{CODES[code] for code in np.flatnonzero(column).tolist()} for column in refused.T]

@@ -238,11 +238,11 @@ def test_a_pod_without_containers_has_no_image_score() -> None:
 def test_images_are_looked_up_again_only_where_nodes_have_changed() -> None:
     """What is kept over cycles follows the nodes: one loses the image and gets it in half the size, one is added."""
     shape = a_shape(cpu="100m", images=("a",))
-    statics = StaticFilterCache()
+    static_filters = StaticFilterCache()
     store = World(nodes=holding(a=(900, "12")), tasks=(a_task("p", shape),)).store()
 
     def scores() -> list[float]:
-        ssn = a_session(store, NodeOrdering(only(image_locality=1)), statics=statics)
+        ssn = a_session(store, NodeOrdering(only(image_locality=1)), static_filters=static_filters)
         return ssn.placement.rank(info(ssn, shape)).ranked.tolist()
 
     assert scores() == [59, 59, 0]
@@ -254,7 +254,7 @@ def test_images_are_looked_up_again_only_where_nodes_have_changed() -> None:
 
 
 def test_the_sizes_of_an_image_on_some_nodes() -> None:
-    nodes = a_session(World(nodes=holding(a=(3, "13")))).nodes
+    nodes = a_session(World(nodes=holding(a=(3, "13")))).state.nodes
 
     assert (sizes("a", nodes) / MIB).tolist() == [3, -1 / MIB, 3]
     assert (sizes("a", nodes.rows_view(np.array([2, 1]))) / MIB).tolist() == [3, -1 / MIB]

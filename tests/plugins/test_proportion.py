@@ -162,7 +162,9 @@ def test_a_queue_that_deserves_nothing_is_overused_but_its_jobs_may_be_enqueued(
     job = a_job("j", queue="a", min_available=1, phase="Pending", min_resources=amounts(cpu=1))
     world = World(nodes=(a_node("n1"),), queues=(a_queue("a"),), jobs=(job,))
 
-    assert a_session(world, Proportion()).overused(a_session(world, Proportion()).queues["a"])
+    ssn = a_session(world, Proportion())
+
+    assert ssn.hooks.overused(ssn.state.queues["a"])
     assert cycle(world, CONF).groups["j"].phase == "Inqueue"
 
 
@@ -219,7 +221,7 @@ NO_ROOM = "queue resource quota insufficient: insufficient cpu"
         pytest.param([a_job("j", queue="a")], (), {"capability": {"cpu": 1}}, "PERMIT", id="asks-for-nothing"),
         pytest.param([asks("j", 1)], (), {"state": "Closed"}, "REJECT", id="closed"),
         pytest.param([asks("j", 1)], (), {"state": ""}, "PERMIT", id="no-state-counts-as-open"),
-        pytest.param([asks("j", 6), asks("in", 5, phase="Inqueue")], (), {}, NO_ROOM, id="beside-what-is-let-in"),
+        pytest.param([asks("j", 6), asks("in", 5, phase="Inqueue")], (), {}, NO_ROOM, id="beside-enqueued-jobs"),
         pytest.param([asks("j", 6), asks("in", 5, phase="Pending")], (), {}, "PERMIT", id="beside-what-is-not"),
         pytest.param(
             [asks("j", 6), asks("run", 3, phase="Running")],

@@ -31,7 +31,7 @@ FIELD_OF = {
     "n_containers": Field.IMAGES,
 }
 FIELDS_OF = {"has_inter_pod_terms": {Field.POD_TERMS, Field.SPREAD, Field.SELECTED_BY}}
-NOT_PART_OF_A_SHAPE = {"shape_id", "mark"}
+NOT_PART_OF_A_SHAPE = {"shape_id", "equivalence_key"}
 WEB, DB = (PodSelector(("ns",), None, (Requirement("app", "In", (app,)),)) for app in ("web", "db"))
 SHAPES = (
     a_shape(cpu=1),
@@ -45,7 +45,7 @@ SHAPES = (
     a_shape(cpu=1, pod_terms=PodTerms(near=(PodTerm(DB, "zone"),))),
     a_shape(cpu=1, spread=(Spread(DB, "zone", 1, hard=True), Spread(DB, "zone", 1, hard=False, honor_taints=True))),
 )
-COMPANY = (
+RUNNING = (
     a_task("web", a_shape(cpu=1), labels=("app", "web"), status=TaskStatus.RUNNING, node="n1"),
     a_task("db", a_shape(cpu=1), labels=("app", "db"), status=TaskStatus.RUNNING, node="n2"),
 )
@@ -62,7 +62,7 @@ WORLD = World(
     jobs=(a_job("j"),),
     tasks=(
         *(a_task(f"p{index}", shape, job="j") for index, shape in enumerate(SHAPES)),
-        *COMPANY,
+        *RUNNING,
     ),
 )
 
@@ -96,8 +96,8 @@ def answers(plugin: Plugin, ssn: Session, nodes: NodeColumns, task: Any, shape: 
     if isinstance(plugin, extension_points.Allocatable):
         yield plugin.allocatable(ssn.state.queues["default"], task, 3)
     if isinstance(plugin, extension_points.InterPodPredicate):
-        company = plugin.inter_pod_filter(task)
-        yield np.ones(len(nodes), dtype=bool) if company is None else company.allowed()
+        answers = plugin.inter_pod_filter(task)
+        yield np.ones(len(nodes), dtype=bool) if answers is None else answers.allowed()
     if isinstance(plugin, extension_points.InterPodOrder):
         wishes, everywhere = plugin.inter_pod_scores(task), np.ones(len(nodes), dtype=bool)
         yield np.zeros(len(nodes)) if wishes is None else wishes.scores(everywhere)
@@ -153,7 +153,7 @@ def test_every_field_of_a_shape_is_changed_somewhere() -> None:
 def test_shapes_with_equal_static_parts_have_equal_verdicts(name: str) -> None:
     plugin = PLUGINS[name](PLUGINS[name].parse({}, lambda text: None))
     assert isinstance(plugin, extension_points.StaticPredicate)
-    nodes = a_session(WORLD, plugin).nodes
+    nodes = a_session(WORLD, plugin).state.nodes
     for shape in SHAPES:
         for attribute, value in OTHER.items():
             changed = replace(shape, **{attribute: value})
@@ -173,7 +173,7 @@ def test_shapes_that_differ_in_what_a_plugin_does_not_read_have_equal_answers(na
         changed = replace(shape, **{attribute: OTHER[attribute]})
         found = []
         for one in (shape, changed):
-            ssn = a_session(replace(WORLD, tasks=(a_task("p", one, job="j"), *COMPANY)), plugin)
+            ssn = a_session(replace(WORLD, tasks=(a_task("p", one, job="j"), *RUNNING)), plugin)
             task = ssn.state.task_of(0)
             found.append(list(answers(plugin, ssn, ssn.state.nodes, task, one)))
         assert len(found[0]) == len(found[1])

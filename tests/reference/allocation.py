@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cmp_to_key
 
-from tests.reference import neighbours, scoring
+from tests.reference import inter_pod_terms, scoring
 from tests.reference.accounts import READY, NodeAccount, best_effort, node_accounts, ports_free, takes, tasks_by_job
 from tests.reference.ranking import ALL, Weights, nodeorder
 from tests.reference.selection import static_reason
@@ -104,7 +104,7 @@ class Cycle:
     def __init__(self, world: World, rules: Rules) -> None:
         self.rules = rules
         self.nodes = node_accounts(world)
-        self.placed = neighbours.placed_pods(world)
+        self.placed = inter_pod_terms.placed_pods(world)
         self.selectors = {selector for task in world.tasks for selector in task.shape.selectors}
         self.binds: list[tuple[str, str]] = []
         members = tasks_by_job(world)
@@ -186,7 +186,7 @@ class Cycle:
                 best = group[scores.index(max(scores))]  # the first of equals, by name
                 member.status, member.node = status, best.record.name
                 best.put(shape, status)
-                self.placed.pods.append(neighbours.PlacedPod(member.task, member.node))
+                self.placed.pods.append(inter_pod_terms.PlacedPod(member.task, member.node))
                 return True
         return False
 
@@ -198,9 +198,9 @@ class Cycle:
             return True
         if static_reason(shape, node.record) or not ports_free(shape, node):
             return False
-        if neighbours.affinity_reason(task, node.record, self.placed):
+        if inter_pod_terms.affinity_reason(task, node.record, self.placed):
             return False
-        if neighbours.spread_reason(task, node.record, self.placed):
+        if inter_pod_terms.spread_reason(task, node.record, self.placed):
             return False
         return node.pods < node.allocatable["pods"]
 
@@ -208,8 +208,8 @@ class Cycle:
         rules, everybody, shape = self.rules, list(self.nodes.values()), task.shape
         scores = [Fraction(score) for score in nodeorder(shape, group, everybody, rules.nodeorder)]
         records = [node.record for node in group]
-        wishes = neighbours.affinity_scores(task, records, self.placed)
-        even = neighbours.spread_scores(task, records, self.placed)
+        wishes = inter_pod_terms.affinity_scores(task, records, self.placed)
+        even = inter_pod_terms.spread_scores(task, records, self.placed)
         by = rules.nodeorder
         scores = [
             score + by.pod_affinity * wish + by.pod_spread * flat
@@ -227,7 +227,7 @@ class Cycle:
         node.nonzero_cpu -= int(shape.nonzero[0])
         node.nonzero_memory -= int(shape.nonzero[1])
         node.pods -= 1
-        self.placed.pods.remove(neighbours.PlacedPod(member.task, member.node))
+        self.placed.pods.remove(inter_pod_terms.PlacedPod(member.task, member.node))
         for port in shape.host_ports:
             node.ports.remove(port)
         member.status, member.node = PENDING, ""

@@ -290,16 +290,16 @@ class Picture:
 
     case: Lending
     jobs: Mapping[str, JobSpec]  # jobs that have arrived
-    standing: Mapping[str, str]  # pod -> node
+    running_or_bound: Mapping[str, str]  # pod -> node
     enqueued: frozenset[str]  # jobs in phase Inqueue
 
     @classmethod
-    def of(cls, case: Lending, waves: int, result: Result) -> "Picture":
-        """Return how things stand after so many waves."""
-        jobs = {job.name: job for wave in case.waves[:waves] for job in wave}
-        standing = {pod: node for pod, node in result.running_or_bound.items() if _job_of(pod) in jobs}
+    def of(cls, case: Lending, arrived: int, result: Result) -> "Picture":
+        """Return the state after a number of arrivals."""
+        jobs = {job.name: job for batch in case.arrivals[:arrived] for job in batch}
+        running_or_bound = {pod: node for pod, node in result.running_or_bound.items() if _job_of(pod) in jobs}
         enqueued = frozenset(name for name, phase in result.phases.items() if phase == keys.PHASE_INQUEUE)
-        return cls(case, jobs, standing, enqueued)
+        return cls(case, jobs, running_or_bound, enqueued)
 
     def job(self, pod: str) -> JobSpec:
         """Return the job of a pod."""
@@ -309,7 +309,7 @@ class Picture:
         """Return what each queue, with all queues below it, holds without some pods."""
         gone = set(without)
         held: dict[str, Amounts] = {queue.name: Counter() for queue in self.case.queues}
-        for pod in self.standing:
+        for pod in self.running_or_bound:
             if pod not in gone:
                 job = self.job(pod)
                 for name in self.case.path(job.queue):

@@ -1,5 +1,5 @@
-"""Random clusters under whole lists of actions come to rest and stay there: jobs of all priorities arrive in waves,
-queues lend and take back, and evicted pods come back under other uids."""
+"""Random clusters under complete lists of actions settle and stay settled: jobs of all priorities arrive in batches,
+queues lend and reclaim, and evicted pods come back under other uids."""
 
 import random
 from collections import Counter
@@ -46,7 +46,7 @@ def tree_of_queues(rng: random.Random, total: int) -> tuple[list[Any], list[str]
     return [a_queue("root"), a_queue("all", parent="root", deserved=deserved), *leaves], names
 
 
-def a_wave(rng: random.Random, number: int, queues: Sequence[str], cpu: int, total: int) -> list[Job]:
+def arriving_jobs(rng: random.Random, number: int, queues: Sequence[str], cpu: int, total: int) -> list[Job]:
     jobs = []
     for place in range(rng.randint(1, 6)):
         tasks = rng.randint(1, min(8, total))
@@ -67,8 +67,8 @@ def a_wave(rng: random.Random, number: int, queues: Sequence[str], cpu: int, tot
     return jobs
 
 
-# Each was once without an end: jobs took from each other in a circle, losers took back room by their priority, or what
-# their queue may hold because its order put them first.
+# Each once led to endless evictions: jobs preempted each other in a circle, or victims took their room back, by their
+# priority or by the order of their queue.
 ONCE_WITHOUT_END = [
     (helm, "capacity", SINGLE, 26),
     (helm, "capacity", GANGS, 3),
@@ -95,7 +95,7 @@ def test_a_cluster_comes_to_rest(tiers: Any, sharing: str, actions: str, seed: i
         grace=rng.randint(0, 3),
     )
     for number in range(rng.randint(2, 4)):
-        scenario.add(*a_wave(rng, number, names, cpu, nodes * cpu))
+        scenario.add(*arriving_jobs(rng, number, names, cpu, nodes * cpu))
 
         scenario.run()  # raises NotSettled
 
@@ -104,8 +104,8 @@ TREE = {"name": "capacity", "enableHierarchy": True}
 HDRF = {"name": "drf", "enableHierarchy": True}
 
 
-# Each but proportion was once without an end: as soon as truces were over the loser took it all back. In the last case
-# two plans of one action had the same victims.
+# Each but proportion once led to endless evictions: once a cool-down was over, the victim took everything back. In the
+# last case two plans of one action had the same victims.
 @pytest.mark.parametrize(
     ("sharing", "actions", "wanted", "standing"),
     [

@@ -34,7 +34,7 @@ def test_evictions_end_and_no_new_queue_waits_without_need(sharing: str, number:
             scenario.wait(COOLDOWN_S + 1)
             result = scenario.run(1)
             if len(result.evicted) == before:
-                break  # no truce is left, and whatever happens now would have happened
+                break  # no cool-down is left, so later evictions would have happened by now
         scenario.wait(61)
         before = len(result.evicted)
         result = scenario.run(1)

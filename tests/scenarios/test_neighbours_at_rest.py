@@ -34,15 +34,15 @@ def a_random_job(random: Random, number: int) -> tuple[Any, str, dict[str, Any]]
 
 
 def run(seed: int) -> tuple[Result, dict[str, tuple[str, dict[str, Any]]]]:
-    """Run three waves of jobs to their rest; return the end and what each job is about."""
+    """Let three batches of jobs arrive and settle; return the last result, and app and spec of each job."""
     random = Random(seed)
     scenario = Scenario(
         *nodes(*ZONES, cpu=4), a_priority_class("low", 1), a_priority_class("high", 9), conf=CONF, seed=seed
     )
     about = {}
     result = Result()
-    for wave in range(3):
-        made = [a_random_job(random, 4 * wave + number) for number in range(3)]
+    for batch in range(3):
+        made = [a_random_job(random, 4 * batch + number) for number in range(3)]
         about.update({job.group.metadata.name: (app, spec) for job, app, spec in made})
         scenario.add(*(job for job, _, _ in made))
         result = scenario.run()

@@ -182,8 +182,8 @@ def test_pending_evictions_count_before_more_pods_are_evicted(actions: str) -> N
     assert held(result) == {"old": 8, "new": 2}
 
 
-# Each of them holds so much of something that it cannot lose: more than it deserves, or what makes both equal in their
-# largest share. They once took the other pods from each other as soon as their truces were over.
+# Each queue holds so much of one resource that it cannot lose: more than it deserves, or as much as makes both equal in
+# their largest share. They once took the other pods from each other whenever a cool-down was over.
 @pytest.mark.parametrize("kept", [6, 4], ids=["too-much", "equal"])
 @pytest.mark.parametrize("sharing", ["proportion", "capacity"])
 def test_queues_that_hold_much_of_different_resources_do_not_exchange_pods_of_a_third(sharing: str, kept: int) -> None:

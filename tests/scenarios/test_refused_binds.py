@@ -13,12 +13,12 @@ WILLING = {"volcano.sh/preemptable": "true"}
 def refuse(scenario: Scenario, job: str, *names: str, node: str = "n1") -> None:
     """Let the API server refuse binds that a cycle has decided."""
     refs = [TaskRef("default", name, f"uid-default-{name}") for name in names]
-    answers = scenario.cache.assume(
+    answers = scenario.cache.binds.assume(
         tuple(Bind(ref, node, JobKey("default", job)) for ref in refs), scenario.cache.token
     )
     assert len(answers) == len(names)
     for ref in refs:
-        scenario.cache.bind_failed(ref, "denied by policy")
+        scenario.cache.binds.failed(ref, "denied by policy")
 
 
 def test_the_room_of_a_refused_gang_is_offered_to_others() -> None:

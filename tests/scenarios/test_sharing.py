@@ -1,4 +1,4 @@
-"""Cases that users came with: packing, fair shares of jobs and queues, best effort, and jobs that are not let in."""
+"""Users' cases: packing, fair shares of jobs and queues, best effort, and jobs that are not enqueued."""
 
 from collections import Counter
 

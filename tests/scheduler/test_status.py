@@ -40,8 +40,8 @@ def world(letters: str, **record: object) -> World:
 @pytest.mark.parametrize(
     ("letters", "minimum", "before", "after"),
     [
-        pytest.param("", 2, "Inqueue", "Inqueue", id="let-in-and-without-pods"),
-        pytest.param("PP", 2, "Inqueue", "Inqueue", id="let-in-and-waiting"),
+        pytest.param("", 2, "Inqueue", "Inqueue", id="enqueued-and-without-pods"),
+        pytest.param("PP", 2, "Inqueue", "Inqueue", id="enqueued-and-waiting"),
         pytest.param("PP", 2, "Running", "Pending", id="what-ran-and-waits-again-is-pending"),
         pytest.param("RP", 2, "Running", "Unknown", id="an-incomplete-gang-of-which-some-run"),
         pytest.param("DD", 2, "Inqueue", "Running", id="all-bound"),

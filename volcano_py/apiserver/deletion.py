@@ -10,17 +10,13 @@ Terminating means that deletionTimestamp is set; from then on no finalizer may b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from volcano_py.apiserver.kinds.conform import conform
 from volcano_py.apiserver.kinds.shapes import DELETE_OPTIONS
 from volcano_py.apiserver.objects import Obj, timestamp
 from volcano_py.apiserver.resources import Resource
 from volcano_py.apiserver.status import StatusError, bad_request, conflict, forbidden, invalid, unsupported_value
-from volcano_py.apiserver.store import Stored
-
-if TYPE_CHECKING:
-    from volcano_py.apiserver.registry import Registry
+from volcano_py.apiserver.store import Collection, Stored
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 """Finalizers by which an owner waits for its dependents (foreground) or releases them (orphan)."""
@@ -80,8 +76,8 @@ def may_vanish(obj: Obj) -> bool:
     )
 
 
-def begin_deletion(registry: Registry, resource: Resource, stored: Stored, options: DeleteOptions) -> Deletion:
-    """Carry a deletion as far as it can go now."""
+def begin_deletion(collection: Collection, resource: Resource, stored: Stored, options: DeleteOptions) -> Deletion:
+    """Carry a deletion of an object of this collection as far as it can go now."""
     name = stored.obj["metadata"]["name"]
     if resource.kind == "Namespace" and name in _IMMORTAL:
         raise forbidden(resource.group, resource.plural, name, "this namespace may not be deleted")
@@ -108,9 +104,9 @@ def begin_deletion(registry: Registry, resource: Resource, stored: Stored, optio
     if options.dry_run:
         return Deletion(Stored(stored.key, obj, stored.rv), not holds)
     if obj["metadata"] != stored.obj["metadata"] and (holds or grace is not None):
-        stored = registry.collection(resource).put(stored.key, obj)
+        stored = collection.put(stored.key, obj)
     if may_vanish(stored.obj) or not holds:
-        return Deletion(registry.collection(resource).remove(stored.key), gone=True)
+        return Deletion(collection.remove(stored.key), gone=True)
     return Deletion(stored, gone=False)
 
 

@@ -177,7 +177,7 @@ class GarbageCollector(Reconciler):
             if any(_deletes_dependents(dependent.obj) for _, dependent in dependents):
                 stored = self._unblock(resource, stored)
             policy = "Foreground"
-        begin_deletion(self.registry, resource, stored, DeleteOptions(propagation=policy))
+        begin_deletion(self.registry.collection(resource), resource, stored, DeleteOptions(propagation=policy))
 
     def _dependents_of(self, stored: Stored) -> list[tuple[Resource, Stored]]:
         found = []

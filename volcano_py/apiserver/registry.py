@@ -261,7 +261,8 @@ class Registry:
         self, resource: Resource, namespace: str | None, name: str, options: DeleteOptions | None = None
     ) -> Deletion:
         """Delete an object: at once, after its grace period, or after its last finalizer."""
-        return begin_deletion(self, resource, self.get(resource, namespace, name), options or DeleteOptions())
+        stored = self.get(resource, namespace, name)
+        return begin_deletion(self.collection(resource), resource, stored, options or DeleteOptions())
 
     def delete_collection(
         self,
@@ -272,10 +273,11 @@ class Registry:
     ) -> list[Stored]:
         """Delete every matching object; returns the objects as they were."""
         prefix = f"{namespace}/" if namespace else ""
-        found = [stored for stored in self.collection(resource).scan(prefix) if matcher is None or matcher(stored.obj)]
+        collection = self.collection(resource)
+        found = [stored for stored in collection.scan(prefix) if matcher is None or matcher(stored.obj)]
         for stored in found:
-            if self.collection(resource).get(stored.key) is stored:
-                begin_deletion(self, resource, stored, options or DeleteOptions())
+            if collection.get(stored.key) is stored:
+                begin_deletion(collection, resource, stored, options or DeleteOptions())
         return found
 
     def inject(self, obj: Obj) -> Stored:

@@ -23,7 +23,7 @@ class Assumptions(ABC):
     def __init__(self, state: ClusterState, ledger: Ledger, pods: PodEvents, clock: Clock) -> None:
         self._state = state
         self._store = state.store
-        self._ledger = ledger
+        self.ledger = ledger
         self._pods = pods
         self._clock = clock
 
@@ -33,36 +33,39 @@ class Assumptions(ABC):
 
     def sent(self, task: TaskRef) -> None:
         """Note that the request is on its way."""
-        self._ledger.sent(task.uid, self._clock.monotonic())
+        self.ledger.sent(task.uid, self._clock.monotonic())
 
     def acknowledged(self, task: TaskRef) -> None:
         """Note that the API server has done it; the assumption holds until the watch shows it."""
-        self._ledger.acknowledged(task.uid, self._clock.monotonic())
+        self.ledger.acknowledged(task.uid, self._clock.monotonic())
 
     def failed(self, task: TaskRef, why: str) -> None:
-        """Take an assumption back because its request failed; nothing if the watch has meanwhile told better."""
-        entry = self._ledger.forget(task.uid)
+        """Take an assumption back because its request failed; do nothing if the watch has ended it already."""
+        self._forget(task, why)
+
+    def _forget(self, task: TaskRef, why: str) -> None:
+        entry = self.ledger.forget(task.uid)
         if entry is not None:
             log.debug(f"{self.what} failed", task=str(task), uid=task.uid, node=entry.node, reason=why)
             self._take_back(task.uid)
             self._state.notify()
 
-    def expired(self, now: float) -> list[Entry]:
-        """Return those that the watch should have confirmed by now; their pods are to be read again."""
-        return self._ledger.expired(now)
+    def expired(self, now: float | None = None) -> list[Entry]:
+        """Return what the watch should have confirmed by now; the caller reads its pods again and calls `resolve`."""
+        return self.ledger.expired(self._clock.monotonic() if now is None else now)
 
     def resolve(self, task: TaskRef, pod: Pod | None) -> None:
         """Take a pod as it was read again (None: there is none of this name) as the truth about its request.
 
         An assumption that has ended meanwhile is beyond it: the watch has told better, and what is gone stays gone.
         """
-        if self._ledger.get(task.uid) is None:
+        if self.ledger.get(task.uid) is None:
             return
         if pod is None or pod.metadata.uid != task.uid:
             self._pods.remove(task.uid)
         else:
             self._pods.apply(pod)
-            if self._ledger.forget(task.uid) is not None:
+            if self.ledger.forget(task.uid) is not None:
                 log.debug(f"{self.what} did not happen", task=str(task), uid=task.uid)
                 self._take_back(task.uid)
         self._state.notify()

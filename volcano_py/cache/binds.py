@@ -13,13 +13,17 @@ import numpy as np
 import structlog
 
 from volcano_py.cache.assumptions import Assumptions
+from volcano_py.cache.bind_backoff import BindBackoff
 from volcano_py.cache.changes import Change
-from volcano_py.cache.state import SnapshotToken
+from volcano_py.cache.pod_events import PodEvents
+from volcano_py.cache.state import ClusterState, SnapshotToken
+from volcano_py.ledger.ledger import Ledger
 from volcano_py.model.arrays import Floats
 from volcano_py.model.decisions import Bind
-from volcano_py.model.objects import JobKey
+from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.resources import EPSILON
 from volcano_py.model.statuses import TaskStatus
+from volcano_py.runtime.clock import Clock
 from volcano_py.snapshot.layout import IDLE, section
 
 log = structlog.get_logger()
@@ -45,6 +49,12 @@ class Binds(Assumptions):
 
     what = "bind"
 
+    def __init__(
+        self, state: ClusterState, ledger: Ledger, pods: PodEvents, clock: Clock, backoff: BindBackoff
+    ) -> None:
+        super().__init__(state, ledger, pods, clock)
+        self._backoff = backoff
+
     def assume(self, batch: tuple[Bind, ...], decided_at: SnapshotToken) -> list[Assumed | Refused]:
         """Count binds on their nodes; return an answer for each, in the order of the batch."""
         by_job: dict[JobKey, list[Bind]] = {}
@@ -64,7 +74,7 @@ class Binds(Assumptions):
         A node that may refuse now what it would have taken is chosen anew: binds wait for minutes at the worst.
         """
         task = bind.task
-        entry = self._ledger.get(task.uid)
+        entry = self.ledger.get(task.uid)
         if entry is None or entry.node != bind.node:
             place = self._store.task(task.uid)
             if place is None:
@@ -78,6 +88,31 @@ class Binds(Assumptions):
         if entry.revision is not None and self._state.node_revision(bind.node) > entry.revision:
             return f"node {bind.node} was changed after the decision"
         return ""
+
+    def failed(self, task: TaskRef, why: str) -> None:
+        """Let a task wait again, for a while, because its bind failed; do nothing if the watch has ended it already."""
+        entry = self.ledger.get(task.uid)
+        if entry is not None and entry.job is not None:
+            self._backoff.failed(entry.job, task.uid, entry.assumed_at, self._clock.monotonic())
+        self._forget(task, why)
+
+    def withdrawn(self, task: TaskRef, why: str) -> None:
+        """Let a task wait again because its bind was not sent; do nothing if the watch has ended it already."""
+        self._forget(task, why)
+
+    def validate(self) -> None:
+        """Raise AssertionError if the ledger and the store disagree about which pods are BINDING, and where."""
+        self.ledger.validate()
+        assumed = {entry.task.uid: entry.node for entry in self.ledger}
+        columns = self._store.snapshot().tasks
+        rows = zip(columns.records, columns.status, strict=False)
+        binding = {record.uid for record, status in rows if record and status == TaskStatus.BINDING}
+        if binding != set(assumed):
+            raise AssertionError(f"BINDING are {sorted(binding)}, the ledger has {sorted(assumed)}")
+        for uid, node in assumed.items():
+            place = self._store.task(uid)
+            if place is None or place.node != node:
+                raise AssertionError(f"the ledger has pod {uid} on node {node}, the store {place}")
 
     def _take_back(self, uid: str) -> None:
         self._pods.wait_again(uid)
@@ -95,7 +130,7 @@ class Binds(Assumptions):
                 taken.append(bind)
             if reasons:
                 for bind in reversed(taken):
-                    self._ledger.forget(bind.task.uid)
+                    self.ledger.forget(bind.task.uid)
                     self._give_back(bind)
         if reasons:
             uid, first = next(iter(reasons.items()))
@@ -153,7 +188,7 @@ class Binds(Assumptions):
             return False
         generation, now = self._state.generation(binds[0].job), self._clock.monotonic()
         for bind in binds:
-            self._ledger.assume(bind, generation, now, self._state.revision)
+            self.ledger.assume(bind, generation, now, self._state.revision)
         return True
 
     def _take(self, bind: Bind) -> str:
@@ -173,7 +208,7 @@ class Binds(Assumptions):
             names = ", ".join(self._store.resources.names[resource] for resource in lacking)
             return f"node {bind.node} has no room any more: Insufficient {names}"
         generation, now = self._state.generation(bind.job), self._clock.monotonic()
-        self._ledger.assume(bind, generation, now, self._state.revision)
+        self.ledger.assume(bind, generation, now, self._state.revision)
         return ""
 
     def _idle(self, rows: list[int]) -> Floats:

@@ -64,12 +64,24 @@ class Evictions(Assumptions):
         for evict in evictions:
             self._pods.go(evict.task.uid)
             generation = 0 if evict.job is None else self._state.generation(evict.job)
-            self._ledger.assume(evict, generation, now)
+            self.ledger.assume(evict, generation, now)
 
-    def refused(self) -> None:
-        """Tell that a plan was refused: those who were to get its room wait for nothing."""
+    def plan_refused(self) -> None:
+        """Report that a plan was refused: its beneficiaries need another cycle."""
         self._state.note(Change.EVICTION_FAILED)
         self._state.notify()
+
+    def validate(self) -> None:
+        """Raise AssertionError if the ledger and the store disagree about which pods are being evicted."""
+        self.ledger.validate()
+        going = {entry.task.uid: entry.node for entry in self.ledger}
+        if going.keys() != self._pods.staying():
+            counted = sorted(self._pods.staying())
+            raise AssertionError(f"evictions are assumed of {sorted(going)}, counted so {counted}")
+        for uid, node in going.items():
+            place = self._store.task(uid)
+            if place is None or (place.status, place.node) != (TaskStatus.RELEASING, node):
+                raise AssertionError(f"the eviction of pod {uid} from node {node} is assumed, the store has {place}")
 
     def _take_back(self, uid: str) -> None:
         self._pods.stay(uid)

@@ -101,8 +101,17 @@ class FactEvents(Generic[W, R]):
         self._state.note(Change.FACT if self._helps(before, after) else Change.FACT_WORSE)
 
 
-def namespace_events(state: ClusterState, unreadable: UnreadableObjects) -> FactEvents[Namespace, NamespaceRecord]:
-    """Return the intake of namespaces."""
+class FactEventHandlers:
+    """The event handlers of namespaces, quotas, disruption budgets and shards."""
+
+    def __init__(self, state: ClusterState, unreadable: UnreadableObjects) -> None:
+        self.namespaces = _namespace_events(state, unreadable)
+        self.quotas = _quota_events(state, unreadable)
+        self.budgets = _budget_events(state, unreadable)
+        self.shards = _shard_events(state, unreadable)
+
+
+def _namespace_events(state: ClusterState, unreadable: UnreadableObjects) -> FactEvents[Namespace, NamespaceRecord]:
     facts: FactStore = state.store.facts
     return FactEvents(
         "Namespace",
@@ -116,8 +125,7 @@ def namespace_events(state: ClusterState, unreadable: UnreadableObjects) -> Fact
     )
 
 
-def quota_events(state: ClusterState, unreadable: UnreadableObjects) -> FactEvents[ResourceQuota, QuotaRecord]:
-    """Return the intake of quotas."""
+def _quota_events(state: ClusterState, unreadable: UnreadableObjects) -> FactEvents[ResourceQuota, QuotaRecord]:
     facts = state.store.facts
     return FactEvents(
         "ResourceQuota",
@@ -131,8 +139,7 @@ def quota_events(state: ClusterState, unreadable: UnreadableObjects) -> FactEven
     )
 
 
-def budget_events(state: ClusterState, unreadable: UnreadableObjects) -> FactEvents[PodDisruptionBudget, BudgetRecord]:
-    """Return the intake of disruption budgets."""
+def _budget_events(state: ClusterState, unreadable: UnreadableObjects) -> FactEvents[PodDisruptionBudget, BudgetRecord]:
     facts = state.store.facts
     return FactEvents(
         "PodDisruptionBudget",
@@ -147,8 +154,7 @@ def budget_events(state: ClusterState, unreadable: UnreadableObjects) -> FactEve
     )
 
 
-def shard_events(state: ClusterState, unreadable: UnreadableObjects) -> FactEvents[NodeShard, NodeShardRecord]:
-    """Return the intake of NodeShards; one that cannot be read counts as absent."""
+def _shard_events(state: ClusterState, unreadable: UnreadableObjects) -> FactEvents[NodeShard, NodeShardRecord]:
     facts = state.store.facts
     return FactEvents(
         "NodeShard",

@@ -1,49 +1,43 @@
-"""Nominations that are decided and that the watch has not shown yet: they count as if they stood on their pods."""
+"""Nominations from the decision to their end: assumed until the watch shows them, fails them or takes too long."""
 
-from dataclasses import dataclass
-from typing import Final
-
-NOMINATION_PATIENCE_S: Final = 60.0
-"""A nomination that no watch event has shown for so long does not count any more: writing it did not help."""
-
-
-@dataclass(slots=True)
-class _Nomination:
-    node: str
-    shown: str  # what the watch says meanwhile
-    deadline: float
+from volcano_py.cache.assumed_nominations import AssumedNominations
+from volcano_py.cache.pod_events import PodEvents
+from volcano_py.model.decisions import Nominate
+from volcano_py.model.objects import TaskRef
+from volcano_py.runtime.clock import Clock
 
 
-class AssumedNominations:
-    """Nodes that waiting pods are to be nominated to, by uid; the pods' own records live in the store."""
+class Nominations:
+    """Assumes nominations and ends them."""
 
-    def __init__(self) -> None:
-        self._assumed: dict[str, _Nomination] = {}
+    def __init__(self, assumed: AssumedNominations, pods: PodEvents, clock: Clock) -> None:
+        self._assumed = assumed
+        self._pods = pods
+        self._clock = clock
 
-    def __len__(self) -> int:
-        return len(self._assumed)
+    def assume(self, nomination: Nominate) -> bool:
+        """Count a waiting pod as nominated to a node.
 
-    def assume(self, uid: str, node: str, shown: str, now: float) -> None:
-        """Count a node as written on a pod whose present record says ``shown``."""
-        known = self._assumed.get(uid)
-        self._assumed[uid] = _Nomination(node, known.shown if known else shown, now + NOMINATION_PATIENCE_S)
+        Return False if the pod waits no longer, or is nominated to this node already.
+        """
+        uid, node = nomination.task.uid, nomination.node
+        shown = self._pods.nominated(uid)
+        if shown is None or shown == node:
+            return False
+        self._assumed.assume(uid, node, shown, self._clock.monotonic())
+        self._pods.set_nominated(uid, node)
+        return True
 
-    def see(self, uid: str, shown: str) -> str:
-        """Take what the watch says of a pod; return the node that counts."""
-        known = self._assumed.get(uid)
-        if known is None:
-            return shown
-        if known.node == shown:
-            del self._assumed[uid]
-            return shown
-        known.shown = shown
-        return known.node
+    def failed(self, task: TaskRef) -> None:
+        """Count a pod as nominated to what the watch says: the nomination could not be written."""
+        self._end(task.uid)
 
-    def end(self, uid: str) -> str | None:
-        """Count what the watch says again and return it; None if nothing was assumed of this pod."""
-        known = self._assumed.pop(uid, None)
-        return None if known is None else known.shown
+    def end_expired(self, now: float | None = None) -> None:
+        """End the nominations that the watch should have shown by now."""
+        for uid in self._assumed.expired(self._clock.monotonic() if now is None else now):
+            self._end(uid)
 
-    def expired(self, now: float) -> list[str]:
-        """Return the pods whose nomination should have been seen by now."""
-        return [uid for uid, known in self._assumed.items() if known.deadline <= now]
+    def _end(self, uid: str) -> None:
+        shown = self._assumed.end(uid)
+        if shown is not None:
+            self._pods.set_nominated(uid, shown)

@@ -22,10 +22,10 @@ import msgspec
 
 from volcano_py.api import keys
 from volcano_py.api.core import Pod
+from volcano_py.cache.assumed_nominations import AssumedNominations
 from volcano_py.cache.changes import Change
 from volcano_py.cache.group_events import PodGroupEvents
 from volcano_py.cache.node_events import NodeEvents
-from volcano_py.cache.nominations import AssumedNominations
 from volcano_py.cache.pods import ShapeReader, is_terminal, nominated_node, task_record, task_status
 from volcano_py.cache.raw_pod import peek
 from volcano_py.cache.state import ClusterState
@@ -49,8 +49,9 @@ class PodEvents:
         self,
         state: ClusterState,
         unreadable: UnreadableObjects,
-        ledger: Ledger,
+        binds: Ledger,
         evictions: Ledger,
+        nominations: AssumedNominations,
         nodes: NodeEvents,
         groups: PodGroupEvents,
         scheduler_names: Collection[str],
@@ -62,8 +63,9 @@ class PodEvents:
         self._state = state
         self._store = state.store
         self._unreadable = unreadable
-        self._ledger = ledger
+        self._binds = binds
         self._evictions = evictions
+        self._nominations = nominations
         self._nodes = nodes
         self._groups = groups
         self._scheduler_names = frozenset(scheduler_names)
@@ -71,7 +73,6 @@ class PodEvents:
         self._shapes = ShapeReader(queue_admission=queue_admission)
         self._waiting: dict[str, Shape] = {}  # uid -> shape of every task that is not on a node yet
         self._staying: dict[str, TaskStatus] = {}  # uid of a task whose eviction is assumed -> its status without that
-        self._nominations = AssumedNominations()
         self._foreign_groups: dict[str, JobKey] = {}  # uid of a pod of another scheduler -> the group it names
 
     def on_events(self, events: list[Event[Pod]]) -> None:
@@ -132,7 +133,7 @@ class PodEvents:
         group = self._foreign_groups.pop(uid, None)
         if group is not None:
             self._groups.release(group, uid)
-        self._ledger.forget(uid)
+        self._binds.forget(uid)
         self._drop(uid, self._store.task(uid))
 
     def wait_again(self, uid: str) -> None:
@@ -168,27 +169,13 @@ class PodEvents:
         """Return the uids of the tasks that count as terminating only because their eviction is assumed."""
         return frozenset(self._staying)
 
-    def nominate(self, uid: str, node: str, now: float) -> bool:
-        """Count a waiting task as nominated to a node ("" for none); say whether that is anything new."""
+    def nominated(self, uid: str) -> str | None:
+        """Return the node that a waiting task is nominated to, "" for none; None if the task does not wait."""
         place = self._store.task(uid)
-        if place is None or place.status not in _WAITING or place.record.nominated == node:
-            return False
-        self._nominations.assume(uid, node, place.record.nominated, now)
-        self._set_nominated(uid, node)
-        return True
+        return None if place is None or place.status not in _WAITING else place.record.nominated
 
-    def nomination_failed(self, uid: str) -> None:
-        """Count a task as nominated to what the watch says."""
-        shown = self._nominations.end(uid)
-        if shown is not None:
-            self._set_nominated(uid, shown)
-
-    def end_nominations(self, now: float) -> None:
-        """Let nominations that the watch should have shown by now count no more."""
-        for uid in self._nominations.expired(now):
-            self.nomination_failed(uid)
-
-    def _set_nominated(self, uid: str, node: str) -> None:
+    def set_nominated(self, uid: str, node: str) -> None:
+        """Count a waiting task as nominated to a node, "" for none."""
         place, shape = self._store.task(uid), self._waiting.get(uid)
         if place is not None and shape is not None:
             record = msgspec.structs.replace(place.record, nominated=node)
@@ -211,14 +198,14 @@ class PodEvents:
             record = self._with_nomination(record, status)
         if self._evictions.get(uid) is not None:
             status = self._unless_evicted(uid, status)
-        assumed = self._ledger.get(uid)
+        assumed = self._binds.get(uid)
         if assumed is not None:
             if status is TaskStatus.PENDING:
                 status, node = TaskStatus.BINDING, assumed.node
             elif node == assumed.node:
-                confirmed = self._ledger.confirm(uid) is not None
+                confirmed = self._binds.confirm(uid) is not None
             else:
-                self._ledger.forget(uid)
+                self._binds.forget(uid)
         if status in _WAITING and before == TaskPlace(record, status, node) and shape == self._waiting.get(uid):
             return
         self._state.set_task(before, record, shape, status, node)
@@ -308,8 +295,8 @@ class PodEvents:
             entry = replace(entry, node=place.node)  # it still stands there, whatever can be read of it now
         if entry.node:
             self._nodes.close(entry.node, uid, f"pod {entry.namespace}/{entry.name} on it cannot be read")
-            if self._ledger.get(uid) is not None:
-                self._ledger.confirm(uid)
+            if self._binds.get(uid) is not None:
+                self._binds.confirm(uid)
             if place is not None and (place.node != entry.node or place.status is TaskStatus.BINDING):
                 self._waiting.pop(uid, None)
                 self._state.move_task(place, TaskStatus.BOUND, entry.node)
@@ -317,8 +304,8 @@ class PodEvents:
                 self._state.note(Change.POD)
         else:
             self._nodes.reopen(uid)
-            if ended or self._ledger.get(uid) is None:
-                self._ledger.forget(uid)
+            if ended or self._binds.get(uid) is None:
+                self._binds.forget(uid)
                 self._drop(uid, place)
         self._unreadable.add(entry)
 

@@ -62,9 +62,9 @@ WATCHED_KINDS: Final = (
     WatchedKind(QUEUES, Queue, lambda cache: cache.queues, optional=True),
     WatchedKind(PODGROUPS, PodGroup, lambda cache: cache.groups, optional=True),
     # Few plugins read these, and they change seldom.
-    WatchedKind(NAMESPACES, Namespace, lambda cache: cache.namespaces, dispensable=True),
-    WatchedKind(RESOURCE_QUOTAS, ResourceQuota, lambda cache: cache.quotas, dispensable=True),
-    WatchedKind(POD_DISRUPTION_BUDGETS, PodDisruptionBudget, lambda cache: cache.budgets, dispensable=True),
+    WatchedKind(NAMESPACES, Namespace, lambda cache: cache.facts.namespaces, dispensable=True),
+    WatchedKind(RESOURCE_QUOTAS, ResourceQuota, lambda cache: cache.facts.quotas, dispensable=True),
+    WatchedKind(POD_DISRUPTION_BUDGETS, PodDisruptionBudget, lambda cache: cache.facts.budgets, dispensable=True),
     # Their pods are spread even if they have no topology spread constraints.
     WatchedKind(SERVICES, Service, lambda cache: cache.series.services, dispensable=True),
     WatchedKind(
@@ -75,7 +75,7 @@ WATCHED_KINDS: Final = (
     ),
     WatchedKind(REPLICA_SETS, ReplicaSet, lambda cache: cache.series.replica_sets, dispensable=True),
     WatchedKind(STATEFUL_SETS, StatefulSet, lambda cache: cache.series.stateful_sets, dispensable=True),
-    WatchedKind(NODE_SHARDS, NodeShard, lambda cache: cache.shards, optional=True, sharded_only=True),
+    WatchedKind(NODE_SHARDS, NodeShard, lambda cache: cache.facts.shards, optional=True, sharded_only=True),
     # Pods last: what they refer to is known by then.
     WatchedKind(NODES, Node, lambda cache: cache.nodes),
     WatchedKind(PODS, Pod, lambda cache: cache.pods),

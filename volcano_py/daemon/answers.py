@@ -41,12 +41,12 @@ class BindAnswers:
 
     def sending(self, bind: Bind) -> None:
         """Note that a request goes out."""
-        self._cache.sent(bind.task)
+        self._cache.binds.sent(bind.task)
 
     def bound(self, bind: Bind) -> None:
         """Count a bind that the API server has."""
         self._backpressure.leave()
-        self._cache.bound(bind.task)
+        self._cache.binds.acknowledged(bind.task)
         place = self._cache.store.task(bind.task.uid)
         if place is not None:
             self._metrics.bound_since_creation(self._clock.now().timestamp() - place.record.creation)
@@ -55,14 +55,14 @@ class BindAnswers:
     def bind_failed(self, bind: Bind, why: str) -> None:
         """Let the pod wait again, and write the reason on it."""
         self._backpressure.leave()
-        self._cache.bind_failed(bind.task, why)
+        self._cache.binds.failed(bind.task, why)
         text = f"failed to bind to node {bind.node}: {why}"
         self._conditions.put(SetPodCondition(bind.task, keys.REASON_SCHEDULER_ERROR, text))
 
     def bind_withdrawn(self, bind: Bind, why: str) -> None:
         """Let the pod wait for another node; the next cycle decides about it."""
         self._backpressure.leave()
-        self._cache.bind_withdrawn(bind.task, why)
+        self._cache.binds.withdrawn(bind.task, why)
         self._metrics.refused()
 
     def bind_unknown(self, bind: Bind) -> None:
@@ -92,11 +92,11 @@ class EvictionAnswers:
 
     def evicting(self, evict: Evict) -> None:
         """Note that a request goes out."""
-        self._cache.evicting(evict.task)
+        self._cache.evictions.sent(evict.task)
 
     def evicted(self, evict: Evict) -> None:
         """Record an event on the pod and on its PodGroup."""
-        self._cache.evicted(evict.task)
+        self._cache.evictions.acknowledged(evict.task)
         self._events.record(announcements.evicted(evict))
         job = None if evict.job is None else self._cache.store.job(evict.job)
         if job is not None:
@@ -106,7 +106,7 @@ class EvictionAnswers:
 
     def eviction_failed(self, evict: Evict, why: str) -> None:
         """Let the pod stay; the beneficiary is planned anew."""
-        self._cache.eviction_failed(evict.task, why)
+        self._cache.evictions.failed(evict.task, why)
         cause = cause_of(why, evict.task)
         self._failures.log(cause, task=str(evict.task), node=evict.node, action=evict.action, problem=why)
 

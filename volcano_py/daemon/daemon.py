@@ -127,8 +127,9 @@ class SchedulerDaemon:
 
     def _watch_state(self) -> None:
         """Let metrics read the ledgers and the readiness."""
-        ledger, evictions, monotonic = self.cache.ledger, self.cache.evictions, self._context.clock.monotonic
-        self._metrics.state.watch_ledger(lambda: len(ledger), lambda: ledger.oldest_age(monotonic()))
+        binds, evictions = self.cache.binds.ledger, self.cache.evictions.ledger
+        monotonic = self._context.clock.monotonic
+        self._metrics.state.watch_ledger(lambda: len(binds), lambda: binds.oldest_age(monotonic()))
         self._metrics.evictions.watch_assumed(lambda: len(evictions))
         self._metrics.state.watch_readiness(lambda: not self.not_ready())
 

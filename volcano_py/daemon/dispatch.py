@@ -50,7 +50,7 @@ class Dispatcher:
         """
         binds = tuple(decision for decision in batch if isinstance(decision, Bind))
         plans = _plans(batch)
-        objections = [self._cache.objection(plan, decided_at) for plan in plans]
+        objections = [self._cache.evictions.objection(plan, decided_at) for plan in plans]
         too_many = sum(len(plan.evictions) for plan in plans) > self._writers.evictor.room
         if too_many:
             objections = ["too many evictions are on their way" for _ in plans]
@@ -84,11 +84,11 @@ class Dispatcher:
         self._metrics.evictions.refused(len(plan.evictions))
         action = plan.evictions[0].action
         self._refused_plans.log(f"{action}: {why}", action=action, victims=len(plan.evictions), reason=why)
-        self._cache.plan_refused()
+        self._cache.evictions.plan_refused()
 
     def _evict(self, plan: Plan) -> None:
         evictions = plan.evictions
-        self._cache.assume_evicted(evictions)
+        self._cache.evictions.assume(evictions)
         self._nominate(plan.nominations)
         self._writers.evictor.submit(evictions)
         action, beneficiary = evictions[0].action, evictions[0].beneficiary
@@ -102,7 +102,7 @@ class Dispatcher:
 
     def _nominate(self, nominations: Iterable[Nominate]) -> None:
         for nomination in nominations:
-            if self._cache.nominate(nomination):
+            if self._cache.nominations.assume(nomination):
                 self._writers.nominations.put(nomination)
 
     # Binds
@@ -128,7 +128,7 @@ class Dispatcher:
         now = self._clock.now().timestamp()
         accepted: list[Bind] = []
         placed: dict[JobKey, JobRecord] = {}
-        for answer in self._cache.assume(binds, decided_at):
+        for answer in self._cache.binds.assume(binds, decided_at):
             bind = answer.bind
             if isinstance(answer, Refused):
                 self._metrics.binds.refused()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from volcano_py.api.core import Pod
+from volcano_py.cache.assumptions import Assumptions
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.effects.binder import Binder
 from volcano_py.effects.evictor import Evictor
@@ -33,11 +34,8 @@ _NO_ANSWER: Final = (errors.Timeout, errors.ConnectionFailed)
 class _Kind:
     """Binds or evictions: how to find and resolve the overdue ones."""
 
-    what: str
-    expired: Callable[[], list[Entry]]
+    assumed: Assumptions
     holds: Callable[[TaskRef], bool]  # still to be sent or tried again, so not overdue
-    resolve: Callable[[TaskRef, Pod | None], None]
-    unchanged: Callable[[Entry], bool] = lambda _: True  # the watch has shown nothing of the pod since
     left: deque[Entry] = field(default_factory=deque)  # to be read
 
 
@@ -53,32 +51,26 @@ async def recheck_overdue(
 ) -> None:
     """Read overdue pods every ``every_s`` seconds, until cancelled."""
     kinds = (
-        _Kind("bind", cache.expired, lambda task: binder.holds(task.uid), cache.resolve, cache.ledger.unchanged),
-        _Kind(
-            "eviction",
-            cache.expired_evictions,
-            evictor.holds,
-            cache.resolve_eviction,
-            cache.evictions.unchanged,
-        ),
+        _Kind(cache.binds, lambda task: binder.holds(task.uid)),
+        _Kind(cache.evictions, evictor.holds),
     )
     throttled_log = ThrottledLog("what is overdue could not be checked", clock, _LOG_EVERY_S)
     while True:
         await clock.sleep(every_s)
-        cache.end_nominations()
+        cache.nominations.end_expired()
         for kind in kinds:
             await _recheck(client, kind, metrics, throttled_log)
 
 
 async def _recheck(client: ApiClient, kind: _Kind, metrics: StateMetrics, throttled_log: ThrottledLog) -> None:
-    late = kind.expired()
+    late = kind.assumed.expired()
     uids = {entry.task.uid for entry in late}
     kind.left = deque([entry for entry in kind.left if entry.task.uid not in uids] + late)
     unanswered = 0
     while kind.left and unanswered < _UNANSWERED:
         entry = kind.left.popleft()
         task = entry.task
-        if kind.holds(task) or not kind.unchanged(entry):
+        if kind.holds(task) or not kind.assumed.ledger.unchanged(entry):
             continue
         metrics.expired()
         try:
@@ -86,9 +78,10 @@ async def _recheck(client: ApiClient, kind: _Kind, metrics: StateMetrics, thrott
         except errors.NotFound:
             pod = None
         except errors.ApiError as error:
-            throttled_log.log(kind.what, what=kind.what, task=str(task), node=entry.node, problem=str(error))
+            what = kind.assumed.what
+            throttled_log.log(what, what=what, task=str(task), node=entry.node, problem=str(error))
             unanswered = unanswered + 1 if isinstance(error, _NO_ANSWER) else 0
             continue  # the ledger names it again
         unanswered = 0
-        if kind.unchanged(entry):
-            kind.resolve(task, pod)
+        if kind.assumed.ledger.unchanged(entry):
+            kind.assumed.resolve(task, pod)

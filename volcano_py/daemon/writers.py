@@ -154,7 +154,7 @@ class WriterBuilder:
             clock=self.context.clock,
             rng=self.context.rng,
             options=self.options.binder,
-            objection=self.cache.objection_to_sending,
+            objection=self.cache.binds.objection_to_sending,
         )
 
     def _evictor(self, events: EventRecorder) -> Evictor:
@@ -175,7 +175,7 @@ class WriterBuilder:
             clock=self.context.clock,
             rng=self.context.rng,
             waits=self.watches.waits,
-            on_refused=self.cache.nomination_failed,
+            on_refused=self.cache.nominations.failed,
             options=self.options.nominations,
         )
 

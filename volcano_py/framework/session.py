@@ -5,11 +5,12 @@ It only puts these together. State is in `state`, asking plugins in `hooks`, nod
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from volcano_py.api import keys
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.evicting.eviction import Eviction
-from volcano_py.framework.hooks.fit_errors import FitErrors
+from volcano_py.framework.hooks.fit_errors import FitErrors, job_fit_error
 from volcano_py.framework.hooks.hooks import Hooks
 from volcano_py.framework.hooks.plugin_calls import ActivePlugin
 from volcano_py.framework.placing.node_sets import NodeSets
@@ -51,6 +52,7 @@ class Session:
         tie_order = static_filters.tie_order(state.nodes.statics, seed)
         self.arrivals = Arrivals(state)
         self.hooks = hooks = Hooks(state, tiers, actions)
+        state.outcome.fit_error = partial(job_fit_error, state, hooks)
         hooks.open()
         self.pending_evictions = PendingEvictions(state)
         self.nominated_room = NominatedRoom(state, snapshot.nominated, self.pending_evictions)

@@ -50,9 +50,9 @@ class SimulatedCluster:
 
     def bind(self, binds: Iterable[Bind], token: SnapshotToken) -> Iterator[Bind]:
         """Bind pods to their nodes; yield the binds that the cache did not refuse."""
-        for answer in self.cache.assume(tuple(binds), token):
+        for answer in self.cache.binds.assume(tuple(binds), token):
             if isinstance(answer, Assumed):
-                self.cache.bound(answer.bind.task)
+                self.cache.binds.acknowledged(answer.bind.task)
                 pod = self.pod(answer.bind.task)
                 assert pod is not None, f"{answer.bind.task} is bound but does not exist"
                 spec = msgspec.structs.replace(pod.spec, node_name=answer.bind.node)

@@ -233,7 +233,8 @@ class Scenario:
             self._evict(batch, token)
             binds = tuple(decision for decision in batch if isinstance(decision, Bind))
             if binds:
-                self._bind(binds, [answer for answer in self.cache.assume(binds, token) if isinstance(answer, Refused)])
+                answers = self.cache.binds.assume(binds, token)
+                self._bind(binds, [answer for answer in answers if isinstance(answer, Refused)])
             for decision in batch:
                 self._carry_out(decision)
         self.cache.validate()
@@ -244,7 +245,7 @@ class Scenario:
             raise AssertionError(f"the cache refused binds decided on its present state: {refused}")
         self._result.batches.append([_name(bind.task.namespace, bind.task.name) for bind in binds])
         for bind in binds:
-            self.cache.bound(bind.task)
+            self.cache.binds.acknowledged(bind.task)
             pod = self._pods[bind.task.namespace, bind.task.name]
             self._result.placements[_name(bind.task.namespace, bind.task.name)] = bind.node
             status = msgspec.structs.replace(pod.status, phase="Running", conditions=[], nominated_node_name="")
@@ -254,10 +255,10 @@ class Scenario:
         evictions = tuple(decision for decision in batch if isinstance(decision, Evict))
         nominations = tuple(decision for decision in batch if isinstance(decision, Nominate))
         if evictions:
-            objection = self.cache.objection(Plan(evictions, nominations), token)
+            objection = self.cache.evictions.objection(Plan(evictions, nominations), token)
             if objection:
                 raise AssertionError(f"the cache refused a plan for its present state: {objection}: {evictions}")
-            self.cache.assume_evicted(evictions)
+            self.cache.evictions.assume(evictions)
             self._result.evictions.append([_name(evict.task.namespace, evict.task.name) for evict in evictions])
             self._result.evicted += evictions
         for evict in evictions:

@@ -51,7 +51,7 @@ def _min_task_member_change(case: Case) -> Outcome:
     store = ClusterStore()
     for members in (case.input["before"], case.input.get("after", {})):
         store.set_job(JobRecord(KEY, "uid", "q", task_min_available=members))
-    job = _session(store).job(0)
+    job = _session(store).state.job(0)
     return {"minAvailable": job.record.task_min_available, "total": job.task_min_total}
 
 
@@ -71,12 +71,12 @@ def _skip_unschedulable_condition(case: Case) -> Outcome:
     ssn = _session(_with_tasks(record, case.input["tasks"]), "gang")
     for plugin in ssn.hooks.plugins():
         plugin.on_session_close(ssn.state)
-    complaints = [
+    warnings = [
         new
         for new in ssn.state.outcome.conditions.get(0, ())
         if new.type == keys.CONDITION_UNSCHEDULABLE and new.status
     ]
-    return {"skip": not complaints}
+    return {"skip": not warnings}
 
 
 def _with_tasks(record: JobRecord, tasks: Iterable[Mapping[str, Any]]) -> ClusterStore:

@@ -50,7 +50,7 @@ DUE = a_column(8, 8, 8, 8)
     ("left", "before", "after", "expected"),
     [
         pytest.param((2, 0, 0, 0), (1, 0, 0, 0), (2, 0, 0, 0), True, id="both-have-the-same-then"),
-        pytest.param((2, 0, 0, 0), (1, 0, 0, 0), (3, 0, 0, 0), False, id="the-taker-would-have-more"),
+        pytest.param((2, 0, 0, 0), (1, 0, 0, 0), (3, 0, 0, 0), False, id="the-preemptor-would-have-more"),
         pytest.param((1, 0, 0, 0), (0, 0, 5, 0), (3, 0, 6, 0), True, id="a-newcomer-may-have-more"),
         pytest.param((0, 0, 5, 0), (0, 0, 0, 0), (3, 0, 1, 0), False, id="and-may-not-take-the-last"),
         pytest.param((2, 0, 0, 4), (1, 0, 0, 4), (2, 0, 0, 4), True, id="ties-in-the-largest-resource"),

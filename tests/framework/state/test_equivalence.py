@@ -30,7 +30,7 @@ class ByJob(Plugin, NodeOrder):
     depends_on = DependsOn.OTHER_NODES
 
     def equivalence_keys(self, ssn: State) -> Ints:
-        return np.where(ssn.state.tasks.job == job_row(ssn, "two"), 7, 0)
+        return np.where(ssn.tasks.job == job_row(ssn, "two"), 7, 0)
 
     def depends(self, task: TaskInfo) -> DependsOn:
         return DependsOn.OTHER_NODES if task.equivalence_key(self.name) else DependsOn.NODE_ALONE
@@ -45,8 +45,8 @@ class Watching(Plugin, PlacementWatch):
     name = "watching"
 
     def on_session_open(self, ssn: State) -> None:
-        self._journal = ssn.state.journal
-        self.count = np.zeros((1, len(ssn.state.nodes)))
+        self._journal = ssn.journal
+        self.count = np.zeros((1, len(ssn.nodes)))
 
     def placed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
         rows, counts = np.unique(nodes, return_counts=True)
@@ -73,7 +73,7 @@ class Odd(Plugin):
     name = "odd"
 
     def equivalence_keys(self, ssn: State) -> Ints:
-        return np.array([[-5, 2**40, 0, 3][row % 4] for row in range(len(ssn.state.tasks.records))])
+        return np.array([[-5, 2**40, 0, 3][row % 4] for row in range(len(ssn.tasks.records))])
 
 
 def test_equal_keys_of_different_plugins_make_different_classes() -> None:

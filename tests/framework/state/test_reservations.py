@@ -1,4 +1,4 @@
-"""What jobs that were let in will still take: the table of Volcano's enqueue arithmetic, in cores."""
+"""Reservations of enqueued jobs, in cores: the table of Volcano's enqueue arithmetic."""
 
 from dataclasses import replace
 

@@ -77,9 +77,9 @@ def test_tasks_that_are_allocated_take_what_is_idle(ssn: Session) -> None:
     allocate(ssn, statement, ["j-0", "j-1", "j-2"], ["n1", "n3", "n1"])
 
     assert standing(ssn, "j-0", "j-1", "j-2", "j-3") == [
-        (ALLOCATED, node_row(ssn, "n1")),
+        (ALLOCATED, "n1"),
         (ALLOCATED, "n3"),
-        (ALLOCATED, node_row(ssn, "n1")),
+        (ALLOCATED, "n1"),
         (PENDING, ""),
     ]
     assert ssn.state.nodes.idle[0].tolist() == [2000, 3000, 1500]
@@ -94,7 +94,7 @@ def test_tasks_that_are_pipelined_take_what_is_being_released(ssn: Session) -> N
     statement = ssn.statement()
     statement.pipeline(job_row(ssn, "j"), shape_id(ssn, SMALL), rows(ssn, "j-0"), nodes(ssn, "n3"))
 
-    assert standing(ssn, "j-0") == [(PIPELINED, node_row(ssn, "n3"))]
+    assert standing(ssn, "j-0") == [(PIPELINED, "n3")]
     assert ssn.state.nodes.idle[0].tolist() == [4000, 3000, 2500]
     assert ssn.state.nodes.future_idle[0].tolist() == [4000, 3000, 3000]
     assert ssn.state.nodes.pod_count.tolist() == [0, 1, 2], "a promised pod counts as a pod of its node"
@@ -143,7 +143,7 @@ def test_pipelined_tasks_stay_in_the_session_and_emit_no_decision(
 
     assert statement.commit() == 0
     assert batches == []
-    assert standing(ssn, "j-0") == [(PIPELINED, node_row(ssn, "n3"))]
+    assert standing(ssn, "j-0") == [(PIPELINED, "n3")]
 
 
 def test_an_empty_statement_commits_nothing(ssn: Session, batches: list[tuple[Decision, ...]]) -> None:

@@ -18,8 +18,8 @@ from volcano_py.model.statuses import TaskStatus
 _ALLOCATED: Final = TaskStatus.ALLOCATED.value  # of an enum, numpy looks up half a dozen attributes: 2 us
 
 
-def _not_closing(job: JobInfo) -> str:
-    raise RuntimeError(f"why PodGroup {job.key} waits is known when the session closes, not before")
+def _not_known(job: JobInfo) -> str:
+    raise RuntimeError(f"nobody says why PodGroup {job.key} waits: a session is needed for that, not its state alone")
 
 
 class Outcome:
@@ -46,8 +46,8 @@ class Outcome:
         """Job row -> conditions to upsert."""
         self.times = dict(memory.times)
         """Plugin -> when it last did its periodic work; the next cycle remembers it."""
-        self.fit_error: Callable[[JobInfo], str] = _not_closing
-        """Returns why a job waits, while the session closes."""
+        self.fit_error: Callable[[JobInfo], str] = _not_known
+        """Returns why a job waits at present; the session sets it."""
         self._any_attempt = False
         self._attempt_status = np.full(n_tasks, -1, dtype=np.int8)
         self._attempt_node = np.full(n_tasks, -1, dtype=np.int32)

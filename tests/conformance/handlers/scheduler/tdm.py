@@ -38,7 +38,7 @@ def _revocable(case: Case) -> Outcome:
 
 
 def _victim_tasks(case: Case) -> Outcome:
-    return {"victims": len(open_session(case).victims.unconditional())}
+    return {"victims": len(open_session(case).eviction.unconditional())}
 
 
 VICTIM_TASKS: Final = Operation(_victim_tasks, {"victims": same}, INPUTS, needs_session=True)

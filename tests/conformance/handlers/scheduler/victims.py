@@ -16,7 +16,7 @@ from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import JobKey
 
-_PREEMPTOR: Final = "claimant-of-the-row"  # its namespace and priority class
+_PREEMPTOR: Final = "preemptor-of-the-row"  # its namespace and priority class
 
 
 def _evictable(case: Case) -> Outcome:
