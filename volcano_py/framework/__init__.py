@@ -1,1 +1,1 @@
-"""The plugin contract and the machinery that asks: combining rules, session, statement, placement."""
+"""The plugin contract and the engine around it: combining rules, state, statement, hooks, placement, eviction."""

@@ -19,7 +19,7 @@ _ALLOCATED: Final = TaskStatus.ALLOCATED.value  # of an enum, numpy looks up hal
 
 
 def _not_known(job: JobInfo) -> str:
-    raise RuntimeError(f"nobody says why PodGroup {job.key} waits: a session is needed for that, not its state alone")
+    raise RuntimeError(f"only a session can say why PodGroup {job.key} waits; this state belongs to none")
 
 
 class Outcome:
