@@ -208,7 +208,7 @@ class Eviction:
         order = np.argsort(nodes, kind="stable")
         return VictimCandidates(self.state, self._running_or_bound[order], nodes[order].astype(np.intp))
 
-    def of_willing_jobs(self) -> VictimCandidates:
+    def of_preemptable_jobs(self) -> VictimCandidates:
         """Return those of `all` that are still running or bound and whose PodGroup does not forbid preemption."""
         running_or_bound = self.all.running_or_bound()
         return running_or_bound.only(~self._not_preemptable_jobs[running_or_bound.jobs])
