@@ -9,18 +9,15 @@ from typing import Any
 import aiohttp
 
 from volcano_py.apiserver import ApiServer
+from volcano_py.testing import a_pod, manifest
 
 DEADLINE_S = 10.0
 
 
-def a_pod(name: str = "a", namespace: str = "default", **spec: Any) -> dict[str, Any]:
-    """A pod of one container."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"containers": [{"name": "main", "image": "none:1"}], **spec},
-    }
+def a_bare_pod(name: str = "a", namespace: str = "default", **spec: Any) -> dict[str, Any]:
+    """A pod of one container, of no scheduler and without requests."""
+    containers = [{"name": "main", "image": "none:1"}]
+    return manifest(a_pod(name, namespace=namespace, scheduler=""), spec={"containers": containers, **spec})
 
 
 def a_config(name: str = "a", namespace: str = "default", **meta: Any) -> dict[str, Any]:

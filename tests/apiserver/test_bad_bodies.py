@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.support import a_pod
+from tests.apiserver.support import a_bare_pod
 from volcano_py.apiserver import ApiServer, ApiServerOptions
 from volcano_py.apiserver.objects import encode
 from volcano_py.apiserver.routing import route
@@ -119,7 +119,7 @@ def _perform(server: ApiServer, method: str, path: str, body: Any, content_type:
 @pytest.mark.parametrize("path", BODIES, ids=lambda path: path.rpartition("/")[2])
 async def test_a_corrupted_object_is_refused_or_stored(path: str) -> None:
     server = ApiServer()
-    server.create(a_pod("p"))
+    server.create(a_bare_pod("p"))
     for body in _spoilt(BODIES[path]):
         _perform(server, "POST", path, body)
 
@@ -139,7 +139,7 @@ async def test_a_corrupted_patch_is_refused_or_applied(path: str) -> None:
 
 async def test_a_corrupted_deletion_or_json_patch_is_refused_or_carried_out() -> None:
     server = ApiServer()
-    server.create(a_pod("a", nodeName="n"))
+    server.create(a_bare_pod("a", nodeName="n"))
     one = "/api/v1/namespaces/default/pods/a"
     options = {"preconditions": {"uid": "x"}, "gracePeriodSeconds": 9, "propagationPolicy": "Orphan", "dryRun": ["All"]}
     for body in _spoilt(options):

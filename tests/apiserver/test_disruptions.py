@@ -9,32 +9,18 @@ from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import PODS
+from volcano_py.testing import a_budget, a_pod, as_json
 
 EVICTION = b'{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"}}'
 
 
 def put_pod(server: ApiServer, phase: str = "Running") -> None:
-    server.faults.inject(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "p", "namespace": "default", "labels": {"app": "web"}},
-            "spec": {"nodeName": "n1", "terminationGracePeriodSeconds": 30, "containers": []},
-            "status": {"phase": phase},
-        }
-    )
+    pod = a_pod("p", labels={"app": "web"}, node="n1", phase=phase)
+    server.faults.inject(as_json(pod, spec={"terminationGracePeriodSeconds": 30}))
 
 
 def put_budget(server: ApiServer, name: str = "b", labels: dict[str, str] | None = None, **status: Any) -> None:
-    server.faults.inject(
-        {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": {"name": name, "namespace": "default", "generation": 1},
-            "spec": {"selector": {"matchLabels": labels or {"app": "web"}}},
-            "status": {"observedGeneration": 1, "disruptionsAllowed": 0, **status},
-        }
-    )
+    server.faults.inject(as_json(a_budget(name, labels=labels or {"app": "web"}), status=status))
 
 
 async def evicted(server: ApiServer) -> bool:

@@ -8,7 +8,7 @@ import json
 import aiohttp
 import pytest
 
-from tests.apiserver.support import DEADLINE_S, Client, a_config, a_pod, until
+from tests.apiserver.support import DEADLINE_S, Client, a_bare_pod, a_config, until
 from volcano_py.apiserver import ApiServer, Fault
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"
@@ -51,7 +51,7 @@ async def test_a_connection_dropped_before_the_request_changes_nothing(server: A
 
 
 async def test_a_connection_dropped_after_the_request_keeps_its_effect(server: ApiServer, client: Client) -> None:
-    server.create(a_pod())
+    server.create(a_bare_pod())
     server.faults.add(Fault("drop_after", verb="create", resource="pods/binding", times=1))
     binding = {"metadata": {"name": "a"}, "target": {"name": "n"}}
     path = "/api/v1/namespaces/default/pods/a/binding"
@@ -151,7 +151,7 @@ async def test_rules_can_be_lifted(server: ApiServer, client: Client) -> None:
 
 
 async def test_an_injected_object_is_stored_as_it_is(server: ApiServer, client: Client) -> None:
-    pod = a_pod("bad") | {"status": {"phase": "Odd"}}
+    pod = a_bare_pod("bad") | {"status": {"phase": "Odd"}}
     pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "not-a-quantity"}}
     server.faults.inject(pod)
     status, answer = await client.get("/api/v1/namespaces/default/pods/bad")
@@ -162,8 +162,8 @@ async def test_an_injected_object_is_stored_as_it_is(server: ApiServer, client: 
 
 
 async def test_an_injected_object_replaces_the_one_that_was_there(server: ApiServer) -> None:
-    server.create(a_pod())
-    server.faults.inject(a_pod() | {"spec": "nonsense"})
+    server.create(a_bare_pod())
+    server.faults.inject(a_bare_pod() | {"spec": "nonsense"})
     pod = server.get("pods", "a", "default")
     assert pod is not None
     assert pod["spec"] == "nonsense"

@@ -11,6 +11,7 @@ from tests.apiserver.support import a_config, until
 from volcano_py.apiserver import ApiServer
 from volcano_py.apiserver.deletion import DeleteOptions
 from volcano_py.apiserver.garbage import GarbageCollector
+from volcano_py.testing import a_node, manifest
 
 
 def _reference(owner: dict[str, Any]) -> dict[str, Any]:
@@ -48,7 +49,7 @@ async def test_an_owner_of_a_kind_that_is_not_served_protects(server: ApiServer)
 
 async def test_a_cluster_wide_object_cannot_be_owned_by_a_namespaced_one(server: ApiServer) -> None:
     owner = server.create(a_config("owner"))
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "ownerReferences": [_reference(owner)]}}
+    node = manifest(a_node("n"), metadata={"ownerReferences": [_reference(owner)]})
     server.create(node)
     _delete(server, "configmaps", "owner")
     await _settled(server)
@@ -56,7 +57,7 @@ async def test_a_cluster_wide_object_cannot_be_owned_by_a_namespaced_one(server:
 
 
 async def test_a_namespaced_object_may_be_owned_by_a_cluster_wide_one(server: ApiServer) -> None:
-    node = server.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
+    node = server.create(manifest(a_node("n")))
     server.create(a_config("child", ownerReferences=[_reference(node)]))
     _delete(server, "nodes", "n", None)
     await until(lambda: server.get("configmaps", "child", "default") is None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.apiserver.support import Client, a_pod
+from tests.apiserver.support import Client, a_bare_pod
 from volcano_py.apiserver.openapi import PROTOBUF_V2
 
 POD = "/api/v1/namespaces/default/pods/a"
@@ -26,7 +26,7 @@ POD = "/api/v1/namespaces/default/pods/a"
 async def test_what_needs_containers_or_tokens_is_not_implemented_and_says_why(
     client: Client, method: str, path: str
 ) -> None:
-    client.server.create(a_pod())
+    client.server.create(a_bare_pod())
     status, body = await client.request(method, path)
     assert (status, body["reason"], body["kind"]) == (501, "NotImplemented", "Status")
     assert "embedded API server" in body["message"]
@@ -47,7 +47,7 @@ async def test_patches_are_announced_with_validation_but_not_as_strategic(client
 
 
 async def test_objects_without_appliers_carry_no_owners(client: Client) -> None:
-    _, made = await client.post("/api/v1/namespaces/default/pods", a_pod())
+    _, made = await client.post("/api/v1/namespaces/default/pods", a_bare_pod())
     assert "managedFields" not in made["metadata"]
 
 
@@ -62,7 +62,7 @@ async def test_a_webhook_behind_a_service_fails_with_a_remedy(client: Client) ->
     path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
     status, _ = await client.post(path, {"metadata": {"name": "hook"}, "webhooks": [hook]})
     assert status == 201
-    status, body = await client.post("/api/v1/namespaces/default/pods", a_pod())
+    status, body = await client.post("/api/v1/namespaces/default/pods", a_bare_pod())
     assert (status, body["reason"]) == (500, "InternalError")
     assert "resolves no services (n/s): give clientConfig.url" in body["message"]
 

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from tests.apiserver.support import Client, a_config, a_pod
+from tests.apiserver.support import Client, a_bare_pod, a_config
 from volcano_py.apiserver import ApiServer, ApiServerOptions, PortInUse
 from volcano_py.apiserver.registry import Registry
 
@@ -98,8 +98,8 @@ async def test_a_body_that_is_too_large_is_refused() -> None:
 
 
 async def test_requests_are_counted_by_verb_resource_and_code(server: ApiServer, client: Client) -> None:
-    await client.post("/api/v1/namespaces/default/pods", a_pod())
-    await client.post("/api/v1/namespaces/default/pods", a_pod())
+    await client.post("/api/v1/namespaces/default/pods", a_bare_pod())
+    await client.post("/api/v1/namespaces/default/pods", a_bare_pod())
     await client.post("/api/v1/namespaces/default/pods/a/binding", {"metadata": {"name": "a"}, "target": {"name": "n"}})
     await client.get("/api/v1/pods")
     assert server.requests.snapshot() == {

@@ -78,7 +78,6 @@ ALLOWED: Final = (
     ),
     Allowed(r'[`"(.]Evictables[`")]|`evictables`|"(spared|hopeless)"|[`.(]spared`', _OLD_NAME),
     Allowed(r"\bNeighbour(Filter|Order|Predicate|Scores)\b|\bneighbour_(filter|scores)\b|\"neighbours\":", _OLD_NAME),
-    Allowed(r"test_neighbours?\w*", "files of tests, which docs/parity.md names"),
 )
 
 

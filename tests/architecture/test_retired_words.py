@@ -51,7 +51,6 @@ def test_ordinary_words_are_not_found(line: str) -> None:
         'case.input["claimant"]',
         "python -m benchmarks --only neighbours",
         "from benchmarks import neighbours",
-        "see tests/plugins/test_neighbours.py",
         "| `VictimFilter.spared` | `VictimFilter.protected` |",
         '"Evictables": "VictimCandidates", "NeighbourFilter": "InterPodFilter"',
     ],

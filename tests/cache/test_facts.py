@@ -1,20 +1,18 @@
 """Namespaces, quotas, disruption budgets and shards on their way into snapshots."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import pytest
 
 from volcano_py.api.core import ResourceQuota
-from volcano_py.api.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
+from volcano_py.api.meta import LabelSelector, LabelSelectorRequirement
 from volcano_py.api.policy import PodDisruptionBudget
-from volcano_py.api.shard import NodeShard, NodeShardSpec, NodeShardStatus
 from volcano_py.cache.changes import Change
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.facts import label_selector
 from volcano_py.model.facts import BudgetRecord, ClusterFacts, Shard
-from volcano_py.testing import a_budget, a_cluster, a_namespace, a_quota, added, deleted, modified, quarantined
+from volcano_py.testing import a_budget, a_cluster, a_namespace, a_quota, a_shard, added, deleted, modified, quarantined
 
 
 def facts(cache: ClusterCache) -> ClusterFacts:
@@ -169,12 +167,6 @@ def test_snapshots_share_facts_until_they_change(make_cluster: Any) -> None:
     assert first is second
     assert set(facts(cache).namespaces) == {"default", "other"}
     assert set(first.namespaces) == {"default"}
-
-
-def a_shard(name: str, desired: Iterable[str], in_use: Iterable[str] = ()) -> NodeShard:
-    return NodeShard(
-        ObjectMeta(name=name, uid=f"shard-{name}"), NodeShardSpec(list(desired)), NodeShardStatus(list(in_use))
-    )
 
 
 def our_nodes(cache: ClusterCache) -> set[str]:

@@ -1,12 +1,19 @@
 """Services and workloads, as they become known to a cache, and the constraints that pods get by them."""
 
-import msgspec
 import pytest
 
-from volcano_py.api.core import ReplicationController
 from volcano_py.model.pod_terms import PodSelector, Spread
 from volcano_py.model.requirements import Requirement
-from volcano_py.testing import a_cluster, a_pod, a_replica_set, a_service, added, deleted, modified
+from volcano_py.testing import (
+    a_cluster,
+    a_pod,
+    a_replica_set,
+    a_replication_controller,
+    a_service,
+    added,
+    deleted,
+    modified,
+)
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 APP, TIER = Requirement("app", "In", ("web",)), Requirement("tier", "In", ("front",))
@@ -17,11 +24,6 @@ OWN = {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "when
 def defaults(*requirements: Requirement, namespace: str = "default") -> tuple[Spread, ...]:
     selector = PodSelector((namespace,), None, tuple(sorted(requirements)))
     return tuple(Spread(selector, key, skew, hard=False, default=True) for key, skew in ((HOST, 3), (ZONE, 5)))
-
-
-def a_controller(name: str, selector: dict[str, str]) -> ReplicationController:
-    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
-    return msgspec.convert({"metadata": metadata, "spec": {"selector": selector}}, ReplicationController)
 
 
 def spread_of(cache, name: str = "p1") -> tuple[Spread, ...]:
@@ -56,7 +58,10 @@ def spread_of(cache, name: str = "p1") -> tuple[Spread, ...]:
             id="service-and-owner",
         ),
         pytest.param(
-            [a_service(selector={"app": "web", "tier": "front"}), a_controller("web", selector={"app": "old"})],
+            [
+                a_service(selector={"app": "web", "tier": "front"}),
+                a_replication_controller("web", selector={"app": "old"}),
+            ],
             {"owner": "ReplicationController/web"},
             defaults(Requirement("app", "In", ("old",)), TIER),
             id="replication-controller-that-disagrees-with-a-service",

@@ -15,6 +15,7 @@ from tests.daemon.test_process import asked, until_ready
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
 from volcano_py.cli.vc_controller_manager import main
+from volcano_py.testing import a_namespace, manifest
 
 COMMAND = (sys.executable, "-m", "volcano_py.cli.vc_controller_manager", "--log-format=json")
 
@@ -42,7 +43,7 @@ async def test_it_works_answers_probes_and_ends_in_order() -> None:
     metrics, health = free_port(), free_port()
     async with ApiServer() as server:
         serve_definitions(server)
-        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}})  # of the lease
+        server.create(manifest(a_namespace("volcano-system")))  # of the lease
         flags = (
             f"--master={server.url}",
             f"--listen-address=127.0.0.1:{metrics}",

@@ -10,6 +10,7 @@ from tests.conformance.handlers import AREAS, operation_of
 from tests.conformance.operations import Operation, same
 from tests.conformance.row_files import NOW, Case, Row, RowsError, read_rows
 from volcano_py.model.resource_lists import UNLIMITED
+from volcano_py.testing import a_group, a_node, a_pod, a_queue, as_json
 
 DOUBLE = Operation(lambda case: {"y": case.input["x"] * 2}, {"y": same}, frozenset({"x"}))
 
@@ -136,16 +137,9 @@ def test_some_keys_of_some_rows_are_not_compared(id: str, compared: set[str]) ->
 
 
 CLAIM = {
-    "podGroups": [
-        {
-            "metadata": {"name": name, "namespace": "ns"},
-            "spec": {"queue": "q", "minMember": 1},
-            "status": {"phase": "Running"},
-        }
-        for name in ("low", "high")
-    ],
-    "queues": [{"metadata": {"name": "q"}, "spec": {"weight": 1}, "status": {"state": "Open"}}],
-    "nodes": [{"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "4Gi", "pods": "9"}}}],
+    "podGroups": [as_json(a_group(name, namespace="ns", queue="q", phase="Running")) for name in ("low", "high")],
+    "queues": [as_json(a_queue("q"))],
+    "nodes": [as_json(a_node("n", memory="4Gi", pods=9))],
 }
 TIERS = {
     "tiers": [{"plugins": [{"name": "conformance", "enablePreemptable": True}]}],
@@ -153,22 +147,13 @@ TIERS = {
 }
 
 
-def a_pod(name: str, priority: int, group: str, node: str = "") -> dict[str, Any]:
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": "ns",
-            "uid": name,
-            "annotations": {"scheduling.k8s.io/group-name": group},
-        },
-        "spec": {"priority": priority, "containers": [{}], **({"nodeName": node} if node else {})},
-        "status": {"phase": "Running" if node else "Pending"},
-    }
+def a_pod_of_a_row(name: str, priority: int, group: str, node: str = "") -> dict[str, Any]:
+    return as_json(a_pod(name, namespace="ns", group=group, priority=priority, node=node))
 
 
 @pytest.mark.parametrize("candidates", ["named", "whole", "whole and listed"])
 def test_candidates_are_names_or_whole_pods(candidates: str) -> None:
-    running, preemptor = a_pod("victim", 1, "low", "n"), a_pod("preemptor", 9, "high")
+    running, preemptor = a_pod_of_a_row("victim", 1, "low", "n"), a_pod_of_a_row("preemptor", 9, "high")
     listed = [preemptor] if candidates == "whole" else [preemptor, running]
     given = {"candidates": ["ns/victim"] if candidates == "named" else [running], "preemptor": "ns/preemptor"}
     case = Case("preemptable", {**CLAIM, "pods": listed, **given}, {"victims": ["ns/victim"]}, TIERS)

@@ -12,6 +12,8 @@ from typing import Any
 
 import aiohttp
 
+from volcano_py.testing import a_pod, manifest
+
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -181,21 +183,11 @@ def unique(prefix: str) -> str:
     return f"{prefix}-{secrets.token_hex(4)}"
 
 
-def a_pod(name: str = "a", *, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
-    """A pod of one container, without requests and without a service account token."""
-    meta: dict[str, Any] = {"name": name}
-    if labels:
-        meta["labels"] = labels
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": meta,
-        "spec": {
-            "automountServiceAccountToken": False,
-            "containers": [{"name": "main", "image": "example.com/none:1"}],
-            **spec,
-        },
-    }
+def a_bare_pod(name: str = "a", *, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    """A pod of one container, of no scheduler, without requests and without a service account token."""
+    containers = [{"name": "main", "image": "example.com/none:1"}]
+    given = {"automountServiceAccountToken": False, "containers": containers, **spec}
+    return manifest(a_pod(name, namespace="", scheduler="", labels=labels), spec=given)
 
 
 def a_config(name: str = "a", data: dict[str, str] | None = None, **meta: Any) -> dict[str, Any]:

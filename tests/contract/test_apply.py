@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.api import Answer, Api, a_config, a_pod
+from tests.contract.api import Answer, Api, a_bare_pod, a_config
 from tests.contract.conftest import Custom
 
 APPLY = "application/apply-patch+yaml"
@@ -127,7 +127,7 @@ async def test_applying_an_equal_value_is_no_conflict(api: Api) -> None:
 
 async def test_items_of_keyed_lists_are_owned_one_by_one(api: Api) -> None:
     path = api.path("pods", "a")
-    await applied(api, path, a_pod())
+    await applied(api, path, a_bare_pod())
     toleration = {"conditions": [{"type": "mine", "status": "True"}]}
     status = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "status": toleration}
     answer = await applied(api, f"{path}/status", status, "two")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.contract.api import Api, a_config, a_pod, unique
+from tests.contract.api import Api, a_bare_pod, a_config, unique
 
 
 async def test_a_new_object_is_returned_with_uid_version_time_and_generation(api: Api) -> None:
-    answer = await api.post(api.path("pods"), a_pod())
+    answer = await api.post(api.path("pods"), a_bare_pod())
     assert answer.status == 201
     assert (answer.body["kind"], answer.body["apiVersion"]) == ("Pod", "v1")
     assert answer.meta["namespace"] == api.namespace
@@ -27,13 +27,13 @@ async def test_kind_and_api_version_may_be_left_out_of_a_built_in_object(api: Ap
 
 async def test_fields_that_a_built_in_kind_does_not_have_are_dropped_with_a_warning(api: Api) -> None:
     container = {"name": "main", "image": "none", "resource": {}}
-    answer = await api.made(api.path("pods"), a_pod(containers=[container]))
+    answer = await api.made(api.path("pods"), a_bare_pod(containers=[container]))
     assert "resource" not in answer.body["spec"]["containers"][0]
     assert answer.headers["Warning"] == '299 - "unknown field \\"spec.containers[0].resource\\""'
 
 
 async def test_fields_that_a_built_in_kind_does_not_have_are_refused_where_that_is_asked_for(api: Api) -> None:
-    answer = await api.post(api.path("pods"), a_pod(schedulerNam="volcano"), fieldValidation="Strict")
+    answer = await api.post(api.path("pods"), a_bare_pod(schedulerNam="volcano"), fieldValidation="Strict")
     assert (answer.status, answer.reason) == (400, "BadRequest")
     assert answer.message == (
         'Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec.schedulerNam"'
@@ -59,15 +59,15 @@ async def test_versions_grow_over_all_resources(api: Api) -> None:
 
 
 async def test_a_taken_name_is_already_exists(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod())
-    answer = await api.post(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
+    answer = await api.post(api.path("pods"), a_bare_pod())
     assert (answer.status, answer.reason) == (409, "AlreadyExists")
     assert answer.message == 'pods "a" already exists'
     assert answer.body["details"] == {"name": "a", "kind": "pods"}
 
 
 async def test_generate_name_adds_five_letters(api: Api) -> None:
-    pod = a_pod()
+    pod = a_bare_pod()
     pod["metadata"] = {"generateName": "job-"}
     names = {(await api.made(api.path("pods"), pod)).meta["name"] for _ in range(3)}
     assert len(names) == 3
@@ -75,14 +75,14 @@ async def test_generate_name_adds_five_letters(api: Api) -> None:
 
 
 async def test_a_name_wins_over_generate_name(api: Api) -> None:
-    pod = a_pod("named")
+    pod = a_bare_pod("named")
     pod["metadata"]["generateName"] = "job-"
     answer = await api.made(api.path("pods"), pod)
     assert (answer.meta["name"], answer.meta["generateName"]) == ("named", "job-")
 
 
 async def test_without_any_name_the_name_is_required(api: Api) -> None:
-    pod = a_pod()
+    pod = a_bare_pod()
     pod["metadata"] = {}
     answer = await api.post(api.path("pods"), pod)
     assert (answer.status, answer.reason, answer.fields) == (422, "Invalid", ["metadata.name"])

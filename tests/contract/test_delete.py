@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.contract.api import Answer, Api, a_binding, a_config, a_pod, unique
+from tests.contract.api import Answer, Api, a_bare_pod, a_binding, a_config, unique
 
 NODE = "contract-node"
 
 
 async def _bound(api: Api, name: str = "a", **spec: Any) -> Answer:
-    await api.made(api.path("pods"), a_pod(name, **spec))
+    await api.made(api.path("pods"), a_bare_pod(name, **spec))
     await api.made(api.path("pods", name, "binding"), a_binding(name, NODE))
     return await api.get(api.path("pods", name))
 
@@ -34,7 +34,7 @@ async def test_a_namespace_of_the_system_cannot_be_deleted(api: Api, name: str) 
 
 
 async def test_a_pod_on_no_node_is_gone_at_once_and_returned(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     answer = await api.delete(api.path("pods", "a"))
     assert (answer.status, answer.body["kind"]) == (200, "Pod")
     assert (await api.get(api.path("pods", "a"))).status == 404
@@ -96,7 +96,7 @@ async def test_a_pod_that_has_ended_needs_no_grace(api: Api, phase: str) -> None
     ids=["uid", "version"],
 )
 async def test_a_failed_precondition_is_a_conflict(api: Api, preconditions: dict[str, str], hint: str) -> None:
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     answer = await api.delete(api.path("pods", "a"), {"preconditions": preconditions})
     assert (answer.status, answer.reason) == (409, "Conflict")
     assert hint in answer.message
@@ -104,7 +104,7 @@ async def test_a_failed_precondition_is_a_conflict(api: Api, preconditions: dict
 
 
 async def test_a_precondition_that_holds_lets_the_deletion_through(api: Api) -> None:
-    made = await api.made(api.path("pods"), a_pod())
+    made = await api.made(api.path("pods"), a_bare_pod())
     conditions = {"uid": made.meta["uid"], "resourceVersion": made.version}
     assert (await api.delete(api.path("pods", "a"), {"preconditions": conditions})).status == 200
 
@@ -133,7 +133,7 @@ async def test_no_finalizer_is_added_to_a_terminating_object(api: Api) -> None:
 
 
 async def test_a_finalizer_holds_a_pod_beyond_its_grace(api: Api) -> None:
-    pod = a_pod()
+    pod = a_bare_pod()
     pod["metadata"]["finalizers"] = ["example.com/hold"]
     await api.made(api.path("pods"), pod)
     answer = await api.delete(api.path("pods", "a"), {"gracePeriodSeconds": 0})
@@ -143,7 +143,7 @@ async def test_a_finalizer_holds_a_pod_beyond_its_grace(api: Api) -> None:
 
 
 async def test_a_finalizer_and_a_grace_period_both_hold(api: Api) -> None:
-    pod = a_pod()
+    pod = a_bare_pod()
     pod["metadata"]["finalizers"] = ["example.com/hold"]
     await api.made(api.path("pods"), pod)
     await api.made(api.path("pods", "a", "binding"), a_binding("a", NODE))
@@ -172,7 +172,7 @@ async def test_a_dry_run_of_a_deletion_deletes_nothing(api: Api) -> None:
 
 async def test_deleting_all_pods_marks_the_bound_and_removes_the_others(api: Api) -> None:
     await _bound(api, "bound")
-    await api.made(api.path("pods"), a_pod("free"))
+    await api.made(api.path("pods"), a_bare_pod("free"))
     answer = await api.delete(api.path("pods"))
     assert (answer.status, answer.body["kind"], answer.names) == (200, "PodList", ["bound", "free"])
     left = await api.get(api.path("pods"))

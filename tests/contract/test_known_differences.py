@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.contract.api import CRDS, JSON_PATCH, Api, a_config, a_definition, a_pod, unique
+from tests.contract.api import CRDS, JSON_PATCH, Api, a_bare_pod, a_config, a_definition, unique
 
 
 async def test_types_of_every_field_of_built_in_kinds_are_checked(api: Api) -> None:
-    answer = await api.post(api.path("pods"), a_pod(hostIPC="yes"))
+    answer = await api.post(api.path("pods"), a_bare_pod(hostIPC="yes"))
     assert (answer.status, answer.reason) == (400, "BadRequest")
 
 
@@ -39,7 +39,7 @@ def _with_rule(schema: dict[str, Any], rule: dict[str, str]) -> dict[str, Any]:
 
 
 async def test_a_service_account_token_is_mounted_into_pods(api: Api) -> None:
-    answer = await api.made(api.path("pods"), a_pod(automountServiceAccountToken=True))
+    answer = await api.made(api.path("pods"), a_bare_pod(automountServiceAccountToken=True))
     assert any("projected" in volume for volume in answer.body["spec"].get("volumes", []))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.api import MERGE, Api, a_binding, a_config, a_pod
+from tests.contract.api import MERGE, Api, a_bare_pod, a_binding, a_config
 
 CONFIGS = "configmaps"
 
@@ -21,7 +21,7 @@ async def _labelled(api: Api) -> None:
 
 async def test_a_list_has_kind_version_and_items_in_name_order(api: Api) -> None:
     for name in ("b", "c", "a"):
-        await api.made(api.path("pods"), a_pod(name))
+        await api.made(api.path("pods"), a_bare_pod(name))
     answer = await api.get(api.path("pods"))
     assert (answer.status, answer.body["kind"], answer.body["apiVersion"]) == (200, "PodList", "v1")
     assert answer.names == ["a", "b", "c"]
@@ -30,14 +30,14 @@ async def test_a_list_has_kind_version_and_items_in_name_order(api: Api) -> None
 
 
 async def test_items_of_a_built_in_list_do_not_repeat_their_type(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     [item] = (await api.get(api.path("pods"))).body["items"]
     assert "kind" not in item
     assert "apiVersion" not in item
 
 
 async def test_a_list_over_all_namespaces_holds_every_namespace(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     answer = await api.get("/api/v1/pods", fieldSelector=f"metadata.namespace={api.namespace}")
     assert answer.names == ["a"]
 
@@ -71,8 +71,8 @@ async def test_a_label_selector_that_cannot_be_read_is_a_bad_request(api: Api, s
 
 
 async def test_pods_are_selected_by_node_phase_and_scheduler(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod("free", schedulerName="contract"))
-    await api.made(api.path("pods"), a_pod("bound"))
+    await api.made(api.path("pods"), a_bare_pod("free", schedulerName="contract"))
+    await api.made(api.path("pods"), a_bare_pod("bound"))
     await api.made(api.path("pods", "bound", "binding"), a_binding("bound", "contract-node"))
 
     async def select(selector: str) -> list[str]:

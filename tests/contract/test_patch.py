@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.api import JSON_PATCH, MERGE, STRATEGIC, Answer, Api, a_config, a_pod
+from tests.contract.api import JSON_PATCH, MERGE, STRATEGIC, Answer, Api, a_bare_pod, a_config
 
 
 async def _patched(api: Api, patch: Any, content_type: str = MERGE) -> Answer:
@@ -21,7 +21,7 @@ async def test_a_merge_patch_sets_and_removes(api: Api) -> None:
 
 
 async def test_a_merge_patch_replaces_lists(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     for kind in ("One", "Two"):
         patch = {"status": {"conditions": [{"type": kind, "status": "True"}]}}
         answer = await api.patch(api.path("pods", "a", "status"), patch)
@@ -69,7 +69,7 @@ async def test_a_merge_patch_must_be_an_object(api: Api, body: bytes) -> None:
 
 
 async def test_a_patch_of_the_object_leaves_the_status_unchanged_and_vice_versa(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     main = await api.patch(api.path("pods", "a"), {"status": {"phase": "Running"}})
     assert main.body["status"]["phase"] == "Pending"
     status = await api.patch(api.path("pods", "a", "status"), {"status": {"phase": "Running"}, "spec": {"priority": 9}})
@@ -77,7 +77,7 @@ async def test_a_patch_of_the_object_leaves_the_status_unchanged_and_vice_versa(
 
 
 async def test_a_patch_may_not_change_the_spec_of_a_pod(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     answer = await api.patch(api.path("pods", "a"), {"spec": {"schedulerName": "other"}})
     assert (answer.status, answer.reason, answer.fields) == (422, "Invalid", ["spec"])
 
@@ -127,7 +127,7 @@ async def test_a_json_patch_must_be_a_list(api: Api) -> None:
 
 
 async def test_a_strategic_patch_merges_containers_by_name(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     patch = {"spec": {"containers": [{"name": "main", "image": "example.com/none:2"}]}}
     answer = await api.patch(api.path("pods", "a"), patch, STRATEGIC)
     [container] = answer.body["spec"]["containers"]
@@ -136,7 +136,7 @@ async def test_a_strategic_patch_merges_containers_by_name(api: Api) -> None:
 
 
 async def test_a_strategic_patch_merges_conditions_by_type(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     path = api.path("pods", "a", "status")
 
     async def patch(*conditions: dict[str, str]) -> list[tuple[str, str]]:
@@ -177,7 +177,7 @@ async def test_a_strategic_patch_may_replace_a_map(api: Api) -> None:
 
 
 async def test_a_strategic_patch_without_the_merge_key_is_refused(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     answer = await api.patch(api.path("pods", "a"), {"spec": {"containers": [{"image": "x"}]}}, STRATEGIC)
     assert answer.status == 500
     assert "does not contain declared merge key: name" in answer.message

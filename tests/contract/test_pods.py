@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from tests.contract.api import Api, a_pod, unique
+from tests.contract.api import Api, a_bare_pod, unique
 
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
 def _with_resources(**resources: Any) -> dict[str, Any]:
-    return a_pod(containers=[{"name": "main", "image": "example.com/none:1", "resources": resources}])
+    return a_bare_pod(containers=[{"name": "main", "image": "example.com/none:1", "resources": resources}])
 
 
 async def test_defaults_that_schedulers_see(api: Api) -> None:
-    spec = (await api.made(api.path("pods"), a_pod())).body["spec"]
+    spec = (await api.made(api.path("pods"), a_bare_pod())).body["spec"]
     assert spec["schedulerName"] == "default-scheduler"
     assert spec["restartPolicy"] == "Always"
     assert spec["terminationGracePeriodSeconds"] == 30
@@ -29,13 +29,13 @@ async def test_defaults_that_schedulers_see(api: Api) -> None:
 
 
 async def test_a_new_pod_is_pending_whatever_its_status_says(api: Api) -> None:
-    answer = await api.made(api.path("pods"), a_pod() | {"status": {"phase": "Running", "reason": "x"}})
+    answer = await api.made(api.path("pods"), a_bare_pod() | {"status": {"phase": "Running", "reason": "x"}})
     assert answer.body["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
 
 
 async def test_every_pod_tolerates_a_lost_node_for_five_minutes(api: Api) -> None:
     own = {"key": "example.com/mine", "operator": "Exists"}
-    spec = (await api.made(api.path("pods"), a_pod(tolerations=[own]))).body["spec"]
+    spec = (await api.made(api.path("pods"), a_bare_pod(tolerations=[own]))).body["spec"]
     added = [
         {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
         for key in ("not-ready", "unreachable")
@@ -44,7 +44,7 @@ async def test_every_pod_tolerates_a_lost_node_for_five_minutes(api: Api) -> Non
 
 
 async def test_a_pod_that_tolerates_everything_gets_no_more_tolerations(api: Api) -> None:
-    spec = (await api.made(api.path("pods"), a_pod(tolerations=[{"operator": "Exists"}]))).body["spec"]
+    spec = (await api.made(api.path("pods"), a_bare_pod(tolerations=[{"operator": "Exists"}]))).body["spec"]
     assert spec["tolerations"] == [{"operator": "Exists"}]
 
 
@@ -97,11 +97,13 @@ async def test_quantities_of_every_form_are_accepted(api: Api, value: Any) -> No
             "spec.containers[0].resources.requests",
             id="above-the-limit",
         ),
-        pytest.param(a_pod(containers=[]), "spec.containers", id="no-containers"),
-        pytest.param(a_pod(containers=[{"image": "x"}]), "spec.containers[0].name", id="no-container-name"),
-        pytest.param(a_pod(containers=[{"name": "x"}]), "spec.containers[0].image", id="no-image"),
-        pytest.param(a_pod(containers=[{"name": "x", "image": "x"}] * 2), "spec.containers[1].name", id="same-name"),
-        pytest.param(a_pod(restartPolicy="Sometimes"), "spec.restartPolicy", id="restart-policy"),
+        pytest.param(a_bare_pod(containers=[]), "spec.containers", id="no-containers"),
+        pytest.param(a_bare_pod(containers=[{"image": "x"}]), "spec.containers[0].name", id="no-container-name"),
+        pytest.param(a_bare_pod(containers=[{"name": "x"}]), "spec.containers[0].image", id="no-image"),
+        pytest.param(
+            a_bare_pod(containers=[{"name": "x", "image": "x"}] * 2), "spec.containers[1].name", id="same-name"
+        ),
+        pytest.param(a_bare_pod(restartPolicy="Sometimes"), "spec.restartPolicy", id="restart-policy"),
     ],
 )
 async def test_a_pod_that_breaks_a_rule_is_invalid(api: Api, pod: dict[str, Any], field: str) -> None:
@@ -129,12 +131,12 @@ async def test_a_pod_that_breaks_a_rule_is_invalid(api: Api, pod: dict[str, Any]
     ],
 )
 async def test_fields_that_schedulers_read_must_have_their_types(api: Api, spec: dict[str, Any]) -> None:
-    answer = await api.post(api.path("pods"), a_pod(**spec))
+    answer = await api.post(api.path("pods"), a_bare_pod(**spec))
     assert (answer.status, answer.reason) == (400, "BadRequest")
 
 
 async def test_null_is_the_same_as_absent(api: Api) -> None:
-    answer = await api.made(api.path("pods"), a_pod(nodeSelector=None, schedulerName=None, priority=None))
+    answer = await api.made(api.path("pods"), a_bare_pod(nodeSelector=None, schedulerName=None, priority=None))
     assert "nodeSelector" not in answer.body["spec"]
     assert answer.body["spec"]["schedulerName"] == "default-scheduler"
 
@@ -142,7 +144,7 @@ async def test_null_is_the_same_as_absent(api: Api) -> None:
 async def test_priority_and_preemption_come_from_the_class(api: Api) -> None:
     name = unique("class")
     await api.made(CLASSES, {"metadata": {"name": name}, "value": 4321, "preemptionPolicy": "Never"})
-    spec = (await api.until_answered(api.path("pods"), a_pod(priorityClassName=name), 201)).body["spec"]
+    spec = (await api.until_answered(api.path("pods"), a_bare_pod(priorityClassName=name), 201)).body["spec"]
     await api.delete(f"{CLASSES}/{name}")
     assert (spec["priorityClassName"], spec["priority"], spec["preemptionPolicy"]) == (name, 4321, "Never")
 
@@ -153,13 +155,13 @@ async def test_the_priority_classes_of_the_system_exist(api: Api) -> None:
 
 
 async def test_an_unknown_priority_class_is_forbidden(api: Api) -> None:
-    answer = await api.post(api.path("pods"), a_pod(priorityClassName="nosuch"))
+    answer = await api.post(api.path("pods"), a_bare_pod(priorityClassName="nosuch"))
     assert (answer.status, answer.reason) == (403, "Forbidden")
     assert answer.message == 'pods "a" is forbidden: no PriorityClass with name nosuch was found'
 
 
 async def test_a_priority_without_its_class_is_forbidden(api: Api) -> None:
-    answer = await api.post(api.path("pods"), a_pod(priority=7))
+    answer = await api.post(api.path("pods"), a_bare_pod(priority=7))
     assert (answer.status, answer.reason) == (403, "Forbidden")
 
 
@@ -172,7 +174,7 @@ async def test_the_value_of_a_priority_class_is_fixed(api: Api) -> None:
 
 
 async def test_a_gated_pod_has_a_condition_and_gates_can_only_be_removed(api: Api) -> None:
-    answer = await api.made(api.path("pods"), a_pod(schedulingGates=[{"name": "example.com/wait"}]))
+    answer = await api.made(api.path("pods"), a_bare_pod(schedulingGates=[{"name": "example.com/wait"}]))
     [condition] = answer.body["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "SchedulingGated")
     more = {"spec": {"schedulingGates": [{"name": "example.com/wait"}, {"name": "example.com/more"}]}}
@@ -183,7 +185,7 @@ async def test_a_gated_pod_has_a_condition_and_gates_can_only_be_removed(api: Ap
 
 
 async def test_tolerations_may_be_added_but_not_removed(api: Api) -> None:
-    spec = (await api.made(api.path("pods"), a_pod())).body["spec"]
+    spec = (await api.made(api.path("pods"), a_bare_pod())).body["spec"]
     added = [*spec["tolerations"], {"key": "example.com/new", "operator": "Exists"}]
     assert (await api.patch(api.path("pods", "a"), {"spec": {"tolerations": added}})).status == 200
     answer = await api.patch(api.path("pods", "a"), {"spec": {"tolerations": []}})

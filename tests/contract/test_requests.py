@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.api import JSON, MERGE, Api, a_pod
+from tests.contract.api import JSON, MERGE, Api, a_bare_pod
 
 
 @pytest.mark.parametrize(
@@ -29,13 +29,13 @@ async def test_a_body_that_is_no_pod_is_a_bad_request(api: Api, body: bytes, hin
 
 
 async def test_an_unknown_content_type_is_unsupported(api: Api) -> None:
-    answer = await api.request("POST", api.path("pods"), a_pod(), "text/plain")
+    answer = await api.request("POST", api.path("pods"), a_bare_pod(), "text/plain")
     assert (answer.status, answer.reason) == (415, "UnsupportedMediaType")
 
 
 @pytest.mark.parametrize("content_type", [JSON, "application/foo"])
 async def test_a_patch_needs_a_patch_content_type(api: Api, content_type: str) -> None:
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     answer = await api.patch(api.path("pods", "a"), {}, content_type)
     assert (answer.status, answer.reason) == (415, "UnsupportedMediaType")
 
@@ -54,7 +54,7 @@ async def test_an_unknown_resource_is_not_found(api: Api) -> None:
 
 
 async def test_an_unknown_subresource_is_not_found(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     assert (await api.get(api.path("pods", "a", "nosuch"))).status == 404
 
 
@@ -80,7 +80,7 @@ async def test_a_verb_that_does_not_apply_is_not_allowed(api: Api, method: str, 
 
 
 async def test_namespaced_objects_cannot_be_created_without_a_namespace(api: Api) -> None:
-    assert (await api.post("/api/v1/pods", a_pod())).status == 405
+    assert (await api.post("/api/v1/pods", a_bare_pod())).status == 405
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/livez"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.api import CRDS, Answer, Api, a_config, a_definition, a_pod, unique
+from tests.contract.api import CRDS, Answer, Api, a_bare_pod, a_config, a_definition, unique
 from tests.contract.conftest import Custom
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -47,7 +47,7 @@ async def test_rows_carry_what_is_asked_for(api: Api, include: str, kind: str) -
 
 
 async def test_the_row_of_a_pod_shows_its_state(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod(schedulingGates=[{"name": "example.com/gate"}]))
+    await api.made(api.path("pods"), a_bare_pod(schedulingGates=[{"name": "example.com/gate"}]))
     answer = await api.get_as(api.path("pods", "a"), TABLE)
     assert names(answer) == [
         "Name", "Ready", "Status", "Restarts", "Age", "IP", "Node", "Nominated Node", "Readiness Gates",
@@ -89,7 +89,7 @@ async def test_the_row_of_a_pod_shows_its_state(api: Api) -> None:
     ],
 )
 async def test_the_status_of_a_pod_is_one_word(api: Api, status: dict[str, Any], shown: list[str]) -> None:
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     filler = {"name": "main", "image": "x", "imageID": "", "ready": False, "restartCount": 0}
     statuses = [{**filler, **item} for item in status.get("containerStatuses", ())]
     body = {"status": {**status, **({"containerStatuses": statuses} if statuses else {})}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from tests.contract.api import Api, a_config, a_pod
+from tests.contract.api import Api, a_bare_pod, a_config
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -46,7 +46,7 @@ async def test_a_wrong_uid_is_a_conflict(api: Api) -> None:
 
 
 async def test_fields_that_the_server_owns_survive_a_put(api: Api) -> None:
-    pod = (await api.made(api.path("pods"), a_pod())).body
+    pod = (await api.made(api.path("pods"), a_bare_pod())).body
     changed = copy.deepcopy(pod)
     changed["metadata"] |= {"uid": "", "creationTimestamp": None, "generation": 77, "resourceVersion": ""}
     changed["metadata"]["labels"] = {"x": "y"}
@@ -88,7 +88,7 @@ async def test_a_put_needs_a_name(api: Api) -> None:
 
 
 async def test_the_spec_of_a_pod_is_fixed(api: Api) -> None:
-    pod = (await api.made(api.path("pods"), a_pod())).body
+    pod = (await api.made(api.path("pods"), a_bare_pod())).body
     for field, value in (("nodeName", "n"), ("schedulerName", "other"), ("priority", 5)):
         changed = copy.deepcopy(pod)
         changed["spec"][field] = value
@@ -98,26 +98,26 @@ async def test_the_spec_of_a_pod_is_fixed(api: Api) -> None:
 
 
 async def test_the_image_of_a_pod_may_change_and_counts_as_a_generation(api: Api) -> None:
-    pod = (await api.made(api.path("pods"), a_pod())).body
+    pod = (await api.made(api.path("pods"), a_bare_pod())).body
     pod["spec"]["containers"][0]["image"] = "example.com/none:2"
     answer = await api.put(api.path("pods", "a"), pod)
     assert (answer.status, answer.meta["generation"]) == (200, 2)
 
 
 async def test_labels_are_no_new_generation(api: Api) -> None:
-    pod = (await api.made(api.path("pods"), a_pod())).body
+    pod = (await api.made(api.path("pods"), a_bare_pod())).body
     pod["metadata"]["labels"] = {"x": "y"}
     assert (await api.put(api.path("pods", "a"), pod)).meta["generation"] == 1
 
 
 async def test_a_put_of_the_object_leaves_the_status(api: Api) -> None:
-    pod = (await api.made(api.path("pods"), a_pod())).body
+    pod = (await api.made(api.path("pods"), a_bare_pod())).body
     pod["status"] = {"phase": "Running"}
     assert (await api.put(api.path("pods", "a"), pod)).body["status"]["phase"] == "Pending"
 
 
 async def test_a_put_of_the_status_leaves_the_spec(api: Api) -> None:
-    pod = (await api.made(api.path("pods"), a_pod())).body
+    pod = (await api.made(api.path("pods"), a_bare_pod())).body
     pod["status"] |= {"phase": "Running", "reason": "Because"}
     pod["spec"]["schedulerName"] = "other"
     pod["metadata"]["labels"] = {"x": "y"}
@@ -130,14 +130,14 @@ async def test_a_put_of_the_status_leaves_the_spec(api: Api) -> None:
 
 
 async def test_a_status_of_an_old_version_is_a_conflict(api: Api) -> None:
-    pod = (await api.made(api.path("pods"), a_pod())).body
+    pod = (await api.made(api.path("pods"), a_bare_pod())).body
     await api.patch(api.path("pods", "a"), {"metadata": {"labels": {"x": "y"}}})
     answer = await api.put(api.path("pods", "a", "status"), pod)
     assert (answer.status, answer.reason) == (409, "Conflict")
 
 
 async def test_the_status_can_be_read_alone(api: Api) -> None:
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     answer = await api.get(api.path("pods", "a", "status"))
     assert (answer.status, answer.body["kind"], answer.body["status"]["phase"]) == (200, "Pod", "Pending")
 

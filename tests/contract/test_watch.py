@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.api import Api, a_binding, a_pod
+from tests.contract.api import Api, a_bare_pod, a_binding
 
 INITIAL_END = "k8s.io/initial-events-end"
 
@@ -27,7 +27,7 @@ async def test_a_watch_from_a_version_shows_what_happened_since(api: Api) -> Non
 
 async def test_objects_of_a_watch_name_their_type_and_version(api: Api) -> None:
     since = await _version(api)
-    made = await api.made(api.path("pods"), a_pod())
+    made = await api.made(api.path("pods"), a_bare_pod())
     async with api.watch(api.path("pods"), resourceVersion=since) as watch:
         obj = (await watch.next())["object"]
     assert (obj["kind"], obj["apiVersion"]) == ("Pod", "v1")
@@ -85,7 +85,7 @@ async def test_a_label_selector_turns_changes_into_added_and_deleted(api: Api) -
 async def test_a_watch_of_unbound_pods_sees_a_bound_pod_leave(api: Api) -> None:
     since = await _version(api)
     async with api.watch(api.path("pods"), resourceVersion=since, fieldSelector="spec.nodeName=") as watch:
-        await api.made(api.path("pods"), a_pod())
+        await api.made(api.path("pods"), a_bare_pod())
         await api.made(api.path("pods", "a", "binding"), a_binding("a", "contract-node"))
         assert await watch.take(2) == [("ADDED", "a"), ("DELETED", "a")]
 
@@ -159,7 +159,7 @@ async def test_a_watch_from_a_version_that_is_no_number_is_refused(api: Api) -> 
 
 async def test_every_step_of_a_graceful_deletion_is_seen(api: Api) -> None:
     since = await _version(api)
-    await api.made(api.path("pods"), a_pod())
+    await api.made(api.path("pods"), a_bare_pod())
     await api.made(api.path("pods", "a", "binding"), a_binding("a", "contract-node"))
     async with api.watch(api.path("pods"), resourceVersion=since) as watch:
         await api.delete(api.path("pods", "a"))
@@ -171,7 +171,7 @@ async def test_every_step_of_a_graceful_deletion_is_seen(api: Api) -> None:
 
 
 async def test_an_unbound_pod_is_marked_before_it_vanishes(api: Api) -> None:
-    made = await api.made(api.path("pods"), a_pod())
+    made = await api.made(api.path("pods"), a_bare_pod())
     async with api.watch(api.path("pods"), resourceVersion=made.version) as watch:
         await api.delete(api.path("pods", "a"))
         events = [await watch.next() for _ in range(2)]

@@ -11,11 +11,11 @@ from volcano_py.controllers.options import ManagerOptions
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.reflector import ReflectorOptions
 from volcano_py.runtime.signals import Shutdown
+from volcano_py.testing import a_group, a_pod, a_queue, manifest
 
 GROUPS = "podgroups.scheduling.volcano.sh"
 QUEUES = "queues.scheduling.volcano.sh"
 REPLICA_SETS = "replicasets.apps"
-API = "scheduling.volcano.sh/v1beta1"
 GROUP_NAME = "scheduling.k8s.io/group-name"
 
 
@@ -49,18 +49,19 @@ def put_pod(
     server: ApiServer, name: str, owner: Mapping[str, Any] | None = None, annotations: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Create a pod of our scheduler, with an owner if one is given."""
-    meta: dict[str, Any] = {"name": name, "namespace": "default", "annotations": dict(annotations or {})}
+    meta: dict[str, Any] = {}
     if owner is not None:
         reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
         meta["ownerReferences"] = [
             {**reference, "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]},
         ]
-    return server.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod_spec()})
+    return server.create(manifest(a_pod(name, annotations=annotations, cpu="500m"), metadata=meta))
 
 
 def pod_spec() -> dict[str, Any]:
-    container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "500m"}}}
-    return {"schedulerName": "volcano", "containers": [container]}
+    """Return the spec of the pods of `put_pod`."""
+    spec: dict[str, Any] = manifest(a_pod(cpu="500m"))["spec"]
+    return spec
 
 
 def put_workload(server: ApiServer, kind: str, name: str, replicas: int = 1, **annotations: str) -> dict[str, Any]:
@@ -94,13 +95,11 @@ def group(server: ApiServer, owner: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def put_group(server: ApiServer, name: str, queue: str = "default", phase: str = "Pending") -> None:
     """Create a PodGroup in a phase."""
-    meta = {"name": name, "namespace": "default"}
-    body = {"apiVersion": API, "kind": "PodGroup", "metadata": meta, "spec": {"minMember": 1, "queue": queue}}
-    server.create({**body, "status": {"phase": phase}})
+    server.create(manifest(a_group(name, queue=queue), status={"phase": phase}))
 
 
 def put_queue(server: ApiServer, name: str, **spec: Any) -> None:
-    server.create({"apiVersion": API, "kind": "Queue", "metadata": {"name": name}, "spec": spec})
+    server.create(manifest(a_queue(name), spec=spec))
 
 
 def status(server: ApiServer, queue: str) -> dict[str, Any]:

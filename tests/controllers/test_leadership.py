@@ -16,6 +16,7 @@ from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.kube.resource import EVENTS, LEASES
 from volcano_py.runtime.signals import Shutdown
+from volcano_py.testing import a_namespace, manifest
 
 NAME = "vc-controller-manager"
 SHORT = LeaseOptions(NAME, duration_s=1, renew_deadline_s=0.6, retry_period_s=0.1)
@@ -26,7 +27,7 @@ LONG = LeaseOptions(NAME, duration_s=60, renew_deadline_s=40, retry_period_s=0.1
 async def server() -> AsyncIterator[ApiServer]:
     async with ApiServer() as server:
         serve_definitions(server)
-        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}})
+        server.create(manifest(a_namespace("volcano-system")))
         yield server
 
 

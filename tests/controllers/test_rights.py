@@ -16,6 +16,7 @@ from volcano_py.controllers.podgroup.names import GROUP_MIN_MEMBER, QUEUE_NAME
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import PODS, REPLICA_SETS
+from volcano_py.testing import a_namespace, manifest
 
 RULES = Path(__file__).parents[2] / "manifests" / "rbac" / "controllers.yaml"
 LEASE = replace(DEFAULT_LEASE, retry_period_s=0.1)
@@ -56,7 +57,7 @@ def put_foreign_workload(server: ApiServer, kind: str, name: str) -> dict[str, A
 
 
 async def test_every_right_is_used_and_no_other(server: ApiServer) -> None:
-    server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": DEFAULT_LEASE.namespace}})
+    server.create(manifest(a_namespace(DEFAULT_LEASE.namespace)))
     async with ApiClient(Credentials(server.url)) as user, controllers(server.url, attempts=1, lease=LEASE) as manager:
         for kind in ("ReplicaSet", "StatefulSet"):
             put_pod(server, f"{kind.lower()}-0", put_foreign_workload(server, kind, kind.lower()))

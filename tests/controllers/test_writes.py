@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.controllers.managing import API, GROUPS, put_group
+from tests.controllers.managing import GROUPS, put_group
 from volcano_py.apiserver import ApiServer
 from volcano_py.controllers.writes import Create, Delete, Patch, Writer
 from volcano_py.kube import errors
@@ -13,11 +13,11 @@ from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import NAMESPACES, PODGROUPS
 from volcano_py.runtime.clock import RealClock
+from volcano_py.testing import a_group, a_namespace, manifest
 
 
 def a_create(name: str = "g", namespace: str = "default") -> Create:
-    body = {"apiVersion": API, "kind": "PodGroup", "metadata": {"name": name}, "spec": {"minMember": 1}}
-    return Create(PODGROUPS, namespace, body)
+    return Create(PODGROUPS, namespace, manifest(a_group(name, namespace="")))
 
 
 def a_writer(client: ApiClient, rate_per_s: float = 1000.0, burst: int = 100) -> Writer:
@@ -49,7 +49,7 @@ async def test_another_object_of_the_same_name_is_not_deleted(server: ApiServer)
 
 
 async def test_a_write_in_a_terminating_namespace_is_no_error(server: ApiServer) -> None:
-    server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "going", "finalizers": ["a.b/slow"]}})
+    server.create(manifest(a_namespace("going"), metadata={"finalizers": ["a.b/slow"]}))
     async with ApiClient(Credentials(server.url)) as client:
         await client.delete(NAMESPACES, "going")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.controlplane.cluster import CONNECTIONS, Cluster
 from tests.controlplane.rest import ApiFailure
+from volcano_py.testing import a_node, manifest
 
 NODES = "/api/v1/nodes"
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
@@ -26,31 +27,16 @@ def node_object(
     pods: int = 110,
     labels: Mapping[str, str] | None = None,
     extended: Mapping[str, str | int] | None = None,
-    taints: Sequence[Mapping[str, str]] = (),
     ready: bool = False,
 ) -> dict[str, Any]:
     """Return a Node; with `ready` its status already says Ready, for control planes without kwok."""
-    quantities = {"cpu": cpu, "memory": memory, "pods": pods, **(extended or {})}
-    amounts = {resource: str(amount) for resource, amount in quantities.items()}
-    status: dict[str, Any] = {"capacity": amounts, "allocatable": amounts}
-    if ready:
-        status["conditions"] = [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": name,
-            "labels": {
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
-                "kubernetes.io/arch": "amd64",
-                **(labels or {}),
-            },
-            "annotations": {"kwok.x-k8s.io/node": "fake"},  # a borrowed cluster's kwok may select by it
-        },
-        "spec": {"taints": [dict(taint) for taint in taints]},
-        "status": status,
-    }
+    labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", **(labels or {})}
+    conditions = [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]
+    return manifest(
+        a_node(name, cpu=cpu, memory=memory, pods=pods, labels=labels, **(extended or {})),
+        metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}},  # a borrowed cluster's kwok may select by it
+        status={"conditions": conditions} if ready else {},
+    )
 
 
 def create_nodes(cluster: Cluster, nodes: Sequence[Mapping[str, Any]]) -> list[str]:

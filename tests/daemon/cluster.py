@@ -20,6 +20,7 @@ from volcano_py.local.scheduler import GANG_CONF as CONF
 from volcano_py.runtime.options import ListenAddress
 from volcano_py.runtime.signals import Shutdown
 from volcano_py.scheduler import Policy, resolve
+from volcano_py.testing import a_group, a_node, a_pod, manifest
 
 CRDS = Path(__file__).parents[2] / "manifests" / "crds"
 BINDINGS = ("create", "pods/binding")
@@ -109,24 +110,20 @@ async def scheduler(url: str, *, wait: bool = True, **options: Any) -> AsyncIter
 
 
 def put_node(server: ApiServer, name: str, cpu: int = 4, pods: int = 110) -> None:
-    resources = {"cpu": str(cpu), "memory": "64Gi", "pods": str(pods)}
-    status = {"capacity": resources, "allocatable": resources}
-    server.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status})
+    server.create(manifest(a_node(name, cpu=cpu, memory="64Gi", pods=pods)))
 
 
 def put_group(
-    server: ApiServer, name: str, minimum: int, min_resources: Mapping[str, str] | None = None, **status: Any
+    server: ApiServer,
+    name: str,
+    minimum: int = 1,
+    min_resources: Mapping[str, str] | None = None,
+    *,
+    queue: str = "default",
+    **status: Any,
 ) -> None:
-    more = {} if min_resources is None else {"minResources": dict(min_resources)}
-    server.create(
-        {
-            "apiVersion": "scheduling.volcano.sh/v1beta1",
-            "kind": "PodGroup",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"minMember": minimum, "queue": "default", **more},
-            **({"status": status} if status else {}),
-        }
-    )
+    group = a_group(name, queue=queue, min_available=minimum, min_resources=min_resources)
+    server.create(manifest(group, **({"status": status} if status else {})))
 
 
 def put_pod(
@@ -138,23 +135,7 @@ def put_pod(
     namespace: str = "default",
     **spec: Any,
 ) -> dict[str, Any]:
-    return server.create(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": name,
-                "namespace": namespace,
-                "annotations": {"scheduling.k8s.io/group-name": group} if group else {},
-            },
-            "spec": {
-                "schedulerName": "volcano",
-                "containers": [{"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu}}}],
-                **({"nodeName": node} if node else {}),
-                **spec,
-            },
-        }
-    )
+    return server.create(manifest(a_pod(name, namespace=namespace, group=group, cpu=cpu, node=node), spec=spec))
 
 
 def put_job(server: ApiServer, name: str, tasks: int, minimum: int | None = None, cpu: str = "1") -> None:

@@ -1,23 +1,14 @@
 """Gangs by annotations with a real scheduler, on an API server that knows neither PodGroups nor queues."""
 
-from typing import Any
-
 from tests.daemon.cluster import comes_to_rest, condition, event_reasons, placed, put_node, scheduler
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
+from volcano_py.testing import a_pod, manifest
 
 
 def put_member(server: ApiServer, name: str, number: str) -> None:
-    notes = {"scheduling.k8s.io/group-name": "qj", "scheduling.k8s.io/group-pod-num": number}
-    container: dict[str, Any] = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "2"}}}
-    server.create(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name, "namespace": "default", "annotations": notes},
-            "spec": {"schedulerName": "volcano", "containers": [container]},
-        }
-    )
+    notes = {"scheduling.k8s.io/group-pod-num": number}
+    server.create(manifest(a_pod(name, group="qj", cpu=2, annotations=notes)))
 
 
 async def test_a_waiting_annotation_gang_costs_no_writes_once_its_pods_have_conditions() -> None:

@@ -103,7 +103,7 @@ async def test_a_part_that_dies_of_a_bug_ends_the_process_with_its_name(server, 
         def broken(bind):
             raise RuntimeError("a bug")
 
-        monkeypatch.setattr(running.daemon.cache, "sent", broken)
+        monkeypatch.setattr(running.daemon.cache.binds, "sent", broken)
         put_job(server, "gang", 1)
 
         with pytest.raises(TaskFailed, match="bind"):

@@ -28,6 +28,7 @@ from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.scheduler import resolve
 from volcano_py.snapshot.columns import Snapshot
+from volcano_py.testing import a_budget, a_group, a_priority_class, as_json, manifest
 
 LOW, HIGH = JobKey("default", "low"), JobKey("default", "high")
 QUICK = EvictorOptions(attempts=3, retry_first_s=0.02, retry_cap_s=0.1)
@@ -192,17 +193,8 @@ tiers:
 
 
 def put_important_pod(server: ApiServer) -> None:
-    server.create(
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": "important"},
-            "value": 1000,
-        }
-    )
-    group = {"minMember": 1, "queue": "default", "priorityClassName": "important"}
-    meta = {"name": "high", "namespace": "default"}
-    server.create({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": meta, "spec": group})
+    server.create(manifest(a_priority_class("important", 1000)))
+    server.create(manifest(a_group("high", priority_class="important")))
     put_pod(server, "high-0", "high", priority=1000, priorityClassName="important")
 
 
@@ -210,14 +202,7 @@ async def test_preemption_as_configured_respects_budgets_and_waits_for_its_victi
     put_node(server, "n1", cpu=1)
     put_group(server, "low", 0)
     put_pod(server, "low-0", "low", node="n1")
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "all", "namespace": "default", "generation": 1},
-        "spec": {"selector": {}, "minAvailable": 1},
-        "status": {"observedGeneration": 1, "disruptionsAllowed": 0},
-    }
-    server.faults.inject(budget)
+    server.faults.inject(as_json(a_budget("all"), spec={"minAvailable": 1}))
     async with scheduler(server.url, policy=resolve(parse_conf(PREEMPTING, "test.conf"))) as running:
         await set_phase(running, ["low-0"], "Running")
         put_important_pod(server)

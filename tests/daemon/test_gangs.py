@@ -24,6 +24,7 @@ from tests.daemon.cluster import (
 from tests.effects.waiting import until
 from volcano_py.conf.loader import parse_conf
 from volcano_py.scheduler import resolve
+from volcano_py.testing import a_pod, as_json
 
 
 async def test_a_gang_that_fits_is_bound_whole_and_once(server):
@@ -177,23 +178,7 @@ async def test_an_unreadable_pod_blocks_nobody_and_its_owner_gets_an_event(serve
     put_node(server, "n1")
     async with scheduler(server.url):
         put_group(server, "bad", 1)
-        server.faults.inject(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {
-                    "name": "bad-0",
-                    "namespace": "default",
-                    "uid": "uid-bad",
-                    "annotations": {"scheduling.k8s.io/group-name": "bad"},
-                },
-                "spec": {
-                    "schedulerName": "volcano",
-                    "containers": [{"name": "main", "resources": {"requests": {"cpu": "a lot"}}}],
-                },
-                "status": {"phase": "Pending"},
-            }
-        )
+        server.faults.inject(as_json(a_pod("bad-0", group="bad", cpu="a lot")))
         put_job(server, "good", 2)
 
         await until(lambda: len(placed(server, "good")) == 2)

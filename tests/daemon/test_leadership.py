@@ -32,6 +32,7 @@ from volcano_py.kube.informer import Informers
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.kube.resource import EVENTS, LEASES
 from volcano_py.model.objects import JobKey
+from volcano_py.testing import a_namespace, manifest
 
 SHORT = LeaseOptions(duration_s=1, renew_deadline_s=0.6, retry_period_s=0.1)
 LONG = LeaseOptions(duration_s=60, renew_deadline_s=40, retry_period_s=0.1)
@@ -42,7 +43,7 @@ SLOW = BinderOptions(start=2, highest=2)
 async def server() -> AsyncIterator[ApiServer]:
     async with ApiServer() as server:
         serve_definitions(server)
-        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}})
+        server.create(manifest(a_namespace("volcano-system")))
         yield server
 
 
@@ -254,7 +255,7 @@ async def test_without_its_namespace_it_stands_by_and_begins_when_it_is_there(se
         await stays(lambda: not placed(server), 0.2)
         assert condition(server, "gang-0") == {}
 
-        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})
+        server.create(manifest(a_namespace("elsewhere")))
 
         await until(lambda: len(placed(server)) == 2)
 

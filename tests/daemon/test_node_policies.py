@@ -10,6 +10,7 @@ from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
 from volcano_py.conf.loader import parse_conf
 from volcano_py.scheduler import Policy, resolve
+from volcano_py.testing import a_group, a_node, a_pod, a_queue, manifest
 
 GROUP_LABEL = "volcano.sh/nodegroup-name"
 
@@ -21,34 +22,22 @@ def a_policy(plugin: dict[str, Any] | None, **sections: Any) -> Policy:
     return resolve(parse_conf(json.dumps({"actions": "enqueue, allocate", "tiers": tiers, **sections}), "test.conf"))
 
 
-def put(server: ApiServer, kind: str, name: str, version: str = "v1", **fields: Any) -> None:
-    metadata = {"name": name, **fields.pop("metadata", {})}
-    if kind in ("Pod", "PodGroup"):
-        metadata["namespace"] = "default"
-    server.create({"apiVersion": version, "kind": kind, "metadata": metadata, **fields})
-
-
 def put_node(server: ApiServer, name: str, group: str = "any") -> None:
-    resources = {"cpu": "4", "memory": "64Gi", "pods": "110"}
-    status = {"capacity": resources, "allocatable": resources}
-    put(server, "Node", name, metadata={"labels": {GROUP_LABEL: group}}, status=status)
+    server.create(manifest(a_node(name, memory="64Gi", labels={GROUP_LABEL: group})))
 
 
 def put_job(server: ApiServer, name: str, roles: dict[str, int], queue: str = "default", **notes: str) -> None:
     """Create a gang; its annotations are those of task topology without their prefix."""
     annotations = {f"volcano.sh/task-topology-{key.replace('_', '-')}": text for key, text in notes.items()}
-    spec = {"minMember": sum(roles.values()), "queue": queue}
-    put(server, "PodGroup", name, "scheduling.volcano.sh/v1beta1", metadata={"annotations": annotations}, spec=spec)
+    group = a_group(name, queue=queue, min_available=sum(roles.values()), annotations=annotations)
+    server.create(manifest(group))
     for role, count in roles.items():
         for number in range(count):
             put_pod(server, f"{name}-{role}-{number}", name, role)
 
 
 def put_pod(server: ApiServer, name: str, group: str, role: str = "", node: str = "") -> None:
-    notes = {"scheduling.k8s.io/group-name": group, **({"volcano.sh/task-spec": role} if role else {})}
-    container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}
-    spec = {"schedulerName": "volcano", "containers": [container], **({"nodeName": node} if node else {})}
-    put(server, "Pod", name, metadata={"annotations": notes}, spec=spec)
+    server.create(manifest(a_pod(name, group=group, role=role, cpu=1, node=node)))
 
 
 async def test_a_queue_uses_its_node_groups_and_jobs_of_one_without_groups_say_why_they_wait(server: ApiServer) -> None:
@@ -56,8 +45,7 @@ async def test_a_queue_uses_its_node_groups_and_jobs_of_one_without_groups_say_w
         put_node(server, name, group)
     affinity = {"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ["gpu"]}}
     limits = {"volcano.sh/nodegroup-resource-limits": '{"gpu": {"cpu": "5"}}'}
-    version = "scheduling.volcano.sh/v1beta1"
-    put(server, "Queue", "ml", version, metadata={"annotations": limits}, spec={"weight": 1, "affinity": affinity})
+    server.create(manifest(a_queue("ml"), metadata={"annotations": limits}, spec={"affinity": affinity}))
     async with scheduler(server.url, policy=a_policy({"name": "nodegroup"})):
         put_job(server, "big", {"worker": 4}, queue="ml")
         put_job(server, "small", {"worker": 2}, queue="ml")
@@ -74,7 +62,7 @@ async def test_a_queue_uses_its_node_groups_and_jobs_of_one_without_groups_say_w
 async def test_nodeorder_spreads_and_predicates_keep_a_cordoned_node_out(server: ApiServer) -> None:
     for name in ("n1", "n2", "n3"):
         put_node(server, name)
-    put(server, "Node", "n0", spec={"unschedulable": True}, status={"allocatable": {"cpu": "64", "pods": "110"}})
+    server.create(manifest(a_node("n0", cpu=64, unschedulable=True)))
     async with scheduler(server.url, policy=a_policy(None)):
         put_job(server, "spread", {"worker": 3})
 

@@ -22,6 +22,7 @@ from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import PODGROUPS, PODS, RESOURCE_QUOTAS
 from volcano_py.scheduler import Policy, resolve
+from volcano_py.testing import a_group, a_namespace, a_queue, a_quota, manifest
 from volcano_py.writing.write_queue import WriteQueueOptions
 
 QUICK = WriteQueueOptions(rate_per_s=1000, burst=100)
@@ -37,26 +38,14 @@ def conf(*plugins: str, actions: str = "enqueue, allocate, backfill") -> Policy:
 
 
 def put_queue(server: ApiServer, name: str, *, annotations: Any = None, **spec: Any) -> None:
-    body = {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "Queue",
-        "metadata": {"name": name, "annotations": annotations or {}},
-        "spec": {"weight": 1, **spec},
-        "status": {"state": "Open"},
-    }
-    server.create(body)
+    meta = {"annotations": annotations or {}}
+    server.create(manifest(a_queue(name), metadata=meta, spec=spec, status={"state": "Open"}))
 
 
 def put_job(
     server: ApiServer, name: str, tasks: int, queue: str, *, minimum: int = 1, namespace: str = "default", **spec: Any
 ) -> None:
-    body = {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"minMember": minimum, "queue": queue, **spec},
-    }
-    server.create(body)
+    server.create(manifest(a_group(name, namespace=namespace, queue=queue, min_available=minimum), spec=spec))
     for number in range(tasks):
         put_pod(server, f"{name}-{number}", name, namespace=namespace)
 
@@ -131,8 +120,7 @@ async def test_a_fair_tree_of_drf_shares_by_weight_of_branches(server):
 
 async def test_a_quota_keeps_a_job_out_until_it_is_raised(server):
     put_node(server, "n1", cpu=8)
-    meta = {"name": "q", "namespace": "default"}
-    server.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": {"cpu": "2"}}})
+    server.create(manifest(a_quota("q", cpu=2)))
     async with ApiClient(Credentials(server.url)) as client:
 
         async def allow(cpu: str) -> None:
@@ -187,10 +175,8 @@ async def test_a_queue_takes_back_what_it_deserves_from_one_that_has_borrowed(se
 async def test_namespaces_of_a_queue_share_it_by_the_weight_of_their_quotas(server):
     put_node(server, "n1", cpu=8)
     for namespace, weight in (("a", "3"), ("b", "1")):
-        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-        meta = {"name": "weight", "namespace": namespace}
-        hard = {"volcano.sh/namespace.weight": weight}
-        server.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}})
+        server.create(manifest(a_namespace(namespace)))
+        server.create(manifest(a_quota("weight", namespace=namespace, weight=weight)))
         put_job(server, f"j-{namespace}", 10, "default", namespace=namespace)
     async with scheduler(server.url, policy=conf("drf enableNamespaceOrder")):
         await until(lambda: len(placed(server, namespace="a")) + len(placed(server, namespace="b")) == 8)

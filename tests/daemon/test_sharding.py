@@ -11,6 +11,7 @@ from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
 from volcano_py.daemon.options import ShardOptions
 from volcano_py.kube.resource import NODE_SHARDS
+from volcano_py.testing import a_shard, manifest
 
 MANIFESTS = Path(__file__).parents[2] / "manifests" / "sharding"
 SHARDS = "nodeshards.shard.volcano.sh"
@@ -26,8 +27,7 @@ def shards(server: ApiServer) -> ApiServer:
 
 
 def put_shard(server: ApiServer, name: str, nodes: list[str]) -> None:
-    meta = {"apiVersion": "shard.volcano.sh/v1alpha1", "kind": "NodeShard", "metadata": {"name": name}}
-    server.create({**meta, "spec": {"nodesDesired": nodes}})
+    server.create(manifest(a_shard(name, nodes)))
 
 
 def status(server: ApiServer, name: str) -> dict[str, Any]:

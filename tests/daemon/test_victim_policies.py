@@ -15,6 +15,7 @@ from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import POD_DISRUPTION_BUDGETS, PODS
 from volcano_py.scheduler import Policy, resolve
+from volcano_py.testing import a_budget, a_job, a_node, a_priority_class, manifest
 
 SCHEDULING = "scheduling.volcano.sh/v1beta1"
 ZONE = "volcano.sh/revocable-zone"
@@ -27,22 +28,13 @@ def a_policy(actions: str, *plugins: str | dict[str, Any], **sections: Any) -> P
     return resolve(parse_conf(json.dumps(conf), "test.conf"))
 
 
-def put(server: ApiServer, kind: str, name: str, version: str = "v1", **fields: Any) -> None:
-    metadata = {"name": name, **fields.pop("metadata", {})}
-    if kind in ("Pod", "PodGroup", "PodDisruptionBudget"):
-        metadata["namespace"] = "default"
-    server.create({"apiVersion": version, "kind": kind, "metadata": metadata, **fields})
-
-
 def put_node(server: ApiServer, name: str, cpu: int = 4, **labels: str) -> None:
-    resources = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
-    status = {"capacity": resources, "allocatable": resources}
-    put(server, "Node", name, metadata={"labels": labels}, status=status)
+    server.create(manifest(a_node(name, cpu=cpu, memory="64Gi", labels=labels)))
 
 
 def put_classes(server: ApiServer) -> None:
     for name, value in PRIORITIES.items():
-        put(server, "PriorityClass", name, "scheduling.k8s.io/v1", value=value)
+        server.create(manifest(a_priority_class(name, value)))
 
 
 def put_job(
@@ -59,16 +51,20 @@ def put_job(
     pod: dict[str, Any] | None = None,
 ) -> None:
     """Create a PodGroup and its pods of one core each, on a node or waiting."""
-    said = {key: text for key, text in {"priorityClassName": priority}.items() if text}
-    spec = {"minMember": tasks if minimum is None else minimum, "queue": "default", **said, **(group or {})}
-    put(server, "PodGroup", name, SCHEDULING, metadata={"annotations": notes or {}}, spec=spec)
-    container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}
-    for number in range(tasks):
-        annotations = {"scheduling.k8s.io/group-name": name, **(notes or {})}
-        spec = {"schedulerName": "volcano", "containers": [container], **said, **(pod or {})}
-        place = {"nodeName": node} if node else {}
-        metadata = {"annotations": annotations, "labels": labels or {}}
-        put(server, "Pod", f"{name}-{number}", metadata=metadata, spec={**spec, **place})
+    job = a_job(
+        name,
+        tasks=tasks,
+        min_available=minimum,
+        priority_class=priority,
+        group_annotations=notes,
+        cpu=1,
+        node=node,
+        annotations=notes,
+        labels=labels,
+    )
+    server.create(manifest(job.group, spec=group or {}))
+    for member in job.pods:
+        server.create(manifest(member, spec={**({"priorityClassName": priority} if priority else {}), **(pod or {})}))
 
 
 def leaving(server: ApiServer) -> set[str]:
@@ -167,8 +163,7 @@ async def test_preempt_takes_the_plain_pod_and_conformance_keeps_the_critical_on
 async def test_a_budget_keeps_a_pod_until_it_allows_a_disruption(server: ApiServer) -> None:
     put_classes(server)
     put_node(server, "n1", cpu=1)
-    selector = {"selector": {"matchLabels": {"app": "web"}}}
-    put(server, "PodDisruptionBudget", "web", "policy/v1", spec=selector)
+    server.create(manifest(a_budget("web", labels={"app": "web"})))
     put_job(server, "web", minimum=0, node="n1", priority="low", labels={"app": "web"})
     async with (
         ApiClient(Credentials(server.url)) as client,

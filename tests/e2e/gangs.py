@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from tests.controlplane.cluster import Cluster
 from volcano_py.api.quantity import parse_quantity
+from volcano_py.testing import a_group, a_pod, manifest
 
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups"
 PODS = "/api/v1/namespaces/{namespace}/pods"
@@ -28,41 +29,22 @@ class Role:
 
 def pod_group(name: str, minimum: int, queue: str = "default", **spec: Any) -> dict[str, Any]:
     """Return a PodGroup; ``spec`` adds fields."""
-    return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "PodGroup",
-        "metadata": {"name": name},
-        "spec": {"minMember": minimum, "queue": queue, **spec},
-    }
+    return manifest(a_group(name, namespace="", min_available=minimum, queue=queue), spec=spec)
 
 
 def pods_of(group: str, roles: Sequence[Role], selector: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the pods of a gang; they run on nodes with these labels until a test ends them."""
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": f"{group}-{role.name}-{index}",
-                "annotations": {"scheduling.k8s.io/group-name": group, "volcano.sh/task-spec": role.name},
-            },
-            "spec": {
-                "schedulerName": "volcano",
-                "restartPolicy": "Never",
-                "nodeSelector": dict(selector),
-                "containers": [
-                    {
-                        "name": "main",
-                        "image": "busybox",
-                        "command": ["train"],
-                        "resources": {"requests": dict(role.requests)},
-                    }
-                ],
-            },
-        }
+    pods = [
+        manifest(
+            a_pod(f"{group}-{role.name}-{index}", namespace="", group=group, role=role.name, **role.requests),
+            spec={"restartPolicy": "Never", "nodeSelector": dict(selector)},
+        )
         for role in roles
         for index in range(role.replicas)
     ]
+    for pod in pods:
+        pod["spec"]["containers"][0]["command"] = ["train"]
+    return pods
 
 
 def _count_bound(watch: IO[bytes], count: int, then: Callable[[], None]) -> None:

@@ -21,6 +21,7 @@ from tests.controlplane.processes import Processes
 from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
 from volcano_py.local.kubeconfig import kubeconfig
+from volcano_py.testing import a_group, a_node, a_pod, manifest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -136,9 +137,7 @@ def kubectl(server: Run) -> Iterator[Kubectl]:
 def node(kubectl: Kubectl) -> Iterator[str]:
     """A node that is ready."""
     name = f"node-{secrets.token_hex(3)}"
-    status = {"capacity": {"cpu": "4", "memory": "16Gi", "pods": "110"}}
-    labels = {"node-role.kubernetes.io/worker": ""}
-    kubectl.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status})
+    kubectl.apply(manifest(a_node(name, labels={"node-role.kubernetes.io/worker": ""})))
     kubectl("wait", "--for=condition=Ready", f"node/{name}", "--timeout=30s")
     yield name
     kubectl("delete", "node", name)
@@ -149,12 +148,10 @@ def config(name: str = "a", **data: str) -> dict[str, Any]:
 
 
 def pod(name: str = "a", labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
-    container = {"name": "main", "image": "busybox:1"}
-    body = {"restartPolicy": "Never", "automountServiceAccountToken": False, "schedulerName": "nobody", **spec}
-    meta = {"name": name, "labels": labels or {"app": name}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [container], **body}}
+    containers = [{"name": "main", "image": "busybox:1"}]
+    body = {"containers": containers, "restartPolicy": "Never", "automountServiceAccountToken": False, **spec}
+    return manifest(a_pod(name, namespace="", scheduler="nobody", labels=labels or {"app": name}), spec=body)
 
 
 def group(name: str = "gang", members: int = 3) -> dict[str, Any]:
-    api_version = "scheduling.volcano.sh/v1beta1"
-    return {"apiVersion": api_version, "kind": "PodGroup", "metadata": {"name": name}, "spec": {"minMember": members}}
+    return manifest(a_group(name, namespace="", queue="", min_available=members))

@@ -12,6 +12,7 @@ import pytest
 from tests.controlplane.rest import ApiFailure
 from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
+from volcano_py.testing import a_queue, manifest
 
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 
@@ -27,8 +28,7 @@ def make_queue(own_control_plane: ControlPlane) -> Iterator[MakeQueue]:
 
     def make(weight: int, **spec: Any) -> str:
         name = f"q-{secrets.token_hex(3)}"
-        body = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}
-        own_control_plane.request("POST", QUEUES, {**body, "spec": {"weight": weight, **spec}})
+        own_control_plane.request("POST", QUEUES, manifest(a_queue(name, weight=weight), spec=spec))
         made.append(name)
         return name
 

@@ -15,6 +15,7 @@ from tests.controlplane.nodes import create_nodes, delete_nodes, node_object, wa
 from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane, Options
 from tests.e2e.daemon import Daemon
+from volcano_py.testing import a_pod, manifest
 
 GPU = "nvidia.com/gpu"
 NUMBER = "scheduling.k8s.io/group-pod-num"
@@ -67,18 +68,10 @@ class Pods:
         self._plane.cluster.create_all(self._path, [self._pod(name, notes) for name in names])
 
     def _pod(self, name: str, notes: dict[str, str]) -> dict[str, Any]:
-        container = {"name": "main", "image": "busybox", "resources": {"limits": {GPU: "1"}, "requests": {GPU: "1"}}}
-        return {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name, "annotations": notes},
-            "spec": {
-                "schedulerName": "volcano",
-                "restartPolicy": "Never",
-                "nodeSelector": {"pool": self._pool},
-                "containers": [container],
-            },
-        }
+        spec = {"restartPolicy": "Never", "nodeSelector": {"pool": self._pool}}
+        pod = manifest(a_pod(name, namespace="", gpu=1, annotations=notes), spec=spec)
+        pod["spec"]["containers"][0]["resources"]["limits"] = {GPU: "1"}
+        return pod
 
     def annotate(self, name: str, number: str) -> None:
         body = {"metadata": {"annotations": {NUMBER: number}}}

@@ -21,6 +21,7 @@ from tests.controlplane.nodes import create_nodes, node_object
 from tests.controlplane.processes import ProcessEnded, living_members
 from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane, NotOurs, Options
+from volcano_py.testing import a_pod, manifest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BARE = Options(controller_manager=False, kwok=False)
@@ -36,14 +37,9 @@ Phase = Callable[[], str]
 
 
 def pod(name: str, command: str = "sleep 3600", restart: str = "Never", node: str = "") -> dict[str, Any]:
-    spec: dict[str, Any] = {
-        "restartPolicy": restart,
-        "schedulerName": "nobody",
-        "containers": [{"name": "main", "image": "none", "command": ["sh", "-c", command]}],
-    }
-    if node:
-        spec["nodeName"] = node
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+    containers = [{"name": "main", "image": "none", "command": ["sh", "-c", command]}]
+    spec = {"restartPolicy": restart, "containers": containers}
+    return manifest(a_pod(name, namespace="", scheduler="nobody", node=node), spec=spec)
 
 
 def bind(plane: ControlPlane, namespace: str, name: str, node: str) -> None:

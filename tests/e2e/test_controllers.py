@@ -19,6 +19,7 @@ from tests.controlplane.rest import ApiFailure
 from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.daemon import Daemon
+from volcano_py.testing import a_group, a_pod, a_queue, manifest
 
 SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
 QUEUES = f"{SCHEDULING}/queues"
@@ -93,8 +94,7 @@ def scheduler(control_plane: ControlPlane, installed: Installed) -> Iterator[Dae
 
 def deployment(name: str, replicas: int, pool: str, annotations: dict[str, str] | None = None) -> dict[str, Any]:
     labels = {"app": name}
-    container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "500m"}}}
-    spec = {"schedulerName": "volcano", "nodeSelector": {POOL: pool}, "containers": [container]}
+    spec = manifest(a_pod(cpu="500m"), spec={"nodeSelector": {POOL: pool}})["spec"]
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -136,8 +136,7 @@ class Objects:
         self._plane.request("POST", self._pods, body)
 
     def create_group(self, name: str, queue: str) -> None:
-        body = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": name}}
-        self._plane.request("POST", self._groups, {**body, "spec": {"minMember": 1, "queue": queue}})
+        self._plane.request("POST", self._groups, manifest(a_group(name, namespace="", queue=queue)))
 
     def delete_group(self, name: str) -> None:
         self._plane.request("DELETE", f"{self._groups}/{name}")
@@ -171,8 +170,7 @@ def test_a_deployment_runs_is_scaled_and_leaves_no_group_behind(objects: Objects
 def test_a_bare_pod_runs(objects: Objects, make_nodes: MakeNodes) -> None:
     pool = secrets.token_hex(4)
     make_nodes(1, labels={POOL: pool})
-    template = deployment("web", 1, pool)["spec"]["template"]["spec"]
-    objects.create_pod({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "alone"}, "spec": template})
+    objects.create_pod(manifest(a_pod("alone", namespace="", cpu="500m"), spec={"nodeSelector": {POOL: pool}}))
 
     wait_until("the pod runs", lambda: objects.running() == 1, 20.0)
 
@@ -191,8 +189,7 @@ def test_queues_are_opened_counted_and_closed_when_their_groups_are_gone(
         "root and default are open", lambda: {state(control_plane, q) for q in ("root", "default")} == {"Open"}, 10
     )
     name = f"e2e-{secrets.token_hex(3)}"
-    body = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": {}}
-    control_plane.request("POST", QUEUES, body)
+    control_plane.request("POST", QUEUES, manifest(a_queue(name)))
     try:
         wait_until("it is open", lambda: state(control_plane, name) == "Open", 10.0)
         objects.create_group("a", name)

@@ -17,6 +17,7 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.daemon import Daemon
 from tests.e2e.gangs import Gangs, Role, overfull, running
 from tests.e2e.queue_objects import MakeQueue, make_queue
+from volcano_py.testing import a_budget, a_priority_class, manifest
 
 __all__ = ["make_queue"]
 
@@ -57,8 +58,7 @@ def daemon(control_plane: ControlPlane, installed: Installed) -> Iterator[Daemon
 def important(control_plane: ControlPlane) -> Iterator[str]:
     """A priority class above all pods without one."""
     name = f"important-{secrets.token_hex(3)}"
-    body = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": 1000}
-    control_plane.request("POST", CLASSES, body)
+    control_plane.request("POST", CLASSES, manifest(a_priority_class(name, 1000)))
     yield name
     control_plane.request("DELETE", f"{CLASSES}/{name}")
 
@@ -216,12 +216,7 @@ def test_a_disruption_budget_limits_evictions_until_it_is_deleted(
     add_nodes(1, 2)
     fill(gangs, "low", 0, 2)
     budgets = BUDGETS.format(gangs.namespace)
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "low"},
-        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "low"}}},
-    }
+    budget = manifest(a_budget("low", namespace="", labels={"app": "low"}), spec={"minAvailable": 1})
     control_plane.request("POST", budgets, budget)
 
     def allowed() -> int:

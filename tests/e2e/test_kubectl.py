@@ -14,6 +14,7 @@ import yaml
 
 from tests.controlplane.waiting import wait_until
 from tests.e2e.kubectl import REPOSITORY, Kubectl, Run, as_yaml, config, group, pod
+from volcano_py.testing import a_queue, manifest
 
 # get
 
@@ -242,8 +243,7 @@ def test_a_strategic_patch_merges_containers_by_name(kubectl: Kubectl) -> None:
 
 def test_patch_reaches_the_status(kubectl: Kubectl) -> None:
     name = f"q-{secrets.token_hex(3)}"
-    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}
-    kubectl.apply(queue)
+    kubectl.apply(manifest(a_queue(name)))
     kubectl(
         "patch", "queue", name, "--subresource=status", "--type=merge", "-p", json.dumps({"status": {"state": "Open"}})
     )

@@ -10,22 +10,18 @@ import pytest
 from tests.controlplane.install import Installed
 from tests.controlplane.rest import ApiFailure, Http
 from tests.e2e.control_plane import ControlPlane
+from volcano_py.testing import a_group, a_queue, manifest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.usefixtures("installed")
 def test_podgroups_show_the_columns_that_users_know(control_plane: ControlPlane, namespace: str) -> None:
+    group = a_group("gang", namespace="", queue="", min_available=3)
     control_plane.request(
         "POST",
         f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups",
-        {
-            "apiVersion": "scheduling.volcano.sh/v1beta1",
-            "kind": "PodGroup",
-            "metadata": {"name": "gang"},
-            "spec": {"minMember": 3},
-            "status": {"phase": "Inqueue", "running": 2},
-        },
+        manifest(group, status={"phase": "Inqueue", "running": 2}),
     )
 
     head, row = control_plane.kubectl("get", "pg", "-n", namespace, "-o", "wide").stdout.splitlines()
@@ -39,13 +35,7 @@ def test_podgroups_show_the_columns_that_users_know(control_plane: ControlPlane,
 def test_a_queue_drops_its_status_on_creation_and_gets_its_defaults(control_plane: ControlPlane) -> None:
     path = "/apis/scheduling.volcano.sh/v1beta1/queues"
     name = f"q-{os.urandom(3).hex()}"
-    queue = {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "Queue",
-        "metadata": {"name": name},
-        "spec": {"capability": {"cpu": 4, "memory": "1Gi"}},
-        "status": {"state": "Open"},
-    }
+    queue = manifest(a_queue(name), spec={"capability": {"cpu": 4, "memory": "1Gi"}}, status={"state": "Open"})
 
     made = control_plane.request("POST", path, queue)
     control_plane.request("DELETE", f"{path}/{name}")

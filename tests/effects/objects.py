@@ -1,44 +1,27 @@
-"""Pods and nodes on the embedded server, as plain JSON."""
+"""Pods, nodes and PodGroups on the embedded server."""
 
 from typing import Any
 
 from volcano_py.apiserver import ApiServer
 from volcano_py.model.decisions import Bind
 from volcano_py.model.objects import JobKey, TaskRef
+from volcano_py.testing import a_group, a_node, a_pod, manifest
 
 JOB = JobKey("default", "gang")
 
 
 def put_node(server: ApiServer, name: str) -> None:
-    allocatable = {"cpu": "64", "memory": "256Gi", "pods": "1000"}
-    server.create(
-        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable}}
-    )
+    server.create(manifest(a_node(name, cpu=64, memory="256Gi", pods=1000)))
 
 
 def put_pod(server: ApiServer, name: str, **spec: Any) -> TaskRef:
-    pod = server.create(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"schedulerName": "volcano", "containers": [{"name": "main", "image": "busybox"}], **spec},
-        }
-    )
+    pod = server.create(manifest(a_pod(name), spec=spec))
     return TaskRef("default", name, pod["metadata"]["uid"])
 
 
 def put_group(server: ApiServer, name: str, status: dict[str, Any] | None = None) -> str:
     """Create a PodGroup and return its uid."""
-    group = server.create(
-        {
-            "apiVersion": "scheduling.volcano.sh/v1beta1",
-            "kind": "PodGroup",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"minMember": 1, "queue": "default"},
-            **({"status": status} if status is not None else {}),
-        }
-    )
+    group = server.create(manifest(a_group(name), **({"status": status} if status is not None else {})))
     uid: str = group["metadata"]["uid"]
     return uid
 

@@ -7,6 +7,7 @@ from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.effects.queue_status import QueueStatusWriter
 from volcano_py.runtime.clock import RealClock
+from volcano_py.testing import a_queue, manifest
 from volcano_py.writing.write_queue import WriteQueueOptions
 
 QUEUES = "queues.scheduling.volcano.sh"
@@ -28,9 +29,7 @@ async def writer(client, supervisor, write_queue_metrics, shown) -> QueueStatusW
 
 
 def put_queue(server: ApiServer, name: str = "q") -> None:
-    server.create(
-        {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": {}}
-    )
+    server.create(manifest(a_queue(name)))
 
 
 def allocated(server: ApiServer, name: str = "q") -> dict[str, Any]:

@@ -10,6 +10,7 @@ from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
 from volcano_py.apiserver.deletion import DeleteOptions
 from volcano_py.kube.resource import NODES
+from volcano_py.testing import a_node, a_pod, a_queue, as_json, manifest
 from volcano_py.writing.write_queue import WriteQueueOptions
 
 AT_ONCE = WriteQueueOptions(rate_per_s=100, burst=100, delay_s=0.01)
@@ -29,11 +30,9 @@ def told(server: ApiServer, kind: str, name: str) -> list[str]:
 
 def inject_pod(server: ApiServer, name: str, cpu: Any, **spec: Any) -> None:
     """Store a pod that the API server would refuse, as an older server may have stored it."""
-    container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu}}}
-    meta = {"name": name, "namespace": "default", "annotations": {"scheduling.k8s.io/group-name": "bad"}}
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {**meta, "uid": f"uid-{name}"}}
-    pod["spec"] = {"schedulerName": "volcano", "containers": [container], **spec}
-    server.faults.inject({**pod, "status": {"phase": "Pending"}})
+    pod = as_json(a_pod(name, group="bad"), spec=spec)
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
+    server.faults.inject(pod)
 
 
 async def beside(server: ApiServer, tasks: int = 2) -> dict[str, str]:
@@ -90,17 +89,11 @@ async def test_a_bound_pod_that_cannot_be_read_closes_its_node_until_it_is_gone(
         await until(lambda: placed(server, "large") == {"large-0": "n1"})
 
 
-def put_group_of(server: ApiServer, name: str, queue: str) -> None:
-    spec = {"minMember": 1, "queue": queue}
-    meta = {"name": name, "namespace": "default"}
-    server.create({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": meta, "spec": spec})
-
-
 async def test_a_podgroup_whose_queue_does_not_exist_says_so_and_runs_when_it_does(server: ApiServer) -> None:
     put_node(server, "n1", cpu=8)
-    put_group_of(server, "lost", "nowhere")
+    put_group(server, "lost", queue="nowhere")
     put_pod(server, "lost-0", "lost")
-    put_group_of(server, "empty", "nowhere")  # its pods are not created before it is enqueued
+    put_group(server, "empty", queue="nowhere")  # its pods are not created before it is enqueued
     async with scheduler(server.url, pod_conditions=AT_ONCE):
         await beside(server)
         missing = 'queue "nowhere" of PodGroup default/{} does not exist: create it or change spec.queue'
@@ -111,14 +104,13 @@ async def test_a_podgroup_whose_queue_does_not_exist_says_so_and_runs_when_it_do
         assert told(server, "PodGroup", "empty") == [missing.format("empty")]
         assert told(server, "PodGroup", "lost")[0].endswith(missing.format("lost"))
 
-        queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "nowhere"}}
-        server.create({**queue, "spec": {"weight": 1}})
+        server.create(manifest(a_queue("nowhere")))
         await until(lambda: placed(server, "lost"))
         await until(lambda: group(server, "empty").get("status", {}).get("phase") == "Inqueue")
 
 
 async def test_a_node_without_allocatable_says_so_and_takes_pods_once_it_has_some(server: ApiServer) -> None:
-    server.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "bare"}, "status": {"capacity": {}}})
+    server.create(manifest(a_node("bare"), status={"capacity": {}, "allocatable": {}}))
     put_node(server, "n1", cpu=2)
     async with scheduler(server.url, pod_conditions=AT_ONCE) as running:
         assert set((await beside(server)).values()) == {"n1"}

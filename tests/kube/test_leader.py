@@ -17,6 +17,7 @@ from volcano_py.kube.leader import LeaderElector, new_identity
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.kube.resource import LEASES
 from volcano_py.runtime.clock import FakeClock
+from volcano_py.testing import a_namespace, manifest
 
 NAMESPACE = "volcano-system"
 OPTIONS = LeaseOptions()
@@ -26,7 +27,7 @@ RESOURCE = LEASES.label
 @pytest.fixture
 async def server() -> AsyncIterator[ApiServer]:
     async with ApiServer() as server:
-        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        server.create(manifest(a_namespace(NAMESPACE)))
         yield server
 
 
@@ -389,7 +390,7 @@ async def test_the_lease_is_acquired_once_its_namespace_exists(server, client, c
 
     async with background(elector.acquire()) as waiting:
         await asleep(clock)
-        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "late"}})
+        server.create(manifest(a_namespace("late")))
         await pass_time(clock, 5, waiting)
 
         await waiting

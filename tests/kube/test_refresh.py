@@ -25,6 +25,7 @@ from volcano_py.kube.identity import UNTIL_REFUSED, Identity
 from volcano_py.kube.leader import LeaderElector
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.runtime.clock import FakeClock, RealClock
+from volcano_py.testing import a_namespace, manifest
 
 CLIENTS = pytest.mark.parametrize("compress", [False, True], ids=["own connections", "aiohttp"])
 
@@ -82,7 +83,7 @@ async def test_a_refresh_that_hangs_costs_no_lease(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, "_REFRESH_EVERY_S", 0.2)
     source = Source("Bearer new", hangs=True)
     async with ApiServer() as server:
-        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}})
+        server.create(manifest(a_namespace("volcano-system")))
         credentials = Credentials(server.url, authorization="Bearer old", refresh=source)
         async with ApiClient(credentials, connections=2) as client:
             options = LeaseOptions(duration_s=2, renew_deadline_s=1, retry_period_s=0.2)

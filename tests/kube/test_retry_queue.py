@@ -25,10 +25,10 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def queue(clock: FakeClock) -> RetryQueue[str]:
-    return a_queue(clock)
+    return a_retry_queue(clock)
 
 
-def a_queue(clock: FakeClock, attempts: int = 5) -> RetryQueue[str]:
+def a_retry_queue(clock: FakeClock, attempts: int = 5) -> RetryQueue[str]:
     return RetryQueue(attempts=attempts, clock=clock, rng=random.Random(1))
 
 
@@ -176,7 +176,7 @@ async def test_nothing_shortens_a_back_off(queue, clock, shorten, again) -> None
 
 
 async def test_giving_up_ends_the_attempts_but_keeps_the_back_off_and_the_failure_count(clock) -> None:
-    queue = a_queue(clock, attempts=3)
+    queue = a_retry_queue(clock, attempts=3)
     pauses: list[float | None] = []
 
     for _ in range(2):
@@ -223,7 +223,7 @@ async def test_failures_of_keys_that_are_no_longer_planned_are_forgotten(queue, 
 
 
 async def test_failures_of_a_key_that_waits_are_remembered(clock) -> None:
-    queue = a_queue(clock, attempts=9)
+    queue = a_retry_queue(clock, attempts=9)
     queue.plan("a")
     for _ in range(4):
         await fail(queue, "a")

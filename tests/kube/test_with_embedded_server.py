@@ -19,6 +19,7 @@ from volcano_py.kube.reflector import ReflectorOptions
 from volcano_py.kube.resource import NODES, PODS
 from volcano_py.runtime.clock import RealClock
 from volcano_py.runtime.supervisor import Supervisor
+from volcano_py.testing import a_node, a_pod, as_json, manifest
 
 
 class HurriedClock(RealClock):
@@ -61,22 +62,12 @@ def truth(server: ApiServer, resource: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-def a_pod(name: str) -> dict[str, Any]:
-    """Return the smallest pod."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-    }
-
-
 async def write_at_random(server: ApiServer, client: ApiClient, rng: random.Random) -> None:
     """Create, change, delete and recreate pods while the server drops watches and forgets its history."""
     for step in range(300):
         name = f"p{rng.randrange(30)}"
         if server.get("pods", name, "default") is None:
-            server.create(a_pod(name))
+            server.create(manifest(a_pod(name)))
         elif rng.random() < 0.5:
             await client.delete(PODS, name, namespace="default", grace_period_s=0)
         else:
@@ -96,7 +87,7 @@ async def test_the_handler_knows_what_the_server_has_after_every_kind_of_trouble
     options = ReflectorOptions(page_size=7, watch_list=watch_list)
     async with ApiServer() as server, ApiClient(Credentials(server.url)) as client, Supervisor() as supervisor:
         for i in range(20):
-            server.create(a_pod(f"p{i}"))
+            server.create(manifest(a_pod(f"p{i}")))
         server.faults.add(Fault("reply", verb="list", resource="pods", code=500, times=2))
         server.faults.add(Fault("reply", verb="list", resource="pods", code=410, skip=1, times=1))
         server.faults.add(Fault("reply", verb="watch", resource="pods", code=429, skip=2, times=2))
@@ -110,7 +101,7 @@ async def test_the_handler_knows_what_the_server_has_after_every_kind_of_trouble
         await informers.synced(5)
 
         await write_at_random(server, client, random.Random(5))
-        server.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
+        server.create(manifest(a_node("n1")))
 
         await until(lambda: pods.objects == truth(server, "pods"))
         await until(lambda: nodes.objects == truth(server, "nodes"))
@@ -127,10 +118,8 @@ async def test_a_pod_that_cannot_be_read_is_named_and_the_others_go_on() -> None
         informers.start(supervisor)
         await informers.synced(5)
 
-        broken = a_pod("broken")
-        broken["spec"]["priority"] = "high"
-        server.faults.inject(broken)
-        server.create(a_pod("fine"))
+        server.faults.inject(as_json(a_pod("broken"), spec={"priority": "high"}))
+        server.create(manifest(a_pod("fine")))
         await until(lambda: "default/fine" in pods.objects)
 
         assert pods.unreadable == {"default/broken"}
@@ -146,8 +135,8 @@ async def test_a_binding_is_posted_once_and_refused_the_second_time() -> None:
         ApiServer(ApiServerOptions(token=token)) as server,
         ApiClient(Credentials(server.url, authorization=f"Bearer {token}")) as client,
     ):
-        pod = await client.create(PODS, a_pod("p"), Pod, namespace="default")
-        await client.create(NODES, {"metadata": {"name": "n1"}}, Node)
+        pod = await client.create(PODS, manifest(a_pod("p")), Pod, namespace="default")
+        await client.create(NODES, manifest(a_node("n1")), Node)
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",

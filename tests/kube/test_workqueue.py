@@ -20,7 +20,7 @@ REFUSED = errors.ServerError("create", "/api/v1/pods", "no", status=500)
 
 
 @asynccontextmanager
-async def a_queue(
+async def a_workqueue(
     reconcile: Reconcile, clock: FakeClock | None = None, *, more: dict[str, Any] | None = None, **options: Any
 ) -> AsyncIterator[WorkQueue[str]]:
     queue = WorkQueue(
@@ -48,7 +48,7 @@ async def test_a_name_added_many_times_has_one_turn() -> None:
     async def reconcile(key: str) -> None:
         turns.append(key)
 
-    async with a_queue(reconcile) as queue:
+    async with a_workqueue(reconcile) as queue:
         for _ in range(5):
             queue.add("a")
         await settle()
@@ -64,7 +64,7 @@ async def test_a_name_added_during_its_turn_has_another_one_after_it() -> None:
         begun += 1
         await go_on.wait()
 
-    async with a_queue(reconcile) as queue:
+    async with a_workqueue(reconcile) as queue:
         queue.add("a")
         await settle()
         queue.add("a")
@@ -84,7 +84,7 @@ async def test_different_names_are_worked_on_together() -> None:
         working.add(key)
         await asyncio.Event().wait()
 
-    async with a_queue(reconcile) as queue:
+    async with a_workqueue(reconcile) as queue:
         queue.add("a")
         queue.add("b")
         await settle()
@@ -100,7 +100,7 @@ async def test_an_error_means_another_turn_after_a_pause_that_grows() -> None:
         if len(turns) < 4:
             raise REFUSED
 
-    async with a_queue(reconcile, clock, first_retry_s=1.0) as queue:
+    async with a_workqueue(reconcile, clock, first_retry_s=1.0) as queue:
         queue.add("a")
         for _ in range(200):
             await settle()
@@ -122,7 +122,7 @@ async def test_a_change_does_not_shorten_the_pause_and_costs_no_turn_of_its_own(
         if len(turns) == 1:
             raise BUSY
 
-    async with a_queue(reconcile, clock) as queue:
+    async with a_workqueue(reconcile, clock) as queue:
         queue.add("a")
         for _ in range(320):
             await settle()
@@ -147,7 +147,7 @@ async def test_a_change_during_a_turn_that_fails_waits_for_the_end_of_the_pause(
         if len(begun) == 1:
             raise BUSY
 
-    async with a_queue(reconcile, clock) as queue:
+    async with a_workqueue(reconcile, clock) as queue:
         queue.add("a")
         await settle()
         queue.add("a")
@@ -167,7 +167,7 @@ async def test_a_change_waits_no_longer_than_the_common_cap_however_often_the_na
         turns.append(clock.monotonic())
         raise REFUSED
 
-    async with a_queue(reconcile, clock, attempts=1000) as queue:
+    async with a_workqueue(reconcile, clock, attempts=1000) as queue:
         queue.add("a")
         for _ in range(3000):
             await settle()
@@ -186,7 +186,7 @@ async def test_a_name_that_was_given_up_and_is_added_waits_for_the_end_of_its_pa
         raise BUSY
 
     more = {"on_given_up": lambda key, error: told.append(clock.monotonic())}
-    async with a_queue(reconcile, clock, more=more, attempts=2) as queue:
+    async with a_workqueue(reconcile, clock, more=more, attempts=2) as queue:
         queue.add("a")
         for _ in range(1300):
             await settle()
@@ -208,7 +208,7 @@ async def test_after_so_many_errors_a_name_is_given_up_and_said_so() -> None:
         raise REFUSED
 
     more = {"on_given_up": lambda key, error: told.append((key, error))}
-    async with a_queue(reconcile, clock, more=more, attempts=3, first_retry_s=1.0) as queue:
+    async with a_workqueue(reconcile, clock, more=more, attempts=3, first_retry_s=1.0) as queue:
         queue.add("a")
         for _ in range(100):
             await settle()
@@ -227,7 +227,7 @@ async def test_names_that_did_not_fit_are_requested_once_there_is_room() -> None
         await go_on.wait()
         needed.discard(key)
 
-    async with a_queue(reconcile, capacity=4, more={"refill": lambda: sorted(needed)}) as queue:
+    async with a_workqueue(reconcile, capacity=4, more={"refill": lambda: sorted(needed)}) as queue:
         fitted = [queue.add(key) for key in sorted(needed)]
         go_on.set()
         for _ in range(5):
@@ -243,7 +243,7 @@ async def test_names_that_need_work_are_asked_for_now_and_then() -> None:
     async def reconcile(key: str) -> None:
         turns.append(key)
 
-    async with a_queue(reconcile, clock, more={"refill": lambda: ["forgotten"]}, refill_every_s=60):
+    async with a_workqueue(reconcile, clock, more={"refill": lambda: ["forgotten"]}, refill_every_s=60):
         await settle()
         before = list(turns)
         clock.advance(61)
@@ -257,7 +257,7 @@ async def test_a_bug_in_the_work_ends_its_owner() -> None:
         raise ZeroDivisionError
 
     async def owner() -> None:
-        async with a_queue(reconcile) as queue:
+        async with a_workqueue(reconcile) as queue:
             queue.add("a")
             await asyncio.sleep(5)
 
@@ -276,7 +276,7 @@ async def test_drained_says_whether_all_work_is_done_in_time() -> None:
             await settle()
             clock.advance(0.05)
 
-    async with a_queue(reconcile, clock) as queue:
+    async with a_workqueue(reconcile, clock) as queue:
         queue.add("a")
         time_passes = asyncio.create_task(advance())
         early = await queue.drained(1.0)
@@ -293,7 +293,7 @@ async def test_a_turn_asked_for_later_comes_once_and_not_before() -> None:
     async def reconcile(key: str) -> None:
         turns.append(key)
 
-    async with a_queue(reconcile, clock) as queue:
+    async with a_workqueue(reconcile, clock) as queue:
         for _ in range(3):
             queue.add_later("a", 1.0)
         await settle()
@@ -310,7 +310,7 @@ async def test_an_immediate_turn_does_not_wait_for_a_later_one() -> None:
     async def reconcile(key: str) -> None:
         turns.append(key)
 
-    async with a_queue(reconcile, clock) as queue:
+    async with a_workqueue(reconcile, clock) as queue:
         queue.add_later("a", 1.0)
         queue.add("a")
         await settle()
@@ -329,7 +329,7 @@ async def test_a_name_added_while_another_pauses_has_its_turn_at_once() -> None:
         if key == "busy":
             raise BUSY
 
-    async with a_queue(reconcile, workers=1) as queue:
+    async with a_workqueue(reconcile, workers=1) as queue:
         queue.add("busy")
         await settle()
         queue.add("a")
@@ -360,7 +360,7 @@ async def test_a_turn_that_takes_too_long_is_ended_and_tried_again() -> None:
         told.append(result)
         ended.set_result(None)
 
-    async with a_queue(reconcile, turn_timeout_s=0.01, more={"observe": observe}) as queue:
+    async with a_workqueue(reconcile, turn_timeout_s=0.01, more={"observe": observe}) as queue:
         queue.add("a")
         async with asyncio.timeout(5):
             await ended

@@ -15,7 +15,7 @@ from volcano_py.local.workload import GPU_GANG, TRAINING_JOBS, JobView
 OUT_OF_DATE = "docs/demo.svg is out of date: make picture"
 
 
-def a_job(name: str, placed: int, why: str = "") -> JobView:
+def a_job_view(name: str, placed: int, why: str = "") -> JobView:
     return JobView(name, "Inqueue", minimum=6, pods=6, placed=placed, running=placed, ended=0, why=why)
 
 
@@ -23,7 +23,7 @@ def a_frame(*jobs: JobView) -> Frame:
     return Frame(1.0, list(jobs), [("worker-0", "cpu", 1.0, 4.0)], "a note")
 
 
-BOTH_CASES = a_frame(a_job(GPU_GANG, 0, "no GPU"), a_job("train-0", 6), a_job("train-1", 0, "no CPU"))
+BOTH_CASES = a_frame(a_job_view(GPU_GANG, 0, "no GPU"), a_job_view("train-0", 6), a_job_view("train-1", 0, "no CPU"))
 
 
 def words(svg: str) -> set[str]:
@@ -56,12 +56,12 @@ def test_the_picture_is_drawn_as_the_program_draws_it_now():
 
 
 def test_a_frame_is_worth_a_picture_only_if_it_shows_both_cases():
-    waiting = a_job("train-1", 0, "no CPU")
+    waiting = a_job_view("train-1", 0, "no CPU")
 
     assert worth_a_picture(BOTH_CASES)
-    assert not worth_a_picture(a_frame(a_job(GPU_GANG, 0, "no GPU"), waiting))
-    assert not worth_a_picture(a_frame(a_job(GPU_GANG, 0), a_job("train-0", 6), waiting))
-    assert not worth_a_picture(a_frame(a_job("train-0", 6), waiting))
+    assert not worth_a_picture(a_frame(a_job_view(GPU_GANG, 0, "no GPU"), waiting))
+    assert not worth_a_picture(a_frame(a_job_view(GPU_GANG, 0), a_job_view("train-0", 6), waiting))
+    assert not worth_a_picture(a_frame(a_job_view("train-0", 6), waiting))
 
 
 def test_the_readme_shows_the_picture_and_it_is_well_formed():

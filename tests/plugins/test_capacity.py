@@ -9,27 +9,17 @@ from tests.framework.sessions import a_session, info, job_row
 from tests.plugins.test_undo import answers, evict_something, place_something
 from tests.reference import entitlements
 from tests.reference.queue_trees import specs, tree_world
-from tests.reference.world import Task, World, a_job, a_node, a_shape, amounts, tasks_of
+from tests.reference.world import Task, World, a_job, a_node, a_queue, a_shape, amounts, tasks_of
 from volcano_py.framework.contract.extension_points import Vote
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import QueueRecord
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resource_lists import ResourceList
 from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus
 from volcano_py.plugins.capacity import Capacity
 from volcano_py.plugins.capacity.plugin import CapacityArgs
 
 RUNNING = TaskStatus.RUNNING
 ONE = a_shape(cpu=1)
-
-
-def a_queue(name: str, parent: str = "", **fields: Any) -> QueueRecord:
-    lists = {
-        key: ResourceList.of(amounts(**fields.pop(key)))
-        for key in ("capability", "guarantee", "deserved")
-        if key in fields
-    }
-    return QueueRecord(name, parent=parent, **{"state": "Open", **fields, **lists})
 
 
 def capacity(*, hierarchy: bool = True, **arguments: Any) -> Capacity:

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from tests.framework.sessions import a_session, info
-from tests.plugins.test_capacity import ONE, RUNNING, a_queue, a_world, capacity, counted
+from tests.plugins.test_capacity import ONE, RUNNING, a_world, capacity, counted
 from tests.plugins.test_undo import place_something
 from tests.reference import entitlements, taking_back
 from tests.reference.queue_trees import specs, tree_world
-from tests.reference.world import World, a_job, a_node, a_shape, tasks_of
+from tests.reference.world import World, a_job, a_node, a_queue, a_shape, tasks_of
 from volcano_py.framework.contract.extension_points import Preemptor, Purpose
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.session import Session

@@ -9,7 +9,7 @@ from tests.framework.sessions import a_session, info, job_row
 from tests.plugins.test_undo import answers, evict_something, place_something
 from tests.reference import hierarchical_shares as reference
 from tests.reference.busy import busy_world
-from tests.reference.world import World, a_job, a_node, a_shape, tasks_of
+from tests.reference.world import World, a_job, a_node, a_queue, a_shape, tasks_of
 from volcano_py.framework.contract.extension_points import Preemptor, Purpose
 from volcano_py.framework.session import Session
 from volcano_py.model.objects import QueueRecord
@@ -33,7 +33,8 @@ def hdrf() -> Drf:
     return plugin
 
 
-def a_queue(name: str, *way: tuple[str, float]) -> QueueRecord:
+def a_queue_at(name: str, *way: tuple[str, float]) -> QueueRecord:
+    """Return a queue at this place of the hierarchy."""
     return QueueRecord(name, state="Open", hierarchy=way)
 
 
@@ -61,7 +62,7 @@ def order(world: World, left: str, right: str) -> float:
 
 
 def test_the_lower_share_by_weight_goes_first() -> None:
-    queues = (a_queue("a", ("eng", 2)), a_queue("b", ("sci", 1)))
+    queues = (a_queue_at("a", ("eng", 2)), a_queue_at("b", ("sci", 1)))
 
     assert order(a_world(*queues, a=3, b=2), "a", "b") < 0
     assert order(a_world(*queues, a=4, b=2), "a", "b") == 0
@@ -69,7 +70,7 @@ def test_the_lower_share_by_weight_goes_first() -> None:
 
 
 def test_unsaturated_branches_go_before_saturated_ones() -> None:
-    queues = (a_queue("a", ("eng", 1)), a_queue("b", ("sci", 1)))
+    queues = (a_queue_at("a", ("eng", 1)), a_queue_at("b", ("sci", 1)))
     world = a_world(*queues, wanted=2, a=2, b=1)
 
     assert order(world, "b", "a") < 0
@@ -77,17 +78,17 @@ def test_unsaturated_branches_go_before_saturated_ones() -> None:
 
 
 def test_between_equal_branches_the_next_level_decides() -> None:
-    queues = (a_queue("a", ("eng", 1), ("x", 1)), a_queue("b", ("eng", 1), ("y", 1)), a_queue("c", ("sci", 1)))
+    queues = (a_queue_at("a", ("eng", 1), ("x", 1)), a_queue_at("b", ("eng", 1), ("y", 1)), a_queue_at("c", ("sci", 1)))
 
     assert order(a_world(*queues, a=1, b=3), "a", "b") < 0
 
 
 def test_a_queue_without_a_path_is_equal_to_all() -> None:
-    assert order(a_world(a_queue("a", ("eng", 1)), a_queue("plain"), a=5), "a", "plain") == 0
+    assert order(a_world(a_queue_at("a", ("eng", 1)), a_queue_at("plain"), a=5), "a", "plain") == 0
 
 
 def test_queues_that_disagree_on_a_weight_are_named_and_the_first_counts() -> None:
-    queues = (a_queue("a", ("eng", 2)), a_queue("b", ("eng", 3), ("x", 1)), a_queue("c", ("sci", 1)))
+    queues = (a_queue_at("a", ("eng", 2)), a_queue_at("b", ("eng", 3), ("x", 1)), a_queue_at("c", ("sci", 1)))
     plugin = hdrf()
     ssn = a_session(a_world(*queues), plugin)
 
@@ -140,14 +141,14 @@ def goes(world: World, preemptor: str) -> list[str]:
 
 
 def test_reclaim_takes_from_queues_that_come_after_the_preemptors_queue() -> None:
-    queues = (a_queue("a", ("eng", 1)), a_queue("b", ("sci", 1)))
+    queues = (a_queue_at("a", ("eng", 1)), a_queue_at("b", ("sci", 1)))
 
     assert goes(a_world(*queues, a=0, b=12, wanted=13), "a") == sorted(f"j-b-{row}" for row in range(12))
     assert goes(a_world(*queues, a=5, b=7, wanted=13), "a") == []
 
 
 def test_each_candidate_is_looked_at_by_itself() -> None:
-    queues = (a_queue("a", ("eng", 1)), a_queue("b", ("sci", 1)))
+    queues = (a_queue_at("a", ("eng", 1)), a_queue_at("b", ("sci", 1)))
 
     assert len(goes(a_world(*queues, a=4, b=7, wanted=13), "a")) == 7  # though two of them would be too many
 
@@ -195,7 +196,7 @@ def tree_of(number: int) -> World:
             found.append((path[-1], weights.setdefault(path, random.choice((1.0, 1.0, 2.0, 4.0)))))
         return tuple(found)
 
-    queues = tuple(replace(a_queue(f"q{row}"), hierarchy=way()) for row in range(random.randint(1, 5)))
+    queues = tuple(a_queue(f"q{row}", hierarchy=way()) for row in range(random.randint(1, 5)))
     jobs = tuple(replace(job, queue=random.choice(queues).name) for job in world.jobs)
     return replace(world, queues=queues, jobs=jobs)
 

@@ -8,7 +8,7 @@ from tests.framework.sessions import a_session, job_row, task_row
 from tests.reference import node_groups
 from tests.reference.furnished import with_node_groups
 from tests.reference.node_groups import LABEL
-from tests.reference.world import World, a_job, a_node, a_shape, a_task, tasks_of
+from tests.reference.world import World, a_job, a_node, a_queue, a_shape, a_task, tasks_of
 from volcano_py.conf.loader import parse_conf
 from volcano_py.framework.contract import combine
 from volcano_py.framework.session import Session
@@ -41,7 +41,7 @@ def answers(ssn: Session, queue: str) -> dict[str, str | None]:
 
 
 def open_to(*groups: str, **others: object) -> QueueRecord:
-    return QueueRecord("q", state="Open", node_groups=NodeGroupAffinity(required=groups), **others)  # type: ignore[arg-type]
+    return a_queue("q", node_groups=NodeGroupAffinity(required=groups), **others)
 
 
 def limits(**by_group: dict[str, float]) -> NodeGroupLimits:
@@ -57,7 +57,7 @@ def test_a_queue_has_only_the_groups_that_it_names() -> None:
 
 @pytest.mark.parametrize(("strict", "unlabelled"), [(True, "label-not-found"), (False, None)])
 def test_a_queue_without_groups_may_use_at_most_nodes_without_a_group(strict: bool, unlabelled: str | None) -> None:
-    ssn = session((QueueRecord("q", state="Open"),), args=NodeGroupArgs(strict=strict))
+    ssn = session((a_queue("q"),), args=NodeGroupArgs(strict=strict))
 
     assert answers(ssn, "q") == {**dict.fromkeys(GROUPS, "affinity-not-specified"), "none": unlabelled}
 

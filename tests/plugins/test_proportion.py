@@ -7,14 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.framework.sessions import a_session, info, job_row
-from tests.reference.world import Task, World, a_job, a_node, a_shape, a_task, amounts, tasks_of
+from tests.reference.world import Task, World, a_job, a_node, a_queue, a_shape, a_task, amounts, tasks_of
 from tests.scheduler.running import cycle
 from volcano_py.framework.contract.extension_points import Vote
 from volcano_py.framework.session import Session
-from volcano_py.model.objects import JobRecord, QueueRecord
+from volcano_py.model.objects import JobRecord
 from volcano_py.model.queue_limits import capability, room_for, share
 from volcano_py.model.rejections import Reason
-from volcano_py.model.resource_lists import ResourceList
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins.proportion import Proportion
 
@@ -30,11 +29,6 @@ tiers:
   - name: predicates
   - name: proportion
 """
-
-
-def a_queue(name: str, **fields: Any) -> QueueRecord:
-    lists = {key: ResourceList.of(amounts(**fields.pop(key))) for key in ("capability", "guarantee") if key in fields}
-    return QueueRecord(name, **{"state": "Open", **fields, **lists})
 
 
 def plugin_of(ssn: Session) -> Proportion:

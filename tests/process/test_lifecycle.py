@@ -20,6 +20,7 @@ from volcano_py.process.operator_pages import OperatorPages
 from volcano_py.runtime.options import ListenAddress
 from volcano_py.runtime.signals import Shutdown
 from volcano_py.runtime.supervisor import Supervisor, TaskFailed
+from volcano_py.testing import a_namespace, manifest
 
 NOBODY = "http://127.0.0.1:1"
 LEASE = LeaseOptions("third-process", duration_s=60, renew_deadline_s=40, retry_period_s=0.05)
@@ -79,7 +80,7 @@ class Process:
 @pytest.fixture
 async def server() -> AsyncIterator[ApiServer]:
     async with ApiServer() as server:
-        server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LEASE.namespace}})
+        server.create(manifest(a_namespace(LEASE.namespace)))
         yield server
 
 

@@ -1,4 +1,7 @@
-"""A cluster as plain records, and the store that it fills; quantities are in the units of manifests."""
+"""Builders of records, and a cluster of records with the store that it fills.
+
+Quantities are in the units of manifests. The wire objects of tests come from `volcano_py.testing`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +12,7 @@ from volcano_py.api.quantity import WireQuantity
 from volcano_py.model.facts import BudgetRecord, NamespaceRecord
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaintRecord, TaskRecord
 from volcano_py.model.pod_terms import PodTerms, Spread
+from volcano_py.model.resource_lists import ResourceList
 from volcano_py.model.resources import amounts_of
 from volcano_py.model.shape import NO_TERMS, HostPort, NodeTerm, PreferredTerm, Shape, Tolerance
 from volcano_py.model.statuses import TaskStatus
@@ -140,6 +144,21 @@ def a_task(
 
 def a_job(name: str = "j", *, queue: str = "default", namespace: str = NAMESPACE, **record: object) -> JobRecord:
     return JobRecord(key=JobKey(namespace, name), uid=f"uid-{namespace}-{name}", queue=queue, **record)
+
+
+def a_queue(
+    name: str = "default",
+    parent: str = "",
+    *,
+    capability: Mapping[str, WireQuantity] | None = None,
+    guarantee: Mapping[str, WireQuantity] | None = None,
+    deserved: Mapping[str, WireQuantity] | None = None,
+    **record: object,
+) -> QueueRecord:
+    """Return a queue that is open."""
+    written = {"capability": capability, "guarantee": guarantee, "deserved": deserved}
+    lists = {key: ResourceList.of(amounts(**quantities)) for key, quantities in written.items() if quantities}
+    return QueueRecord(name, parent=parent, **{"state": "Open", **record, **lists})
 
 
 def tasks_of(

@@ -1,13 +1,10 @@
 """What PodGroups say about queues and minimum resources, as columns."""
 
-from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord
+from tests.reference.world import a_job
+from volcano_py.model.objects import JobKey, NodeRecord, QueueRecord
 from volcano_py.model.resource_lists import ResourceList
 from volcano_py.snapshot.columns import Snapshot
 from volcano_py.snapshot.store import ClusterStore
-
-
-def a_job(name: str, **fields: object) -> JobRecord:
-    return JobRecord(JobKey("ns", name), name, **{"queue": "default", **fields})  # type: ignore[arg-type]
 
 
 def minimum(snapshot: Snapshot, job: str) -> tuple[bool, dict[str, float]]:

@@ -48,8 +48,9 @@ steps = st.lists(
 )
 
 
-def a_record(uid: str, namespace: str, found: dict[str, str]) -> TaskRecord:
-    return TaskRecord(uid, namespace, uid, labels=tuple(text for pair in sorted(found.items()) for text in pair))
+def labelled(uid: str, namespace: str, found: dict[str, str]) -> TaskRecord:
+    labels = tuple(text for pair in sorted(found.items()) for text in pair)
+    return a_task(uid, uid=uid, namespace=namespace, labels=labels).record
 
 
 @settings(max_examples=120, derandomize=True)
@@ -63,7 +64,7 @@ def test_every_task_is_selected_by_exactly_the_matching_selectors_in_use(found: 
         for step in found:
             if step[0] == "set":
                 _, uid, namespace, written, terms = step
-                tasks[uid] = (a_record(uid, namespace, written), terms)
+                tasks[uid] = (labelled(uid, namespace, written), terms)
                 store.set_task(tasks[uid][0], a_shape(cpu=1, pod_terms=terms), TaskStatus.PENDING)
             elif step[0] == "remove":
                 tasks.pop(step[1], None)

@@ -1,6 +1,6 @@
 import pytest
 
-from volcano_py.testing import a_group, a_job, a_node, a_pod
+from volcano_py.testing import a_group, a_job, a_node, a_pod, a_queue, as_json, manifest
 from volcano_py.testing.objects import EPOCH
 
 
@@ -70,3 +70,48 @@ def test_the_tasks_of_a_job_may_have_roles() -> None:
 def test_uids_differ_between_namespaces() -> None:
     assert a_pod("p", namespace="a").metadata.uid != a_pod("p", namespace="b").metadata.uid
     assert a_group("g", uid="mine").metadata.uid == "mine"
+
+
+def test_the_json_of_an_object_names_its_kind_and_has_what_the_server_sets() -> None:
+    wire = as_json(a_pod("p1", node="n1", cpu=1))
+
+    assert (wire["apiVersion"], wire["kind"]) == ("v1", "Pod")
+    assert wire["metadata"] == {
+        "name": "p1",
+        "namespace": "default",
+        "uid": "uid-default-p1",
+        "creationTimestamp": "2024-01-01T00:00:00Z",
+    }
+    assert wire["status"] == {"phase": "Running"}
+
+
+def test_a_manifest_has_what_a_client_writes() -> None:
+    assert manifest(a_pod("p1", cpu=1, namespace="", group="g1")) == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p1", "annotations": {"scheduling.k8s.io/group-name": "g1"}},
+        "spec": {
+            "schedulerName": "volcano",
+            "containers": [{"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}],
+        },
+    }
+    assert manifest(a_group("g1", queue="q", phase="Running")) == {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "g1", "namespace": "default"},
+        "spec": {"minMember": 1, "queue": "q"},
+    }
+
+
+def test_the_manifest_of_a_node_says_what_it_has() -> None:
+    assert manifest(a_node(cpu=8, memory="1Gi"))["status"]["allocatable"] == {
+        "cpu": "8",
+        "memory": "1Gi",
+        "pods": "110",
+    }
+
+
+def test_a_manifest_takes_fields_that_the_scheduler_does_not_read() -> None:
+    wire = manifest(a_queue("q", weight=2), spec={"extendClusters": []}, status={"state": "Open"})
+
+    assert (wire["spec"]["weight"], wire["spec"]["extendClusters"], wire["status"]) == (2, [], {"state": "Open"})

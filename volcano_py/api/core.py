@@ -56,7 +56,7 @@ class WeightedPodAffinityTerm(Wire, frozen=True):
 
 
 class PodAffinity(Wire, frozen=True):
-    """Required and preferred neighbours, or, as anti-affinity, pods to avoid."""
+    """Pods to be near, required and preferred; as anti-affinity, pods to stay away from."""
 
     required: list[PodAffinityTerm] = msgspec.field(
         default_factory=list, name="requiredDuringSchedulingIgnoredDuringExecution"

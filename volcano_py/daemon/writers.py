@@ -1,7 +1,7 @@
 """Everything that writes to the API server for a scheduler: binds, evictions, and the writes that may wait.
 
-Binds come first. Events, pod conditions and PodGroup statuses are held back while binds are under way; what they ask is
-the count of binds that holds the cycle back, too, so that no writer needs to know another one for it.
+Binds come first. Events, pod conditions and PodGroup statuses wait while binds are under way. They ask the same count
+of binds that slows the cycle down (`effects.backpressure`), so no writer needs to know another one.
 """
 
 import asyncio

@@ -14,7 +14,11 @@ from volcano_py.testing.objects import (
     a_queue,
     a_quota,
     a_replica_set,
+    a_replication_controller,
     a_service,
+    a_shard,
+    as_json,
+    manifest,
 )
 from volcano_py.testing.scenario import NotSettled, Result, Scenario, WhyNot, a_policy, run_scenario
 
@@ -36,10 +40,14 @@ __all__ = [
     "a_queue",
     "a_quota",
     "a_replica_set",
+    "a_replication_controller",
     "a_service",
+    "a_shard",
     "added",
+    "as_json",
     "deleted",
     "event",
+    "manifest",
     "modified",
     "quarantined",
     "run_scenario",

@@ -1,7 +1,8 @@
 """Builds wire objects as the API server would send them, with defaults for everything a case does not care about.
 
 Quantities have the usual form (``cpu=4``, ``memory="8Gi"``, ``gpu=1``). Other resources go by their full name:
-``a_node("n1", **{"example.com/fpga": 2})``. ``spec`` takes any further field in its wire form.
+``a_node("n1", **{"example.com/fpga": 2})``. ``spec`` takes any further field in its wire form. `as_json` and `manifest`
+turn the objects into JSON.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,10 +14,13 @@ import msgspec
 
 from volcano_py.api import keys
 from volcano_py.api.apps import ReplicaSet
-from volcano_py.api.core import Namespace, Node, Pod, ResourceQuota, Service
+from volcano_py.api.core import Namespace, Node, Pod, ReplicationController, ResourceQuota, Service
 from volcano_py.api.policy import PodDisruptionBudget
 from volcano_py.api.quantity import WireQuantity
 from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
+from volcano_py.api.shard import NodeShard
+from volcano_py.cache.feeding import Known
+from volcano_py.cache.watched_kinds import WATCHED_KINDS
 
 EPOCH: Final = datetime(2024, 1, 1, tzinfo=UTC)
 """Default creation time of objects; ``created`` counts seconds from here."""
@@ -24,6 +28,11 @@ EPOCH: Final = datetime(2024, 1, 1, tzinfo=UTC)
 GPU: Final = "nvidia.com/gpu"
 NAMESPACE: Final = "default"
 
+IMAGE: Final = "busybox"
+"""Image of containers in a `manifest`; pods of `a_pod` have none because images change the scores of nodes."""
+
+_API_VERSIONS: Final[Mapping[type, str]] = {kind.type: kind.resource.api_version for kind in WATCHED_KINDS}
+_SET_BY_THE_SERVER: Final = ("uid", "resourceVersion", "generation", "creationTimestamp")
 _SHORT_NAMES: Final = {"gpu": GPU, "ephemeral_storage": keys.EPHEMERAL_STORAGE}
 
 
@@ -122,7 +131,7 @@ def a_pod(
                 "schedulerName": scheduler,
                 "nodeName": node,
                 "priority": priority,
-                "containers": [{"name": "main", "resources": {"requests": requests}}],
+                "containers": [{"name": "main", **({"resources": {"requests": requests}} if requests else {})}],
                 **(spec or {}),
             },
             "status": status,
@@ -198,7 +207,7 @@ def a_queue(
                 "weight": weight,
                 "priority": priority,
                 "capability": _resources(capability or {}),
-                "guarantee": {"resource": _resources(guarantee or {})},
+                **({"guarantee": {"resource": _resources(guarantee)}} if guarantee else {}),
                 "deserved": _resources(deserved or {}),
                 "parent": parent,
                 "dequeueStrategy": keys.DEQUEUE_FIFO if fifo else "",
@@ -261,6 +270,26 @@ def a_replica_set(
     metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
     return msgspec.convert(
         {"metadata": metadata, "spec": {"selector": {"matchLabels": dict(selector or {})}}}, ReplicaSet
+    )
+
+
+def a_replication_controller(
+    name: str = "web", *, namespace: str = NAMESPACE, selector: Mapping[str, str] | None = None
+) -> ReplicationController:
+    """Return a replication controller that selects pods with these labels."""
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
+    return msgspec.convert({"metadata": metadata, "spec": {"selector": selector}}, ReplicationController)
+
+
+def a_shard(name: str, desired: Sequence[str], in_use: Sequence[str] = ()) -> NodeShard:
+    """Return a shard with the names of its nodes: those it shall have, and those its scheduler uses."""
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "uid": f"uid-shard-{name}"},
+            "spec": {"nodesDesired": list(desired)},
+            "status": {"nodesInUse": list(in_use)},
+        },
+        NodeShard,
     )
 
 
@@ -341,6 +370,36 @@ def a_job(
         a_pod(member, namespace=namespace, group=name, role=role, created=created, **pod) for member, role in members
     )
     return Job(group, tuple(pods))
+
+
+def as_json(obj: Known, **more: Any) -> dict[str, Any]:
+    """Return the JSON of an object as the API server would send it.
+
+    ``more`` adds fields to its sections, which may be fields that the scheduler does not read:
+    ``spec={"restartPolicy": "Never"}``.
+    """
+    written: dict[str, Any] = msgspec.to_builtins(obj)
+    return _extended({"apiVersion": _API_VERSIONS[type(obj)], "kind": type(obj).__name__, **written}, more)
+
+
+def manifest(obj: Known, **more: Any) -> dict[str, Any]:
+    """Return the JSON of an object as a client would create it; ``more`` adds fields to its sections.
+
+    It has no uid, no times and no status, except the status of a node. Every container has an image. An object with
+    ``namespace=""`` goes to the namespace of the request.
+    """
+    wire = as_json(obj)
+    for field in _SET_BY_THE_SERVER:
+        wire["metadata"].pop(field, None)
+    if not isinstance(obj, Node):
+        wire.pop("status", None)
+    for container in wire["spec"].get("containers", ()) if isinstance(obj, Pod) else ():
+        container.setdefault("image", IMAGE)
+    return _extended(wire, more)
+
+
+def _extended(wire: Mapping[str, Any], more: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {**wire, **{section: {**wire.get(section, {}), **fields} for section, fields in more.items()}}
 
 
 def _resources(quantities: Mapping[str, WireQuantity | None]) -> dict[str, str]:

@@ -6,20 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.support import a_pod
+from tests.apiserver.support import a_bare_pod
 from volcano_py.apiserver import ApiServer
 from volcano_py.apiserver.kinds.pods import qos_class
 from volcano_py.apiserver.status import StatusError
-
-
-def _class(name: str, value: int, **fields: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-        **fields,
-    }
+from volcano_py.testing import a_priority_class, manifest
 
 
 def _priority(pod: dict[str, Any]) -> tuple[str | None, int, str]:
@@ -29,18 +20,18 @@ def _priority(pod: dict[str, Any]) -> tuple[str | None, int, str]:
 
 async def test_pods_without_a_priority_class_get_the_global_default() -> None:
     server = ApiServer()
-    server.create(_class("usual", 50, globalDefault=True, preemptionPolicy="Never"))
-    server.create(_class("other", 90))
-    assert _priority(server.create(a_pod("a"))) == ("usual", 50, "Never")
-    assert _priority(server.create(a_pod("b", priorityClassName="other"))) == ("other", 90, "PreemptLowerPriority")
+    server.create({**manifest(a_priority_class("usual", 50, global_default=True)), "preemptionPolicy": "Never"})
+    server.create(manifest(a_priority_class("other", 90)))
+    assert _priority(server.create(a_bare_pod("a"))) == ("usual", 50, "Never")
+    assert _priority(server.create(a_bare_pod("b", priorityClassName="other"))) == ("other", 90, "PreemptLowerPriority")
 
 
 async def test_the_priority_that_the_class_gives_may_be_written_down() -> None:
     server = ApiServer()
-    server.create(_class("high", 90))
-    assert _priority(server.create(a_pod(priorityClassName="high", priority=90)))[1] == 90
+    server.create(manifest(a_priority_class("high", 90)))
+    assert _priority(server.create(a_bare_pod(priorityClassName="high", priority=90)))[1] == 90
     with pytest.raises(StatusError, match=r"must not be provided in pod spec"):
-        server.create(a_pod("b", priorityClassName="high", priority=91))
+        server.create(a_bare_pod("b", priorityClassName="high", priority=91))
 
 
 def test_quality_of_service_includes_init_containers() -> None:
@@ -53,6 +44,6 @@ def test_quality_of_service_includes_init_containers() -> None:
 
 async def test_a_small_pod_from_a_template_keeps_its_fields() -> None:
     server = ApiServer()
-    pod = server.create(a_pod(schedulerName="volcano", restartPolicy="Never", terminationGracePeriodSeconds=0))
+    pod = server.create(a_bare_pod(schedulerName="volcano", restartPolicy="Never", terminationGracePeriodSeconds=0))
     assert (pod["spec"]["schedulerName"], pod["spec"]["restartPolicy"]) == ("volcano", "Never")
     assert pod["spec"]["terminationGracePeriodSeconds"] == 0

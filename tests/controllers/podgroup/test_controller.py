@@ -7,7 +7,6 @@ from tests.controllers.managing import (
     controllers,
     group,
     group_of,
-    pod_spec,
     put_pod,
     put_workload,
 )
@@ -17,6 +16,7 @@ from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.kube.resource import PODS
 from volcano_py.kube.resource import REPLICA_SETS as REPLICA_SET_RESOURCE
+from volcano_py.testing import a_pod, manifest
 
 
 async def scale(manager: ControllerManager, name: str, replicas: int) -> None:
@@ -101,9 +101,7 @@ async def test_each_pod_costs_one_write_and_each_group_one(server: ApiServer) ->
 async def test_pods_that_name_a_group_or_another_scheduler_are_left_alone(server: ApiServer) -> None:
     async with controllers(server.url):
         put_pod(server, "member", annotations={"scheduling.k8s.io/group-name": "mine"})
-        spec = {**pod_spec(), "schedulerName": "default-scheduler"}
-        meta = {"name": "theirs", "namespace": "default"}
-        server.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+        server.create(manifest(a_pod("theirs", scheduler="default-scheduler")))
         put_pod(server, "last")
         await until(lambda: group_of(server, "last"))
 

@@ -11,7 +11,7 @@ from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.podgroup import decision
 from volcano_py.controllers.podgroup.decision import GroupKey, ReplicaSet, StatefulSet, Workload
 from volcano_py.controllers.writes import Create, Delete, Patch
-from volcano_py.testing import a_pod
+from volcano_py.testing import a_group, a_pod, as_json
 
 OURS = frozenset({"volcano"})
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
@@ -20,9 +20,7 @@ MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 def owned(pod: Pod, kind: str = "ReplicaSet", uid: str = "uid-rs", *, controller: bool = True) -> Pod:
     """Return a pod with an owner."""
     owner = {"apiVersion": "apps/v1", "kind": kind, "name": "web", "uid": uid, "controller": controller}
-    wire = msgspec.to_builtins(pod)
-    wire["metadata"]["ownerReferences"] = [owner]
-    return msgspec.convert(wire, Pod)
+    return msgspec.convert(as_json(pod, metadata={"ownerReferences": [owner]}), Pod)
 
 
 def a_workload(
@@ -34,15 +32,11 @@ def a_workload(
     return msgspec.convert({"metadata": meta, "spec": {"replicas": replicas, "template": template}}, kind)
 
 
-def a_group(minimum: int = 1, owner: str = "uid-rs", **resources: str) -> PodGroup:
-    meta = {
-        "name": "podgroup-uid-rs",
-        "namespace": "default",
-        "uid": "uid-pg",
-        "resourceVersion": "7",
-        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": owner}],
-    }
-    return msgspec.convert({"metadata": meta, "spec": {"minMember": minimum, "minResources": resources}}, PodGroup)
+def an_owned_group(minimum: int = 1, owner: str = "uid-rs", **resources: str) -> PodGroup:
+    """Return the PodGroup of a replica set."""
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": owner}
+    group = a_group("podgroup-uid-rs", uid="uid-pg", queue="", min_available=minimum, min_resources=resources, phase="")
+    return msgspec.convert(as_json(group, metadata={"resourceVersion": "7", "ownerReferences": [reference]}), PodGroup)
 
 
 def made(pod: Pod, annotations: dict[str, str] | None = None) -> dict[str, Any]:
@@ -181,7 +175,7 @@ def test_the_topology_comes_from_the_pod(mode: str | None, tier: str | None, exp
 def test_every_waiting_pod_gets_the_annotation_guarded_by_uid_and_version() -> None:
     pods = [owned(a_pod("p1", uid="u1")), owned(a_pod("p2", uid="u2"))]
 
-    plan = decision.plan(GroupKey("default", "uid-rs"), a_group(), pods, None, {})
+    plan = decision.plan(GroupKey("default", "uid-rs"), an_owned_group(), pods, None, {})
 
     assert plan.group is None
     assert [(patch.name, patch.body["metadata"]["uid"]) for patch in plan.pods] == [("p1", "u1"), ("p2", "u2")]
@@ -190,7 +184,7 @@ def test_every_waiting_pod_gets_the_annotation_guarded_by_uid_and_version() -> N
 
 
 def test_a_group_that_is_there_is_not_made_again() -> None:
-    assert decision.plan(GroupKey("default", "uid-rs"), a_group(), [], a_workload(), {}) == decision.Plan(None)
+    assert decision.plan(GroupKey("default", "uid-rs"), an_owned_group(), [], a_workload(), {}) == decision.Plan(None)
 
 
 def test_a_workload_without_pods_has_its_group_before_they_come() -> None:
@@ -202,20 +196,21 @@ def test_a_workload_without_pods_has_its_group_before_they_come() -> None:
 
 
 def test_the_group_of_a_workload_scaled_to_zero_is_deleted() -> None:
-    plan = decision.plan(GroupKey("default", "uid-rs"), a_group(), [], a_workload(replicas=0), {})
+    plan = decision.plan(GroupKey("default", "uid-rs"), an_owned_group(), [], a_workload(replicas=0), {})
 
     assert plan.group == Delete(plan.group.resource, "default", "podgroup-uid-rs", "uid-pg")
 
 
 @pytest.mark.parametrize(
-    ("group", "replicas"), [pytest.param(None, 0, id="no-group"), pytest.param(a_group(owner="other"), 0, id="foreign")]
+    ("group", "replicas"),
+    [pytest.param(None, 0, id="no-group"), pytest.param(an_owned_group(owner="other"), 0, id="foreign")],
 )
 def test_only_the_workloads_own_group_is_deleted(group: PodGroup | None, replicas: int) -> None:
     assert decision.plan(GroupKey("default", "uid-rs"), group, [], a_workload(replicas), {}) == decision.Plan(None)
 
 
 def test_a_new_minimum_of_the_workload_reaches_its_group() -> None:
-    group = a_group(1, **{"cpu": "500m", "old.example/x": "1"})
+    group = an_owned_group(1, **{"cpu": "500m", "old.example/x": "1"})
 
     plan = decision.plan(GroupKey("default", "uid-rs"), group, [], a_workload(), {MIN_MEMBER: "2"})
 

@@ -8,18 +8,21 @@ import pytest
 from volcano_py.controllers.queue import decision
 from volcano_py.controllers.queue.decision import CountedQueue
 from volcano_py.controllers.writes import Patch, Write
+from volcano_py.testing import a_queue, as_json
 
 MARK = "volcano.sh/closed-by-parent"
 
 
-def a_queue(name: str = "q", state: str = "", parent: str = "root", mark: str = "", **counts: int) -> CountedQueue:
-    meta = {"name": name, "uid": f"uid-{name}", "resourceVersion": "5", "annotations": {MARK: mark} if mark else {}}
-    return msgspec.convert(
-        {"metadata": meta, "spec": {"parent": parent}, "status": {"state": state, **counts}}, CountedQueue
-    )
+def a_counted_queue(
+    name: str = "q", state: str = "", parent: str = "root", mark: str = "", **counts: int
+) -> CountedQueue:
+    """Return a queue with what its status counts."""
+    meta = {"resourceVersion": "5", "annotations": {MARK: mark} if mark else {}}
+    wire = as_json(a_queue(name, state=state, parent=parent), metadata=meta, status=counts)
+    return msgspec.convert(wire, CountedQueue)
 
 
-ROOT = a_queue("root", "Open", parent="")
+ROOT = a_counted_queue("root", "Open", parent="")
 
 
 def patches(writes: tuple[Write, ...]) -> list[tuple[str, dict[str, Any]]]:
@@ -33,50 +36,50 @@ def patches(writes: tuple[Write, ...]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_a_queue_without_a_state_is_opened() -> None:
-    verdict = decision.judge(a_queue(), None, ROOT, {})
+    verdict = decision.judge(a_counted_queue(), None, ROOT, {})
 
     assert patches(verdict.writes) == [("status", {"status": {"state": "Open"}})]
     assert verdict.writes[0].body["metadata"] == {"uid": "uid-q", "resourceVersion": "5"}
 
 
 def test_a_queue_in_its_desired_state_costs_no_write() -> None:
-    assert decision.judge(a_queue(state="Open", running=2), "Open", ROOT, {"Running": 2}).writes == ()
+    assert decision.judge(a_counted_queue(state="Open", running=2), "Open", ROOT, {"Running": 2}).writes == ()
 
 
 def test_groups_are_counted_by_phase_in_one_write() -> None:
-    verdict = decision.judge(a_queue(state="Open", pending=3), "Open", ROOT, {"Running": 1, "Inqueue": 2})
+    verdict = decision.judge(a_counted_queue(state="Open", pending=3), "Open", ROOT, {"Running": 1, "Inqueue": 2})
 
     assert patches(verdict.writes) == [("status", {"status": {"pending": 0, "inqueue": 2, "running": 1}})]
 
 
 def test_a_queue_without_a_parent_gets_root() -> None:
-    verdict = decision.judge(a_queue(state="Open", parent=""), "Open", None, {})
+    verdict = decision.judge(a_counted_queue(state="Open", parent=""), "Open", None, {})
 
     assert patches(verdict.writes) == [("object", {"spec": {"parent": "root"}})]
 
 
 def test_root_has_no_parent_and_is_always_open() -> None:
-    verdict = decision.judge(a_queue("root", "Closed", parent=""), "Open", None, {})
+    verdict = decision.judge(a_counted_queue("root", "Closed", parent=""), "Open", None, {})
 
     assert patches(verdict.writes) == [("status", {"status": {"state": "Open"}})]
 
 
 @pytest.mark.parametrize(("groups", "state"), [(0, None), (2, "Closing")])
 def test_a_queue_closed_by_hand_closes_once_its_groups_are_gone(groups: int, state: str | None) -> None:
-    verdict = decision.judge(a_queue(state="Closed", running=groups), "Open", ROOT, {"Running": groups})
+    verdict = decision.judge(a_counted_queue(state="Closed", running=groups), "Open", ROOT, {"Running": groups})
 
     assert verdict.state == (state or "Closed")
     assert patches(verdict.writes) == ([("status", {"status": {"state": state}})] if state else [])
 
 
 def test_a_closing_queue_is_closed_when_its_last_group_is_gone() -> None:
-    assert decision.judge(a_queue(state="Closing"), "Closing", ROOT, {}).state == "Closed"
+    assert decision.judge(a_counted_queue(state="Closing"), "Closing", ROOT, {}).state == "Closed"
 
 
 @pytest.mark.parametrize("above", ["Closed", "Closing"])
 def test_a_queue_is_closed_with_its_parent_and_remembers_that(above: str) -> None:
     verdict = decision.judge(
-        a_queue(state="Open", parent="team", running=1), "Open", a_queue("team", above), {"Running": 1}
+        a_counted_queue(state="Open", parent="team", running=1), "Open", a_counted_queue("team", above), {"Running": 1}
     )
 
     assert verdict.state == "Closing"
@@ -85,7 +88,9 @@ def test_a_queue_is_closed_with_its_parent_and_remembers_that(above: str) -> Non
 
 
 def test_a_queue_that_was_closed_with_its_parent_is_opened_with_it() -> None:
-    verdict = decision.judge(a_queue(state="Closed", parent="team", mark="true"), "Closed", a_queue("team", "Open"), {})
+    verdict = decision.judge(
+        a_counted_queue(state="Closed", parent="team", mark="true"), "Closed", a_counted_queue("team", "Open"), {}
+    )
 
     assert verdict.state == "Open"
     assert patches(verdict.writes) == [("status", {"status": {"state": "Open"}}), ("object", {})]
@@ -93,19 +98,24 @@ def test_a_queue_that_was_closed_with_its_parent_is_opened_with_it() -> None:
 
 
 def test_a_queue_that_was_closed_by_hand_stays_closed_when_its_parent_opens() -> None:
-    assert decision.judge(a_queue(state="Closed", parent="team"), "Closed", a_queue("team", "Open"), {}).writes == ()
+    assert (
+        decision.judge(
+            a_counted_queue(state="Closed", parent="team"), "Closed", a_counted_queue("team", "Open"), {}
+        ).writes
+        == ()
+    )
 
 
 def test_a_queue_opened_by_hand_under_a_closed_parent_is_closed_again() -> None:
-    queue = a_queue(state="Open", parent="team", mark="true")
+    queue = a_counted_queue(state="Open", parent="team", mark="true")
 
-    verdict = decision.judge(queue, "Closed", a_queue("team", "Closed"), {})
+    verdict = decision.judge(queue, "Closed", a_counted_queue("team", "Closed"), {})
 
     assert verdict.state == "Closed"
 
 
 def test_a_parent_that_does_not_exist_changes_nothing() -> None:
-    assert decision.judge(a_queue(state="Open", parent="gone"), "Open", None, {}).writes == ()
+    assert decision.judge(a_counted_queue(state="Open", parent="gone"), "Open", None, {}).writes == ()
 
 
 @pytest.mark.parametrize(("name", "reclaimable"), [("root", False), ("default", True)])

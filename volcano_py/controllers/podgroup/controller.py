@@ -12,8 +12,8 @@ from volcano_py.api.meta import ObjectMeta
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.controller import ControllerContext
 from volcano_py.controllers.podgroup import decision, names
-from volcano_py.controllers.podgroup.cycles import owner_cycle
 from volcano_py.controllers.podgroup.decision import GroupKey, ReplicaSet, StatefulSet, Workload
+from volcano_py.controllers.podgroup.owner_cycles import owner_cycle
 from volcano_py.controllers.recent import Recent
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Create, Patch, Write

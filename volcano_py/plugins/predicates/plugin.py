@@ -181,11 +181,11 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         """
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
         taken = self._ports_taken(task, nodes) if self._wants_ports(task) else np.zeros(len(nodes), dtype=bool)
-        company = self.inter_pod_filter(task)
-        if company is None:
+        inter_pod = self.inter_pod_filter(task)
+        if inter_pod is None:
             return np.vstack((full, taken, np.zeros((5, len(nodes)), dtype=bool)))
-        beside = company.refused()
-        return np.vstack((full, taken, beside if nodes.rows is None else beside[:, nodes.rows]))
+        refused = inter_pod.refused()
+        return np.vstack((full, taken, refused if nodes.rows is None else refused[:, nodes.rows]))
 
     def inter_pod_filter(self, task: TaskInfo) -> Filter | None:
         """Return the inter-pod filter of a task's shape; None if other pods cannot affect it."""

@@ -6,43 +6,21 @@ from typing import Any
 from tests.daemon.cluster import condition, placed, put_group, scheduler
 from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer
+from volcano_py.testing import a_node, a_pod, manifest
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def put_zoned_node(server: ApiServer, name: str, zone: str) -> None:
-    resources = {"cpu": "8", "memory": "64Gi", "pods": "110"}
-    server.create(
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "labels": {HOST: name, ZONE: zone}},
-            "status": {"capacity": resources, "allocatable": resources},
-        }
-    )
+    server.create(manifest(a_node(name, cpu=8, memory="64Gi", labels={ZONE: zone})))
 
 
 def put_gang(server: ApiServer, name: str, tasks: int, spec: dict[str, Any]) -> None:
     put_group(server, name, tasks)
     for number in range(tasks):
-        server.create(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {
-                    "name": f"{name}-{number}",
-                    "namespace": "default",
-                    "labels": {"app": name, "index": str(number)},
-                    "annotations": {"scheduling.k8s.io/group-name": name},
-                },
-                "spec": {
-                    "schedulerName": "volcano",
-                    "containers": [{"name": "m", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}],
-                    **spec,
-                },
-            }
-        )
+        labels = {"app": name, "index": str(number)}
+        server.create(manifest(a_pod(f"{name}-{number}", group=name, cpu=1, labels=labels), spec=spec))
 
 
 def likes(name: str) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.scenarios.test_neighbours import HOST, ZONE, apart, even, nodes, together
-from tests.scenarios.test_neighbours_and_evictions import CONF
+from tests.scenarios.test_inter_pod_terms import HOST, ZONE, apart, even, nodes, together
+from tests.scenarios.test_inter_pod_terms_and_evictions import CONF
 from volcano_py.testing import Result, Scenario, a_job, a_priority_class
 
 ZONES = ("a", "a", "b", "b", "c")

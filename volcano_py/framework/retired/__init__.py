@@ -1,7 +1,7 @@
 """Renamed names of the plugin API: the old names work for one release, with a warning.
 
-The modules `framework.extension`, `plugin`, `evictables`, `info` and `normalized` are old names, too. The next release
-removes them all.
+The modules in this folder are old modules (`volcano_py.framework.extension` and so on). The next release removes
+the folder.
 """
 
 import warnings
@@ -14,7 +14,7 @@ _RELEASE = "the next release"
 
 def warn(old: str, new: str, *, stacklevel: int = 3) -> None:
     """Warn the caller of a plugin API that it uses an old name."""
-    text = f"{old} is now {new}: use the new name, the old one goes with {_RELEASE}"
+    text = f"{old} is now {new}: use the new name; {_RELEASE} removes the old one"
     warnings.warn(text, FutureWarning, stacklevel=stacklevel)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.scenarios.test_neighbours import HOST, ZONE, apart, even, nodes, together
+from tests.scenarios.test_inter_pod_terms import HOST, ZONE, apart, even, nodes, together
 from volcano_py.testing import Result, Scenario, a_group, a_job, a_pod, a_priority_class
 
 CONF = """\
