@@ -204,8 +204,8 @@ class StaticPredicate(ExtensionPoint):
 class SeesEvictions(ExtensionPoint):
     """No question: the plugin states that its predicates are correct in a simulation without the victims.
 
-    Only ``enableTopologyAwarePreemption`` uses this (Volcano: SimulateRemoveTask): it does not try a node that is
-    refused by a plugin without this. ``enabledAllocatable`` also leaves it on. No method belongs to it.
+    Rule: every plugin for itself. Only ``enableTopologyAwarePreemption`` uses this (Volcano: SimulateRemoveTask): it
+    does not try a node that is refused by a plugin without this. ``enabledAllocatable`` also leaves it on.
     """
 
     switch = "enablePreemptable"
