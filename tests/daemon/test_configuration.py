@@ -92,7 +92,7 @@ async def test_an_argument_that_is_removed_goes_back_to_its_default(path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        pytest.param(UNKNOWN, 'scheduler.conf:4: nobody knows a plugin "gnag"', id="unknown-plugin"),
+        pytest.param(UNKNOWN, 'scheduler.conf:4: unknown plugin "gnag"', id="unknown-plugin"),
         pytest.param("actions: [\n", "scheduler.conf:2: this is not YAML", id="not-yaml"),
         pytest.param("tiers: []\n", "scheduler.conf:1: actions is missing", id="no-actions"),
     ],
@@ -173,7 +173,7 @@ async def test_what_is_missing_is_shown_and_counted(path):
 def test_a_file_that_cannot_be_used_at_the_start_is_an_error(path):
     path.write_text(UNKNOWN)
 
-    with pytest.raises(ConfError, match=r"scheduler\.conf:4: nobody knows a plugin"):
+    with pytest.raises(ConfError, match=r"scheduler\.conf:4: unknown plugin"):
         Configuration.of_file(ConfFile(path))
 
 
@@ -220,7 +220,7 @@ async def test_a_scheduler_follows_its_file_while_it_runs(server, path):
         await until(lambda: len(placed(server)) == 4)
         shown = await answer(port, "/debug/conf")
         assert shown["actions"] == ["enqueue", "allocate"]
-        assert "nobody knows an action" in shown["lastError"]["problem"]
+        assert "unknown action" in shown["lastError"]["problem"]
 
 
 async def test_waiting_groups_are_enqueued_once_the_configuration_has_no_enqueue_action(server, path):

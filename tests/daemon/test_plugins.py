@@ -76,7 +76,7 @@ def test_a_broken_plugin_file_that_no_configuration_names_is_reported(file):
 def test_an_unknown_plugin_name_is_an_error_that_lists_files_that_failed_to_load(file):
     file.write_text("oops")
 
-    with pytest.raises(ConfError, match=r'conf:5: nobody knows a plugin "mine".*mine\.py:1: NameError'):
+    with pytest.raises(ConfError, match=r'conf:5: unknown plugin "mine".*mine\.py:1: NameError'):
         policy_of(loaded(), PluginFolder(file.parent))
 
 

@@ -44,7 +44,7 @@ def test_a_configuration_is_broken_and_repaired_while_the_scheduler_runs(
 
     daemon.write_conf(GANG_CONF.replace("name: gang", "name: gnag"))
     error = wait_until("the broken configuration is refused", lambda: daemon.ask("/debug/conf")["lastError"], 5.0)
-    assert 'nobody knows a plugin "gnag"' in error["problem"]
+    assert 'unknown plugin "gnag"' in error["problem"]
     assert ".yaml:5: " in error["problem"]
     assert daemon.ask("/debug/conf")["hash"] == first["hash"]
     assert "\nvolcano_py_conf_refused 1.0" in daemon.metrics()

@@ -74,7 +74,7 @@ def test_the_scheduler_takes_the_folder(folder: Path):
     ended = run(folder, "-m", "volcano_py.cli.vc_scheduler", *flags)
 
     assert ended.returncode == 2
-    assert "nobody knows a plugin" not in ended.stderr
+    assert "unknown plugin" not in ended.stderr
     assert "check --kubeconfig" in ended.stderr
 
 

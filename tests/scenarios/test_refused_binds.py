@@ -39,7 +39,7 @@ def test_a_gang_with_one_refused_pod_waits_as_a_whole_and_says_why() -> None:
     result = scenario.run()
 
     assert sorted(result.placements) == ["good-0"]
-    assert "the API server refused to bind pods of it" in result.why_not("bad").message
+    assert "the API server refused to bind pods of this job" in result.why_not("bad").message
     assert "bad-1" not in result.conditions  # what the API server said stays on it
 
 

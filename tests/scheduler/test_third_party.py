@@ -72,12 +72,12 @@ def test_a_change_is_noticed_once_the_file_stops_changing(folder, tmp_path):
         pytest.param("import nothing_of_that_name", "a.py:1: ModuleNotFoundError: No module named", id="import"),
         pytest.param("x = 1\ny = = 2\n", "a.py:2: SyntaxError", id="syntax"),
         pytest.param("\n\nraise SystemExit(3)", "a.py:3: SystemExit: 3", id="exit"),
-        pytest.param("x = 1", "a.py: there is no subclass of", id="nothing-in-it"),
+        pytest.param("x = 1", "a.py: it has no subclass of", id="nothing-in-it"),
         pytest.param(plugin(key=""), 'a.py: class Smallest: it has no name: write name = "..."', id="no-name"),
         pytest.param(plugin(key="gang"), '"gang" is the name of a built-in plugin', id="built-in"),
         pytest.param(plugin().replace("def node_order", "def order"), "define node_order", id="unanswered"),
         pytest.param(
-            plugin().replace(", NodeOrder)", ")"), "it answers nothing: inherit an extension point", id="no-point"
+            plugin().replace(", NodeOrder)", ")"), "it answers no question: inherit an extension point", id="no-point"
         ),
     ],
 )
@@ -99,11 +99,11 @@ def test_two_plugins_of_one_name_are_an_error(folder, tmp_path):
     found = load_plugins(folder)
 
     assert found.sources == {"smallest": str(tmp_path / "a.py")}
-    assert f'"smallest" comes from {tmp_path / "a.py"} already' in found.problems[0]
+    assert f'"smallest" is already the name of a plugin from {tmp_path / "a.py"}' in found.problems[0]
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(NotADirectoryError, match="is no folder of plugins"):
+    with pytest.raises(NotADirectoryError, match="is not a folder"):
         PluginFolder(tmp_path / "absent")
 
 

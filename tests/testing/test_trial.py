@@ -104,4 +104,4 @@ def test_the_command_runs_a_configuration(capsys, smallest, tmp_path):
     conf.write_text("actions: allocate\ntiers:\n- plugins:\n  - name: smallest\n  - name: smalest\n")
 
     assert main(["--plugins-dir", str(smallest), "--scheduler-conf", str(conf)]) == 2
-    assert f'{conf}:5: nobody knows a plugin "smalest"' in capsys.readouterr().out
+    assert f'{conf}:5: unknown plugin "smalest"' in capsys.readouterr().out

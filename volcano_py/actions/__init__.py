@@ -1,4 +1,4 @@
-"""The actions: the phases of a cycle, and the table of those there are."""
+"""The actions, which are the phases of a cycle, and their table."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,20 +1,20 @@
-"""Place pending tasks, job by job, and commit what forms a whole gang.
+"""Place pending tasks, job by job, and commit complete gangs.
 
-while a queue has a job: take the queue's first job; place its tasks in order until it is ready;
-    ready -> commit, and the job's other tasks wait for another turn, one at a time
+while a queue has a job: take the first job in scheduling order; place its tasks in order until it is ready;
+    ready -> commit, and give the job back to place its other tasks, one at a time
     not ready, but would be once promised resources are free -> keep, uncommitted, for this session
-    otherwise -> take everything back
+    otherwise -> undo everything
 
-Tasks that wait at the gate of their queue (`framework.placing.queue_admission`) go through it at the beginning of
-their job's first turn, as far as the queue may hold them; they are placed once the gate is gone.
+Tasks that wait at the gate of their queue (`framework.placing.queue_admission`) go through it when their job is first
+tried, as far as the queue may hold them. They are placed once the gate is removed.
 
-If the configuration has no ``enqueue`` action, every pending job is let in first, also one that has no tasks yet: some
-controllers make pods only for PodGroups in phase Inqueue.
+If the configuration has no ``enqueue`` action, every pending job is enqueued first, even one without tasks: some
+controllers create pods only for PodGroups in phase Inqueue.
 
-Jobs that have lost room to a job of their queue that still waits for it come last in the queue, whatever its order.
+Recent victims of a job in their queue come last in the queue while that job still waits for its nominated room.
 
-A job that gets nothing does not hold up those behind it, unless its queue serves strictly in order (dequeueStrategy
-fifo): then those have no turn in this session. (In Volcano fifo has no effect.)
+A job that gets nothing does not stop the jobs behind it, unless its queue serves strictly in order (dequeueStrategy
+fifo): then the others are not tried in this session. (In Volcano fifo has no effect.)
 """
 
 from typing import Final
@@ -38,11 +38,11 @@ _NOTHING: Final = np.zeros(0, dtype=np.intp)
 
 def allocate(ssn: Session) -> None:
     """Run the action."""
-    if "enqueue" not in ssn.hooks.actions:  # wherever it stands in the conf, it alone lets jobs in
-        _let_all_in(ssn)
+    if "enqueue" not in ssn.hooks.actions:  # wherever it is in the conf, it alone enqueues jobs
+        _enqueue_all(ssn)
     usable = _usable(ssn)
     pending, at_gate = _pending(ssn, usable), _at_gate(ssn, usable)
-    # Who has lost to a job does not go before it while room is held for it: what the queue may hold is not held.
+    # Nominated room does not reserve what the queue may hold, so victims must not come before their preemptor.
     victims = (
         ssn.pending_evictions.victims_of(ssn.nominated_room.jobs() & pending.keys())
         if ssn.nominated_room
@@ -50,12 +50,12 @@ def allocate(ssn: Session) -> None:
     )
     rows = np.array(sorted(pending.keys() | at_gate.keys()), dtype=np.intp)
     order = SchedulingOrder(ssn.state, ssn.hooks, rows, skip_overused=True, behind=victims)
-    turn = _turn_with_held_room if ssn.nominated_room else _turn
+    try_job = _try_with_nominated_room if ssn.nominated_room else _try
     for queue, row in order:
         job = ssn.state.job(row)
         try:
-            through = _let_through(ssn, queue, job, at_gate.pop(row, None))
-            left, moved = turn(ssn, queue, job, pending[row]) if row in pending else (_NOTHING, through)
+            admitted = _admit(ssn, queue, job, at_gate.pop(row, None))
+            left, moved = try_job(ssn, queue, job, pending[row]) if row in pending else (_NOTHING, admitted)
         except PluginFailed as failure:
             ssn.skip_job(job, failure)
             _stop_behind(ssn, order, queue, job)
@@ -73,9 +73,9 @@ def _stop_behind(ssn: Session, order: SchedulingOrder, queue: QueueInfo, job: Jo
         ssn.state.outcome.queue_limits[queue.name] = stopped[1]
 
 
-def _let_all_in(ssn: Session) -> None:
+def _enqueue_all(ssn: Session) -> None:
     rows = ssn.state.jobs.present()
-    # A Python loop over the jobs that are pending: each is noted by name.
+    # A Python loop over the jobs that are pending: each is enqueued by name.
     for row in rows[ssn.state.jobs.phase[rows] == PodGroupPhase.PENDING].tolist():
         if row not in ssn.state.outcome.blocked:
             ssn.enqueue(row)
@@ -114,8 +114,8 @@ def _at_gate(ssn: Session, usable: Rows) -> dict[int, Rows]:
     return {row: tasks for row, tasks in found.items() if len(tasks)}
 
 
-def _let_through(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows | None) -> bool:
-    """Let tasks at the gate of their queue through, and note why the others wait; say whether any went."""
+def _admit(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows | None) -> bool:
+    """Let tasks through the gate of their queue, and record why the others wait; say whether any went through."""
     if ssn.admission is None or tasks is None:
         return False
     refused = ssn.admission.admit(queue, job, tasks)
@@ -127,24 +127,24 @@ def _let_through(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows | Non
     return not whole
 
 
-def _turn_with_held_room(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> tuple[Rows, bool]:
-    """Give a job its turn: first without what is held for lesser jobs, and if it is not ready then, with it."""
+def _try_with_nominated_room(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> tuple[Rows, bool]:
+    """Try a job first without the nominated room of tasks of lower priority; if it gets nothing, try with it."""
     own = ssn.nominated_room.open_own(job)
     if own is not None:
         refused = dict(ssn.state.outcome.rejections.get(job.row, {}))
         with own:
-            left, moved = _turn(ssn, queue, job, tasks, final=False)
+            left, moved = _try(ssn, queue, job, tasks, final=False)
         if moved:
             return left, moved
         ssn.state.outcome.rejections[job.row] = refused
     with ssn.nominated_room.open_to(job):
-        return _turn(ssn, queue, job, tasks)
+        return _try(ssn, queue, job, tasks)
 
 
-def _turn(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, final: bool = True) -> tuple[Rows, bool]:
-    """Give a job its turn; return the tasks that may have another, and whether it got or was promised anything.
+def _try(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, final: bool = True) -> tuple[Rows, bool]:
+    """Place a job once; return the tasks that are still to be tried, and whether it got or was promised anything.
 
-    In a turn that is not ``final`` a job that is not ready is promised nothing.
+    If this is not the ``final`` try, a job that is not ready is promised nothing.
     """
     statement = ssn.statement()
     try:
@@ -175,9 +175,8 @@ def _place_until_ready(
 ) -> tuple[Rows, bool]:
     """Place tasks in order until the job is ready or no task is worth trying.
 
-    Return the tasks that were not tried, and whether the job is ready.
-
-    Tasks of one shape are placed in runs, as many at once as the job lacks at the least.
+    Return the tasks that were not tried, and whether the job is ready. Tasks of one shape are placed in runs, as many
+    at once as the job certainly still needs.
     """
     failed_roles: set[str] = set()
     failed_shapes = ssn.state.outcome.rejections.setdefault(job.row, {})
@@ -186,7 +185,7 @@ def _place_until_ready(
     start = 0
     while start < len(tasks):
         shape_id = int(ssn.state.tasks.shape[tasks[start]])
-        if shape_id in failed_shapes:  # what one task of this shape was refused, the others are refused too
+        if shape_id in failed_shapes:  # one task of this shape was refused, so the others are, too
             start += _run_length(ssn, tasks[start:])
             continue
         wanted = _run_length(ssn, tasks[start : start + max(1, missing)])
@@ -211,7 +210,7 @@ def _place_until_ready(
 
 
 def _run_length(ssn: Session, tasks: Rows) -> int:
-    """Return how many of these tasks, from the first on, are of one shape."""
+    """Return how many of these tasks, from the first on, have one shape."""
     if len(tasks) == 1:
         return 1
     shapes = ssn.state.tasks.shape[tasks]
@@ -222,7 +221,7 @@ def _run_length(ssn: Session, tasks: Rows) -> int:
 def _over_limit(
     ssn: Session, queue: QueueInfo, shape_id: int, lacking: Rows, statement: Statement | None = None
 ) -> Rejection:
-    """Return why a queue may not hold a task more of what a job lacks, of which a statement has placed some."""
+    """Return why a queue may not hold one more of the tasks that a job lacks; a statement has placed some of them."""
     why = ssn.state.outcome.queue_limits.get(queue.name)
     if why is None:
         placed = [] if statement is None else [task for task, _ in statement.placed]

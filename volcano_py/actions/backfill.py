@@ -1,12 +1,12 @@
-"""Place tasks that ask for nothing but their own place, on what allocate has left.
+"""Place best-effort tasks, which request nothing but a place for a pod, after allocate.
 
-For every job that has been let in, in order of queues and jobs as they stand when the action begins: place its
-best-effort tasks in task order, each on the best node that takes it now; commit them if the job is ready, take them
-back otherwise. Shares of queues are not asked. (Volcano: actions/backfill.)
+For every enqueued job, in the scheduling order at the start of the action: place its best-effort tasks in task order,
+each on the best feasible node. If the job is ready then, commit; otherwise undo the placements. Queue shares do not
+matter. (Volcano: actions/backfill.)
 
-Volcano looks at no resources here and lets a bind fail on a node that has no place left for a pod; here such a node is
-not chosen. It also leaves the tasks of a job that is not ready on their nodes until the session ends, in the way of
-others; here they are taken back at once.
+Volcano checks no resources here, and a bind fails on a node that has no place left for a pod. Here such a node is not
+chosen. If a job is not ready, Volcano leaves its tasks on their nodes until the session ends, in the way of others.
+Here the placements are undone at once.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def backfill(ssn: Session) -> None:
     """Run the action."""
     pending = _pending(ssn)
     order = SchedulingOrder(ssn.state, ssn.hooks, np.array(sorted(pending), dtype=np.intp), skip_overused=False)
-    for _, row in list(order):  # the whole order first: what is placed here does not change it
+    for _, row in list(order):  # the whole order is computed first: placements here do not change it
         job = ssn.state.job(row)
         try:
             with ssn.nominated_room.open_to(job):
@@ -34,7 +34,7 @@ def backfill(ssn: Session) -> None:
 
 
 def _pending(ssn: Session) -> dict[int, Rows]:
-    """Return the best-effort tasks that wait, in task order, by row of the jobs that may be scheduled now."""
+    """Return the pending best-effort tasks, in task order, by row of the jobs that may be scheduled now."""
     best_effort = ssn.hooks.pending.shapes(lambda shape: shape.best_effort and not_placeable(shape) is None)
     present = ssn.state.jobs.present()
     found = ssn.hooks.pending.only(best_effort, present[ssn.state.jobs.phase[present] != PodGroupPhase.PENDING])

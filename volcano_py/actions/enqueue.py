@@ -1,8 +1,8 @@
-"""Let pending jobs in: a job whose minimum the cluster could not give stays out and costs later actions nothing.
+"""Enqueue pending jobs: a job whose minimum the cluster cannot provide stays pending and costs later actions nothing.
 
-A job without minResources is asked nothing but whether its queue is open. A job that is refused is not asked again in
-the session and does not hold up the next one, unless its queue serves strictly in order (dequeueStrategy fifo); its
-users get an event, once for each new reason (in Volcano one for every session, and fifo has no effect there).
+For a job without minResources only its queue must be open. A job that is refused is not tried again in the session. It
+does not stop the next job, unless its queue serves strictly in order (dequeueStrategy fifo). Its users get an event,
+once for each new reason. (In Volcano they get one in every session, and fifo has no effect.)
 """
 
 from volcano_py.api import keys
@@ -15,7 +15,7 @@ from volcano_py.model.statuses import PodGroupPhase
 
 
 def enqueue(ssn: Session) -> None:
-    """Ask for every pending job, in order of queues and jobs, whether it may come in."""
+    """Run the action: ask for every pending job, in scheduling order, whether it may be enqueued."""
     rows = ssn.state.jobs.present()
     pending = rows[ssn.state.jobs.phase[rows] == PodGroupPhase.PENDING]
     order = SchedulingOrder(ssn.state, ssn.hooks, pending, skip_overused=False)
@@ -40,7 +40,7 @@ def enqueue(ssn: Session) -> None:
 def _refusal(ssn: Session, queue: QueueInfo, job: JobInfo) -> Reason | None:
     if not queue.record.open:
         text = f'queue "{queue.name}" is {queue.record.state}, not Open: it takes no new job'
-        if not job.n_tasks:  # else its tasks and its status say it
+        if not job.n_tasks:  # otherwise its tasks and its status say it
             ssn.announce_refusal(job.record, keys.EVENT_WARNING, text)
         return Reason("enqueue", "queue-not-open", text)
     if job.record.min_resources is None:

@@ -1,9 +1,9 @@
-"""Make room in a queue for whole gangs: jobs of lower priority lose what is safe to lose, or everything.
+"""Make room in a queue for whole gangs: evict safe tasks of jobs of lower priority, or whole such jobs.
 
-for each starving job, in order: one plan over bundles of the queue's jobs of lower priority
-(`framework.evicting.gang_plan`); it counts if the job has its minimum then, else nothing of it does
+for each starving job, in scheduling order: make one plan over bundles of the queue's jobs of lower priority
+(`framework.evicting.gang_plan`); commit it if the job then has its minimum, otherwise abandon it
 
-Victims run or are bound, agree to be evicted, and their PodGroup does not refuse. (Volcano: actions/gangpreempt.)
+Victims are running or bound, they are preemptable, and so is their PodGroup. (Volcano: actions/gangpreempt.)
 """
 
 from functools import partial
@@ -26,11 +26,11 @@ class GangPreempt(GangAction):
 
     def plan(self, ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
         """Take from jobs of the queue of lower priority."""
-        everybody = ssn.eviction.of_willing_jobs()
-        lesser = (everybody.queues == queue.row) & (
-            ssn.state.jobs.priority[everybody.jobs] < ssn.state.jobs.priority[job.row]
+        all_candidates = ssn.eviction.of_preemptable_jobs()
+        lower = (all_candidates.queues == queue.row) & (
+            ssn.state.jobs.priority[all_candidates.jobs] < ssn.state.jobs.priority[job.row]
         )
-        candidates = everybody.only(lesser)
+        candidates = all_candidates.only(lower)
         plans = GangPlans(
             ssn.eviction,
             Purpose.PREEMPT,
@@ -44,7 +44,7 @@ class GangPreempt(GangAction):
 
 
 def _last_first(ssn: Session, rows: Rows) -> Rows:
-    """Return the places of tasks (n,): the job that goes last in job order loses first, shape (n,)."""
+    """Return the places of tasks (n,) in the order of victims, shape (n,): the last job in job order comes first."""
     keys = ssn.hooks.orders.job_sort_keys(ssn.state.tasks.job[rows].astype(np.intp))
     place = {key: number for number, key in enumerate(sorted(set(keys), reverse=True))}
     return np.array([place[key] for key in keys], dtype=np.intp)

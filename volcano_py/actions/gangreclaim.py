@@ -1,12 +1,13 @@
-"""Take back what queues have lent for whole gangs: jobs of other queues lose what is safe to lose, or everything.
+"""Take back, for whole gangs, what queues have lent: evict safe tasks of jobs of other queues, or whole such jobs.
 
-for each starving job of a queue that is not overused, in order: if the queue may take room from others for the job's
-minimum (`Preemptive`), one plan over bundles of the jobs of reclaimable queues (`framework.evicting.gang_plan`); it
-counts if the job has its minimum then, else nothing of it does; each task beyond the minimum is a plan of its own
+for each starving job of a queue that is not overused, in scheduling order: if the queue may take room from others for
+the minimum of the job (`Preemptive`), make one plan over bundles of the jobs of reclaimable queues
+(`framework.evicting.gang_plan`); commit it if the job then has its minimum, otherwise abandon it; each task beyond the
+minimum is a plan of its own
 
-Victims run, agree to be evicted, and their PodGroup does not refuse. (Volcano: actions/gangreclaim. It makes room for
-all tasks that wait, and so asks about all of them: an elastic job that asks for more than its queue deserves gets
-nothing there.)
+Victims are running, they are preemptable, and so is their PodGroup. (Volcano: actions/gangreclaim. It makes room for
+all waiting tasks, and so asks about all of them. There an elastic job that requests more than its queue deserves gets
+nothing.)
 """
 
 from functools import partial
@@ -28,7 +29,7 @@ class GangReclaim(GangAction):
     skip_overused = True
 
     def plan(self, ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
-        """Take from jobs of other queues, as far as the queue may."""
+        """Take from jobs of other queues, as far as the queue may hold more."""
 
         def may_preempt(rows: Rows) -> bool:
             shapes, counts = np.unique(ssn.state.tasks.shape[rows], return_counts=True)
@@ -37,8 +38,8 @@ class GangReclaim(GangAction):
             ]
             return ssn.eviction.preemptive(queue, asked)
 
-        everybody = ssn.eviction.of_willing_jobs()
-        lent = everybody.only(ssn.eviction.lent_to(queue, everybody))
+        all_candidates = ssn.eviction.of_preemptable_jobs()
+        lent = all_candidates.only(ssn.eviction.lent_to(queue, all_candidates))
         ranks = partial(ssn.eviction.ranks, queue)
         plans = GangPlans(
             ssn.eviction,

@@ -1,19 +1,21 @@
-"""Make room in a queue: jobs that starve have tasks of lesser jobs of the queue evicted, and lesser tasks of their own.
+"""Make room in a queue: starving jobs evict tasks of other jobs of the queue, and then tasks of their own.
 
 for each queue, in order:
-    between jobs    for each starving job, in order: give its tasks nodes, one after the other, as long as it starves;
-                    the plan counts if the job has its minimum then (`framework.evicting.plan`), else nothing of it does
-    inside a job    for each job that starved at first: give each task that still waits a node at the cost of the job's
-                    own tasks, each by itself; the first that finds none ends the job
+    between jobs    for each starving job, in order: find nodes for its tasks, one after the other, as long as it
+                    starves; commit the plan if the job then has its minimum, otherwise abandon it
+                    (`framework.evicting.plan`)
+    inside a job    for each job that starved at the start: find a node for each task that still waits by evicting tasks
+                    of the same job, one plan per task; the first task that finds no node ends the job
 
-Victims run or are bound, agree to be evicted, and go only as far as the plugins of `Preemptable` let them. A task that
-asks for nothing takes only from its like. Nodes are tried in order of their scores. (Volcano: actions/preempt.)
+Victims are running or bound, they are preemptable, and the plugins of `Preemptable` allow their eviction. A best-effort
+task preempts only best-effort tasks. Nodes are tried in order of their scores. (Volcano: actions/preempt.)
 
-Arguments: ``enableTopologyAwarePreemption``: of the nodes with the best scores those are compared whose victims matter
-least (`framework.evicting.pick_one_node`), as many as ``minCandidateNodesPercentage`` (10) of all nodes, at least
-``minCandidateNodesAbsolute`` (1), at most ``maxCandidateNodesAbsolute`` (100); Volcano begins at a random node instead.
-Nodes are left out then that a plugin refuses which is told of no eviction, because its enablePreemptable and
-enabledAllocatable are off. ``topologyAwarePreemptWorkerNum`` and ``predicateErrorCacheEnable`` change nothing.
+With the argument ``enableTopologyAwarePreemption`` the nodes with the best scores are first compared by how much their
+victims matter (`framework.evicting.pick_one_node`). The number of these nodes is ``minCandidateNodesPercentage`` (10)
+of all nodes, at least ``minCandidateNodesAbsolute`` (1), at most ``maxCandidateNodesAbsolute`` (100). (Volcano begins
+at a random node instead.) Then a node is left out if it is refused by a plugin that has enablePreemptable and
+enabledAllocatable off, because such a plugin does not learn of evictions. ``topologyAwarePreemptWorkerNum`` and
+``predicateErrorCacheEnable`` have no effect.
 """
 
 from collections.abc import Mapping
@@ -48,7 +50,7 @@ _CANDIDATES: Final = {
 
 
 class _Search(NamedTuple):
-    """How nodes are looked for (`Plan`)."""
+    """How a `Plan` searches nodes."""
 
     blind: bool = False
     compared: int = 0
@@ -65,11 +67,11 @@ class Preempt(Action):
 
     @classmethod
     def configured(cls, arguments: Mapping[str, Any], warn: Warn) -> "Preempt":
-        """Read the arguments, also those that change nothing, so that one of the wrong type is warned about."""
+        """Read the arguments, also those without effect, so that values of a wrong type cause a warning."""
         get_bool(arguments, _CACHE, True, warn)
         get_int(arguments, _WORKERS, 16, warn)
-        usual = CandidateNodeCount()._asdict()
-        limits = {name: get_int(arguments, key, usual[name], warn) for name, key in _CANDIDATES.items()}
+        defaults = CandidateNodeCount()._asdict()
+        limits = {name: get_int(arguments, key, defaults[name], warn) for name, key in _CANDIDATES.items()}
         return cls(CandidateNodeCount(**limits) if get_bool(arguments, _TOPOLOGY_AWARE, False, warn) else None)
 
     def __call__(self, ssn: Session) -> None:
@@ -102,17 +104,17 @@ def _attempt(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, search: 
 
 
 def _between_jobs(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, search: _Search) -> None:
-    everybody = ssn.eviction.all
-    others = (everybody.queues == queue.row) & (everybody.jobs != job.row)
-    _plan(ssn, queue, job, tasks, everybody.only(others), search)
+    all_candidates = ssn.eviction.all
+    others = (all_candidates.queues == queue.row) & (all_candidates.jobs != job.row)
+    _plan(ssn, queue, job, tasks, all_candidates.only(others), search)
 
 
 def _inside_job(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, search: _Search) -> None:
-    everybody = ssn.eviction.all
-    own = everybody.only(everybody.jobs == job.row)
+    all_candidates = ssn.eviction.all
+    own = all_candidates.only(all_candidates.jobs == job.row)
     if not len(own):
         return
-    # A Python loop over the job's tasks that still wait; it ends with the first that finds no node.
+    # A Python loop over the tasks of the job that still wait; it ends with the first that finds no node.
     for task in tasks[ssn.state.tasks.status[tasks] == TaskStatus.PENDING].tolist():
         if not _plan(ssn, queue, job, np.array([task]), own, search, starving_or_not=True):
             return

@@ -1,17 +1,16 @@
-"""Take back what queues have lent: jobs that starve have tasks of other queues evicted.
+"""Take back what queues have lent: starving jobs evict tasks of other queues.
 
 for each queue that is not overused, in order:
-    for each starving job, in order: give its tasks nodes, one after the other, as long as it starves and its queue may
-    take room from others for the task (`Preemptive`); the plan counts if the job has its minimum then
-    (`framework.evicting.plan`), else nothing of it does
+    for each starving job, in order: find nodes for its tasks, one after the other, as long as it starves and its queue
+    may take room from others for the task (`Preemptive`); commit the plan if the job then has its minimum
+    (`framework.evicting.plan`), otherwise abandon it
 
-Victims run, agree to be evicted, belong to queues that are reclaimable, and go only as far as the plugins of
-`Reclaimable` let them. (Volcano: actions/reclaim.)
+Victims are running, they are preemptable, their queues are reclaimable, and the plugins of `Reclaimable` allow their
+eviction. (Volcano: actions/reclaim.)
 
-Volcano tries nodes in the order in which its predicates happened to end. Here those come first from which the queue
-would lose that is to lose first (`VictimQueueOrder`, else the last in queue order), then those of better scores: so the
-queue that has most for its share loses first, wherever its tasks stand. The argument ``predicateErrorCacheEnable``
-changes nothing.
+Volcano tries nodes in the order in which its predicates happened to end. Here nodes are ordered by the queue that would
+lose tasks there (`VictimQueueOrder`, else reverse queue order), then by score. So the queue that holds most for its
+share loses first, wherever its tasks run. The argument ``predicateErrorCacheEnable`` has no effect.
 """
 
 from collections.abc import Mapping
@@ -43,7 +42,7 @@ class Reclaim(Action):
 
     @classmethod
     def configured(cls, arguments: Mapping[str, Any], warn: Warn) -> "Reclaim":
-        """Read the argument, so that a value of the wrong type is warned about."""
+        """Read the argument, so that a value of a wrong type causes a warning."""
         get_bool(arguments, _CACHE, True, warn)
         return cls()
 
@@ -63,9 +62,9 @@ class Reclaim(Action):
 
 
 def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
-    everybody = ssn.eviction.all
-    lent = everybody.only(ssn.eviction.lent_to(queue, everybody))
-    plan = Plan(ssn.eviction, Purpose.RECLAIM, queue, job, lent, partial(_furthest_above_first, ssn, queue))
+    all_candidates = ssn.eviction.all
+    lent = all_candidates.only(ssn.eviction.lent_to(queue, all_candidates))
+    plan = Plan(ssn.eviction, Purpose.RECLAIM, queue, job, lent, partial(_by_victim_queue, ssn, queue))
     try:
         plan.fill(tasks, lambda shape_id, count: ssn.eviction.preemptive(queue, [(ssn.state.task_of(shape_id), count)]))
         plan.conclude(Cause("reclaim", f"evicted to make room for PodGroup {job.key} of queue {queue.name}", job.key))
@@ -74,8 +73,8 @@ def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
         raise
 
 
-def _furthest_above_first(ssn: Session, queue: QueueInfo, scores: Floats, candidates: VictimCandidates) -> Rows:
-    """Return nodes by the first queue that would lose there, then by score."""
+def _by_victim_queue(ssn: Session, queue: QueueInfo, scores: Floats, candidates: VictimCandidates) -> Rows:
+    """Return nodes in the order of the first queue that would lose tasks there, then by score."""
     nodes = by_score(ssn.placement, scores, candidates)
     ranks = ssn.eviction.ranks(queue, candidates.rows)
     first = np.full(len(scores), len(ssn.state.queues), dtype=np.intp)

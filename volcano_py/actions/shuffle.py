@@ -1,15 +1,15 @@
-"""Evict the tasks that plugins say must go now, whoever gets their room.
+"""Evict the tasks that plugins say must be evicted now, whoever gets their room.
 
-A plugin's own rule decides who goes (`VictimTasks`); what a `VictimFilter` protects stays. There is no claimant, so
-nothing is nominated: the next cycle places what is pending. (Volcano: actions/shuffle, where a budget for disruptions
-is a reason to evict.)
+The rule of a plugin chooses the victims (`VictimTasks`), and a `VictimFilter` may protect some of them. There is no
+preemptor, so nothing is nominated: the next cycle places what is pending. (Volcano: actions/shuffle, where a disruption
+budget is a reason to evict.)
 """
 
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.statement import Cause
 
-_CAUSE = Cause("shuffle", "it must leave its node: a plugin of the configuration sends it away")
+_CAUSE = Cause("shuffle", "evicted from its node: a plugin of the configuration requires it")
 
 
 def shuffle(ssn: Session) -> None:

@@ -1,4 +1,4 @@
-"""The machinery between plugins and actions, in rooms: contract, state, hooks, placing, evicting; the session on top.
+"""The engine between plugins and actions, in rooms: contract, state, hooks, placing, evicting; the session on top.
 
 `retired/` has the modules of the last release's plugin API. It is part of the search path of this package, so that
 ``from volcano_py.framework.extension import NodeOrder`` still works, with a warning.

@@ -1,4 +1,4 @@
-"""Actions that have arguments; one without any is a plain function of the session."""
+"""Actions with arguments; an action without arguments is a plain function of the session."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ from volcano_py.framework.session import Session
 
 
 class Action(ABC):
-    """A phase of the cycle that its entry in ``configurations`` can change."""
+    """An action that its entry in ``configurations`` can change."""
 
     arguments: ClassVar[frozenset[str]]  # argument keys it understands; others are warned about
 
     @classmethod
     @abstractmethod
     def configured(cls, arguments: Mapping[str, Any], warn: Warn) -> "Action":
-        """Return the action with these arguments, and tell ``warn`` what was left aside.
+        """Return the action with these arguments, and tell ``warn`` what was ignored.
 
         Raises ValueError on a value with which the action must not run.
         """

@@ -1,7 +1,7 @@
-"""What the actions that evict for whole gangs have in common: their arguments, and one plan for each starving job.
+"""The base of the actions that evict for whole gangs: their arguments, and one plan for each starving job.
 
-Arguments: ``allowWholeBundle`` (true): jobs may be evicted as wholes. ``maxDomains`` (8) has no meaning while the
-cluster is the only domain (in Volcano domains are HyperNodes).
+Arguments: ``allowWholeBundle`` (true): whole jobs may be evicted. ``maxDomains`` (8) has no effect while the cluster is
+the only domain (in Volcano domains are HyperNodes).
 """
 
 from abc import abstractmethod
@@ -24,10 +24,10 @@ _DOMAINS: Final = "maxDomains"
 
 
 class GangAction(Action):
-    """An action that makes one plan for each starving job, in the order of turns."""
+    """An action that makes one plan for each starving job, in scheduling order."""
 
     arguments = frozenset({_WHOLE, _DOMAINS})
-    skip_overused: ClassVar[bool]  # whether a queue that has had enough gets no turn
+    skip_overused: ClassVar[bool]  # whether overused queues are left out
 
     def __init__(self, *, allow_whole: bool = True) -> None:
         self.allow_whole = allow_whole
@@ -45,15 +45,15 @@ class GangAction(Action):
             ssn.state, ssn.hooks, np.array(sorted(starving), dtype=np.intp), skip_overused=self.skip_overused
         ):
             job, tasks = ssn.state.job(row), starving[row]
-            asking = tasks[~ssn.eviction.best_effort[ssn.state.tasks.shape[tasks]]]
+            requesting = tasks[~ssn.eviction.best_effort[ssn.state.tasks.shape[tasks]]]
             try:
-                if len(asking):
+                if len(requesting):
                     with ssn.nominated_room.open_to(job):
-                        self.plan(ssn, queue, job, asking)
+                        self.plan(ssn, queue, job, requesting)
             except PluginFailed as failure:
                 ssn.state.report.failures.append(f"{failure}; nobody is evicted for PodGroup {job.key}")
         ssn.eviction.end_of_action()
 
     @abstractmethod
     def plan(self, ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
-        """Make room for tasks of a job that wait and ask for something."""
+        """Make room for the waiting tasks of a job that request resources."""

@@ -1,7 +1,7 @@
-"""The session: one cycle's state, the hooks of the conf's plugins, and the engines that work on both.
+"""The session: the state of one cycle, the hooks of the conf's plugins, and the engines that work on both.
 
-It only puts these together. State is in `state`, asking plugins in `hooks`, nodes for tasks in `placing`, evictions in
-`evicting`; policy is in plugins, procedure in actions.
+It only puts these together. The state is in `state`, asking plugins is in `hooks`, finding nodes for tasks is in
+`placing`, and evictions are in `evicting`. Policy is in plugins, procedure in actions.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Session:
         emit: Emit,
         static_filters: StaticFilterCache,
     ) -> None:
-        """Open a session on a snapshot, which is used up."""
+        """Open a session on a snapshot, which the session changes."""
         self.state = state = State(snapshot, clock, memory, emit, static_filters)
         tie_order = static_filters.tie_order(state.nodes.statics, seed)
         self.arrivals = Arrivals(state)
@@ -73,10 +73,10 @@ class Session:
         key = state.jobs.record(job_row).key
         state.jobs.phase[job_row] = PodGroupPhase.INQUEUE
         outcome.enqueued.add(key)
-        state.report.jobs_enqueued += key not in outcome.enqueued_before  # else its phase is on its way
+        state.report.jobs_enqueued += key not in outcome.enqueued_before  # else its new phase is not visible yet
 
     def skip_job(self, job: JobInfo, failure: PluginFailed) -> None:
-        """Report a failure of a plugin for which a job is skipped; the job's tasks wait for that reason."""
+        """Skip a job because a plugin failed: report the failure, and record it as the reason why the job waits."""
         self.state.report.failures.append(f"{failure}; PodGroup {job.key} waits for the next cycle")
         self.state.outcome.skipped.setdefault(job.row, Reason(failure.plugin, "plugin-failed", str(failure)))
 
@@ -93,6 +93,6 @@ class Session:
             state.emit((RecordEvent("PodGroup", *job.key, job.uid, type_, keys.EVENT_UNSCHEDULABLE, text),))
 
     def close(self) -> None:
-        """End the actions, and let the plugins say what the session came to: nothing is placed any more."""
+        """End the actions, and let the plugins record the outcome: nothing is placed any more."""
         self.state.outcome.fit_error = FitErrors(self.state, self.hooks).of
         self.hooks.close()

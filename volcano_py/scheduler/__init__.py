@@ -1,4 +1,4 @@
-"""From a conf to plugins and actions, and the cycle that runs them."""
+"""The policy (plugins and actions) of a configuration, and the cycle that runs it."""
 
 from volcano_py.scheduler.cycle import run_cycle
 from volcano_py.scheduler.policy import Policy, resolve

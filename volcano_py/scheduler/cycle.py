@@ -1,4 +1,4 @@
-"""One cycle: a snapshot and a policy in, decisions out. No clock, no I/O, no randomness of its own."""
+"""One cycle: it takes a snapshot and a policy and returns decisions. It has no clock, no I/O and no randomness."""
 
 from collections.abc import Mapping
 
@@ -21,8 +21,8 @@ def run_cycle(
 ) -> tuple[Memory, CycleReport]:
     """Open a session, run the conf's actions in order, close it; return the next memory and a report.
 
-    Decisions go to ``emit`` in batches that belong together, each the moment it is committed; binds of the first gang
-    are on their way while the second is still being placed. The snapshot is used up. Same arguments, same decisions.
+    Each statement sends its decisions to ``emit`` as one batch when it is committed: so the first gang is being bound
+    while the second is still being placed. The cycle changes the snapshot. Equal arguments lead to equal decisions.
     """
     opened = clock.stopwatch()
     ssn = Session(
@@ -78,17 +78,17 @@ def _block_jobs_without_queue(ssn: Session) -> None:
         if record.queue not in ssn.state.queues:
             text = f'queue "{record.queue}" of PodGroup {record.key} does not exist: create it or change spec.queue'
             ssn.state.outcome.blocked[row] = Reason("scheduler", "queue-missing", text)
-            if not ssn.state.job(row).n_tasks:  # else its tasks and its status say it
+            if not ssn.state.job(row).n_tasks:  # otherwise its tasks and its status say it
                 ssn.announce_refusal(record, keys.EVENT_WARNING, text)
 
 
 def _block_refused_gangs(ssn: Session) -> None:
-    """Leave a job alone as a whole if without those of its tasks that are held back it could not become ready."""
-    # A Python loop over the jobs whose binds failed a moment ago.
+    """Block a job if it cannot become ready without its tasks that are backing off."""
+    # A Python loop over the jobs whose binds have just failed.
     for row in backing_off(ssn.eviction).tolist():
         if ssn.state.jobs.records[row] is None:
             continue
         job = ssn.state.job(row)
         if ssn.hooks.missing(job) > len(ssn.hooks.pending.of(row)):
-            text = "the API server refused to bind pods of it: they are tried again after a while"
+            text = "the API server refused to bind pods of this job: they are tried again after a while"
             ssn.state.outcome.blocked[row] = Reason("scheduler", "bind-refused", text)

@@ -1,4 +1,4 @@
-"""From a configuration to what a cycle runs: names become actions and plugin classes, arguments become values."""
+"""The policy of a configuration: its names become actions and plugin classes, its arguments become values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,12 +26,12 @@ PLUGINS_TO_COME: Final = frozenset(
         "numaaware",
     }
 )
-"""What Volcano has and this scheduler does not have yet: named in a conf it is a loud warning, and the rest runs."""
+"""Volcano's plugins that are missing here: if a configuration names one, the scheduler warns and runs the rest."""
 
-# Volcano's actions have it, and it changes nothing here.
+# Volcano's actions have this argument; it has no effect here.
 _WITHOUT_EFFECT: Final = frozenset({"predicateErrorCacheEnable"})
 _HIERARCHY: Final = "enableHierarchy"
-_TAKING: Final = {"reclaim": Reclaimable, "gangreclaim": UnifiedEvictable}  # takes from queues -> whom it asks
+_RECLAIMING: Final = {"reclaim": Reclaimable, "gangreclaim": UnifiedEvictable}  # action -> extension point it asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +52,27 @@ class _Chosen:
 
 
 def _failing(plugin: type[Plugin], error: BaseException) -> Plugin:
-    """Return an instance that has not been initialised, and fails when its session opens."""
+    """Return an instance that is not initialised and fails when its session opens."""
     failure = PluginFailed(plugin.name, "__init__", f"{type(error).__name__}: {error}")
 
     def fail(ssn: State) -> None:
         raise failure from error
 
     instance = plugin.__new__(plugin)
-    instance.on_session_open = fail  # type: ignore[method-assign]  # in the place of what relies on __init__
+    instance.on_session_open = fail  # type: ignore[method-assign]  # replaces the method, which relies on __init__
     return instance
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A configuration whose names are resolved and whose arguments are read."""
+    """A configuration with names resolved and arguments read."""
 
     actions: tuple[tuple[str, Callable[[Session], None]], ...]
     tiers: tuple[tuple[_Chosen, ...], ...]
     warnings: tuple[str, ...]
-    missing: tuple[str, ...]  # plugins that Volcano has and we do not have yet
+    missing: tuple[str, ...]  # Volcano's plugins that are missing here
     static_filters: StaticFilterCache = field(default_factory=StaticFilterCache)
-    node_metrics: NodeMetricsConf | None = None  # who knows how busy nodes are
+    node_metrics: NodeMetricsConf | None = None  # the source of the load of nodes
 
     @property
     def action_names(self) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def resolve(
     plugins: Mapping[str, type[Plugin]] = PLUGINS,
     actions: Mapping[str, Phase] = ACTIONS,
 ) -> Policy:
-    """Return the policy of a configuration; raise ConfError with file and line for a name that nobody knows."""
+    """Return the policy of a configuration; raise ConfError with file and line for an unknown name."""
     warnings: list[str] = []
     missing: list[str] = []
     steps: list[tuple[str, Callable[[Session], None]]] = []
@@ -98,21 +98,21 @@ def resolve(
             steps.append((action, _configured(action, actions[action], conf, warnings)))
         else:
             known = ", ".join(sorted(actions))
-            raise ConfError(conf.actions_where, f'actions: nobody knows an action "{action}"; there are: {known}')
+            raise ConfError(conf.actions_where, f'actions: unknown action "{action}"; known actions: {known}')
     for tier in conf.tiers:
         _check_hierarchy(tier, plugins, warnings)
     tiers = tuple(
         tuple(chosen for entry in tier if (chosen := _choose(entry, plugins, warnings, missing)) is not None)
         for tier in conf.tiers
     )
-    _check_taking(conf, tiers, warnings)
+    _check_reclaiming(conf, tiers, warnings)
     node_metrics, problems = read_node_metrics(conf.metrics)
     warnings.extend(f"{conf.file}: {problem}" for problem in problems)
     return Policy(tuple(steps), tiers, tuple(warnings), tuple(missing), node_metrics=node_metrics)
 
 
 def _configured(name: str, phase: Phase, conf: SchedulerConf, warnings: list[str]) -> Callable[[Session], None]:
-    """Return an action with the arguments that the configuration has for it; the first entry of a name counts."""
+    """Return an action with its arguments in the configuration; the first entry with its name counts."""
     entry = next((entry for entry in conf.configurations if entry.name == name), None)
     arguments, where = ({}, conf.actions_where) if entry is None else (entry.arguments, entry.where)
     configurable = phase if isinstance(phase, type) and issubclass(phase, Action) else None
@@ -128,7 +128,7 @@ def _configured(name: str, phase: Phase, conf: SchedulerConf, warnings: list[str
 
 
 def _check_hierarchy(tier: Sequence[PluginConf], plugins: Mapping[str, type[Plugin]], warnings: list[str]) -> None:
-    """Refuse what Volcano refuses, and say where a hierarchy of queues makes no difference."""
+    """Refuse what Volcano refuses, and warn where a hierarchy of queues has no effect."""
     for entry in tier:
         if entry.name not in plugins or not entry.enabled(_HIERARCHY):
             continue
@@ -138,18 +138,18 @@ def _check_hierarchy(tier: Sequence[PluginConf], plugins: Mapping[str, type[Plug
         if plugins[entry.name].hierarchical is None:
             warnings.append(
                 f"{entry.where}: plugin {entry.name}: {_HIERARCHY}: it knows no hierarchy of queues: "
-                "all queues count as if they stood side by side"
+                "it treats all queues as equals without parents"
             )
 
 
-def _check_taking(conf: SchedulerConf, tiers: Sequence[Sequence[_Chosen]], warnings: list[str]) -> None:
-    """Say of an action that takes from queues if nobody says what is whose: who loses then takes it back, for ever."""
+def _check_reclaiming(conf: SchedulerConf, tiers: Sequence[Sequence[_Chosen]], warnings: list[str]) -> None:
+    """Warn of an action that reclaims if no plugin divides among queues: they would evict each other for ever."""
     points = [chosen.points for tier in tiers for chosen in tier]
-    for action, vote in _TAKING.items():
-        divided = any(Preemptive in each or {QueueOrder, vote} <= each for each in points)
+    for action, question in _RECLAIMING.items():
+        divided = any(Preemptive in each or {QueueOrder, question} <= each for each in points)
         if action in conf.actions and not divided:
             warnings.append(
-                f"{conf.actions_where}: action {action}: no plugin says what queues deserve, so they take from each "
+                f"{conf.actions_where}: action {action}: no plugin says what queues deserve, so they reclaim from each "
                 "other again and again: add the plugin capacity or proportion"
             )
 
@@ -161,9 +161,9 @@ def _choose(
     if plugin is None:
         if entry.name not in PLUGINS_TO_COME:
             known = ", ".join(sorted(plugins))
-            raise ConfError(entry.where, f'nobody knows a plugin "{entry.name}"; there are: {known}')
+            raise ConfError(entry.where, f'unknown plugin "{entry.name}"; known plugins: {known}')
         missing.append(f"plugin {entry.name}")
-        warnings.append(f'{entry.where}: plugin "{entry.name}" does not exist here yet: it is left out, the others run')
+        warnings.append(f'{entry.where}: plugin "{entry.name}" is missing here: it is left out, the others run')
         return None
     warnings.extend(
         f'{entry.where}: plugin {entry.name} has no argument "{key}": it is ignored'

@@ -1,11 +1,11 @@
-"""What a session writes when it closes: phases and conditions of PodGroups, reasons on pods; only what changed.
+"""What a session writes when it closes, if it changed: phases and conditions of PodGroups, and reasons on pods.
 
-The phase follows Volcano's table (R running, S past scheduling, C finished; first line that applies):
+The phase follows Volcano's table (R running, S scheduled, C finished; the first line that applies):
 
-    R > 0 and a gang that is incomplete      Unknown
+    R > 0 and the gang is incomplete         Unknown
     S >= minMember and S == C                Completed
     S >= minMember                           Running
-    not let in yet                           Pending
+    not enqueued yet                         Pending
     otherwise                                Inqueue
 """
 
@@ -33,13 +33,14 @@ _COUNTED: Final = (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 _PENDING: Final = TaskStatus.PENDING
 _PIPELINED: Final = TaskStatus.PIPELINED
 _STILL_WAITING: Final = [TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED]
-"""At the end of a session: what was allocated and not committed belongs to a gang that waits for what terminates."""
+"""Statuses that still wait when a session ends. A task that is allocated then belongs to a gang that is not committed
+because it waits for resources that are being released."""
 _WAITS: Final = members(tuple(_STILL_WAITING))  # (N_STATUSES,)
 _MOVING: Final = re.compile(r"\S+ (held|deserved)\b")
 
 
 def write_statuses(ssn: Session) -> None:
-    """Emit the status of every job that differs from what is written, one batch per job, by namespace and name."""
+    """Emit every status that differs from the written one, one batch per job, ordered by namespace and name."""
     rows = ssn.state.jobs.present()
     columns = (
         phases(ssn)[rows].tolist(),
@@ -49,17 +50,17 @@ def write_statuses(ssn: Session) -> None:
     # A Python loop over jobs: each compares four values with its record.
     for row, phase, running, succeeded, failed in zip(rows.tolist(), *columns, strict=True):
         record = ssn.state.jobs.record(row)
-        stands = (PodGroupPhase(phase).label, running, succeeded, failed)
-        if row in ssn.state.outcome.conditions or stands != (
+        status = (PodGroupPhase(phase).label, running, succeeded, failed)
+        if row in ssn.state.outcome.conditions or status != (
             record.phase,
             record.running,
             record.succeeded,
             record.failed,
         ):
-            changed.append((record, row, stands))
+            changed.append((record, row, status))
     changed.sort(key=lambda entry: entry[0].key)
-    for _, row, stands in changed:
-        decisions = _group_decisions(ssn, ssn.state.job(row), stands)
+    for _, row, status in changed:
+        decisions = _group_decisions(ssn, ssn.state.job(row), status)
         if decisions:
             ssn.state.emit(decisions)
     pod_decisions = tuple(_pod_conditions(ssn))
@@ -68,7 +69,7 @@ def write_statuses(ssn: Session) -> None:
 
 
 def report_jobs(ssn: Session) -> None:
-    """Put every job that still waits, and why, into the report; one that was not let in may have no tasks yet."""
+    """Put every waiting job, with the reason, into the report; a job that is not enqueued may have no tasks yet."""
     waiting = ssn.state.jobs.counts[_STILL_WAITING].sum(axis=0).astype(int)
     for row in sorted({*np.flatnonzero(waiting).tolist(), *ssn.state.outcome.blocked, *ssn.state.outcome.skipped}):
         if ssn.state.jobs.records[row] is None:
@@ -87,10 +88,10 @@ def report_jobs(ssn: Session) -> None:
 
 
 def phases(ssn: Session) -> NDArray[np.int8]:
-    """Return the phase every PodGroup has at the end of a session, shape (n_jobs,).
+    """Return the phase of every PodGroup at the end of a session, shape (n_jobs,).
 
-    A minimum of 0 is met by nothing at all; a job that has tasks is not Running or Completed before one is past
-    scheduling. (Volcano calls such a job Completed while its pods wait.)
+    A minimum of 0 is met without any task. Still, a job with tasks is not Running or Completed before one of them is
+    scheduled. (Volcano calls such a job Completed while its pods wait.)
     """
     jobs, counts = ssn.state.jobs, ssn.state.jobs.counts
     incomplete = np.zeros(len(jobs), dtype=bool)
@@ -116,19 +117,19 @@ def _complains(conditions: Iterable[GroupCondition]) -> bool:
     return any(condition.type == keys.CONDITION_UNSCHEDULABLE and condition.status for condition in conditions)
 
 
-def _group_decisions(ssn: Session, job: JobInfo, stands: tuple[str, int, int, int]) -> tuple[Decision, ...]:
+def _group_decisions(ssn: Session, job: JobInfo, new_status: tuple[str, int, int, int]) -> tuple[Decision, ...]:
     record = job.record
     conditions = tuple([new for new in ssn.state.outcome.conditions.get(job.row, ()) if not _written(record, new)])
     if ssn.arrivals.holds(*record.key) and _complains(ssn.state.outcome.conditions.get(job.row, ())):
         conditions = ()
         if record.key in ssn.state.memory.announced:
             ssn.state.outcome.announced[record.key] = ssn.state.memory.announced[record.key]
-    if stands == (record.phase, record.running, record.succeeded, record.failed) and not conditions:
+    if new_status == (record.phase, record.running, record.succeeded, record.failed) and not conditions:
         return ()
-    phase, running, succeeded, failed = stands
+    phase, running, succeeded, failed = new_status
     status = SetPodGroupStatus(record.key, record.uid, phase, running, succeeded, failed, conditions)
     event = _event(ssn, job, phase, conditions)
-    return (status,) if event is None or _told(ssn, record.key, event) else (status, event)
+    return (status,) if event is None or _announced(ssn, record.key, event) else (status, event)
 
 
 def _written(record: JobRecord, new: GroupCondition) -> bool:
@@ -139,9 +140,9 @@ def _written(record: JobRecord, new: GroupCondition) -> bool:
 
 
 def _alike(written: str, text: str) -> bool:
-    """Say whether two texts differ in nothing but how much a queue holds and deserves, of which all its pods tell.
+    """Say whether two texts are equal, except for the amounts that a queue holds and deserves.
 
-    That changes with every pod that starts or ends; it would be written anew on each that waits.
+    These amounts change with every pod that starts or ends, and would be written again on every waiting pod.
     """
     return written == text or (" held" in text and _MOVING.sub(r"\1", written) == _MOVING.sub(r"\1", text))
 
@@ -157,30 +158,31 @@ def _event(ssn: Session, job: JobInfo, phase: str, conditions: tuple[GroupCondit
     return None
 
 
-def _told(ssn: Session, key: JobKey, event: RecordEvent) -> bool:
-    """Say whether this event was the last about a status that is still on its way, and remember it."""
+def _announced(ssn: Session, key: JobKey, event: RecordEvent) -> bool:
+    """Say whether this was already the last event about a status that is not written yet, and remember it."""
     text = f"{event.uid} {event.reason}: {event.message}"
     ssn.state.outcome.announced[key] = text
     return ssn.state.memory.announced.get(key) == text
 
 
 def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
-    """Return PodScheduled=False for every task that waits and does not say so yet, by job and in task order."""
+    """Return PodScheduled=False for every waiting task whose condition says something else, by namespace and job."""
     changed: list[tuple[tuple[str, ...], SetPodCondition]] = []
     waiting = np.flatnonzero(_WAITS[ssn.state.tasks.status])
-    held = ssn.state.tasks.traits[waiting] & TaskTrait.BACKING_OFF.value > 0
+    backing_off = ssn.state.tasks.traits[waiting] & TaskTrait.BACKING_OFF.value > 0
     placed = ssn.state.outcome.attempted(waiting) | (ssn.state.tasks.status[waiting] != _PENDING)
     columns = (
-        column.tolist() for column in (ssn.state.tasks.shape[waiting], ssn.state.tasks.job[waiting], placed, held)
+        column.tolist()
+        for column in (ssn.state.tasks.shape[waiting], ssn.state.tasks.job[waiting], placed, backing_off)
     )
     texts: dict[tuple[int, int], tuple[str, str]] = {}
     # A Python loop over waiting tasks: each compares one text; most have nothing to write.
     for row, shape_id, job_row, had_node, tried_again_later in zip(waiting.tolist(), *columns, strict=True):
         record = ssn.state.tasks.record(row)
         if record.foreign or _gated(ssn.state.classes.shape_of(shape_id)):
-            continue  # of a gated pod the API server itself says why it waits
+            continue  # the API server itself says why a gated pod waits
         if tried_again_later:
-            continue  # it says that its bind failed
+            continue  # its condition says that its bind failed
         if ssn.arrivals.holds(record.namespace, record.job):
             continue
         attempt = _attempt_text(ssn, row) if had_node else None
@@ -203,9 +205,9 @@ def _gated(shape: Shape) -> bool:
 def _attempt_text(ssn: Session, row: int) -> tuple[str, str] | None:
     """Return the text of a task that has or had a node in a statement that was not committed."""
     record = ssn.state.tasks.record(row)
-    standing = int(ssn.state.tasks.status[row])
-    if standing != _PENDING:
-        status, node = TaskStatus(standing), int(ssn.state.tasks.node[row])
+    now = int(ssn.state.tasks.status[row])
+    if now != _PENDING:
+        status, node = TaskStatus(now), int(ssn.state.tasks.node[row])
     else:
         attempt = ssn.state.outcome.attempt(row)
         if attempt is None:

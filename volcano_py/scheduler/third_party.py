@@ -1,8 +1,8 @@
-"""Plugins of other people: from packages that name an entry point, and from the files of a folder.
+"""Third-party plugins: from packages with an entry point, and from the files of a folder.
 
-They are read when a configuration is, never during a cycle. Each file is one module of its own; what does not fit into
-one file is a package and comes in by the entry-point group. Whoever loads plugins runs their code: `testing.trial` does
-it in a process of its own first.
+They are loaded together with a configuration, never during a cycle. Each file is one module. A plugin that does not fit
+into one file is a package with an entry point. Loading a plugin runs its code, so `testing.trial` first does it in a
+separate process.
 """
 
 import inspect
@@ -24,7 +24,7 @@ from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.plugins import PLUGINS
 
 GROUP: Final = "volcano_py.plugins"
-"""The entry-point group: each entry leads to a plugin class or to a module with some."""
+"""The entry-point group: each entry names a plugin class, or a module with plugin classes."""
 
 _HOOKS: Final = ("on_session_open", "on_session_close")
 _numbers: Final = itertools.count()
@@ -32,23 +32,23 @@ _numbers: Final = itertools.count()
 
 @dataclass(slots=True)
 class ThirdParty:
-    """What was found: plugin classes by name, where each is from, and what could not be used."""
+    """What was found: plugin classes by name, their sources, and the problems."""
 
     plugins: dict[str, type[Plugin]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)  # name -> file or entry point
     problems: list[str] = field(default_factory=list)
 
     def take(self, source: str, classes: list[type[Plugin]]) -> None:
-        """Add the plugins of one source; what cannot be used becomes a problem that names it."""
+        """Add the plugins of one source; a class that cannot be used becomes a problem."""
         if not classes:
-            self.problems.append(f"{source}: there is no subclass of volcano_py.framework.contract.plugin.Plugin in it")
+            self.problems.append(f"{source}: it has no subclass of volcano_py.framework.contract.Plugin")
         for one in classes:
             problem = _problem(one)
             name = getattr(one, "name", "")
             if problem is None and name in PLUGINS:
                 problem = f'"{name}" is the name of a built-in plugin: choose another'
             elif problem is None and name in self.plugins:
-                problem = f'"{name}" comes from {self.sources[name]} already: choose another name'
+                problem = f'"{name}" is already the name of a plugin from {self.sources[name]}: choose another name'
             if problem is None:
                 self.plugins[name] = one
                 self.sources[name] = source
@@ -60,14 +60,14 @@ class PluginFolder:
     """A folder of plugin files, ``*.py`` without a leading ``_`` or ``.``, which may change while the process runs."""
 
     def __init__(self, path: Path) -> None:
-        """Take the folder; raise NotADirectoryError if there is none."""
+        """Take the folder; raise NotADirectoryError if it does not exist."""
         if not path.is_dir():
-            raise NotADirectoryError(f"{path} is no folder of plugins")
+            raise NotADirectoryError(f"{path} is not a folder, so it has no plugins")
         self.path = path
         self._watched = Watched(lambda: tuple(file_state(file) for file in self._files()))
 
     def load(self, found: ThirdParty) -> None:
-        """Run every file anew and add its plugins."""
+        """Run every file again and add its plugins."""
         self._watched.reading()
         for file in self._files():
             try:
@@ -78,7 +78,7 @@ class PluginFolder:
                 found.take(str(file), _classes(module))
 
     def changed(self) -> bool:
-        """Look at the files; say whether they are others than were read, and at rest since the last look."""
+        """Say whether the files differ from those that were loaded, and have not changed since the last call."""
         return self._watched.changed()
 
     def _files(self) -> list[Path]:
@@ -86,7 +86,7 @@ class PluginFolder:
 
 
 def load_plugins(folder: PluginFolder | None = None) -> ThirdParty:
-    """Return the plugins of all installed packages and of a folder; nothing in them makes this raise."""
+    """Return the plugins of all installed packages and of a folder; errors in them become problems."""
     found = ThirdParty()
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
         source = f"entry point {entry.name} = {entry.value}"
@@ -109,7 +109,7 @@ def _of_entry(entry: EntryPoint) -> list[type[Plugin]]:
 
 
 class _Uncached(SourceFileLoader):
-    """Compiles the text as it is now: bytecode kept from a moment ago may be of an older text."""
+    """Compiles the present text: cached bytecode may be of an older text."""
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
@@ -118,12 +118,12 @@ class _Uncached(SourceFileLoader):
 
 
 def _run(file: Path) -> ModuleType:
-    name = f"volcano_py_plugin_{next(_numbers)}_{file.stem}"  # a name of its own: what runs now keeps its classes
+    name = f"volcano_py_plugin_{next(_numbers)}_{file.stem}"  # a new name, so plugins that run keep their classes
     spec = spec_from_file_location(name, file, loader=_Uncached(name, str(file)))
     if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is no Python module")
+        raise ImportError(f"{file} is not a Python module")
     module = module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up while they are made
+    sys.modules[name] = module  # a dataclass looks up its module while it is created
     try:
         spec.loader.exec_module(module)
     finally:
@@ -144,11 +144,11 @@ def _problem(plugin: type[Plugin]) -> str | None:
         return 'it has no name: write name = "..." into the class'
     if inspect.isabstract(plugin):
         methods: frozenset[str] = getattr(plugin, "__abstractmethods__", frozenset())
-        return f"it inherits an extension point and does not answer it: define {', '.join(sorted(methods))}"
+        return f"it inherits an extension point but does not answer it: define {', '.join(sorted(methods))}"
     if not issubclass(plugin, ExtensionPoint) and all(
         getattr(plugin, hook) is getattr(Plugin, hook) for hook in _HOOKS
     ):
-        return "it answers nothing: inherit an extension point (volcano_py/framework/contract/extension_points.py)"
+        return "it answers no question: inherit an extension point (volcano_py/framework/contract/extension_points.py)"
     return None
 
 

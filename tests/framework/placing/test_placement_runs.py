@@ -70,8 +70,8 @@ def test_dropping_cached_shapes_changes_no_placement(monkeypatch: pytest.MonkeyP
     history: list[Turn] = [(name, 1, True) for name in "jkljlkjkkljj"]
     found = []
     for most in (64, 1):
-        monkeypatch.setattr(placement, "_NUMBERS_KEPT", 0)
-        monkeypatch.setattr(placement, "_STATES_AT_LEAST", most)
+        monkeypatch.setattr(placement, "_SCORES_KEPT", 0)
+        monkeypatch.setattr(placement, "_RANKINGS_AT_LEAST", most)
         found.append(play(a_session(world, Predicates(), NodeOrdering(), Binpack()), history, anew=False))
 
     assert found[0] == found[1]

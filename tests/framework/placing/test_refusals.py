@@ -186,6 +186,6 @@ def test_a_queue_refusal_without_a_text_names_the_plugin(plugin: Miser) -> None:
     limit = ssn.hooks.over_limit(ssn.state.queues["q"], info(ssn, SMALL), nothing, nothing)
     overused = ssn.hooks.why_overused(ssn.state.queues["q"])
 
-    assert limit == Reason("miser", "queue-limit", 'queue "q" may not hold more: plugin miser says so')
-    assert overused.text == 'queue "q" has had enough: its other tasks wait until it may have more'
+    assert limit == Reason("miser", "queue-limit", 'queue "q" may not hold more: plugin miser refuses')
+    assert overused.text == 'queue "q" already holds all that it may have: its other tasks wait until it may have more'
     assert len(ssn.state.report.failures) == (2 if isinstance(plugin, Stammering) else 0)

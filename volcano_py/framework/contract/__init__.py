@@ -1,6 +1,6 @@
 """The plugin API: what a plugin is, the questions it answers, how answers combine, and what it is given.
 
-Plugin authors import everything from here. Names that were renamed stand in `RENAMED`.
+Plugin authors import everything from here. `RENAMED` lists old names.
 """
 
 from typing import Final
@@ -56,7 +56,7 @@ RENAMED: Final = {
     "NeighbourPredicate": "InterPodPredicate",
     "NeighbourScores": "InterPodScores",
 }
-"""Old name -> new name, of what plugin authors may have imported under `framework.extension` and its kin."""
+"""Old name -> new name, for what plugin authors may import from retired modules such as `framework.extension`."""
 
 __all__ = [
     "POINTS",

@@ -1,4 +1,4 @@
-"""How the answers of several plugins become one; `contract.extension_points` names the rule of each question."""
+"""How the answers of several plugins are combined; `contract.extension_points` names the rule of each question."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
@@ -12,22 +12,22 @@ from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.rejections import Reason
 
-# An attribute of an enum costs a call, and votes are asked for every turn.
+# An attribute of an enum costs a call, and votes are asked for every job.
 _REJECT: Final = Vote.REJECT
 _PERMIT: Final = Vote.PERMIT
 
 
 class Point:
-    """One plugin's answer to one extension point: whom to ask, and the name under which a failure is reported."""
+    """One plugin at one extension point: the method to call, and the name under which a failure is reported."""
 
     __slots__ = ("ask", "method", "plugin", "trusted")
 
     def __init__(
         self, plugin: Any, method: str, ask: Callable[..., Any] | None = None, *, trusted: bool = False
     ) -> None:
-        """Take the plugin and the name of its method, or of a function that stands for it.
+        """Take the plugin, the name of its method, and the function to call if it is not that method itself.
 
-        A ``trusted`` one, of a plugin of our own, need not be looked through again and again.
+        The answers of a ``trusted`` point, of a built-in plugin, are not checked again and again.
         """
         self.plugin = plugin
         self.method = method
@@ -35,23 +35,23 @@ class Point:
         self.trusted = trusted
 
     def __call__(self, *args: Any) -> Any:
-        """Ask; whatever goes wrong inside the plugin comes out as PluginFailed."""
+        """Call the plugin; raise any error of it as PluginFailed."""
         try:
             return self.ask(*args)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the cycle
             self.fail(error)
 
     def fail(self, error: BaseException) -> NoReturn:
-        """Raise what went wrong inside the plugin as PluginFailed.
+        """Raise an error of the plugin as PluginFailed.
 
-        For questions asked for every task, which call ``ask`` themselves: a call more costs them as much as an answer.
+        Rules that ask once per task call ``ask`` themselves and use this: one more call would double their cost.
         """
         if isinstance(error, PluginFailed):
             raise error
         raise PluginFailed(self.plugin.name, self.method, f"{type(error).__name__}: {error}") from error
 
     def array(self, n: int, *args: Any) -> Any:
-        """Ask for an array of one number per thing; anything else is a failure of the plugin."""
+        """Ask for an array of n numbers; anything else is a failure of the plugin."""
         try:
             answer = self.ask(*args)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - see `__call__`
@@ -62,7 +62,7 @@ class Point:
         return answer
 
     def finite(self, n: int, *args: Any) -> Any:
-        """Ask for an array of one finite number per thing."""
+        """Ask for an array of n finite numbers."""
         answer = self.array(n, *args)
         if not np.isfinite(answer).all():
             raise PluginFailed(self.plugin.name, self.method, "answered with NaN or infinity")
@@ -85,13 +85,13 @@ def _raise(failure: PluginFailed) -> None:
 
 
 Ignore = Callable[[PluginFailed], None]
-"""Told of a failed answer that the rule then goes on without; by default it is raised."""
+"""Receives a failed answer that the rule continues without; the default raises it."""
 
 
 def sort_keys(points: Points, n: int, view: Any, ignore: Ignore = _raise) -> list[Floats]:
     """First difference decides: return the keys of all plugins, most important first.
 
-    An order is a preference: the key of a plugin that fails is 0 for all.
+    An order is a preference, so the key of a plugin that fails is 0 for all.
     """
     keys: list[Floats] = []
     for point in points:
@@ -104,7 +104,7 @@ def sort_keys(points: Points, n: int, view: Any, ignore: Ignore = _raise) -> lis
 
 
 def namespace_keys(points: Points, queue: Any, namespaces: Sequence[str], ignore: Ignore = _raise) -> list[Floats]:
-    """First difference decides: return the keys of all plugins for the namespaces of a queue, as `sort_keys` does."""
+    """First difference decides: return the keys of all plugins for the namespaces of a queue; see `sort_keys`."""
     keys: list[Floats] = []
     for point in points:
         try:
@@ -116,7 +116,7 @@ def namespace_keys(points: Points, queue: Any, namespaces: Sequence[str], ignore
 
 
 def first_difference(points: Points, *args: Any, ignore: Ignore = _raise) -> float:
-    """First non-zero comparison decides; 0 if nobody has an opinion, and a plugin that fails has none."""
+    """First non-zero comparison decides; 0 if no plugin has an opinion. A plugin that fails has none."""
     for point in points:
         try:
             answer = float(point(*args))
@@ -160,7 +160,7 @@ def smallest(points: Points, ceiling: int, *args: Any) -> int:
 
 
 def largest(points: Points, *args: Any) -> int:
-    """All must say 0: return the largest number, 0 if nobody asks for any."""
+    """All must say 0: return the largest number, 0 without any plugin."""
     found = 0
     for point in points:
         try:
@@ -171,7 +171,7 @@ def largest(points: Points, *args: Any) -> int:
 
 
 def vote(tiers: Tiers, *args: Any) -> bool:
-    """A reject ends it; a tier with a permit ends it; otherwise yes."""
+    """Return the result of a vote: a reject ends it; a tier with a permit ends it; otherwise yes."""
     return rejection(tiers, *args) is None
 
 
@@ -190,7 +190,7 @@ def rejection(tiers: Tiers, *args: Any) -> Vote | Reason | None:
 
 
 def starving(tiers: Tiers, *args: Any) -> bool:
-    """The first tier in which anybody answers decides, and all in it must say yes; nobody answers: no."""
+    """The first tier with such a plugin decides, and all in it must say yes; without any: no."""
     for tier in tiers:
         if tier:
             return all(point(*args) for point in tier)
@@ -198,14 +198,14 @@ def starving(tiers: Tiers, *args: Any) -> bool:
 
 
 def intersected(tiers: Tiers, preemptor: Any, candidates: VictimCandidates) -> Bools:
-    """Intersect answers within a tier; for each group the first tier that leaves anybody decides. Shape (n,).
+    """Intersect answers within a tier; for each group the first tier that leaves a candidate decides. Shape (n,).
 
-    Within a tier an empty answer or an empty intersection ends it for the group. (In Volcano an intersection that
-    comes out empty lets the next plugin of the tier start afresh with its own candidates, whom the others refused.)
+    An empty answer or an empty intersection ends a tier for the group. (In Volcano, after an empty intersection, the
+    next plugin of the tier starts again with its own candidates, which the other plugins refused.)
     """
     n = len(candidates)
     result = np.zeros(n, dtype=bool)
-    open_ = np.ones(n, dtype=bool)  # candidates whose group is not decided
+    open_ = np.ones(n, dtype=bool)  # candidates whose group is not decided yet
     for tier in tiers:
         agreed: Bools | None = None
         for point in tier:
@@ -225,7 +225,7 @@ def intersected(tiers: Tiers, preemptor: Any, candidates: VictimCandidates) -> B
 
 
 def united(tiers: Tiers, candidates: VictimCandidates) -> Bools:
-    """Unite answers within a tier; the first tier that names anybody decides. Shape (n,)."""
+    """Unite answers within a tier; the first tier that names a candidate decides. Shape (n,)."""
     for tier in tiers:
         named = np.zeros(len(candidates), dtype=bool)
         for point in tier:
@@ -238,7 +238,7 @@ def united(tiers: Tiers, candidates: VictimCandidates) -> Bools:
 
 
 def protected(points: Points, preemptor: Any, candidates: VictimCandidates) -> Bools:
-    """Any says so: return who must stay, shape (n,)."""
+    """Any says so: return which candidates are protected, shape (n,)."""
     found = np.zeros(len(candidates), dtype=bool)
     for point in points:
         answer = point(preemptor, candidates)
@@ -248,7 +248,7 @@ def protected(points: Points, preemptor: Any, candidates: VictimCandidates) -> B
 
 
 def _in_groups_of(chosen: Bools, groups: Rows) -> Bools:
-    """Return everybody whose group has a chosen one, shape (n,)."""
+    """Return the candidates whose group has a chosen candidate, shape (n,)."""
     decided = np.zeros(int(groups[-1]) + 1 if len(groups) else 0, dtype=bool)
     decided[groups[chosen]] = True
     return decided[groups]
@@ -261,7 +261,7 @@ def _check_mask(point: Point, answer: Any, n: int) -> None:
 
 
 def notify(points: Points, *args: Any) -> None:
-    """Tell everybody."""
+    """Tell all plugins."""
     for point in points:
         point(*args)
 
@@ -269,7 +269,7 @@ def notify(points: Points, *args: Any) -> None:
 def total(points: Points, n: int, *args: Any, again: bool = False) -> Floats:
     """Sum of scores, shape (n,).
 
-    ``again`` says that the same was asked about all nodes before: what trusted plugins answer was finite then.
+    ``again`` says that the same was asked about all nodes before: the answers of trusted plugins were finite then.
     """
     scores: Floats | None = None
     for point in points:
@@ -285,7 +285,7 @@ def total(points: Points, n: int, *args: Any, again: bool = False) -> Floats:
 
 
 def refused(points: Points, n: int, *args: Any) -> NDArray[np.bool_] | None:
-    """Return whether any refuses each node, shape (n,); None if nobody is asked."""
+    """Return for each node whether any plugin refuses it, shape (n,); None without any plugin."""
     found: NDArray[np.bool_] | None = None
     for point in points:
         answer = point.array(n, *args).astype(bool)

@@ -1,7 +1,7 @@
 """The extension points: what the framework asks, what an answer means, and the conf switch that silences it.
 
-How the answers of several plugins combine is written once, in `framework.contract.combine`, and named here in each
-class. A switch that is absent in a loaded conf is on.
+Each class names the rule that combines the answers of several plugins; `framework.contract.combine` has the rules. A
+switch that is absent in a loaded conf is on.
 """
 
 from abc import ABC, abstractmethod
@@ -38,17 +38,17 @@ class ExtensionPoint(ABC):
     """A question the framework asks plugins."""
 
     renamed: ClassVar[Mapping[str, str]] = {}  # old -> new names of its methods, see `framework.retired`
-    switch: ClassVar[str]  # the conf flag that silences a plugin on this point, "" for none
-    also: ClassVar[str] = ""  # another flag that, left on, keeps the plugin from being silenced
+    switch: ClassVar[str]  # the conf flag that silences a plugin at this point, "" for none
+    also: ClassVar[str] = ""  # another flag; while it is on, ``switch`` alone does not silence the plugin
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let methods under old names answer."""
+        """Accept methods under their old names."""
         super().__init_subclass__(**options)
         rename_methods(cls, {old: new for base in cls.__mro__ for old, new in getattr(base, "renamed", {}).items()})
 
 
 class JobOrder(ExtensionPoint):
-    """Which job of a queue goes first. Rule: first difference decides; then creation time, then namespace/name."""
+    """Which job of a queue goes first? Rule: first difference decides; then creation time, then namespace/name."""
 
     switch = "enableJobOrder"
 
@@ -56,12 +56,12 @@ class JobOrder(ExtensionPoint):
     def job_order(self, jobs: JobColumns) -> Floats:
         """Return one key per job of the view, shape (n_jobs,); the lowest goes first.
 
-        A key may depend on the job and on what it holds now; it is asked again whenever the job has changed.
+        A key may depend on the job and on what it holds now. The framework asks again whenever the job has changed.
         """
 
 
 class TaskOrder(ExtensionPoint):
-    """Which task of a job goes first. Rule: first difference decides; then number in the name, creation time, uid."""
+    """Which task of a job goes first? Rule: first difference decides; then number in the name, creation time, uid."""
 
     switch = "enableTaskOrder"
 
@@ -71,7 +71,7 @@ class TaskOrder(ExtensionPoint):
 
 
 class QueueOrder(ExtensionPoint):
-    """Which queue goes first. Rule: first non-zero comparison decides; then creation time, then name."""
+    """Which queue goes first? Rule: first non-zero comparison decides; then creation time, then name."""
 
     switch = "enableQueueOrder"
 
@@ -80,69 +80,69 @@ class QueueOrder(ExtensionPoint):
         """Return a negative number if left goes first, a positive one if right does, zero for no opinion."""
 
     def queue_keys(self) -> Sequence[Floats | Bools] | None:
-        """Return keys of all queues, most important first, each (n_queues,), that say now what `queue_order` says.
+        """Return keys of all queues, most important first, each (n_queues,), that order them as `queue_order` does now.
 
-        The lowest goes first. None: the order is no matter of keys, and queues are compared two by two, which takes as
-        many questions as there are queues, each time.
+        The lowest goes first. None: keys cannot express the order. Queues are then compared two by two, which takes
+        one question per queue each time.
         """
         return None
 
 
 class NamespaceOrder(ExtensionPoint):
-    """Which namespace of a queue goes first, before the order of jobs counts in it? It is off unless switched on.
+    """Which namespace of a queue goes first? This comes before the order of jobs. It is off by default.
 
-    Rule: first difference decides; then the name. Without such a plugin a queue does not look at namespaces.
+    Rule: first difference decides; then the name. Without such a plugin a queue ignores namespaces.
     """
 
     switch = "enableNamespaceOrder"
 
     @abstractmethod
     def namespace_order(self, queue: QueueInfo, namespaces: Sequence[str]) -> Floats:
-        """Return one key per namespace, shape (n_namespaces,); the lowest goes first. Asked anew before every turn."""
+        """Return one key per namespace, shape (n_namespaces,); the lowest goes first. Asked before each job."""
 
 
 class JobValid(ExtensionPoint):
-    """Can the job be scheduled at all? Rule: all must pass, the first refusal is the answer. It has no switch."""
+    """Can the job be scheduled at all? Rule: all must pass; the first refusal is the answer. It has no switch."""
 
     switch = ""
 
     @abstractmethod
     def job_valid(self, job: JobInfo) -> Reason | None:
-        """Return why not, None if it can."""
+        """Return why the job cannot be scheduled, None if it can."""
 
 
 class JobEnqueueable(ExtensionPoint):
-    """May a pending job's pods be made and placed? Rule: vote."""
+    """May a pending job be enqueued, so that its pods can be created and placed? Rule: vote."""
 
     switch = "enableJobEnqueued"
 
     @abstractmethod
     def job_enqueueable(self, job: JobInfo) -> Vote | Reason:
-        """Return an opinion; a reason is a rejection that users are told of."""
+        """Return an opinion; a reason is a rejection with a text for users."""
 
 
 class JobEnqueued(ExtensionPoint):
-    """A pending job has been let in, whoever decided it. Rule: everybody is told."""
+    """No question: the scheduler reports that a job was enqueued. Rule: every plugin is told."""
 
     switch = "enableJobEnqueued"
 
     @abstractmethod
     def job_enqueued(self, job: JobInfo) -> None:
-        """Count the job in."""
+        """Count the job as enqueued."""
 
 
 class JobReady(ExtensionPoint):
-    """May what is placed be committed? Rule: all must say yes; without any such plugin the answer is yes."""
+    """How many tasks does the job still need before its placements may be committed? Rule: all must say 0."""
 
     switch = "enableJobReady"
 
     @abstractmethod
     def missing(self, job: JobInfo) -> int:
-        """Return 0 if the job is ready, else a number of tasks below which it cannot become ready (at least 1)."""
+        """Return 0 if the job is ready, else a lower bound (at least 1) of the tasks that it still needs."""
 
 
 class JobPipelined(ExtensionPoint):
-    """May a job that is not ready keep what it was promised for this session? Rule: vote."""
+    """May a job that is not ready keep the room promised to it in this session? Rule: vote."""
 
     switch = "enableJobPipelined"
 
@@ -152,7 +152,7 @@ class JobPipelined(ExtensionPoint):
 
 
 class Overused(ExtensionPoint):
-    """Has a queue had enough? Rule: any says yes."""
+    """Does the queue already hold all that it may have? Rule: any says yes."""
 
     switch = "enabledOverused"
 
@@ -161,12 +161,12 @@ class Overused(ExtensionPoint):
         """Say whether the queue gets nothing more in this session."""
 
     def why_overused(self, queue: QueueInfo) -> Reason | None:
-        """Return what users are told of a queue that has had enough; None for a text without numbers."""
+        """Return the text for users about a queue that is overused; None for a text without numbers."""
         return None
 
 
 class Allocatable(ExtensionPoint):
-    """How many more tasks may a queue hold? Rule: all must allow, so the smallest number counts."""
+    """How many more tasks like this one may the queue hold? Rule: all must allow, so the smallest number counts."""
 
     switch = "enabledAllocatable"
 
@@ -175,18 +175,18 @@ class Allocatable(ExtensionPoint):
         """Return how many tasks like this one, at most ``wanted``, the queue may take now."""
 
     def why_not_allocatable(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason | None:
-        """Return what users are told when the queue may not take one more task like this; None for a general text.
+        """Return the text for users when the queue may not hold one more task like this; None for a general text.
 
-        ``asked`` is what its job lacks altogether, ``given`` the part of it that counts as held by now, (n_resources,).
+        ``asked`` is all that the job lacks. ``given`` is the part of it that is already placed and counts as held. Both
+        are (n_resources,).
         """
         return None
 
 
 class StaticPredicate(ExtensionPoint):
-    """Can a task of this shape ever run on the node, as long as the node's record stays? Rule: first refusal.
+    """Can a task of this shape run on the node, as long as the node object does not change? Rule: first refusal.
 
-    Answers are kept over many cycles, for shapes of one `static_part`, and asked again only for nodes whose record
-    changed.
+    The framework keeps answers over many cycles, by `static_part`. It asks again only for nodes whose object changed.
     """
 
     switch = "enablePredicate"
@@ -194,18 +194,18 @@ class StaticPredicate(ExtensionPoint):
 
     @abstractmethod
     def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
-        """Return one verdict per node of the view, shape (n_nodes,), out of ``static_reasons``."""
+        """Return one verdict per node of the view, shape (n_nodes,), which numbers ``static_reasons``."""
 
     def static_part(self, shape: Shape) -> Hashable:
-        """Return what of a shape the verdicts depend on: pods that differ in nothing but their requests share them."""
+        """Return the part of the shape that the verdicts depend on; shapes that are equal in it share the verdicts."""
         return shape
 
 
 class SeesEvictions(ExtensionPoint):
-    """Are a plugin's predicates asked what they say without the pods that may go? No method answers this.
+    """No question: the plugin states that its predicates are correct in a simulation without the victims.
 
-    Rule: every plugin for itself. Only ``enableTopologyAwarePreemption`` minds (Volcano: SimulateRemoveTask): a node
-    that a plugin without this refuses is not tried then. ``enabledAllocatable`` leaves it on too.
+    Rule: every plugin for itself. Only ``enableTopologyAwarePreemption`` uses this (Volcano: SimulateRemoveTask): it
+    does not try a node that is refused by a plugin without this. ``enabledAllocatable`` also leaves it on.
     """
 
     switch = "enablePreemptable"
@@ -213,45 +213,45 @@ class SeesEvictions(ExtensionPoint):
 
 
 class Predicate(SeesEvictions):
-    """Can the task run on the node now? Rule: first refusal. Resources are the framework's own check."""
+    """Can the task run on the node now? Rule: first refusal. The framework itself checks resources."""
 
     switch = "enablePredicate"
     also = ""
     reasons: tuple[Reason, ...]  # of the class, or of an instance if they depend on its arguments
     early: ClassVar[int] = 0
-    """How many of the reasons stand before the plugin's static ones: users are told of them beside a static one."""
+    """How many of the reasons come before the plugin's static ones: users read these even beside a static one."""
 
     @abstractmethod
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
-        """Return one verdict per node of the view, shape (n_nodes,), out of ``reasons``."""
+        """Return one verdict per node of the view, shape (n_nodes,), which numbers ``reasons``."""
 
     def refusals(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
-        """Return for each reason and node whether it refuses, shape (n_reasons, n_nodes): what users are told.
+        """Return for each reason and node whether it refuses, shape (n_reasons, n_nodes); users read the reasons.
 
-        Override it where several reasons may hold for one node.
+        Override it if several reasons may apply to one node.
         """
         verdicts = self.predicate(task, nodes)
         return np.asarray(verdicts == np.arange(1, len(self.reasons) + 1)[:, None])
 
 
 class InterPodFilter(Protocol):
-    """Where one shape may stand beside the pods of a session."""
+    """Where tasks of one shape may run, given the pods of a session."""
 
     own_pods_matter: bool
-    """Whether a task of the shape that finds its place may change the answer for the next one."""
+    """Whether placing one task of the shape may change the answer for the next one."""
 
     def allowed(self) -> Bools:
-        """Return where it may stand now, shape (n_nodes,); the same array as long as nothing has changed."""
+        """Return where the shape may run now, shape (n_nodes,); the same array as long as nothing has changed."""
 
     def unresolvable(self) -> Bools:
-        """Return where it may not stand now whoever goes, shape (n_nodes,): refused for a reason not resolvable."""
+        """Return the nodes refused for a reason that no eviction can resolve, shape (n_nodes,)."""
 
 
 class InterPodPredicate(ExtensionPoint):
-    """May the task stand on the node, as pods stand there and on other nodes? Rule: all must say yes.
+    """May the task run on the node, given the pods on this node and on others? Rule: all must say yes.
 
-    Asked only about shapes with terms of their own or meant by others' (`Shape.has_inter_pod_terms`), and asked again
-    after every placement. Such a plugin is a `Predicate` too: there its ``refusals`` name the reasons of both.
+    The framework asks only about shapes with `Shape.has_inter_pod_terms`, and asks again after every placement. Such a
+    plugin must also be a `Predicate`, whose ``refusals`` name the reasons of both.
     """
 
     renamed: ClassVar = {"neighbour_filter": "inter_pod_filter"}
@@ -259,20 +259,20 @@ class InterPodPredicate(ExtensionPoint):
 
     @abstractmethod
     def inter_pod_filter(self, task: TaskInfo) -> InterPodFilter | None:
-        """Return the filter of a shape for this session, None if no pod makes a difference to it."""
+        """Return the filter of a shape for this session, None if other pods make no difference to it."""
 
 
 class InterPodScores(Protocol):
-    """How good nodes are for one shape, as pods stand there and on other nodes."""
+    """How good nodes are for one shape, given the pods there and on other nodes."""
 
     def scores(self, group: Bools) -> Floats:
-        """Return scores among a group of candidates, weights applied, shape (n_nodes,); of no meaning outside it."""
+        """Return scores of a group of feasible nodes, weights applied, shape (n_nodes,); others are ignored."""
 
 
 class InterPodOrder(ExtensionPoint):
-    """How good is the node among the candidates, as pods stand there and on other nodes? Rule: sum.
+    """How good is the node, given the pods on this node and on others? Rule: sum.
 
-    Asked only about shapes with terms of their own or meant by others', and asked again after every placement.
+    The framework asks only about shapes with `Shape.has_inter_pod_terms`, and asks again after every placement.
     """
 
     renamed: ClassVar = {"neighbour_scores": "inter_pod_scores"}
@@ -280,11 +280,11 @@ class InterPodOrder(ExtensionPoint):
 
     @abstractmethod
     def inter_pod_scores(self, task: TaskInfo) -> InterPodScores | None:
-        """Return the scores of a shape for this session, None if no pod makes a difference to it."""
+        """Return the scores of a shape for this session, None if other pods make no difference to it."""
 
 
 class NodeOrder(ExtensionPoint):
-    """How good is the node? Rule: sum; weights are already applied, 100 times the weight is the best."""
+    """How good is the node for the task? Rule: sum. The plugin applies its weight: the best score is 100 * weight."""
 
     switch = "enableNodeOrder"
 
@@ -294,37 +294,37 @@ class NodeOrder(ExtensionPoint):
 
 
 class NormalizedOrder(ExtensionPoint):
-    """How good is the node among the candidates? Rule: sum, added to that of `NodeOrder`; weights are applied here."""
+    """How good is the node, compared with the other feasible nodes? Rule: sum, with the scores of `NodeOrder`."""
 
     switch = "enableNodeOrder"
 
     @abstractmethod
     def normalized_orders(self) -> Sequence[NormalizedScore]:
-        """Return the scorers; asked once, when the session is open."""
+        """Return the scorers with their weights, which the framework applies; asked once, when the session is open."""
 
 
 class PlacementWatch(ExtensionPoint):
-    """Tasks have taken or given back their nodes in this session. Rule: everybody is told. It has no switch.
+    """No question: the scheduler reports that tasks got a node, or lose it, in this session. It has no switch.
 
-    What a plugin counts here it changes through the journal of the session, so that an undo restores it by itself:
-    nobody is told of one. A watcher may not refuse.
+    Rule: every plugin is told; none can refuse. A plugin must change what it counts here through the journal of the
+    session. An undo then restores the counts, and no plugin is told of it.
     """
 
     switch = ""
 
     @abstractmethod
     def placed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
-        """Count tasks of one job and kind in, allocated or promised, task i on node i; nodes may repeat."""
+        """Count tasks of one job and equivalence class as allocated or promised, task i on node i; nodes may repeat."""
 
     @abstractmethod
     def freed(self, job_row: int, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
-        """Count tasks of one job and kind out, because they are to be evicted."""
+        """Count tasks of one job and equivalence class out: they are to be evicted, or wait again."""
 
 
 class JobStarving(ExtensionPoint):
-    """Does a job need more than it has, so that others may be evicted for it?
+    """Does the job need more than it has, so that other pods may be evicted for it?
 
-    Rule: the first tier in which any plugin answers decides, and all in it must say yes; nobody answers: no.
+    Rule: the first tier with such a plugin decides, and all in it must say yes. Without any such plugin: no.
     """
 
     switch = "enableJobStarving"
@@ -335,128 +335,127 @@ class JobStarving(ExtensionPoint):
 
 
 class Purpose(Enum):
-    """What room is taken for."""
+    """From whom a preemptor takes room."""
 
-    PREEMPT = "preempt"  # from jobs of the same queue, or from the claimant's own job
+    PREEMPT = "preempt"  # from jobs of the same queue, or from the preemptor's own job
     RECLAIM = "reclaim"  # from other queues
 
 
 @dataclass(frozen=True, slots=True)
 class Preemptor:
-    """Who wants the room that others are to leave."""
+    """For whom tasks are to be evicted."""
 
     purpose: Purpose
     job: JobInfo
     queue: QueueInfo
     task: TaskInfo | None = None  # None: the job as a whole (gang actions)
-    priority: int = 0  # of the task; where there is none it has no meaning
-    gains: Floats | None = (
-        None  # (n_resources,), what the plan gives the job, at the most; None: what the task asks for
-    )
-    given: Floats | None = None  # (n_resources,), the part of it that the job has been promised already; None: nothing
+    priority: int = 0  # of the task; without a task it has no meaning
+    gains: Floats | None = None  # (n_resources,), the most that the plan gives the job; None: what the task requests
+    given: Floats | None = None  # (n_resources,), the part of ``gains`` already promised to the job; None: nothing
 
 
 class Preemptable(ExtensionPoint):
-    """Which tasks of its queue may go for a claimant?
+    """Which tasks of the same queue may be evicted for the preemptor?
 
-    Rule of all three questions of this kind, for every group of candidates by itself: within a tier the answers are
-    intersected; a plugin that abstains does not count; once nobody is left the tier says nothing. The first tier that
-    leaves anybody decides. A `VictimFilter` has the last word.
+    Rule, as for `Reclaimable` and `UnifiedEvictable`: each group of candidates is decided separately. Within a tier the
+    answers are intersected; a plugin that abstains does not count. The first tier whose intersection is not empty
+    decides. A `VictimFilter` then protects some of these tasks.
     """
 
     switch = "enablePreemptable"
 
     @abstractmethod
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
-        """Return for each candidate whether it may go, shape (n,); None for no opinion.
+        """Return for each candidate whether it may be evicted, shape (n,); None for no opinion.
 
-        Whatever is counted from candidate to candidate is counted within a group, in the order given;
+        Whatever you count from one candidate to the next starts again with each group. The order is the order given;
         `VictimCandidates` has the sums.
         """
 
 
 class Reclaimable(ExtensionPoint):
-    """Which tasks of other queues may go for a claimant? Rule: see `Preemptable`."""
+    """Which tasks of other queues may be evicted for the preemptor? Rule: see `Preemptable`."""
 
     switch = "enableReclaimable"
 
     @abstractmethod
     def reclaimable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
-        """Return for each candidate whether it may go, shape (n,); None for no opinion."""
+        """Return for each candidate whether it may be evicted, shape (n,); None for no opinion."""
 
 
 class UnifiedEvictable(ExtensionPoint):
-    """Which tasks may go for a whole gang? Asked once for one group; it has no switch. Rule: see `Preemptable`."""
+    """Which tasks may be evicted for a whole gang? It has no switch. Rule: see `Preemptable`, with a single group."""
 
     switch = ""
 
     @abstractmethod
     def unified_evictable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools | None:
-        """Return for each candidate whether it may go, shape (n,); None for no opinion."""
+        """Return for each candidate whether it may be evicted, shape (n,); None for no opinion."""
 
 
 class VictimTasks(ExtensionPoint):
-    """Which running tasks must go now, whoever gets their room?
+    """Which running tasks must be evicted now, whoever gets their room?
 
-    Rule: united within a tier, the first tier that names anybody decides. A `VictimFilter` has the last word.
+    Rule: answers are united within a tier, and the first tier that names a task decides. A `VictimFilter` then protects
+    some of these tasks.
     """
 
     switch = "enabledVictim"
 
     @abstractmethod
     def victim_tasks(self, candidates: VictimCandidates) -> Bools:
-        """Return for each candidate, one group, whether it must go, shape (n,)."""
+        """Return for each candidate whether it must be evicted, shape (n,); all candidates are one group."""
 
 
 class VictimFilter(ExtensionPoint):
-    """Which tasks must stay, whatever other plugins say and in whatever tier? Rule: any says so. It has no switch.
+    """Which tasks are protected from eviction, whatever other plugins answer in any tier? Rule: any says so.
 
-    A plugin's filter counts for those of the questions above that the plugin answers and that are switched on for it.
-    Whoever must stay is not counted as gone for anybody else: plugins are asked again without them.
+    It has no switch. A plugin's filter applies to those of the four questions above that the plugin answers and that
+    are switched on for it. Plugins are asked again without the protected tasks, so nobody counts those as evicted.
     """
 
     renamed: ClassVar = {"spared": "protected"}
     switch = ""
     about_queues: ClassVar[bool] = False
-    """Whether the answers depend on the job and request of a candidate and on who goes before it, so that no task is
-    let go behind one of its job that is alike and must stay. Such filters are asked last."""
+    """Whether an answer depends on the job and request of a candidate and on the candidates evicted before it. Then a
+    protected task also protects the equal tasks of its job behind it. Such filters are asked last."""
 
     @abstractmethod
     def protected(self, preemptor: Preemptor | None, candidates: VictimCandidates) -> Bools:
-        """Return for each candidate whether it must stay, shape (n,); without a claim nobody gets the room.
+        """Return for each candidate whether it is protected, shape (n,); without a preemptor nobody gets the room.
 
-        What one pod after the other may cost (a budget) is counted within a group, in the order given.
+        Count what is used up by one eviction after the other (a budget) within a group, in the order given.
         """
 
 
 class Preemptive(ExtensionPoint):
-    """May a queue take room from others for these tasks? Rule: all must say yes."""
+    """May the queue take room from other queues for these tasks? Rule: all must say yes."""
 
     switch = "enablePreemptive"
 
     @abstractmethod
     def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
-        """Say whether the queue may hold these tasks beside what it holds now; each with how many of its like."""
+        """Say whether the queue may hold these tasks besides what it holds now; each comes with its number."""
 
 
 class VictimQueueOrder(ExtensionPoint):
-    """From which of two queues is taken first? Rule: first non-zero comparison, then the reverse of `QueueOrder`."""
+    """Which of two queues loses tasks first? Rule: first non-zero comparison, then the reverse of `QueueOrder`."""
 
     switch = ""
 
     @abstractmethod
     def victim_queue_order(self, left: QueueInfo, right: QueueInfo, preemptor: QueueInfo) -> float:
-        """Return a negative number if left loses first, a positive one if right does, zero for no opinion."""
+        """Return a negative number if left loses tasks first, a positive one if right does, zero for no opinion."""
 
     def victim_queue_keys(self, preemptor: QueueInfo) -> Floats | None:
-        """Return keys of all queues, most important first, (n_keys, n_queues), that say what `victim_queue_order` does.
+        """Return keys of all queues, most important first, (n_keys, n_queues), that order as `victim_queue_order` does.
 
-        The lowest loses first. None: queues are compared two by two.
+        The lowest loses tasks first. None: queues are compared two by two.
         """
         return None
 
     def loses_first(self, preemptor: QueueInfo, candidates: VictimCandidates) -> Bools | None:
-        """Return which candidates (n,) go before all others, whatever the order of queues; None for nobody."""
+        """Return which candidates (n,) are evicted before all others, whatever their queues; None for none."""
         return None
 
 
@@ -497,4 +496,4 @@ PREFERENCES: Final[frozenset[type]] = frozenset(
         *(NodeOrder, NormalizedOrder, InterPodOrder),
     }
 )
-"""Extension points at which a plugin says what is better, not what may happen; without it the rest is still safe."""
+"""Extension points at which a plugin says what is better, not what is allowed. Scheduling is safe without them."""

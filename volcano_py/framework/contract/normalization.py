@@ -1,4 +1,4 @@
-"""Scores that depend on who else is a candidate: raw numbers per node, scaled by the highest among the candidates.
+"""Normalised scores: raw numbers per node, scaled by the highest raw number among the feasible nodes.
 
     HIGHEST_IS_BEST   100 * raw / highest, cut to a whole number; 0 for all if the highest is 0
     LOWEST_IS_BEST    100 minus that; 100 for all if the highest is 0
@@ -6,9 +6,9 @@
 
 (kube-scheduler: DefaultNormalizeScore, plain and reversed.) Raw numbers are whole and not negative.
 
-A placement can change such a score only by taking the last node of the highest raw number out of the candidates. Until
-then what is added to each node is fixed, and many tasks can be placed with a heap; if it is the same for all nodes that
-a shape may ever go to (nothing tainted, nothing preferred), it never changes at all.
+A placement changes such a score only if it makes the last node with the highest raw number infeasible. Until then the
+normalised score of each node is fixed, and many tasks can be placed with a heap. If all nodes that a shape may ever go
+to have the same raw number (nothing tainted, nothing preferred), the score never changes.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -41,11 +41,11 @@ class NormalizedScore:
     normalizer: Normalizer
     weight: float
     part: Callable[[Shape], Hashable]
-    """Returns what of a shape the raw numbers depend on; None: the scorer has nothing to say of it."""
+    """Returns the part of a shape that the raw numbers depend on; None: the scorer does not score the shape."""
     raw: Callable[[Shape, NodeColumns], Floats]
     """Returns the raw number of every node of the view, shape (n_nodes,)."""
     kept: bool = True
-    """Whether a raw number depends on the node's record alone, and so is kept over cycles until the record changes."""
+    """Whether a raw number depends on the node object alone. Then it is kept over cycles until the object changes."""
 
 
 class _Term(NamedTuple):
@@ -55,7 +55,7 @@ class _Term(NamedTuple):
 
 
 Highest = tuple[float, ...]
-"""The highest raw number of each term among the candidates."""
+"""The highest raw number of each term among the feasible nodes."""
 
 
 class GroupScores:
@@ -64,8 +64,8 @@ class GroupScores:
     __slots__ = ("_terms", "base", "fixed")
 
     def __init__(self, scores: Iterable[tuple[NormalizedScore, Floats]], allowed: Bools) -> None:
-        """Take raw numbers of all nodes, and which nodes may ever be candidates (n_nodes,)."""
-        self.base: Floats | float = 0.0  # what is added whoever the candidates are
+        """Take raw numbers of all nodes, and which nodes may ever be feasible (n_nodes,)."""
+        self.base: Floats | float = 0.0  # what is added whichever nodes are feasible
         self._terms: list[_Term] = []
         for score, raw in scores:
             seen = raw[allowed]
@@ -77,41 +77,41 @@ class GroupScores:
                 self.base = self.base + score.weight * raw
             else:
                 self._terms.append(_Term(score.normalizer, score.weight, raw))
-        self.fixed = not self._terms  # whether nothing depends on who the candidates are
+        self.fixed = not self._terms  # whether nothing depends on which nodes are feasible
 
     def highest(self, group: Bools) -> Highest:
-        """Return the highest raw numbers in a group of candidates (n_nodes,)."""
+        """Return the highest raw numbers in a group of feasible nodes (n_nodes,)."""
         return tuple(float(term.raw.max(where=group, initial=0.0)) for term in self._terms)
 
     def added(self, highest: Highest) -> Floats | float:
-        """Return what is added to every node, shape (n_nodes,), if these are the highest raw numbers."""
+        """Return what is added to the score of every node, shape (n_nodes,), given the highest raw numbers."""
         added = self.base
         for term, best in zip(self._terms, highest, strict=True):
             added = added + term.weight * normalized(term.raw, term.normalizer, best)
         return added
 
     def watch(self, group: Bools, highest: Highest, nodes: Rows) -> "HighestWatch | None":
-        """Return a watch over these nodes, all of the group; None if the group may shrink without changing a score."""
+        """Return a watch over these nodes of the group; None if no node that leaves the group changes a score."""
         if self.fixed:
             return None
-        holders = [term.raw == best for term, best in zip(self._terms, highest, strict=True) if best > 0]
-        return HighestWatch([int(np.count_nonzero(holder & group)) for holder in holders], [h[nodes] for h in holders])
+        masks = [term.raw == best for term, best in zip(self._terms, highest, strict=True) if best > 0]
+        return HighestWatch([int(np.count_nonzero(mask & group)) for mask in masks], [mask[nodes] for mask in masks])
 
 
 class HighestWatch:
-    """Tells when the last node of a highest raw number leaves the candidates."""
+    """Notices when the last node with a highest raw number becomes infeasible."""
 
-    __slots__ = ("_counts", "_holds")
+    __slots__ = ("_counts", "_highest")
 
-    def __init__(self, counts: list[int], holds: list[Bools]) -> None:
+    def __init__(self, counts: list[int], highest: list[Bools]) -> None:
         self._counts = counts
-        self._holds = [hold.tolist() for hold in holds]  # by term and place
+        self._highest = [mask.tolist() for mask in highest]  # by term and place
 
     def leaves(self, place: int) -> bool:
-        """Note that the node in this place is a candidate no more; say whether that changes the scores of others."""
+        """Note that the node in this place is not feasible any more; say whether that changes the scores of others."""
         changed = False
-        for term, hold in enumerate(self._holds):
-            if hold[place]:
+        for term, mask in enumerate(self._highest):
+            if mask[place]:
                 self._counts[term] -= 1
                 changed |= self._counts[term] == 0
         return changed

@@ -1,12 +1,12 @@
-"""Tasks that might be evicted, as columns in groups: what plugins vote on.
+"""Victim candidates: tasks that might be evicted, as columns in groups. Plugins vote on them.
 
-A group is what one question is about, as a rule a node: Volcano asks plugins once for every node, and what they count
-on the way (how many tasks of a job may still go, what a queue still holds) starts over with every node. Here they are
-asked once for many nodes, and whatever they count they count within a group.
+A group is usually a node. Volcano asks plugins once for each node, and what they count on the way (how many tasks of a
+job may still be evicted, what a queue still holds) starts again with each node. Here plugins are asked once for many
+nodes, and whatever they count they count within a group.
 
-Inside a group the first is the one that is evicted first: tasks stand in victim order as it was when the candidates
-were laid out, by queue, then by job, then the task that goes last first. So the tasks of a job stand together in a
-group, and so do those of a queue.
+Inside a group the first candidate is evicted first. Candidates are in victim order as it was when they were collected:
+by queue, then by job, then in reverse task order. So the tasks of a job are adjacent in a group, and so are those of a
+queue.
 """
 
 from functools import cached_property
@@ -21,15 +21,15 @@ from volcano_py.model.statuses import TaskStatus
 
 
 class VictimCandidates:
-    """Candidates for eviction; row i of every column is candidate i."""
+    """Victim candidates; row i of every column is candidate i."""
 
     def __init__(
         self, state: State, rows: Rows, groups: Rows, placed_before: Rows | None = None, units: Rows | None = None
     ) -> None:
         """Take task rows (n,), each of a task with a job, and the ascending numbers of their groups (n,).
 
-        ``placed_before`` is how many tasks of the claim are placed before each candidate goes (n,); None: none at all.
-        ``units`` are numbers (n,), equal for those that go only together; None: each stands for itself.
+        ``placed_before`` is how many tasks of the preemptor are placed before each candidate is evicted (n,); None:
+        none at all. ``units`` are numbers (n,), equal for candidates that are evicted only together; None: each alone.
         """
         self._state = state
         self.rows = rows
@@ -44,26 +44,26 @@ class VictimCandidates:
         return len(self.rows)
 
     def only(self, kept: Bools) -> "VictimCandidates":
-        """Return some of them (n,), groups as they are."""
+        """Return the candidates of a mask (n,), in the same groups."""
         return self.at(kept)
 
     def at(self, places: "Bools | Rows") -> "VictimCandidates":
-        """Return those at some places, in that order; groups must stay ascending."""
+        """Return the candidates at some places, in that order; groups must stay ascending."""
         placed_before = None if self.placed_before is None else self.placed_before[places]
         units = None if self._units is None else self._units[places]
         return VictimCandidates(self._state, self.rows[places], self.groups[places], placed_before, units)
 
     def running_or_bound(self) -> "VictimCandidates":
-        """Return those that run or are bound now."""
+        """Return the candidates that are running or bound now."""
         status = self._state.tasks.status[self.rows]
         return self.only((status == TaskStatus.RUNNING) | (status == TaskStatus.BOUND))
 
     def without_jobs(self, rows: Rows) -> "VictimCandidates":
-        """Return those that are not of these jobs (n_jobs,)."""
+        """Return the candidates that do not belong to these jobs (n_jobs,)."""
         return self.only(~np.isin(self.jobs, rows)) if len(rows) else self
 
     def together(self) -> "VictimCandidates":
-        """Return all of them as one group, in the order given."""
+        """Return all candidates as one group, in the order given."""
         return VictimCandidates(self._state, self.rows, np.zeros(len(self.rows), dtype=np.intp))
 
     @cached_property
@@ -73,19 +73,19 @@ class VictimCandidates:
 
     @cached_property
     def queues(self) -> Rows:
-        """The rows of their jobs' queues among the session's queues, -1 for a queue that does not exist, shape (n,)."""
+        """The rows of their queues among the session's queues, -1 for a queue that does not exist, shape (n,)."""
         return self._state.queue_of_job[self.jobs]
 
     @cached_property
     def first_of_unit(self) -> Rows:
-        """The place of the first of those with whom each goes or stays, shape (n,)."""
+        """For each candidate the place of the first member of its unit, shape (n,)."""
         if self._units is None:
             return np.arange(len(self.rows))
         _, first, which = np.unique(self._units, return_index=True, return_inverse=True)
         return np.asarray(first[which])
 
     def of_units(self, amounts: Floats) -> Floats:
-        """Return the sums of amounts (n_rows, n) over those with whom each goes or stays, shape (n_rows, n)."""
+        """Return for each candidate the sum of amounts (n_rows, n) over its unit, shape (n_rows, n)."""
         if self._units is None:
             return amounts
         sums = [np.bincount(self.first_of_unit, weights=row, minlength=len(self.rows)) for row in amounts]
@@ -98,36 +98,36 @@ class VictimCandidates:
 
     @cached_property
     def priorities(self) -> Ints:
-        """Their own priorities, shape (n,)."""
+        """The priorities of the tasks, shape (n,)."""
         return self._state.tasks.priority[self.rows]
 
     @cached_property
     def traits(self) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
-        """What they are, as `TaskTrait`, shape (n,)."""
+        """Their traits, as `TaskTrait`, shape (n,)."""
         return self._state.tasks.traits[self.rows]
 
     @cached_property
     def requests(self) -> Floats:
-        """What each of them holds, shape (n_resources, n)."""
+        """What each candidate requests, shape (n_resources, n)."""
         return self._state.classes.requests[:, self._state.tasks.shape[self.rows]]
 
     @cached_property
     def by_job(self) -> "Earlier":
-        """What stands before each of them in its group and of its job."""
+        """For each candidate the earlier candidates of its group and job."""
         return Earlier(self.groups, self.jobs)
 
     @cached_property
     def by_queue(self) -> "Earlier":
-        """What stands before each of them in its group and of its job's queue."""
+        """For each candidate the earlier candidates of its group and queue."""
         return Earlier(self.groups, self.queues)
 
     def by(self, keys: Rows) -> "Earlier":
-        """Return what stands before each of them in its group and has the same key (n,), in any order of keys."""
+        """Return for each candidate the earlier ones of its group with the same key (n,), in any order of keys."""
         return Earlier(self.groups, keys)
 
 
 class Earlier:
-    """Sums over the earlier ones of the same group and key: how a walk in the order given is asked for all at once."""
+    """Sums over the earlier candidates of the same group and key: one array operation instead of a walk in order."""
 
     __slots__ = ("_back", "_order", "_start")
 
@@ -139,16 +139,16 @@ class Earlier:
         begins[1:] = (ordered_groups[1:] != ordered_groups[:-1]) | (ordered_keys[1:] != ordered_keys[:-1])
         starts = np.flatnonzero(begins)
         self._order = order
-        self._start = starts[np.cumsum(begins) - 1] if n else starts  # by place in the order: where its run begins
+        self._start = starts[np.cumsum(begins) - 1] if n else starts  # by place in `order`: where its run begins
         self._back = np.empty(n, dtype=np.intp)
         self._back[order] = np.arange(n)
 
     def count(self) -> Rows:
-        """Return how many stand before each, shape (n,)."""
+        """Return how many are earlier than each, shape (n,)."""
         return (np.arange(len(self._order)) - self._start)[self._back]
 
     def total(self, amounts: Floats) -> Floats:
-        """Return the sums of the amounts (n_rows, n) of those that stand before each, shape (n_rows, n)."""
+        """Return for each the sum of amounts (n_rows, n) over the earlier ones, shape (n_rows, n)."""
         if not len(self._order):
             return np.zeros(amounts.shape)
         ordered = amounts[:, self._order]
@@ -156,5 +156,5 @@ class Earlier:
         return np.asarray((before - before[:, self._start])[:, self._back])
 
     def any(self, holds: Bools) -> Bools:
-        """Return whether something (n,) holds for any of those that stand before each, shape (n,)."""
+        """Return for each whether a mask (n,) is true for any earlier one, shape (n,)."""
         return np.asarray(self.total(holds.astype(float)[None])[0] > 0)

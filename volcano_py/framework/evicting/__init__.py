@@ -1,1 +1,1 @@
-"""Room by eviction: who may go, in what order, and a plan that is proved before anybody goes."""
+"""Evicting: the victim candidates, the order of eviction, and plans that are proved before any pod is evicted."""

@@ -1,11 +1,11 @@
-"""Evictions for many tasks that are alike, in batches: plugins are asked once for a batch, not once for every task.
+"""Batch preemption: evictions for many equal tasks, where plugins are asked once per batch and not once per task.
 
-A batch looks at the next nodes in order, asks who may go on each, and takes from each as many victims as let tasks fit
-there, until all tasks have a node or the nodes are used up. Then all of its victims are asked about again, as one group
-in the order in which they go, with as many tasks of the preemptor placed as are placed by then. That is what plugins
-would
-have said had they been asked one task after the other, if their answers count whoever goes before (`Plugin.counts`);
-where one says no the batch ends. What is left is for the next batch, or for a search task by task.
+A batch takes the next nodes in order and asks which candidates on them may be evicted. On each node it chooses as many
+victims as tasks need to fit, until all tasks have a node or the nodes are used up. Then plugins are asked about all its
+victims again, as one group in the order of eviction, with the number of preemptor tasks that are placed before each
+victim. If the answers of plugins count the candidates before each one (`Plugin.counts`), these are the answers that
+they would give task by task. The batch ends before the first task of which a victim is refused. The remaining tasks are
+left to the next batch, or to a search task by task.
 """
 
 from collections.abc import Callable
@@ -25,22 +25,22 @@ _NODES: Final = 128  # of one batch
 
 
 class _Batch(NamedTuple):
-    victims: list[int]  # task rows, in the order in which they go
+    victims: list[int]  # task rows, in order of eviction
     nodes: list[int]  # of the tasks, in order
-    ends: list[int]  # by task: so many victims go for it and those before it
+    ends: list[int]  # by task: how many victims are evicted for it and for the tasks before it
 
 
 class Steps(NamedTuple):
     """What a plan of evictions does at each step of a batch."""
 
     preemptor: Callable[[TaskInfo, int], Preemptor]
-    """Returns who asks for room as the plan stands, for a task of a priority."""
+    """Returns the preemptor at the present state of the plan, for a task and its priority."""
     nodes_in_order: Callable[[TaskInfo], tuple[Rows, VictimCandidates] | None]
-    """Returns the nodes to try, first to last, and the candidates there; None if no eviction would do."""
+    """Returns the nodes to try, first to last, and the candidates there; None if no eviction helps."""
     allowed: Callable[[Preemptor, VictimCandidates], Bools]
-    """Returns which candidates may go, shape (n,)."""
+    """Returns which candidates may be evicted, shape (n,)."""
     fitting: Callable[[int, Rows], int]
-    """Returns how many tasks of a shape could be put on these nodes in this order."""
+    """Returns how many tasks of a shape fit on these nodes, in this order."""
     promise: Callable[[Rows, int, Rows], None]
     """Promises tasks of a shape their nodes."""
 
@@ -72,7 +72,7 @@ def _place(
     rows = eviction.in_order(preemptor.queue, asked.rows[steps.allowed(preemptor, asked)])
     rows = rows[np.argsort(place[eviction.state.tasks.node[rows]], kind="stable")]
     batch = _choose(eviction, info, rows, len(tasks))
-    count = _agreed(eviction, steps, preemptor, batch)
+    count = _allowed_tasks(eviction, steps, preemptor, batch)
     eviction.state.report.preemption_attempts += len(set(batch.nodes[:count]))
     checkpoint = statement.checkpoint()
     while count:
@@ -88,7 +88,7 @@ def _place(
 
 
 def _choose(eviction: Eviction, info: TaskInfo, rows: Rows, wanted: int) -> _Batch:
-    """Take victims node by node, in order, as few as let a task fit; ``rows`` stand in the order of their nodes."""
+    """Choose victims node by node, in order, as few as let each task fit; ``rows`` are in the order of their nodes."""
     batch = _Batch([], [], [])
     floor = (info.request - EPSILON).tolist()
     counted = info.fit.rows.tolist()
@@ -118,8 +118,8 @@ def _choose(eviction: Eviction, info: TaskInfo, rows: Rows, wanted: int) -> _Bat
     return batch
 
 
-def _agreed(eviction: Eviction, steps: Steps, preemptor: Preemptor, batch: _Batch) -> int:
-    """Return for how many tasks, in order, everybody agrees to all victims, each asked about with those before it."""
+def _allowed_tasks(eviction: Eviction, steps: Steps, preemptor: Preemptor, batch: _Batch) -> int:
+    """Return for how many tasks, in order, plugins allow all victims, counting those before each as evicted."""
     if not batch.victims:
         return 0
     rows = np.array(batch.victims, dtype=np.intp)

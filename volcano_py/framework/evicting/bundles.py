@@ -1,15 +1,16 @@
-"""Bundles: what jobs can lose for the sake of a whole gang, and in what order they lose it.
+"""Bundles: which tasks jobs can lose for a whole gang, and in what order.
 
-A job's tasks are walked by (priority, uid), lowest first. One is safe as long as the job, and its role, stay at their
-minimum without it; the safe tasks of a job are one bundle, of which any part may go. The others are the job's whole
-bundle: taking any of them breaks the gang, so all that the job has on nodes goes, or nothing of it does. A job that is
-below its minimum already is broken: all its tasks are safe to take.
+The tasks of a job are examined by (priority, uid), lowest first. A task is safe as long as the job, and the role of the
+task, keep their minimum without it. The safe tasks of a job are one bundle, of which any part may be evicted. The other
+tasks are the whole bundle of the job: evicting any of them breaks the gang, so either all tasks that the job has on
+nodes are evicted or none. If a job is already below its minimum, all its tasks are safe.
 
-Safe bundles go before whole ones; among equals the job that goes last in job order (preempt), or the queue that loses
-first (reclaim); then the bundle that yields most of what is needed for what it costs its job; then job and task names.
+Safe bundles are evicted before whole ones. Then the job that is last in job order (preempt), or the queue that loses
+first (reclaim), comes first. Then comes the bundle that gives most of what is needed for its cost to the job. Job and
+task names decide the rest.
 
-(Volcano: actions/utils. There a whole bundle is only what the job has in the domain in question, and the rest runs on
-uselessly.)
+(Volcano: actions/utils. There a whole bundle is only what the job has in the domain in question; the rest of the job
+keeps running without use.)
 """
 
 from collections.abc import Callable, Iterable
@@ -30,17 +31,17 @@ _ON_NODES: Final = [TaskStatus.BOUND, TaskStatus.RUNNING]
 _ROLE_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED)
 
 Ranks = Callable[[Rows], Rows]
-"""Takes task rows (n,) and returns the place of each among those who lose, equal ones alike, shape (n,)."""
+"""Takes task rows (n,) and returns the place of each in the order of victims, equal places for equal ones, (n,)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Tasks of one job that go together, or of which any may go."""
+    """Tasks of one job that are evicted together (``whole``), or of which any may be evicted."""
 
     job: int
-    rows: Rows  # in the order in which they go
+    rows: Rows  # in order of eviction
     whole: bool
-    yields: float = 0.0  # what it gives of what is needed, for what it costs its job
+    yields: float = 0.0  # the part of the need that it gives, divided by its cost to the job
 
 
 def bundles(
@@ -52,18 +53,18 @@ def bundles(
     *,
     allow_whole: bool,
 ) -> list[Bundle]:
-    """Return what plugins let go for a claim, in the order in which it goes; ``need`` is shape (n_resources,)."""
+    """Return what plugins allow for a preemptor, in order of eviction; ``need`` is shape (n_resources,)."""
     found = _ordered(eviction, _cut(eviction, candidates.rows), need, ranks)
     if not found:
         return []
     rows = np.concatenate([one.rows for one in found])
-    # Of a whole bundle all are of one unit, a safe task is one by itself.
+    # A whole bundle is one unit; each safe task is a unit of its own.
     units = np.concatenate([np.full(len(one.rows), one.rows[0]) if one.whole else one.rows for one in found])
     asked = VictimCandidates(eviction.state, rows, np.zeros(len(rows), dtype=np.intp), units=units)
     mask = eviction.allowed_for_gang(preemptor, asked)
     allowed = set(rows[mask].tolist())
     kept: list[Bundle] = []
-    # A Python loop over bundles, of which a job has two at the most.
+    # A Python loop over bundles; a job has at most two.
     for one in found:
         if one.whole:
             if allow_whole and allowed.issuperset(_running_or_bound(eviction, one.job).tolist()):
@@ -76,9 +77,9 @@ def bundles(
 
 
 def _cut(eviction: Eviction, rows: Rows) -> list[Bundle]:
-    """Cut the candidates of every job into what is safe to lose and the rest."""
+    """Cut the candidates of every job into safe tasks and the rest."""
     jobs = eviction.state.tasks.job[rows]
-    # A Python sort over the candidates' uids: nothing else tells tasks of one priority apart for good.
+    # A Python sort over the candidates' uids: only uids order tasks of one priority the same way every time.
     uids = np.array([eviction.state.tasks.record(row).uid for row in rows.tolist()])
     order = np.lexsort((uids, eviction.state.tasks.priority[rows], jobs)) if len(rows) else rows
     rows, jobs = rows[order], jobs[order]
@@ -95,12 +96,12 @@ def _cut(eviction: Eviction, rows: Rows) -> list[Bundle]:
 
 
 def safe_in_groups(eviction: Eviction, candidates: VictimCandidates) -> Bools:
-    """Return which candidates are safe to lose, each group by itself and the first of a job first, shape (n,)."""
+    """Return which candidates are safe to evict, shape (n,); each group is separate, and a job loses its first ones."""
     safe = np.zeros(len(candidates), dtype=bool)
     if not len(candidates):
         return safe
     which = numbered(candidates.groups, candidates.jobs)
-    order = np.argsort(which, kind="stable")  # candidates of a job need not stand together
+    order = np.argsort(which, kind="stable")  # candidates of a job need not be adjacent
     changes = np.flatnonzero(np.diff(which[order])) + 1
     # A Python loop over the jobs of each group.
     for places in np.split(order, changes):
@@ -109,7 +110,7 @@ def safe_in_groups(eviction: Eviction, candidates: VictimCandidates) -> Bools:
 
 
 def _safe(eviction: Eviction, job: JobInfo, rows: Rows) -> Bools:
-    """Return which of a job's candidates (n,), in order, are safe to lose, shape (n,)."""
+    """Return which of a job's candidates (n,), in order, are safe to evict, shape (n,)."""
     surplus = job.ready_count - job.min_available
     if surplus < 0:
         return np.ones(len(rows), dtype=bool)
@@ -130,7 +131,7 @@ def _safe(eviction: Eviction, job: JobInfo, rows: Rows) -> Bools:
 
 
 def _running_or_bound(eviction: Eviction, job_row: int) -> Rows:
-    """Return what a job has on nodes and could lose."""
+    """Return the running and bound tasks of a job."""
     mine = eviction.state.rows_of_job(job_row)
     found: Rows = mine[np.isin(eviction.state.tasks.status[mine], _ON_NODES)]
     return found
@@ -151,7 +152,7 @@ def _ordered(eviction: Eviction, found: Iterable[Bundle], need: Floats, ranks: R
 
 
 def _yield(eviction: Eviction, bundle: Bundle, need: Floats) -> float:
-    """Return what a bundle gives of the need over what it costs: its whole job's request, nothing if it is safe."""
+    """Return the part of the need that a bundle gives over its cost: the request of the whole job, 0 if it is safe."""
     if not bundle.whole:
         return np.inf
     asked = need > 0

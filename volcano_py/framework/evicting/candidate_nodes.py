@@ -1,4 +1,4 @@
-"""For one shape: the nodes where evictions might make room for it, and how good they are."""
+"""Preemption candidate nodes of one shape: the nodes where evictions might make room for it, and their scores."""
 
 import numpy as np
 
@@ -14,11 +14,10 @@ _NOWHERE = -np.inf
 
 
 class PreemptionCandidateNodes:
-    """The nodes of a session as victims of one shape would leave them to it.
+    """The preemption candidate nodes of a session for tasks of one class.
 
-    A node has a prospect unless it is closed or something refuses it that no eviction could change: its record, or a
-    predicate or other pods, for a reason that is not resolvable. Resources are not looked at. (Volcano:
-    PredicateForPreemptAction.)
+    Every node is one, unless it is closed or is refused for a reason that no eviction can resolve: by its record, by a
+    predicate, or because of other pods. Resources are not checked. (Volcano: PredicateForPreemptAction.)
     """
 
     __slots__ = (
@@ -39,9 +38,9 @@ class PreemptionCandidateNodes:
     def _fill(self) -> None:
         self._position = self._state.journal.n_touched
         inter_pod_filters = self._inter_pod
-        possible = (
-            self._possible if inter_pod_filters is None else self._possible > inter_pod_filters.unresolvable()
-        )  # and not hopeless
+        possible = self._possible
+        if inter_pod_filters is not None:
+            possible = possible & ~inter_pod_filters.unresolvable()
         scores = self._evaluate(self._state.nodes, possible)
         group = scores > _NOWHERE
         normalized = self._raw_scores.of(self.task, self._statically_infeasible)
@@ -49,7 +48,7 @@ class PreemptionCandidateNodes:
         self._added = normalized.base if normalized.fixed else normalized.added(normalized.highest(group))
         if inter_pod_filters is not None:
             self._added = self._added + inter_pod_filters.added(group)
-        self.scores: Floats = scores + self._added  # (n_nodes,), minus infinity where no eviction helps
+        self.scores: Floats = scores + self._added  # (n_nodes,), minus infinity for nodes where no eviction helps
 
     def _evaluate(self, nodes: NodeColumns, possible: Bools) -> Floats:
         hooks, task, n = self._hooks, self.task, len(nodes)
@@ -69,7 +68,7 @@ class PreemptionCandidateNodes:
         rows: Rows = np.unique(journal.touched_since(self._position))
         scores = self._evaluate(self._state.nodes.rows_view(rows), self._possible[rows])
         if not self._fixed and ((scores > _NOWHERE) != (self.scores[rows] > _NOWHERE)).any():
-            self._fill()  # what is added depends on who has a prospect
+            self._fill()  # normalised scores depend on which nodes are candidates
             return
         self._position = journal.n_touched
         self.scores[rows] = scores + (self._added[rows] if isinstance(self._added, np.ndarray) else self._added)

@@ -1,4 +1,4 @@
-"""Who may be evicted: the candidates of a session, what plugins say of them, and in what order they go."""
+"""Eviction: the victim candidates of a session, the answers of plugins about them, and the order of eviction."""
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property, cmp_to_key
@@ -50,12 +50,12 @@ _METHODS: Final[dict[type, str]] = {
 
 
 class Eviction:
-    """The part of a session that evictions are about."""
+    """The part of a session that deals with evictions."""
 
     def __init__(
         self, state: State, hooks: Hooks, placement: Placement, room: NominatedRoom, pending: PendingEvictions
     ) -> None:
-        """Take the parts of a session that a plan of evictions needs."""
+        """Take the parts of a session that plans of evictions need."""
         self.state = state
         self.hooks = hooks
         self.placement = placement
@@ -64,18 +64,18 @@ class Eviction:
         self._starving = hooks.tiered(JobStarving, "job_starving")
         self._preemptive = hooks.points(Preemptive, "preemptive")
         self._queue_order = hooks.points(VictimQueueOrder, "victim_queue_order")
-        self._tiers = {kind: hooks.tiered(kind, method) for kind, method in _METHODS.items()}
+        self._tiers = {point: hooks.tiered(point, method) for point, method in _METHODS.items()}
         seeing = {point.plugin for point in hooks.points(SeesEvictions, "predicate")}
         self.blind_predicates = any(point.plugin not in seeing for point in hooks.points(Predicate, "predicate"))
         self._candidate_nodes: dict[int, PreemptionCandidateNodes] = {}
         self.failed_plan_classes: dict[Hashable, int] = {}
-        """Kinds of plans (`Plan`) that fail as things are now -> the smallest number of tasks that was too many."""
-        self.free_rooms: list[Statement] = []  # plans of the action that runs, for which nobody has to go
-        self._filters: dict[type, tuple[list[Point], list[Point]]] = {kind: self._filters_of(kind) for kind in _METHODS}
+        """Classes of plans (`Plan`) that fail at present -> the smallest number of tasks that was too many."""
+        self.free_rooms: list[Statement] = []  # plans of the present action that need no eviction
+        self._filters: dict[type, tuple[list[Point], list[Point]]] = {one: self._filters_of(one) for one in _METHODS}
 
-    def _filters_of(self, kind: type) -> tuple[list[Point], list[Point]]:
-        """Return the filters of the plugins that answer this kind of question, those about queues apart."""
-        asked = {point.plugin for tier in self._tiers[kind] for point in tier}
+    def _filters_of(self, question: type) -> tuple[list[Point], list[Point]]:
+        """Return the filters of the plugins that answer an extension point, those with `about_queues` separately."""
+        asked = {point.plugin for tier in self._tiers[question] for point in tier}
         found = [point for point in self.hooks.points(VictimFilter, "protected") if point.plugin in asked]
         late = [point for point in found if point.plugin.about_queues]
         return [point for point in found if point not in late], late
@@ -83,54 +83,54 @@ class Eviction:
     # Questions
 
     def starving(self, job: JobInfo) -> bool:
-        """Say whether others may be evicted for a job."""
+        """Say whether pods of other jobs may be evicted for a job."""
         return combine.starving(self._starving, job)
 
     def preemptive(self, queue: QueueInfo, tasks: Sequence[tuple[TaskInfo, int]]) -> bool:
-        """Say whether a queue may take room from others for these tasks."""
+        """Say whether a queue may take room from other queues for these tasks."""
         return all(point(queue, tasks) for point in self._preemptive)
 
     def allowed(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Return which candidates may go so that the task of a claim gets their room, shape (n,)."""
+        """Return which candidates may be evicted for the task of a preemptor, shape (n,)."""
         return self._answer(Preemptable if preemptor.purpose is Purpose.PREEMPT else Reclaimable, preemptor, candidates)
 
     def allowed_for_gang(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Return which candidates may go so that a whole gang gets their room, shape (n,)."""
+        """Return which candidates may be evicted for a whole gang, shape (n,)."""
         return self._answer(UnifiedEvictable, preemptor, candidates)
 
     def all_count(self, purpose: Purpose, *, for_gang: bool = False) -> bool:
-        """Say whether everybody who is asked by `allowed` counts whoever goes before (`Plugin.counts`).
+        """Say whether all plugins that `allowed` asks count the candidates before each one (`Plugin.counts`).
 
-        ``for_gang`` asks the same of `allowed_for_gang`.
+        ``for_gang`` means the plugins that `allowed_for_gang` asks.
         """
-        kind: type = Preemptable if purpose is Purpose.PREEMPT else Reclaimable
+        question: type = Preemptable if purpose is Purpose.PREEMPT else Reclaimable
         if for_gang:
-            kind = UnifiedEvictable
-        early, late = self._filters[kind]
-        asked = [*(point for tier in self._tiers[kind] for point in tier), *early, *late]
+            question = UnifiedEvictable
+        early, late = self._filters[question]
+        asked = [*(point for tier in self._tiers[question] for point in tier), *early, *late]
         return all(point.method in point.plugin.counts for point in asked)
 
     def unconditional(self) -> Rows:
-        """Return the running tasks that must go whoever gets their room, in order of candidates."""
+        """Return the running tasks that must be evicted, whoever gets their room, in order of candidates."""
         candidates = self.all.only(self.state.tasks.status[self.all.rows] == TaskStatus.RUNNING).together()
         chosen = candidates.only(combine.united(self._tiers[VictimTasks], candidates))
         early, late = self._filters[VictimTasks]
         rows: Rows = chosen.rows[~combine.protected([*early, *late], None, chosen)]
         return rows
 
-    def _answer(self, kind: type, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Return whom plugins let go and no filter keeps, each judged beside those alone that go before it, (n,).
+    def _answer(self, question: type, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
+        """Return which candidates plugins allow and no filter protects, shape (n,).
 
-        What one filter keeps another one must not count, and a vote that it had is somebody else's. So everybody is
-        asked again without those that must stay, until nobody has to.
+        Each answer may count only candidates that are really evicted. So plugins and filters are asked again without
+        the protected candidates, until no filter protects any more.
         """
         allowed = np.zeros(len(candidates), dtype=bool)
-        early, late = self._filters[kind]
+        early, late = self._filters[question]
         stays = np.zeros(len(candidates), dtype=bool)  # by what is known for good
         left = np.arange(len(candidates))  # places of those who are asked
         for _ in range(_ROUNDS):
             asked = candidates if len(left) == len(candidates) else candidates.at(left)
-            chosen = left[combine.intersected(self._tiers[kind], preemptor, asked)] if len(left) else left
+            chosen = left[combine.intersected(self._tiers[question], preemptor, asked)] if len(left) else left
             kept = combine.protected(early, preemptor, candidates.at(chosen)) if early and len(chosen) else None
             if kept is not None and kept.any():
                 left = np.setdiff1d(left, chosen[kept])
@@ -146,22 +146,25 @@ class Eviction:
         return allowed
 
     def _behind(self, candidates: VictimCandidates, places: Rows) -> Bools:
-        """Say who stands at these places, or behind one of them and is alike, or goes only with one of them, (n,)."""
+        """Return the candidates at these places, equal ones behind them, and all that are evicted only with them, (n,).
+
+        Equal candidates have the same group, job and shape.
+        """
         shapes = self.state.tasks.shape[candidates.rows]
-        kinds = numbered(candidates.groups, candidates.jobs, shapes)
+        classes = numbered(candidates.groups, candidates.jobs, shapes)
         since = np.full(len(candidates), len(candidates))
-        np.minimum.at(since, kinds[places], places)
-        behind = np.arange(len(candidates)) >= since[kinds]
+        np.minimum.at(since, classes[places], places)
+        behind = np.arange(len(candidates)) >= since[classes]
         return np.asarray(behind | np.isin(candidates.first_of_unit, candidates.first_of_unit[places]))
 
     def missing_once_free(self, job: JobInfo) -> int:
-        """Return what `Session.missing` will be when the resources that the job's tasks are promised are free."""
+        """Return what `Hooks.missing` will be once the resources promised to the job's tasks are free."""
         state = self.state
         rows = state.rows_of_job(job.row)
         return self.hooks.missing_with(job, rows[state.tasks.status[rows] == TaskStatus.PIPELINED])
 
     def candidate_nodes(self, shape_id: int) -> PreemptionCandidateNodes:
-        """Return where evictions might make room for tasks of this kind, up to date."""
+        """Return where evictions might make room for tasks of this class, up to date."""
         found = self._candidate_nodes.get(shape_id)
         if found is None:
             found = self._candidate_nodes[shape_id] = PreemptionCandidateNodes(
@@ -173,11 +176,11 @@ class Eviction:
 
     @cached_property
     def best_effort(self) -> Bools:
-        """Whether tasks of a kind ask for nothing but their own place, shape (n_shapes,)."""
+        """Whether tasks of each class request nothing but a place for a pod, shape (n_shapes,)."""
         return np.array([shape is not None and shape.best_effort for shape in self.state.classes.shapes], dtype=bool)
 
     def end_of_action(self) -> None:
-        """Leave to allocate what needs no eviction."""
+        """Withdraw the plans that need no eviction: allocate will place their tasks."""
         for statement in self.free_rooms:
             statement.withdraw()
         if self.free_rooms:
@@ -189,34 +192,34 @@ class Eviction:
 
     @cached_property
     def _running_or_bound(self) -> Rows:
-        """The tasks that run or are bound, of jobs that have a PodGroup, and that agree to be evicted, by job rank."""
+        """The running and bound tasks of jobs with a PodGroup that are preemptable, by job rank."""
         state, tasks = self.state, self.state.tasks
         running_or_bound = (tasks.status == TaskStatus.RUNNING) | (tasks.status == TaskStatus.BOUND)
         running_or_bound &= (tasks.node >= 0) & (tasks.job >= 0) & (tasks.traits & TaskTrait.PREEMPTABLE.value > 0)
         rows = np.flatnonzero(running_or_bound)
         rows = rows[state.jobs.rules.present[tasks.job[rows]]]
-        rows = OrderedTasks(self.hooks.orders, rows).rows[::-1]  # the last of a job first
+        rows = OrderedTasks(self.hooks.orders, rows).rows[::-1]  # the last task of a job first
         return np.asarray(rows[np.argsort(self._job_rank[tasks.job[rows]], kind="stable")])
 
     @cached_property
     def all(self) -> VictimCandidates:
-        """Every task of a job that stood on a node at the first use and may be a victim at all, grouped by node."""
+        """All victim candidates at the first use, grouped by node."""
         nodes = self.state.tasks.node[self._running_or_bound]
         order = np.argsort(nodes, kind="stable")
         return VictimCandidates(self.state, self._running_or_bound[order], nodes[order].astype(np.intp))
 
-    def of_willing_jobs(self) -> VictimCandidates:
-        """Return those of `all` that still stand and whose PodGroup does not refuse; it may say nothing."""
+    def of_preemptable_jobs(self) -> VictimCandidates:
+        """Return those of `all` that are still running or bound and whose PodGroup does not forbid preemption."""
         running_or_bound = self.all.running_or_bound()
-        return running_or_bound.only(~self._refusing_jobs[running_or_bound.jobs])
+        return running_or_bound.only(~self._not_preemptable_jobs[running_or_bound.jobs])
 
     @cached_property
-    def _refusing_jobs(self) -> Bools:
-        # A Python loop over jobs, once a session with an action for gangs: it is in their records.
+    def _not_preemptable_jobs(self) -> Bools:
+        # A Python loop over the records of jobs, once in a session with an action for gangs.
         return np.array([record is not None and record.preemptable is False for record in self.state.jobs.records])
 
     def lent_to(self, queue: QueueInfo, candidates: VictimCandidates) -> Bools:
-        """Return which candidates run in other queues that may be reclaimed from, shape (n,)."""
+        """Return which candidates are running in other queues that are reclaimable, shape (n,)."""
         queues = self.state.queues.values()
         lenders = np.array([other.record.reclaimable and other is not queue for other in queues], dtype=bool)
         lent = (candidates.queues >= 0) & lenders[candidates.queues]
@@ -224,7 +227,7 @@ class Eviction:
 
     @cached_property
     def _job_rank(self) -> Rows:
-        """The place of every job: by queue, then the one that goes last first, shape (n_jobs,)."""
+        """The place of every job: by queue, then in reverse job order, shape (n_jobs,)."""
         state = self.state
         present = state.jobs.present()
         keys = self.hooks.orders.job_sort_keys(present)
@@ -238,12 +241,11 @@ class Eviction:
     # Order
 
     def in_order(self, preemptor: QueueInfo, rows: Rows) -> Rows:
-        """Return task rows in the order in which they go now, the first one first.
+        """Return task rows in order of eviction, the first victim first.
 
-        Those go first that `VictimQueueOrder.loses_first` names. Of two queues the one goes first that
-        `VictimQueueOrder` says, else the one that is last in queue order. In a
-        queue the job that is last in the order of plugins; of jobs that are equal to them the task that is last in task
-        order, whichever job it is of. (Volcano: BuildVictimsPriorityQueue.)
+        The tasks that `VictimQueueOrder.loses_first` names come first. Then queues are ordered by `VictimQueueOrder`,
+        else in reverse queue order. The jobs of a queue are in reverse order of the plugins' keys. The tasks of jobs
+        with equal keys are in reverse task order, whichever job they belong to. (Volcano: BuildVictimsPriorityQueue.)
         """
         if len(rows) < 2:
             return rows
@@ -252,7 +254,7 @@ class Eviction:
         return self.hooks.orders.last_tasks_first(rows, [self.ranks(preemptor, rows), *keys])
 
     def ranks(self, preemptor: QueueInfo, rows: Rows) -> Rows:
-        """Return the place of the queue of each of these tasks (n,) in the order in which they lose, shape (n,)."""
+        """Return for each task (n,) the place of its queue in the order in which queues lose tasks, shape (n,)."""
         candidates = VictimCandidates(self.state, rows, np.zeros(len(rows), dtype=np.intp))
         ranks = self._queue_rank(preemptor, candidates.queues)
         for point in self._queue_order:
@@ -266,7 +268,7 @@ class Eviction:
         return ranks
 
     def _queue_rank(self, preemptor: QueueInfo, queues: Rows) -> Rows:
-        """Return the place of each of these queues (n,) in the order in which they lose, shape (n,)."""
+        """Return the place of each of these queues (n,) in the order in which queues lose tasks, shape (n,)."""
         distinct, which = np.unique(queues, return_inverse=True)
         if len(distinct) < 2:
             return which
@@ -289,7 +291,7 @@ class Eviction:
         return rank[which]
 
     def _queue_keys(self, preemptor: QueueInfo) -> Floats | None:
-        """Return the keys by which plugins say which queue loses first, (n_keys, n_queues); None if one has none."""
+        """Return the plugins' keys for which queue loses first, (n_keys, n_queues); None if a plugin has none."""
         found: list[Floats] = []
         for point in self._queue_order:
             try:

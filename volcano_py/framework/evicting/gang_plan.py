@@ -1,12 +1,13 @@
-"""A plan of evictions for a whole gang: bundles go until all that the gang needs finds nodes.
+"""A plan of evictions for a whole gang: bundles are evicted until the minimum of the gang has nodes.
 
-Bundles are taken in order, safe tasks one by one and whole jobs as wholes, until what is free and what they hold is as
-much as the gang needs, and then further until it has its minimum on nodes as allocate would choose them. If no number
-of bundles does, safe tasks are looked for node by node, as for single tasks. The proof and the trimming are those of
-every plan (`framework.evicting.plan`), with a safe task or a whole job as the unit that is put back.
+Bundles are taken in order: safe tasks one by one, and whole jobs at once. First enough bundles are taken that their
+resources and the free ones together cover the need of the gang. Then more are taken until the gang has its minimum on
+nodes as allocate would choose them. If no number of bundles is enough, safe tasks are searched node by node, as for
+single tasks. The proof and the trimming are those of every plan (`framework.evicting.plan`); the unit that is put back
+is a safe task or a whole job.
 
-(Volcano: gangpreempt and gangreclaim. They place all tasks that wait, also those beyond the minimum, and let every
-victim go that was taken on the way.)
+(Volcano: gangpreempt and gangreclaim. They place all waiting tasks, also those beyond the minimum, and evict every
+victim that was taken on the way.)
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +28,7 @@ from volcano_py.model.resources import EPSILON
 
 
 class GangPlans:
-    """What one action for gangs knows when it makes a plan for one job."""
+    """The plans that an action for gangs makes for one job."""
 
     def __init__(
         self,
@@ -41,9 +42,9 @@ class GangPlans:
         allow_whole: bool,
         may_preempt: Callable[[Rows], bool] = lambda _: True,
     ) -> None:
-        """Take whom the room is for, the candidates grouped by node, and the order in which jobs lose.
+        """Take the preemptor, the candidates grouped by node, and the order of victims.
 
-        ``may_preempt`` says of tasks whether all of them may be placed at the cost of others.
+        ``may_preempt`` says whether all of some tasks may be placed by evicting others.
         """
         self._eviction = eviction
         self._purpose, self._queue, self._job = purpose, queue, job
@@ -53,9 +54,9 @@ class GangPlans:
         self._may_preempt = may_preempt
 
     def make(self, tasks: Rows, cause: Cause) -> int:
-        """Evict so that a job gets its minimum by placing these tasks of it, in order; return how many get nodes.
+        """Evict tasks so that these tasks of the job complete its minimum, in order; return how many get nodes.
 
-        For a job that has its minimum each task stands for itself.
+        If the job already has its minimum, each task gets a plan of its own.
         """
         missing = self._eviction.missing_once_free(self._job)
         if missing:
@@ -74,9 +75,7 @@ class GangPlans:
             return 0
         preemptor = Preemptor(self._purpose, job, queue, gains=greatest_gains(eviction, job, tasks, missing))
         need = eviction.state.classes.requests[:, eviction.state.tasks.shape[tasks[:missing]]].sum(axis=1)
-        candidates = (
-            self._candidates.running_or_bound()
-        )  # who has gone for an earlier task of the job goes no second time
+        candidates = self._candidates.running_or_bound()  # not those evicted for an earlier task of the job
         units = list(_units(bundles(eviction, preemptor, candidates, need, self._ranks, allow_whole=self._allow_whole)))
         plan = Plan(eviction, self._purpose, queue, job, candidates, partial(by_score, eviction.placement))
         try:
@@ -90,9 +89,9 @@ class GangPlans:
         return self._make_node_by_node(tasks, candidates, cause)
 
     def _make_node_by_node(self, tasks: Rows, candidates: VictimCandidates, cause: Cause) -> int:
-        """Look for what is safe to lose on one node after the other, whichever tasks of a job stand there.
+        """Search safe tasks on one node after the other, whichever tasks of a job are there.
 
-        Bundles name the tasks that a job can lose before anybody looks where they are.
+        Bundles, in contrast, fix the tasks that a job can lose without looking at their nodes.
         """
         plan = Plan(
             self._eviction,
@@ -113,7 +112,7 @@ class GangPlans:
 
 
 def _units(found: Iterable[Bundle]) -> Iterable[Bundle]:
-    """Yield what goes at a time: a safe task, or all that is left of a job."""
+    """Yield what is evicted at a time: a safe task, or all that is left of a job."""
     for one in found:
         if one.whole:
             yield one
@@ -122,7 +121,7 @@ def _units(found: Iterable[Bundle]) -> Iterable[Bundle]:
 
 
 def _merged(units: Sequence[Bundle]) -> list[Rows]:
-    """Return what may stay by itself: of a job that goes as a whole, the safe tasks go or stay with the rest."""
+    """Return the units that may be put back: if a whole job is evicted, its safe tasks are one unit with the rest."""
     wholes: dict[int, list[Rows]] = {unit.job: [] for unit in units if unit.whole}
     found: list[Rows] = []
     for unit in units:
@@ -131,7 +130,7 @@ def _merged(units: Sequence[Bundle]) -> list[Rows]:
 
 
 def _first_enough(eviction: Eviction, units: Sequence[Bundle], need: Floats) -> int:
-    """Return with how many units there is as much as is needed, all nodes together; all of them if there never is."""
+    """Return how many units cover the need, summed over all nodes; all of them if even they do not."""
     free = (eviction.state.nodes.idle + eviction.state.nodes.releasing).sum(axis=1)
     amounts = np.array(
         [
@@ -146,8 +145,8 @@ def _first_enough(eviction: Eviction, units: Sequence[Bundle], need: Floats) -> 
 def _fewest(plan: Plan, units: Sequence[Bundle], least: int, tasks: Rows) -> int | None:
     """Return the smallest number of units, from ``least`` on, with which the job gets its minimum; None if none does.
 
-    It may be 0: what is free or held for the job may be enough. Found by doubling steps and then by halving: more room
-    never hurts but where pods keep others away. The plan is left with that number.
+    It may be 0, because what is free or reserved for the job may be enough. The search doubles its steps and then
+    halves them: more room never hurts, except where pods keep others away. The plan is left with that number.
     """
 
     def enough(count: int) -> bool:

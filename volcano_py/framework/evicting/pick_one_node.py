@@ -1,10 +1,10 @@
-"""Of the nodes where evictions make room for a task, the one whose victims matter least (topology-aware preemption).
+"""Pick one node: of the nodes where evictions make room for a task, the one whose victims matter least.
 
-Compared is who would go for the sake of resources, in this order: the highest priority of a victim, the sum of their
-priorities (each above -2^31, so that fewer is less), their number; then the score of the node.
+Topology-aware preemption compares the victims that free enough resources, in this order: the highest priority of a
+victim, the sum of their priorities (each above -2^31, so that fewer is less), their number; then the score of the node.
 
-(Volcano: pickOneNodeForPreemption, after kube-scheduler. There the victims that predicates need count too, and before
-the score the one goes whose most important victim has started last.)
+(Volcano: pickOneNodeForPreemption, after kube-scheduler. There the victims that predicates need count too. Before the
+score, the node wins whose most important victim has started last.)
 """
 
 from collections.abc import Sequence
@@ -20,23 +20,23 @@ from volcano_py.model.resources import EPSILON
 _LOWEST_PRIORITY: Final = 2**31
 
 Chance = tuple[int, Rows]
-"""A node and the rows of the tasks that may go there."""
+"""A node and the rows of the tasks that may be evicted there."""
 
 
 class CandidateNodeCount(NamedTuple):
-    """How many nodes are compared, as the arguments of the action say."""
+    """How many nodes are compared, from the arguments of the action."""
 
     percentage: int = 10
     at_least: int = 1
     at_most: int = 100
 
     def of(self, n_nodes: int) -> int:
-        """Return how many of so many nodes are compared, at least 1."""
+        """Return how many of ``n_nodes`` nodes are compared, at least 1."""
         return max(1, min(max(n_nodes * self.percentage // 100, self.at_least), self.at_most, n_nodes))
 
 
 def order_by_victims(eviction: Eviction, queue: QueueInfo, info: TaskInfo, chances: Sequence[Chance]) -> list[Chance]:
-    """Return nodes with their victims, who together are enough for a task of that kind, by what is lost there."""
+    """Return nodes with their victims, least important victims first; on each, all victims together are enough."""
     if len(chances) < 2:
         return list(chances)
     rows = eviction.in_order(queue, np.concatenate([victims for _, victims in chances]))
@@ -45,30 +45,32 @@ def order_by_victims(eviction: Eviction, queue: QueueInfo, info: TaskInfo, chanc
         of_node[node].append(row)
     floor = (info.request - EPSILON).tolist()
     wanted = [(resource, floor[resource]) for resource in info.fit.rows.tolist()]
-    group = eviction.placement.node_sets.index_of  # our shard's nodes before others', whatever is lost there
+    group = eviction.placement.node_sets.index_of  # our shard's nodes come first, whichever victims they have
     return sorted(
-        chances, key=lambda chance: (group(chance[0]), _harm(eviction, chance[0], of_node[chance[0]], wanted))
+        chances, key=lambda chance: (group(chance[0]), _importance(eviction, chance[0], of_node[chance[0]], wanted))
     )
 
 
-def _harm(eviction: Eviction, node: int, rows: list[int], wanted: list[tuple[int, float]]) -> tuple[int, int, int]:
+def _importance(
+    eviction: Eviction, node: int, rows: list[int], wanted: list[tuple[int, float]]
+) -> tuple[int, int, int]:
     requests = eviction.state.classes.requests[:, eviction.state.tasks.shape[rows]].T.tolist()
     room = eviction.state.nodes.future_idle[:, node].tolist()
-    gone: list[int] = []
-    # Python loops over the few victims of one node: they go until the task fits, and then stay who need not go.
+    evicted: list[int] = []
+    # Python loops over the few victims of one node: evict until the task fits, then put back those not needed.
     for place, request in enumerate(requests):
         room = [have + more for have, more in zip(room, request, strict=True)]
-        gone.append(place)
+        evicted.append(place)
         if _enough(room, wanted):
             break
     needed = []
-    for place in reversed(gone):
+    for place in reversed(evicted):
         without = [have - more for have, more in zip(room, requests[place], strict=True)]
         if _enough(without, wanted):
             room = without
         else:
             needed.append(place)
-    priorities = eviction.state.tasks.priority[[rows[place] for place in needed or gone]].tolist()
+    priorities = eviction.state.tasks.priority[[rows[place] for place in needed or evicted]].tolist()
     return max(priorities), sum(priority + _LOWEST_PRIORITY for priority in priorities), len(priorities)
 
 

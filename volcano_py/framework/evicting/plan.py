@@ -1,16 +1,15 @@
-"""A plan of evictions: who goes so that tasks of one job get nodes, proved before anybody goes.
+"""A plan of evictions: the victims that let tasks of one job get nodes, proved before any of them is evicted.
 
-1. Search. Each task in turn gets a node without an eviction if there is one, as allocate would choose it. Otherwise
-   nodes are tried in order, and on each the victims that plugins allow go one after the other, in the order of
-   `Victims.in_order`, until the task fits, its queue may hold it and every predicate passes (Volcano: normalPreempt).
-2. Proof. All placements are taken back, and then made again in the world in which all victims are gone, by the rules
-   by which allocate will make them: the queue is not overused, may hold the tasks, each fits its node, predicates pass.
-   The job must then have its minimum, and each task beyond it must hold by itself. That JobPipelined says yes is
-   necessary and not enough.
-3. Trimming. In reverse order of eviction each victim is put back if the same placements still hold without its going.
-   So nobody goes who need not: whoever is left was needed with fewer put back than there are in the end.
-4. Commit: all evictions and nominations in one batch. A plan for which nobody has to go is allocate's affair: it keeps
-   its room from later plans of the action, and is withdrawn when the action ends.
+1. Search. Each task gets a node without an eviction if there is one, as allocate would choose it. Otherwise nodes are
+   tried in order. On each node the victims that plugins allow are evicted one after the other, in the order of
+   `Eviction.in_order`, until the task fits, its queue may hold it and every predicate passes (Volcano: normalPreempt).
+2. Proof. All placements are undone, and then made again with all victims evicted, by the rules of allocate: the queue
+   is not overused and may hold the tasks, each task fits its node, predicates pass. The job must then have its minimum,
+   and each task beyond it must hold by itself. JobPipelined must also say yes, which alone is not enough.
+3. Trimming. In reverse order of eviction, each victim is put back if the same placements still hold without its
+   eviction. So no victim is evicted in vain: every remaining one was needed when even fewer were put back.
+4. Commit. All evictions and nominations are one batch. A plan without victims is left to allocate: it keeps its room
+   from later plans of the action, and is withdrawn when the action ends.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -34,12 +33,12 @@ from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import NodeColumns
 
-_FIRST_LOOK: Final = 32  # nodes for which plugins are asked at a time; four times as many with each further look
-_WALKS: Final = 64  # nodes on which evictions are tried for one task before it is given up for this plan
+_FIRST_LOOK: Final = 32  # nodes about which plugins are asked first; each further look takes four times as many
+_WALKS: Final = 64  # nodes on which evictions are tried for one task before the plan gives up on the task
 
 NodeOrder = Callable[[Floats, VictimCandidates], Rows]
-"""Takes a score per node (n_nodes,), minus infinity for nodes that need not be tried, and the candidates on the others;
-returns the nodes to try, first to last, shape (n,)."""
+"""Returns the nodes to try, first to last, shape (n,). Takes a score per node (n_nodes,), minus infinity for nodes that
+need not be tried, and the candidates on the others."""
 
 
 class _Placed(NamedTuple):
@@ -64,11 +63,11 @@ class Plan:
         *,
         for_gang: bool = False,
     ) -> None:
-        """Take whom the room is for, the candidates grouped by node, and the order in which nodes are tried.
+        """Take the preemptor, the candidates grouped by node, and the order in which nodes are tried.
 
-        ``blind`` leaves out nodes that refuse the task now although evictions might change that. So many nodes, the
-        first in order, are ``compared`` by the harm that is done there (`framework.least_harm`) before they are tried.
-        ``for_gang`` asks plugins as the actions for gangs do, about what is safe to lose (`framework.bundles`).
+        ``blind`` leaves out nodes that refuse the task now, even if evictions might change that. ``compared`` is how
+        many nodes, the first in order, are compared by their victims before they are tried (`pick_one_node`).
+        ``for_gang`` asks plugins as the actions for gangs do, about tasks that are safe to evict (`bundles`).
         """
         self._eviction = eviction
         self._purpose = purpose
@@ -83,13 +82,13 @@ class Plan:
         self._for_gang = for_gang
         self.statement = eviction.hooks.statement()
         self._start = self.statement.checkpoint()
-        self._given_up: dict[int, int] = {}  # shape -> how many had gone when a task of it found nothing
-        # So many placements make the minimum; -1: not yet enough.
+        self._given_up: dict[int, int] = {}  # shape -> number of victims when a task of it found no node
         self._needed = max(1, eviction.missing_once_free(job))
+        # How many placements complete the minimum; -1: not complete yet.
         self._minimum = 0 if eviction.missing_once_free(job) == 0 else -1
         self._plan_class: Hashable | None = None
         self._held = eviction.state.jobs.taken[:, job.row].copy()  # what the job holds before the plan
-        self._gains: Floats | None = None  # what the minimum comes to at the most
+        self._gains: Floats | None = None  # the most that the minimum adds to the job
 
     # Search
 
@@ -98,7 +97,7 @@ class Plan:
     ) -> None:
         """Find nodes for pending tasks of the job, in order, as long as it starves.
 
-        ``may_preempt`` says of a shape whether so many more tasks of it may be placed at all.
+        ``may_preempt`` says of a shape and a number whether that many more tasks of it may be placed at all.
         """
         eviction, shapes = self._eviction, self._eviction.state.tasks.shape[tasks]
         self._gains = greatest_gains(eviction, self._job, tasks, self._needed)
@@ -124,10 +123,10 @@ class Plan:
             start += 1
 
     def _plan_class_of(self, tasks: Rows) -> Hashable | None:
-        """Return all that a plan for these tasks can depend on besides their number, None if that is not so simple.
+        """Return all that a plan for these tasks depends on besides their number; None if it depends on more.
 
-        It is for a job that holds nothing yet, whose tasks are alike, where nothing is held for anybody and plugins say
-        that they look no closer (`Plugin.counts`).
+        There is a class for a job that holds nothing and whose tasks are equal, if no room is nominated and all plugins
+        state that they read nothing else (`Plugin.counts`).
         """
         eviction, job = self._eviction, self._job
         shapes, priorities = eviction.state.tasks.shape[tasks], eviction.state.tasks.priority[tasks]
@@ -141,13 +140,13 @@ class Plan:
         return self._purpose, self._queue.row, int(shapes[0]), int(priorities[0]), job.record.priority
 
     def place(self, task: int) -> bool:
-        """Find a node for a pending task of the job, with evictions if it takes any; say whether there is one."""
+        """Find a node for a pending task of the job, with evictions if necessary; say whether there is one."""
         shape_id = int(self._eviction.state.tasks.shape[task])
-        gone = len(self.statement.evicted)
-        if self._given_up.get(shape_id, -1) == gone:
+        n_victims = len(self.statement.evicted)
+        if self._given_up.get(shape_id, -1) == n_victims:
             return False
         if not (self._place_freely(task, shape_id) or self._place_with_evictions(task, shape_id)):
-            self._given_up[shape_id] = gone
+            self._given_up[shape_id] = n_victims
             return False
         if self._minimum < 0 and self._eviction.missing_once_free(self._job) == 0:
             self._minimum = len(self.statement)
@@ -156,17 +155,16 @@ class Plan:
     def place_needed(self, tasks: Rows) -> int:
         """Find nodes for pending tasks of one shape that the job's minimum needs, in order; return how many got one.
 
-        What `place` does for one task this does for many at a time (`framework.evicting.batch_preemption`), where
-        plugins allow it.
+        It does what `place` does, but for many tasks at a time where plugins allow it (`batch_preemption`).
         """
         eviction, shape_id = self._eviction, int(self._eviction.state.tasks.shape[tasks[0]])
         info, priorities = eviction.state.task_of(shape_id), eviction.state.tasks.priority[tasks]
         done = 0
         while done < len(tasks) and self._place_freely(int(tasks[done]), shape_id):
             done += 1
-        apart = eviction.placement.one_changes_one(shape_id) and not self._compared
-        apart = apart and eviction.all_count(self._purpose, for_gang=self._for_gang)
-        if len(tasks) - done > 1 and apart and (priorities == priorities[0]).all():
+        in_batches = eviction.placement.one_changes_one(shape_id) and not self._compared
+        in_batches = in_batches and eviction.all_count(self._purpose, for_gang=self._for_gang)
+        if len(tasks) - done > 1 and in_batches and (priorities == priorities[0]).all():
             done += preempt_in_batches(
                 eviction, self.statement, self._batch_steps(), info, int(priorities[0]), tasks[done:]
             )
@@ -202,14 +200,14 @@ class Plan:
         return False
 
     def preemptor(self, info: TaskInfo, priority: int) -> Preemptor:
-        """Return what is asked for a task as the plan stands: the room of the minimum, or of one task beyond it."""
+        """Return the preemptor at the present state of the plan: it needs the minimum, or one task beyond it."""
         gains, given = info.request, None
         if self._minimum < 0 and self._gains is not None:
             gains, given = self._gains, self._eviction.state.jobs.taken[:, self._job.row] - self._held
         return Preemptor(self._purpose, self._job, self._queue, info, priority, gains, given)
 
     def allowed(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
-        """Return which candidates may go so that the task of a claim gets their room, shape (n,)."""
+        """Return which candidates may be evicted for the task of a preemptor, shape (n,)."""
         if not self._for_gang:
             return self._eviction.allowed(preemptor, candidates)
         allowed = safe_in_groups(self._eviction, candidates)
@@ -217,27 +215,27 @@ class Plan:
         return allowed
 
     def nodes_in_order(self, info: TaskInfo) -> tuple[Rows, VictimCandidates] | None:
-        """Return the nodes to try, first to last, and the candidates there; None if no eviction would do.
+        """Return the nodes to try, first to last, and the candidates there; None if no eviction helps.
 
-        On each of them there is room enough if all candidates go.
+        On each of these nodes there is enough room if all candidates are evicted.
         """
         eviction = self._eviction
         candidates = self._present(info)
         if not len(candidates):
             return None
         scores = eviction.candidate_nodes(info.shape_id).scores
-        hopeful = (scores > -np.inf) & info.fit.fits(eviction.state.nodes.future_idle + self._sums(candidates))
-        hopeful &= np.bincount(candidates.groups, minlength=len(eviction.state.nodes)) > 0
+        worth_trying = (scores > -np.inf) & info.fit.fits(eviction.state.nodes.future_idle + self._sums(candidates))
+        worth_trying &= np.bincount(candidates.groups, minlength=len(eviction.state.nodes)) > 0
         if self._blind:
-            hopeful &= ~_refused(eviction, info, eviction.state.nodes)
-        candidates = candidates.only(hopeful[candidates.groups])
+            worth_trying &= ~_refused(eviction, info, eviction.state.nodes)
+        candidates = candidates.only(worth_trying[candidates.groups])
         if not len(candidates):
             return None
-        nodes = self._node_order(np.where(hopeful, scores, -np.inf), candidates)
+        nodes = self._node_order(np.where(worth_trying, scores, -np.inf), candidates)
         return eviction.placement.node_sets.in_order(nodes), candidates
 
     def _chances(self, preemptor: Preemptor, info: TaskInfo) -> Iterator[tuple[int, Rows]]:
-        """Yield nodes in order, each with the victims allowed there, where all of them together leave room enough."""
+        """Yield nodes in order, each with its allowed victims, if all of these together free enough room."""
         found = self.nodes_in_order(info)
         if found is None:
             return
@@ -262,26 +260,26 @@ class Plan:
                 yield node, allowed.rows[start:end]
 
     def _present(self, info: TaskInfo) -> VictimCandidates:
-        """Return the candidates that still stand; a task that asks for nothing takes only from its like."""
-        standing = self._candidates.running_or_bound()
+        """Return the candidates that are still running or bound; a best-effort task preempts only best-effort ones."""
+        present = self._candidates.running_or_bound()
         if not info.shape.best_effort:
-            return standing
-        return standing.only(self._eviction.best_effort[self._eviction.state.tasks.shape[standing.rows]])
+            return present
+        return present.only(self._eviction.best_effort[self._eviction.state.tasks.shape[present.rows]])
 
     def _sums(self, candidates: VictimCandidates) -> Floats:
-        """Return what candidates hold by node, shape (n_resources, n_nodes)."""
+        """Return what the candidates of each node hold, shape (n_resources, n_nodes)."""
         n = len(self._eviction.state.nodes)
         return np.array([np.bincount(candidates.groups, row, n) for row in candidates.requests])
 
     def _walk(self, info: TaskInfo, node: int, victims: Rows) -> bool:
-        """Evict in order until a task like this one could be placed on the node; take it all back if that fails."""
+        """Evict in order until a task like this one could be placed on the node; undo everything if that fails."""
         statement, eviction = self.statement, self._eviction
         eviction.state.report.preemption_attempts += 1
         checkpoint = statement.checkpoint()
         room = eviction.state.nodes.future_idle[:, node, None] + np.cumsum(
             eviction.state.classes.requests[:, eviction.state.tasks.shape[victims]], axis=1
         )
-        first = int(info.fit.fits(room).argmax()) + 1  # so many must go for the sake of resources
+        first = int(info.fit.fits(room).argmax()) + 1  # how many must be evicted to free enough resources
         statement.evict(victims[:first])
         if self._placeable(info, node):
             return True
@@ -289,7 +287,7 @@ class Plan:
         if len(victims) == first or not self._placeable(info, node):
             statement.rollback(checkpoint)
             return False
-        # All of them are enough and the first few are not: let them go one by one from there.
+        # All victims are enough but the first few are not: evict the others one by one.
         statement.rollback(checkpoint)
         statement.evict(victims[:first])
         for victim in victims[first:].tolist():
@@ -306,9 +304,9 @@ class Plan:
         return bool(info.fit.fits(view.future_idle)[0]) and not _refused(self._eviction, info, view).any()
 
     def retry(self, victims: Rows, tasks: Rows) -> bool:
-        """Begin anew: let victims go and place these tasks, in order, until the job has its minimum; say if it has.
+        """Start again: evict victims and place these tasks, in order, until the job has its minimum; say if it has.
 
-        A job that had its minimum before is given one task.
+        If the job had its minimum before, one task is placed.
         """
         self.statement.rollback(self._start)
         self._minimum = -1
@@ -330,10 +328,10 @@ class Plan:
     # Proof
 
     def conclude(self, cause: Cause, units: Sequence[Rows] | None = None) -> int:
-        """Prove the plan, let stay whoever need not go, and commit it; return how many tasks get nodes by it.
+        """Prove the plan, put back the victims that are not needed, and commit; return how many tasks get nodes.
 
-        A plan that does not hold is taken back, and so is one that found no node. ``units`` are the victims that stay
-        or go together, in the order in which they went; without them each stands for itself.
+        A plan that found no node, or whose proof fails, is abandoned. ``units`` are the victims that are evicted or put
+        back together, in order of eviction; None: each victim alone.
         """
         eviction, statement = self._eviction, self.statement
         planned = [_Placed(task, int(eviction.state.tasks.shape[task]), node) for task, node in statement.placed]
@@ -349,11 +347,11 @@ class Plan:
         if len(victims):
             statement.evict(victims)
         checkpoint = statement.checkpoint()
-        held = self._replay(planned)
-        if held < max(self._minimum, 1) or not self._whole():
+        proved = self._replay(planned)
+        if proved < max(self._minimum, 1) or not self._whole():
             self.abandon()
             return 0
-        planned = planned[:held]
+        planned = planned[:proved]
         statement.rollback(checkpoint)
         self._trim(planned, list(victims.reshape(-1, 1)) if units is None else units)
         self._replay(planned)
@@ -363,18 +361,18 @@ class Plan:
             statement.commit(cause)
         else:
             eviction.free_rooms.append(statement)
-        return held
+        return proved
 
     def abandon(self) -> None:
-        """Take everything back."""
+        """Undo everything."""
         self.statement.rollback(self._start)
 
     def _trim(self, planned: list[_Placed], units: Sequence[Rows]) -> None:
-        """Put back who need not go, last victims first; nothing is placed before and after."""
+        """Put back the victims that are not needed, the last victims first; nothing is placed before and after."""
         eviction, statement = self._eviction, self.statement
         loads = _loads(eviction, planned)
         checkpoint = statement.checkpoint()
-        # A Python loop over the victims: most are seen at once to be needed for the room of their node.
+        # A Python loop over the victims: for most it is clear at once that their node needs the room.
         for unit in reversed([unit.tolist() for unit in units]):
             if any(
                 (load := loads.get(int(eviction.state.tasks.node[victim]))) is not None
@@ -393,34 +391,34 @@ class Plan:
         return self._eviction.missing_once_free(self._job) == 0 and self._eviction.hooks.job_pipelined(self._job)
 
     def _replay(self, planned: list[_Placed]) -> int:
-        """Make placements again as allocate would, turn by turn; return how many could be made, in order.
+        """Make placements again as allocate would; return how many could be made, in order.
 
-        The first turn is that of the minimum, each task beyond it has a turn of its own.
+        The tasks of the minimum are placed together, and each task beyond it by itself.
         """
-        turns = [planned[: self._minimum], *([task] for task in planned[self._minimum :])]
+        parts = [planned[: self._minimum], *([task] for task in planned[self._minimum :])]
         done = 0
-        for turn in turns:
-            if not turn:
+        for part in parts:
+            if not part:
                 continue
-            count = 0 if self._eviction.hooks.overused(self._queue) else self._take_turn(turn)
+            count = 0 if self._eviction.hooks.overused(self._queue) else self._replay_part(part)
             done += count
-            if count < len(turn):
+            if count < len(part):
                 break
         return done
 
-    def _take_turn(self, turn: list[_Placed]) -> int:
+    def _replay_part(self, part: list[_Placed]) -> int:
         done = 0
-        for shape_id, group in groupby(turn, key=lambda placed: placed.shape_id):
+        for shape_id, group in groupby(part, key=lambda placed: placed.shape_id):
             run = list(group)
             tasks = np.array([placed.task for placed in run], dtype=np.intp)
             nodes = np.array([placed.node for placed in run], dtype=np.intp)
-            count = self._take_run(shape_id, tasks, nodes)
+            count = self._replay_run(shape_id, tasks, nodes)
             done += count
             if count < len(run):
                 break
         return done
 
-    def _take_run(self, shape_id: int, tasks: Rows, nodes: Rows) -> int:
+    def _replay_run(self, shape_id: int, tasks: Rows, nodes: Rows) -> int:
         done = 0
         while done < len(tasks) and (count := self.fitting(shape_id, nodes[done:])):
             self.promise(tasks[done : done + count], shape_id, nodes[done : done + count])
@@ -428,10 +426,10 @@ class Plan:
         return done
 
     def fitting(self, shape_id: int, nodes: Rows) -> int:
-        """Return how many tasks of one shape, at least one of them, could be put on these nodes in this order."""
+        """Return how many tasks of one shape fit on these nodes, in this order; it may try only the first node."""
         eviction, info = self._eviction, self._eviction.state.task_of(shape_id)
         allowed = eviction.hooks.allocatable(self._queue, info, len(nodes))
-        if not eviction.placement.one_changes_one(shape_id):  # each of them may change what is said of the next
+        if not eviction.placement.one_changes_one(shape_id):  # each placement may change the answers about the next
             return int(allowed > 0 and self._placeable(info, int(nodes[0])))
         earlier = Earlier(np.zeros(len(nodes), dtype=np.intp), nodes).count()
         delta, _ = eviction.state.classes.deltas(shape_id, TaskStatus.PIPELINED)
@@ -441,9 +439,9 @@ class Plan:
 
 
 def greatest_gains(eviction: Eviction, job: JobInfo, tasks: Rows, count: int) -> Floats:
-    """Return what a job gets at the most if so many of its tasks find nodes, shape (n_resources,).
+    """Return the most that a job gets if ``count`` of its tasks find nodes, shape (n_resources,).
 
-    Where roles have minimums it may take more tasks than that, so all of them count.
+    If roles have minimums, more tasks may be necessary, so all tasks count.
     """
     requests = eviction.state.classes.requests[:, eviction.state.tasks.shape[tasks]]
     if job.record.task_min_available or count >= len(tasks):
@@ -456,10 +454,10 @@ class _Load(NamedTuple):
 
     node: int
     amounts: Floats  # (n_resources,)
-    counted: Bools  # (n_resources,), of which resources there must be enough
+    counted: Bools  # (n_resources,), the resources that are compared
 
     def leaves(self, eviction: Eviction, amount: Floats) -> bool:
-        """Say whether the node has room for all that is planned if it does not get this amount (n_resources,)."""
+        """Say whether the node has room for all that is planned without this amount (n_resources,)."""
         left = eviction.state.nodes.future_idle[:, self.node] - amount - self.amounts
         return bool((left > -EPSILON)[self.counted].all())
 
@@ -486,7 +484,7 @@ def by_score(placement: Placement, scores: Floats, candidates: VictimCandidates)
 
 
 def _refused(eviction: Eviction, info: TaskInfo, view: NodeColumns) -> Bools:
-    """Say which nodes of a view of the session's nodes refuse a task like this one, shape (n,)."""
+    """Return which nodes of a view of the session's nodes refuse a task like this one, shape (n,)."""
     refused = combine.refused(eviction.hooks.nodes.predicates, len(view), info, view)
     inter_pod_filters = eviction.placement.inter_pod_filters(info.shape_id)
     allowed = None if inter_pod_filters is None else inter_pod_filters.allowed()

@@ -1,4 +1,4 @@
-"""Who may have others evicted: jobs that starve, and those of their tasks that wait."""
+"""Starving jobs: the jobs for which others may be evicted, and their waiting tasks."""
 
 import numpy as np
 
@@ -11,12 +11,11 @@ from volcano_py.model.statuses import PodGroupPhase, TaskStatus
 
 
 def starving_jobs(eviction: Eviction) -> dict[int, Rows]:
-    """Return the tasks that wait, in task order, by row of the jobs that have been let in, are valid and starve.
+    """Return the waiting tasks, in task order, by row of the jobs that are enqueued, valid and starving.
 
-    A job for which evictions are under way is not among them, so that nobody is evicted twice for one plan. Tasks that
-    ask for nothing are; those that can be given no node here, or say that nobody shall be evicted
-    for them (preemptionPolicy Never), are not. Nor is a job whose binds the API server refused a moment ago: the room
-    would be made in vain, and the victims would come back.
+    A job with pending evictions is left out, so that nobody is evicted twice for one plan. So is a job whose binds the
+    API server has just refused: the evictions would be in vain, and the victims would come back. Tasks that cannot get
+    a node here, or have preemptionPolicy Never, are left out. Best-effort tasks are not.
     """
     placeable = eviction.hooks.pending.shapes(lambda shape: not_placeable(shape) is None)
     present = eviction.state.jobs.present()
@@ -25,25 +24,25 @@ def starving_jobs(eviction: Eviction) -> dict[int, Rows]:
     )
     found: dict[int, Rows] = {}
     refused = set(backing_off(eviction).tolist())
-    # A Python loop over the jobs that wait: each is asked for by itself.
+    # A Python loop over the waiting jobs: plugins are asked about each job.
     for row, tasks in waiting.items():
-        willing = tasks[eviction.state.tasks.traits[tasks] & TaskTrait.NEVER_PREEMPTS.value == 0]
-        if len(willing) and row not in refused and _starves(eviction, row):
-            found[row] = willing
+        preempting = tasks[eviction.state.tasks.traits[tasks] & TaskTrait.NEVER_PREEMPTS.value == 0]
+        if len(preempting) and row not in refused and _starves(eviction, row):
+            found[row] = preempting
     return _heads_only(eviction, waiting, found)
 
 
 def backing_off(eviction: Eviction) -> Rows:
-    """Return the rows of jobs of which binds failed a moment ago, so that some of their tasks are not tried now."""
+    """Return the rows of jobs with pending tasks that are backing off, because their binds have just failed."""
     tasks = eviction.state.tasks
-    held = (tasks.traits & TaskTrait.BACKING_OFF.value > 0) & (tasks.job >= 0) & (tasks.status == TaskStatus.PENDING)
-    return np.unique(tasks.job[held]).astype(np.intp)
+    found = (tasks.traits & TaskTrait.BACKING_OFF.value > 0) & (tasks.job >= 0) & (tasks.status == TaskStatus.PENDING)
+    return np.unique(tasks.job[found]).astype(np.intp)
 
 
 def _heads_only(eviction: Eviction, waiting: dict[int, Rows], found: dict[int, Rows]) -> dict[int, Rows]:
-    """Leave out jobs of queues that serve strictly in order (dequeueStrategy fifo), except the first that waits.
+    """Leave out the jobs of queues with dequeueStrategy fifo, except the first that waits.
 
-    What others would get by evictions allocate would not let them have.
+    Allocate would not give the other jobs the room that evictions make for them.
     """
     strict = {name for name, queue in eviction.state.queues.items() if queue.record.fifo}
     if not strict:

@@ -1,1 +1,1 @@
-"""Asking plugins: the combined answers, orders, static filters, and the texts that say why a job waits."""
+"""Asking plugins: combined answers, orders, static filters, and the texts that say why a job waits."""

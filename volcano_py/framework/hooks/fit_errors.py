@@ -20,7 +20,7 @@ NO_BACKFILL: Final = Reason(
 
 
 class FitErrors:
-    """Why jobs wait, made once per job: a condition, an event and the report ask for it while the session closes."""
+    """Texts that say why jobs wait, made once per job: the condition, the event and the report share a text."""
 
     __slots__ = ("_found", "_hooks", "_state")
 
@@ -41,7 +41,7 @@ def job_fit_error(state: State, hooks: Hooks, job: JobInfo) -> str:
     """Return why a job waits, with its counts.
 
     ``pod group is not ready, 6 Pending, 6 minAvailable; Pending: 1 Unschedulable, 5 Schedulable. Origin reason is
-    train-5: 0/5 nodes are unavailable: 5 Insufficient cpu.`` A job that was not tried at all ends with that reason.
+    train-5: 0/5 nodes are unavailable: 5 Insufficient cpu.`` If the job was not tried, the text ends with the reason.
     """
     by_status = job.counts.tolist()
     counts = [f"{by_status[status]:.0f} {label}" for status, label in _LABELS if by_status[status]]
@@ -60,7 +60,7 @@ def job_fit_error(state: State, hooks: Hooks, job: JobInfo) -> str:
 
 
 def _origin(state: State, hooks: Hooks, job: JobInfo) -> str:
-    """Return the first task in task order that found no node and has a recorded rejection, and the rejection."""
+    """Return name and rejection of the first task, in task order, that found no node and has a recorded rejection."""
     pending = hooks.pending.of(job.row)
     pending = pending[~state.outcome.attempted(pending)]
     seen: set[int] = set()
@@ -88,7 +88,7 @@ def rejection_of(state: State, hooks: Hooks, job_row: int, shape_id: int) -> Rej
 
 
 def not_placeable(shape: Shape) -> Reason | None:
-    """Return why tasks of a shape are never given a node here, None if they can be."""
+    """Return why tasks of a shape cannot get a node here, None if they can."""
     if shape.unsupported:
         fields = ", ".join(shape.unsupported)
         text = f"{fields}: not supported by this scheduler yet, so the pod waits; remove it to have the pod placed"
@@ -96,7 +96,7 @@ def not_placeable(shape: Shape) -> Reason | None:
     if shape.gates:
         text = f"waits for scheduling gates: {', '.join(shape.gates)}"
         if keys.QUEUE_GATE in shape.gates:
-            text += f" (this scheduler takes that of the queue away with --feature-gates={keys.QUEUE_ADMISSION}=true)"
+            text += f" (this scheduler removes the gate of the queue with --feature-gates={keys.QUEUE_ADMISSION}=true)"
         return Reason("scheduler", "scheduling-gates", text)
     if shape.admission is Admission.AT_GATE:
         return Reason("scheduler", "queue-gate", f"waits at the gate of its queue: {keys.QUEUE_GATE}")

@@ -1,4 +1,4 @@
-"""Asking plugins about jobs, tasks and queues: one answer out of those of all plugins. It knows no engine."""
+"""Asking plugins about jobs, tasks and queues: one answer, combined from those of all plugins. It knows no engine."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -21,7 +21,7 @@ from volcano_py.model.statuses import TaskStatus
 
 
 class Hooks:
-    """The plugins of a session and what they answer together. `open` it before anything is asked."""
+    """The plugins of a session and their combined answers. Call `open` first."""
 
     def __init__(self, state: State, tiers: Sequence[Sequence[ActivePlugin]], actions: frozenset[str]) -> None:
         """Take the plugins by tier with the extension points that are switched on, and the names of the actions."""
@@ -29,16 +29,19 @@ class Hooks:
         self._state = state
         self._calls = PluginCalls(tiers, state.report, state.clock.stopwatch)
         self.points = self._calls.points
-        """Returns what the plugins answer with at an extension point, in conf order."""
+        """Returns a `Point` for each plugin that answers an extension point, in conf order."""
         self.tiered = self._calls.tiered
         """The same by tier."""
         self.ignore = self._calls.ignore
-        """Reports an answer that the cycle goes on without."""
+        """Reports a failed answer that the cycle continues without."""
         self._limit_texts: dict[tuple[object, ...], Reason] = {}
         self._collect()
 
     def open(self) -> None:
-        """Tell tasks apart as plugins do, and open the plugins; what one that fails prefers does not count."""
+        """Split equivalence classes by the keys of plugins, and open the plugins.
+
+        The preferences of a plugin that fails do not count.
+        """
         self._state.split_classes(self._calls.equivalence_keys(self._state))
         self._calls.open(self._state)
         if self._calls.failed:
@@ -47,7 +50,7 @@ class Hooks:
     def _collect(self) -> None:
         points, tiered = self._calls.points, self._calls.tiered
         self.orders = Orders(self._state, self._calls)
-        """In what order jobs, tasks, queues and namespaces go."""
+        """The orders of jobs, tasks, queues and namespaces."""
         self._job_valid = points(extension_points.JobValid, "job_valid")
         self._job_ready = points(extension_points.JobReady, "missing")
         self._overused = points(extension_points.Overused, "overused")
@@ -68,11 +71,11 @@ class Hooks:
         return self._calls.plugins()
 
     def close(self) -> None:
-        """Let the plugins say what the session came to."""
+        """Let the plugins record the outcome of the session."""
         self._calls.close(self._state)
 
     def statement(self) -> Statement:
-        """Open a transaction; plugins that count placements are told of all that it does."""
+        """Open a transaction; it reports its placements and evictions to the plugins that count them."""
         return Statement(self._state, self._watchers)
 
     @cached_property
@@ -83,7 +86,7 @@ class Hooks:
     # Jobs
 
     def job_valid(self, job: JobInfo) -> Reason | None:
-        """Return why a job cannot be scheduled at all, None if it can; a plugin that fails here is such a reason."""
+        """Return why a job cannot be scheduled at all, None if it can; a plugin that fails here is also a reason."""
         try:
             refusal: Reason | None = combine.first_refusal(self._job_valid, job)
         except PluginFailed as failure:
@@ -92,7 +95,7 @@ class Hooks:
         return refusal
 
     def is_ready(self, job: JobInfo) -> bool:
-        """Say for texts whether a job is ready; where a plugin fails to say, it is not."""
+        """Say whether a job is ready, for texts only: if a plugin fails, the job counts as not ready."""
         try:
             return self.missing(job) == 0
         except PluginFailed as failure:
@@ -115,11 +118,11 @@ class Hooks:
         combine.notify(self._job_enqueued, job)
 
     def missing(self, job: JobInfo) -> int:
-        """Return 0 if what a job holds may be committed, else how many more tasks that takes at the least."""
+        """Return 0 if the placements of a job may be committed, else a lower bound of the tasks that it still needs."""
         return combine.largest(self._job_ready, job)
 
     def missing_with(self, job: JobInfo, tasks: Rows) -> int:
-        """Return what `missing` would be if these tasks of the job, which wait or are promised a node, had one."""
+        """Return what `missing` would be if these tasks of the job, pending or pipelined now, were allocated."""
         if not len(tasks):
             return self.missing(job)
         state, journal = self._state, self._state.journal
@@ -136,17 +139,17 @@ class Hooks:
             journal.rollback(checkpoint)
 
     def job_pipelined(self, job: JobInfo) -> bool:
-        """Say whether a job that is not ready may keep what it was promised for this session."""
+        """Say whether a job that is not ready may keep the room promised to it in this session."""
         return combine.vote(self._job_pipelined, job)
 
     # Queues
 
     def overused(self, queue: QueueInfo) -> bool:
-        """Say whether a queue gets nothing more."""
+        """Say whether a queue already holds all that it may have."""
         return combine.any_yes(self._overused, queue)
 
     def why_overused(self, queue: QueueInfo) -> Reason:
-        """Return why a queue that is overused gets nothing more."""
+        """Return why an overused queue gets nothing more."""
         return refusals.why_overused(self._overused, queue, self.ignore)
 
     def over_limit(self, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats) -> Reason:
@@ -155,7 +158,7 @@ class Hooks:
         found = self._limit_texts.get(key)
         if found is None:
             found = refusals.over_limit(self._allocatable, queue, task, asked, given, self.ignore)
-            if not self._state.has_queue_gates:  # else the limit moves without a placement
+            if not self._state.has_queue_gates:  # with gates the limit changes without a placement
                 self._limit_texts[key] = found
         return found
 

@@ -52,11 +52,11 @@ class NodeHooks:
 
     @cached_property
     def resolvable(self) -> Bools:
-        """Whether an eviction could change a verdict, by its number; 0 is no refusal at all."""
+        """By number of a verdict: whether an eviction could change it. Number 0 is no refusal."""
         return np.array([True, *(reason.resolvable for reason in self._reasons)], dtype=bool)
 
     def reason(self, code: int) -> Reason:
-        """Return the reason behind a verdict: above 0 a plugin's, below 0 the lack of a resource."""
+        """Return the reason for a verdict: a code above 0 is a plugin's, a code below 0 is a lacking resource."""
         if code > 0:
             return self._reasons[code - 1]
         name = self._state.resources.names[-1 - code]
@@ -72,12 +72,12 @@ class NodeHooks:
         return found
 
     def static_verdicts(self, task: TaskInfo) -> Verdicts:
-        """Return what static predicates say of all nodes, shape (n_nodes,): 0 or the number of the first reason."""
+        """Return the static verdicts on all nodes, shape (n_nodes,): 0 or the number of the first reason."""
         points, offsets = self._static_predicates, self._static_offsets
         return static_verdicts(self._state.static_row, task.shape, points, offsets)
 
     def static_part(self, shape: Shape) -> Hashable:
-        """Return what of a shape static predicates look at: shapes of one part have the same verdicts."""
+        """Return the part of a shape that static predicates read: shapes that are equal in it have equal verdicts."""
         return static_part(shape, self._static_predicates)
 
 
@@ -88,7 +88,7 @@ StaticRow = Callable[[Hashable, Callable[[NodeColumns], NDArray[Any]]], NDArray[
 def static_verdicts(row: StaticRow, shape: Shape, points: Points, offsets: tuple[int, ...]) -> Verdicts:
     """Return one verdict per node, shape (n_nodes,): 0 or the number of the first reason that refuses.
 
-    Verdicts are kept over cycles, by what of the shape they depend on.
+    Verdicts are kept over cycles, by the part of the shape that they depend on.
     """
 
     def ask(view: NodeColumns) -> Verdicts:
@@ -98,5 +98,5 @@ def static_verdicts(row: StaticRow, shape: Shape, points: Points, offsets: tuple
 
 
 def static_part(shape: Shape, points: Points) -> Hashable:
-    """Return what of a shape the verdicts of static predicates depend on."""
+    """Return the part of a shape that the verdicts of static predicates depend on."""
     return tuple([Point(point.plugin, "static_part")(shape) for point in points])

@@ -1,4 +1,4 @@
-"""Orders that end in a unique key: tasks of a job, jobs of a queue, queues."""
+"""Orders of the tasks of a job, the jobs of a queue, and queues. Each order ends in a unique key."""
 
 from collections.abc import Callable, Sequence
 from functools import cmp_to_key
@@ -23,7 +23,7 @@ _Entry = tuple[list[float], int, float, int]  # keys, number in the name, creati
 
 
 class Orders:
-    """The orders that plugins make, each ended by a unique key."""
+    """The orders of plugins, each completed by a unique key."""
 
     def __init__(self, state: State, calls: PluginCalls) -> None:
         self.state = state
@@ -36,31 +36,31 @@ class Orders:
     # Jobs
 
     def job_sort_keys(self, rows: Rows) -> list[JobSortKey]:
-        """Return one tuple per job of ``rows``; sorted, they are the order of jobs. No two jobs have the same tuple."""
+        """Return one unique tuple per job of ``rows``; the order of the tuples is the order of jobs."""
         jobs = self.state.jobs
         columns = [key.tolist() for key in self.plugin_job_keys(rows)]
         names = [jobs.record(row).key for row in rows.tolist()]
         return list(zip(*columns, jobs.creation[rows].tolist(), names, strict=True))
 
     def plugin_job_keys(self, rows: Rows) -> list[Floats]:
-        """Return what plugins order jobs by, most important first, each of shape (n_jobs,); the lowest goes first."""
+        """Return the plugins' keys for jobs, most important first, each of shape (n_jobs,); the lowest goes first."""
         return combine.sort_keys(self._jobs, len(rows), self.state.jobs.rows_view(rows), self._ignore)
 
     # Tasks
 
     def task_keys(self, view: TaskColumns) -> list[Floats]:
-        """Return what plugins order the tasks of a view by, most important first, each of shape (n_tasks,)."""
+        """Return the plugins' keys for the tasks of a view, most important first, each of shape (n_tasks,)."""
         return combine.sort_keys(self._tasks, len(view.status), view, self._ignore)
 
     def last_tasks_first(self, rows: Rows, before: Sequence[Floats | Rows]) -> Rows:
-        """Return tasks of any jobs (n,) by some keys, each (n,), the lowest first.
+        """Return tasks of any jobs (n,), sorted by some keys, each (n,), the lowest first.
 
-        Of tasks with equal keys the last in task order goes first.
+        Tasks with equal keys are in reverse task order.
         """
         tasks, view = self.state.tasks, task_view(self.state.tasks, rows)
         keys = [*(-key for key in before), *self.task_keys(view)]
         numbered = view.suffix >= 0
-        if numbered.any() and not numbered.all():  # numbers count between names that have one: no matter of keys
+        if numbered.any() and not numbered.all():  # two names compare by number only if both have one: no key does this
             entries = _entries(tasks, rows, np.stack(keys, axis=1).tolist())
             entries.sort(key=lambda entry: tasks.record(entry[3]).uid)
             entries.sort(key=cmp_to_key(_compare))
@@ -84,11 +84,11 @@ class Orders:
         return bool(self._namespaces)
 
     def namespace_keys(self, queue: QueueInfo, namespaces: Sequence[str]) -> list[Floats]:
-        """Return what plugins order the namespaces of a queue by, each of shape (n_namespaces,)."""
+        """Return the plugins' keys for the namespaces of a queue, each of shape (n_namespaces,)."""
         return combine.namespace_keys(self._namespaces, queue, namespaces, self._ignore)
 
     def queue_keys(self) -> list[Floats | Bools] | None:
-        """Return the keys that all plugins order queues by, None if one of them has none."""
+        """Return the plugins' keys for queues, None if a plugin has none."""
         found: list[Floats | Bools] = []
         for point in self._queues:
             try:
@@ -129,7 +129,7 @@ class OrderedTasks:
         self._fix(tasks, order, keys, view, numbered)
         self._shape = tasks.shape[self._rows]
         self._shapes = state.classes.shapes
-        self._status = tasks.status  # the live column: what has been placed meanwhile does not wait any more
+        self._status = tasks.status  # the live column: tasks that have been placed meanwhile are not pending any more
 
     def _fix(
         self,
@@ -139,7 +139,7 @@ class OrderedTasks:
         view: TaskColumns,
         numbered: Bools,
     ) -> None:
-        """Settle what arrays cannot: uids where every key is equal, and jobs in which only some names have numbers."""
+        """Sort again what arrays cannot sort: tasks with equal keys, and jobs in which only some names have numbers."""
         job = view.job[order]
         same = job[1:] == job[:-1]
         for key in (*keys, view.suffix, view.creation):
@@ -156,7 +156,7 @@ class OrderedTasks:
 
     @property
     def rows(self) -> Rows:
-        """All of them, job after job."""
+        """All tasks, job after job."""
         return self._rows
 
     def of(self, job_row: int) -> Rows:
@@ -165,16 +165,16 @@ class OrderedTasks:
         return rows
 
     def shapes(self, wanted: Callable[[Shape], bool]) -> Bools:
-        """Return which shapes that any of these tasks has are such, mask (n_shapes,)."""
+        """Return which shapes of these tasks are ``wanted``, mask (n_shapes,)."""
         found = np.zeros(len(self._shapes), dtype=bool)
-        # A Python loop over the shapes of tasks that wait: those of all that run may be a hundred times as many.
+        # A Python loop over the shapes of these tasks: all shapes together may be a hundred times as many.
         for shape_id in np.unique(self._shape).tolist():
             shape = self._shapes[shape_id]
             found[shape_id] = shape is not None and wanted(shape)
         return found
 
     def only(self, shapes: Bools, job_rows: Rows) -> dict[int, Rows]:
-        """Return the tasks of some shapes, mask (n_shapes,), that still wait, by row of those jobs that have any."""
+        """Return the pending tasks of some shapes, mask (n_shapes,), by job row; jobs without any are left out."""
         kept = shapes[self._shape] & (self._status[self._rows] == TaskStatus.PENDING)
         rows = self._rows[kept]
         bounds = np.concatenate(([0], np.cumsum(kept)))[self._bounds]
@@ -202,7 +202,7 @@ def _compare(left: _Entry, right: _Entry) -> int:
 
 
 def task_view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
-    """Return the columns of some tasks, as plugins order them."""
+    """Return the columns of some tasks, for plugins to order."""
     return TaskColumns(
         records=[],  # keys are made from columns; a plugin that needs records reads them from the session
         status=tasks.status[rows],
@@ -218,7 +218,7 @@ def task_view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
 
 
 class QueueLine:
-    """Some queues, of which the first is asked for again and again: shares move with every placement."""
+    """Some queues, and which of them goes first now: shares change with every placement."""
 
     __slots__ = ("_orders", "_queues", "_rows")
 
@@ -247,7 +247,7 @@ class QueueLine:
         return best
 
     def _lowest(self, keys: list[Floats | Bools]) -> QueueInfo:
-        best: Rows | None = None  # places of those that nobody goes before, None for all
+        best: Rows | None = None  # places of the queues that are equal so far, None for all
         for key in keys:
             mine = key[self._rows] if best is None else key[self._rows[best]]
             lowest = np.flatnonzero(mine == mine.min())
@@ -259,7 +259,7 @@ class QueueLine:
 
 
 def pending_tasks(orders: Orders) -> OrderedTasks:
-    """Return the tasks of jobs that wait now, except those that are backing off."""
+    """Return the pending tasks of all jobs, except those that are backing off."""
     tasks = orders.state.tasks
     waits = (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0) & (tasks.traits & TaskTrait.BACKING_OFF.value == 0)
     return OrderedTasks(orders, np.flatnonzero(waits))

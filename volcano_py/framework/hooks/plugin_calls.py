@@ -1,7 +1,7 @@
-"""How a session calls its plugins: what each call takes is kept, and one that fails takes nothing else with it.
+"""How a session calls its plugins: it measures each call, and a plugin that fails affects only what needs its answer.
 
-After a failed open a plugin's preferences do not count, and wherever it has a say in what may happen its answer is the
-failure, which costs every job that asks its turn: nothing is placed without a rule that the conf demands.
+If a plugin fails to open, its preferences do not count. At every other extension point its answer is the failure, so
+each job that needs the answer is skipped. Nothing is placed without a rule that the conf demands.
 """
 
 from collections import Counter
@@ -32,19 +32,19 @@ class PluginCalls:
     def __init__(
         self, tiers: Sequence[Sequence[ActivePlugin]], report: CycleReport, stopwatch: Callable[[], float]
     ) -> None:
-        """Take the plugins by tier, the report for times and failures, and what measures seconds."""
+        """Take the plugins by tier, the report for times and failures, and a stopwatch that returns seconds."""
         self._tiers = tiers
         self._report = report
         self._stopwatch = stopwatch
         self.failed: dict[Plugin, PluginFailed] = {}
-        """Plugins that failed before, or at, the opening of the session."""
+        """Plugins that failed before or while the session opened."""
 
     def plugins(self) -> list[Plugin]:
         """Return the plugins in conf order."""
         return [plugin for tier in self._tiers for plugin, _ in tier]
 
     def tiered(self, point: type, method: str) -> list[list[Point]]:
-        """Return what the plugins answer with at an extension point, by tier."""
+        """Return a point for each plugin that answers an extension point, by tier."""
         return [
             [
                 self.point(plugin, method)
@@ -55,11 +55,11 @@ class PluginCalls:
         ]
 
     def points(self, point: type, method: str) -> list[Point]:
-        """Return what the plugins answer with at an extension point, in conf order."""
+        """Return a point for each plugin that answers an extension point, in conf order."""
         return [entry for tier in self.tiered(point, method) for entry in tier]
 
     def equivalence_keys(self, state: State) -> dict[str, Ints]:
-        """Return by plugin the keys with which it tells tasks of one shape apart, each of shape (n_tasks,)."""
+        """Return, by plugin, the keys that split the tasks of one shape, each of shape (n_tasks,)."""
         found: dict[str, Ints] = {}
         for plugin in self.plugins():
             if type(plugin).equivalence_keys is Plugin.equivalence_keys:
@@ -75,7 +75,7 @@ class PluginCalls:
         return found
 
     def open(self, state: State) -> None:
-        """Open every plugin; each knows then which extension points no other plugin answers."""
+        """Open every plugin, after telling it which extension points no other plugin answers."""
         by_point = Counter(point for tier in self._tiers for _, points in tier for point in points)
         for tier in self._tiers:
             for plugin, points in tier:
@@ -84,13 +84,13 @@ class PluginCalls:
             self.tell(plugin, "on_session_open", state)
 
     def close(self, state: State) -> None:
-        """Let the plugins say what the session came to; one that did not open has nothing to say."""
+        """Let the plugins record the outcome of the session, except those that failed to open."""
         for plugin in self.plugins():
             if plugin not in self.failed:
                 self.tell(plugin, "on_session_close", state)
 
     def tell(self, plugin: Plugin, hook: str, *args: Any) -> Any:
-        """Call a plugin's hook at open or close and return its answer; None, and a report, if it fails."""
+        """Call a plugin's hook at open or close and return its answer; report a failure and return None."""
         started = self._stopwatch()
         answer = None
         try:
@@ -103,17 +103,17 @@ class PluginCalls:
         return answer
 
     def fail(self, plugin: Plugin, failure: PluginFailed) -> None:
-        """Report a failure after which nothing that the plugin says can be relied on."""
+        """Report a failure after which no answer of the plugin is reliable."""
         self._report.failures.append(str(failure))
         self.failed.setdefault(plugin, failure)
 
     def ignore(self, failure: PluginFailed) -> None:
-        """Report an answer that the cycle goes on without, once."""
+        """Report, once, a failed answer that the cycle continues without."""
         if str(failure) not in self._report.failures:
             self._report.failures.append(str(failure))
 
     def point(self, plugin: Plugin, method: str) -> Point:
-        """Return what a plugin answers a question with: its method, timed if it is not ours, or its failure."""
+        """Return the point of a plugin: its method, timed if the plugin is not built in, or its failure."""
         failure = self.failed.get(plugin)
         if failure is not None:
             return Point(plugin, method, partial(_fail, failure))
@@ -122,7 +122,7 @@ class PluginCalls:
         return Point(plugin, method, partial(self._timed, plugin, method))
 
     def _timed(self, plugin: Plugin, method: str, *args: Any) -> Any:
-        """Ask a plugin that is not ours, and keep how long it took: it may be slow, and is named then."""
+        """Call a plugin that is not built in, and record how long it took: a slow one is named in the log."""
         started = self._stopwatch()
         try:
             return getattr(plugin, method)(*args)

@@ -1,4 +1,4 @@
-"""Which plugins may refuse a node and for what reasons, and what a plugin says of a queue that may hold no more."""
+"""The reasons for which plugins may refuse a node, and the texts about a queue that may hold no more."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -12,11 +12,11 @@ from volcano_py.model.rejections import Reason
 
 
 class Filter(NamedTuple):
-    """What a plugin may refuse nodes for: codes of its static reasons, then of its dynamic ones."""
+    """The reasons for which a plugin may refuse nodes: codes of its static ones, then of its dynamic ones."""
 
     static: range
     dynamic: range
-    early: int  # so many of the dynamic reasons stand before the static ones
+    early: int  # how many of the dynamic reasons come before the static ones
     point: Point | None  # answers with `Predicate.refusals`
 
 
@@ -25,14 +25,14 @@ def filters(
     statics: Iterable[tuple[Point, int]],
     dynamics: Iterable[tuple[Point, int]],
 ) -> list[Filter]:
-    """Return the filters in the order of plugins, from the points that are on and the code before each one's first."""
-    fixed = {point.plugin.name: _codes(offset, point.plugin.static_reasons) for point, offset in statics}
-    moving = {point.plugin.name: (point.plugin, _codes(offset, point.plugin.reasons)) for point, offset in dynamics}
+    """Return the filters in the order of plugins. Each point comes with the code before that of its first reason."""
+    of_static = {point.plugin.name: _codes(offset, point.plugin.static_reasons) for point, offset in statics}
+    of_dynamic = {point.plugin.name: (point.plugin, _codes(offset, point.plugin.reasons)) for point, offset in dynamics}
     found: list[Filter] = []
     for plugin in plugins:
-        static = fixed.get(plugin.name, range(0))
-        if plugin.name in moving:
-            other, codes = moving[plugin.name]
+        static = of_static.get(plugin.name, range(0))
+        if plugin.name in of_dynamic:
+            other, codes = of_dynamic[plugin.name]
             found.append(Filter(static, codes, other.early, Point(other, "refusals")))
         elif static:
             found.append(Filter(static, range(0), 0, None))
@@ -44,41 +44,41 @@ def _codes(offset: int, reasons: Sequence[object]) -> range:
 
 
 def why_overused(points: Points, queue: QueueInfo, ignore: Ignore) -> Reason:
-    """Return why a queue that is overused gets nothing more: what the first plugin that says so has to say."""
+    """Return why an overused queue gets nothing more, in the words of the first plugin that finds it overused."""
     found = None
     for point in points:
         if combine.any_yes([point], queue):
-            found = _said(Point(point.plugin, "why_overused"), ignore, queue)
+            found = _explained(Point(point.plugin, "why_overused"), ignore, queue)
             break
-    text = f'queue "{queue.name}" has had enough: its other tasks wait until it may have more'
+    text = f'queue "{queue.name}" already holds all that it may have: its other tasks wait until it may have more'
     return found or Reason("allocate", "queue-overused", text)
 
 
 def over_limit(
     points: Points, queue: QueueInfo, task: TaskInfo, asked: Floats, given: Floats, ignore: Ignore
 ) -> Reason:
-    """Return why a queue may not hold what a job lacks: what the first plugin has to say that refuses a task like this.
+    """Return why a queue may not hold what a job lacks, in the words of the first plugin that refuses one task.
 
-    Where each refuses only more than one task, the first counts that has something to say. ``asked`` and ``given`` are
+    If every plugin allows one task, the first plugin that explains anything counts. ``asked`` and ``given`` are
     those of `Allocatable.why_not_allocatable`.
     """
     for point in points:
         if not combine.smallest([point], 1, queue, task):
             name = point.plugin.name
-            found = _said(Point(point.plugin, "why_not_allocatable"), ignore, queue, task, asked, given)
+            found = _explained(Point(point.plugin, "why_not_allocatable"), ignore, queue, task, asked, given)
             return found or Reason(
-                name, "queue-limit", f'queue "{queue.name}" may not hold more: plugin {name} says so'
+                name, "queue-limit", f'queue "{queue.name}" may not hold more: plugin {name} refuses'
             )
     for point in points:
-        found = _said(Point(point.plugin, "why_not_allocatable"), ignore, queue, task, asked, given)
+        found = _explained(Point(point.plugin, "why_not_allocatable"), ignore, queue, task, asked, given)
         if found is not None:
             return found
-    text = f'queue "{queue.name}" has room, but not everything that the gang lacks can come in now'
+    text = f'queue "{queue.name}" has room, but not for everything that the gang still needs'
     return Reason("allocate", "gang-incomplete", text)
 
 
-def _said(point: Point, ignore: Ignore, *args: object) -> Reason | None:
-    """Return what a plugin says of its refusal; one that fails says nothing, and its refusal stands."""
+def _explained(point: Point, ignore: Ignore, *args: object) -> Reason | None:
+    """Return how a plugin explains its refusal; None if it fails, which does not change the refusal."""
     try:
         found: Reason | None = point(*args)
     except PluginFailed as failure:

@@ -1,6 +1,6 @@
-"""Whose turn it is: queues in their order, and in each queue its jobs in theirs, asked anew after every turn.
+"""The scheduling order: the next job is the first job of the first queue; both orders are asked again for every job.
 
-Where a plugin orders the namespaces of a queue, its jobs are those of the first namespace.
+If a plugin orders the namespaces of a queue, the next job is the first job of the first namespace.
 """
 
 import heapq
@@ -19,19 +19,19 @@ _Entry = tuple[JobSortKey, int]
 
 
 class _Waiting:
-    """The jobs of one queue in order: most are laid out once, those that were given back stand in a heap beside."""
+    """The jobs of one queue in order: most are sorted once, and those given back are in a separate heap."""
 
     __slots__ = ("_first", "_returned")
 
     def __init__(self) -> None:
-        self._first: list[_Entry] = []  # the next one at the end; sorting once is cheaper than a heap's steps
+        self._first: list[_Entry] = []  # the next job is at the end; sorting once is cheaper than the steps of a heap
         self._returned: list[_Entry] = []
 
     def __bool__(self) -> bool:
         return bool(self._first or self._returned)
 
     def add(self, entry: _Entry) -> None:
-        """Add a job before the first turn."""
+        """Add a job before the iteration begins."""
         self._first.append(entry)
 
     def arrange(self) -> None:
@@ -39,7 +39,7 @@ class _Waiting:
         self._first.sort(reverse=True)
 
     def give_back(self, entry: _Entry) -> None:
-        """Take a job again."""
+        """Put a job back at its present place."""
         heapq.heappush(self._returned, entry)
 
     def pop(self) -> int:
@@ -57,7 +57,7 @@ class _Waiting:
 
 
 class _ByNamespace:
-    """The jobs of one queue by namespace, each in order; whose namespace goes first is asked at every turn."""
+    """The jobs of one queue by namespace, each in order; which namespace goes first is asked before every job."""
 
     __slots__ = ("_orders", "_queue", "_state", "_waiting")
 
@@ -71,7 +71,7 @@ class _ByNamespace:
         return any(self._waiting.values())
 
     def add(self, entry: _Entry) -> None:
-        """Add a job before the first turn."""
+        """Add a job before the iteration begins."""
         self._waiting.setdefault(self._namespace(entry), _Waiting()).add(entry)
 
     def arrange(self) -> None:
@@ -80,7 +80,7 @@ class _ByNamespace:
             waiting.arrange()
 
     def give_back(self, entry: _Entry) -> None:
-        """Take a job again."""
+        """Put a job back at its present place."""
         self._waiting[self._namespace(entry)].give_back(entry)
 
     def pop(self) -> int:
@@ -101,7 +101,7 @@ class _ByNamespace:
 
 
 class SchedulingOrder:
-    """Yields (queue, job row) until no queue has a job left. A job may be given back for another turn."""
+    """Yields (queue, job row) until no queue has a job left. A job may be given back, to be yielded again."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class SchedulingOrder:
         skip_overused: bool,
         behind: frozenset[int] = frozenset(),
     ) -> None:
-        """Lay out the turns; a queue that has had enough is left out only where resources are given away.
+        """Sort the jobs. ``skip_overused`` leaves out overused queues; actions that give out resources set it.
 
         Jobs ``behind`` (rows) come after all others of their queue.
         """
@@ -121,7 +121,7 @@ class SchedulingOrder:
         self._skip_overused = skip_overused
         self._behind = behind
         self._jobs: dict[str, _Waiting | _ByNamespace] = {}
-        # A Python loop over the jobs: each gets its place in its queue.
+        # A Python loop over the jobs: each is added to its queue.
         for key, row in zip(self._keys(job_rows), job_rows.tolist(), strict=True):
             queue = state.jobs.record(row).queue
             if queue in state.queues:
@@ -146,26 +146,26 @@ class SchedulingOrder:
         while self._live:
             queue = self._live.first()
             waiting = self._jobs[queue.name]
-            if not waiting or (self._skip_overused and self._has_enough(queue)):
+            if not waiting or (self._skip_overused and self._is_overused(queue)):
                 self._live.remove(queue)
                 continue
             yield queue, waiting.pop()
 
-    def _has_enough(self, queue: QueueInfo) -> bool:
+    def _is_overused(self, queue: QueueInfo) -> bool:
         if not self._hooks.overused(queue):
             return False
         self._state.outcome.queue_limits[queue.name] = self._hooks.why_overused(queue)
         return True
 
     def give_back(self, queue: QueueInfo, job_row: int) -> None:
-        """Let a job have another turn, at its place in the order as it is now."""
+        """Put a job back at its present place in the order, to be yielded again."""
         key = self._keys(np.array([job_row]))[0]
         self._jobs[queue.name].give_back((key, job_row))
 
     def stop_behind(self, queue: QueueInfo, head: JobInfo, action: str) -> tuple[list[int], Reason] | None:
-        """End the turns of a queue that serves strictly in order, whose head got nothing; of any other go on.
+        """Stop a queue that serves strictly in order (dequeueStrategy fifo) because its first job got nothing.
 
-        Return the rows of the jobs that have no turn any more and behind whom they wait, None if the queue goes on.
+        Return the rows of the jobs that are not yielded any more, and the reason; None for any other queue.
         """
         if not queue.record.fifo:
             return None

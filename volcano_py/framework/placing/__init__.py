@@ -1,1 +1,1 @@
-"""Nodes for tasks: which may take one, which is best, and why the others may not."""
+"""Finding nodes for tasks: which node is feasible, which is best, and why the others are not."""

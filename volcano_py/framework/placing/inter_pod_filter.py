@@ -1,4 +1,4 @@
-"""For one shape: what the pods of a session say about where it may stand and how good it is there."""
+"""Inter-pod filter and scores of one shape: where it may run, and how good the nodes are, given the other pods."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class InterPodFilters:
         self._kept: Bools | None = None
 
     def allowed(self) -> Bools | None:
-        """Return where the shape may stand now, shape (n_nodes,), None for everywhere; the same array while equal."""
+        """Return where the shape may run now, shape (n_nodes,), None for everywhere; the same array while equal."""
         if not self._filters:
             return None
         answers: list[Bools] = [point.array(self._n) for point in self._filters]
@@ -42,14 +42,14 @@ class InterPodFilters:
         return self._kept
 
     def unresolvable(self) -> Bools:
-        """Return where nobody's going could let the shape stand, shape (n_nodes,)."""
+        """Return the nodes on which no eviction could let the shape run, shape (n_nodes,)."""
         unresolvable = np.zeros(self._n, dtype=bool)
         for point in self._unresolvable:
             unresolvable |= point.array(self._n)
         return unresolvable
 
     def added(self, group: Bools) -> Floats | float:
-        """Return what other pods add to the scores of a group of candidates, shape (n_nodes,)."""
+        """Return what other pods add to the scores of a group of feasible nodes, shape (n_nodes,)."""
         added: Floats | float = 0.0
         for point in self._scores:
             added = added + point.finite(self._n, group)
@@ -57,7 +57,7 @@ class InterPodFilters:
 
 
 def inter_pod_filters_of(n_nodes: int, hooks: NodeHooks, task: TaskInfo) -> InterPodFilters | None:
-    """Return what other pods say of a shape, None for one that they make no difference to."""
+    """Return the filters and scores of a shape, None if other pods make no difference to it."""
     if not task.shape.has_inter_pod_terms:
         return None
     found = InterPodFilters(n_nodes, hooks, task)

@@ -1,9 +1,8 @@
-"""For one shape: which nodes may take a task now, how good they are, and why the others may not.
+"""Node ranking of one shape: which nodes are feasible now, how good they are, and why the others are not.
 
-A state is filled once per session and afterwards refreshed only for nodes that have been touched, if every plugin that
-has a say declares that its answers depend on the node alone. What other pods have to say
-(`framework.placing.inter_pod_filter`) is
-added: a mask, if a task of the shape changes nothing about it for the next one, else asked again for each.
+A ranking is computed once per session. Afterwards only changed nodes are computed again, if all plugins declare that
+their answers depend on the node alone. The inter-pod filter (`framework.placing.inter_pod_filter`) is a mask if placing
+a task of the shape does not change it for the next one. Otherwise it is asked again for each task.
 """
 
 from collections.abc import Callable
@@ -22,16 +21,16 @@ from volcano_py.model.resources import even
 from volcano_py.snapshot.columns import NodeColumns
 
 _NOWHERE = -np.inf
-_NOWHERE_AT_ALL = np.array(_NOWHERE)  # numpy is quicker with an array without dimensions than with a number
+_NOWHERE_AT_ALL = np.array(_NOWHERE)  # numpy is faster with an array without dimensions than with a number
 _FEW = 64
 
 
 Explain = Callable[[TaskInfo, bool], Rejection]
-"""Says why no node takes a task; the flag says whether what is being released counts."""
+"""Returns why no node takes a task; the flag says whether what is being released counts."""
 
 
 class NodeRanking:
-    """The nodes of a session as one shape sees them."""
+    """The nodes of a session, ranked for tasks of one class."""
 
     __slots__ = (
         *("_added", "_inter_pod", "_direct", "_excluded", "_highest", "_later", "_local", "_mask", "_mixed", "_never"),
@@ -52,8 +51,8 @@ class NodeRanking:
     ) -> None:
         """Take what belongs to the class of a task.
 
-        That is where it can ``never`` go (n_nodes,), what other pods say of it, what normalised scores add, what
-        says why no node takes it, and scores of nodes none of which may take it (n_nodes,), which nobody changes.
+        ``never`` are the nodes where it can never go (n_nodes,). ``scores`` are its normalised scores. ``nowhere`` are
+        the scores if no node is feasible (n_nodes,), read only.
         """
         self._state = state
         self._hooks = hooks
@@ -64,11 +63,11 @@ class NodeRanking:
         self._excluded = self._never
         self._inter_pod = inter_pod
         self._mixed = self._inter_pod is not None and self._inter_pod.own_pods_matter
-        self._mask: Bools | None = None  # what the company allows, if a task of the shape changes nothing about it
+        self._mask: Bools | None = None  # what the inter-pod filter allows, if a task of the shape does not change it
         self._scores = scores
-        self._direct = self._scores.fixed and not self._mixed  # `ranked` is of `_evaluate` as it is
-        self._added = np.asarray(self._scores.base)  # () or (n_nodes,), by the normalised scores, to every node
-        self._highest: Highest = ()  # raw numbers among the candidates that `_added` is made of
+        self._direct = self._scores.fixed and not self._mixed  # whether `_evaluate` returns `ranked` itself
+        self._added = np.asarray(self._scores.base)  # () or (n_nodes,), the normalised scores of all nodes
+        self._highest: Highest = ()  # the highest raw numbers from which `_added` was made
         self._scored = False  # whether all nodes have had their scores
         self._rejection: tuple[bool, Rejection] | None = None
         self._fill()
@@ -88,10 +87,10 @@ class NodeRanking:
     def _evaluate(self, nodes: NodeColumns, never: Bools, rows: Rows | None) -> tuple[Floats, Floats]:
         """Return two rows of scores (n_nodes,), minus infinity where the task may not go.
 
-        The first is for nodes where it fits what is idle, the second for those where it fits only what will be; both
-        for such where enough is left when every promise has been kept (Volcano: request <= FutureIdle, then Idle).
-        ``nodes`` are these rows of the session's (None: all of them), ``never`` those that are out of the question.
-        What depends on who the candidates are is left out.
+        The first has the nodes where it fits what is idle, the second those where it fits only what will be idle. In
+        both the task must also fit once every promise is kept (Volcano: request <= FutureIdle, then Idle). ``nodes``
+        are these rows of the session's nodes (None: all of them), ``never`` those where the task can never go. Scores
+        that depend on which nodes are feasible are left out.
         """
         state, task, n = self._state, self.task, len(nodes)
         refused = combine.refused(self._hooks.predicates, n, task, nodes)
@@ -105,7 +104,7 @@ class NodeRanking:
             too_full |= ~kept
         too_full |= never
         if rows is None and too_full.all() and (promised is None or not promised.any()):
-            # A full cluster: scores, which take most of the time, would not be looked at.
+            # A full cluster: nobody would read the scores, which take most of the time.
             return np.full(n, _NOWHERE), self._nowhere[:n] if promised is None else np.full(n, _NOWHERE)
         scores = combine.total(self._hooks.node_orders, n, task, nodes, again=self._scored and rows is not None)
         self._scored |= rows is None
@@ -115,7 +114,7 @@ class NodeRanking:
         return scores, later
 
     def _rank(self, rows: Rows | None) -> None:
-        """Add what depends on who the candidates are, after these rows of `_local` have changed (None: all)."""
+        """Add what depends on which nodes are feasible, after these rows of `_local` have changed (None: all)."""
         if self._mixed:
             self.ranked = self._with_inter_pod(self._local)
             self.future = self._with_inter_pod(self._later) if self._state.looks_ahead else self._later
@@ -132,7 +131,7 @@ class NodeRanking:
             self.future = self._later + self._scores.added(self._scores.highest(self._later > _NOWHERE))
 
     def _with_inter_pod(self, local: Floats) -> Floats:
-        """Return the scores of the nodes that other pods allow among these, shape (n_nodes,)."""
+        """Return the scores of those of the nodes that the inter-pod filter allows, shape (n_nodes,)."""
         group = local > _NOWHERE
         if self._inter_pod is None:
             return local
@@ -145,7 +144,7 @@ class NodeRanking:
         return np.where(group, local + added, _NOWHERE)
 
     def refresh(self) -> None:
-        """Bring the state up to date with what has been placed and taken back since."""
+        """Bring the ranking up to date with all placements and undos since the last call."""
         journal = self._state.journal
         if self._position == journal.n_touched:
             return
@@ -157,7 +156,7 @@ class NodeRanking:
         if n > _FEW:
             rows = np.unique(journal.touched_since(self._position))
             n = len(rows)
-        else:  # it costs less to do some nodes once more than needed
+        else:  # computing some nodes twice costs less than finding the distinct ones
             rows = journal.touched_last(even(n))
         if 2 * n > len(self.ranked):
             self._fill()
@@ -181,20 +180,20 @@ class NodeRanking:
         return self._inter_pod.allowed() is not self._mask
 
     def after(self, rows: Rows, copies: Ints, delta: Floats) -> Floats:
-        """Return what `ranked` would be on these nodes with so many more tasks of this shape there, shape (n_rows,).
+        """Return what `ranked` would be on these nodes with ``copies`` more tasks of this shape each, shape (n_rows,).
 
-        That is as long as the highest raw numbers among the candidates stay, see `watch`.
+        This is correct as long as the highest raw numbers among the feasible nodes do not change; see `watch`.
         """
         view = self._state.nodes.after(rows, copies, delta)
         ranked = self._evaluate(view, self._excluded[rows], rows)[0]
         return ranked if self._scores.fixed else ranked + _of(self._added, rows)
 
     def watch(self, nodes: Rows) -> HighestWatch | None:
-        """Return a watch that tells when a node, being no candidate any more, changes `ranked`; None: none does."""
+        """Return a watch that says whether a node that becomes infeasible changes `ranked`; None: none does."""
         return self._scores.watch(self._local > _NOWHERE, self._highest, nodes) if not self._scores.fixed else None
 
     def rejection(self, *, promises: bool = True) -> Rejection:
-        """Say why no node takes a task of this shape now; without ``promises`` only what is idle counts."""
+        """Return why no node takes a task of this shape now; without ``promises`` only what is idle counts."""
         if self._rejection is None or self._rejection[0] != promises:
             self._rejection = (promises, self._explain(self.task, promises))
         return self._rejection[1]

@@ -1,4 +1,4 @@
-"""Nominated nodes are tried before all others (Volcano: allocate, nominatedNodeName): a plan stands as it was made."""
+"""Nominated nodes are tried before all others (Volcano: allocate, nominatedNodeName): a plan is kept as it was made."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from volcano_py.model.arrays import Rows
 
 
 class NominatedNodes:
-    """Places tasks on the nodes that are nominated for their like, as allocate would if there were no others."""
+    """Places tasks on the nodes that are nominated for equal tasks, as allocate would if there were no others."""
 
     def __init__(self, state: State, hooks: Hooks, placement: Placement, room: NominatedRoom) -> None:
         self._state = state
@@ -21,10 +21,10 @@ class NominatedNodes:
         self._room = room
 
     def place_first(self, statement: Statement, queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:
-        """Place tasks of a job; return the others, and those that do not fit their node or their queue.
+        """Place tasks of a job; return those without a nominated node and those that do not fit their node or queue.
 
-        Tasks of one shape are equals: the first of them in task order get the nodes that are nominated for any of them.
-        Call it while the room is open to the job.
+        Tasks of one shape are equal: the first of them in task order get the nodes that are nominated for any of them.
+        Call it while the nominated room is open to the job.
         """
         nodes = self._room.nodes_of(job)
         if not nodes:

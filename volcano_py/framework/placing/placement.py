@@ -1,9 +1,9 @@
 """Choosing nodes for tasks of one shape: one by one, many with a heap, or recomputed; always the greedy answer.
 
-Greedy means: each task in turn goes to the feasible node of the highest score, ties in tie order (by node name, or
-shuffled by the seed). If answers depend on the node alone, placing a task changes only the node it goes to. So k
-placements can only touch the k best nodes of the first ranking, and a heap over (node, so many already placed there)
-yields exactly what one-by-one greedy would, at the price of a few array operations for the whole gang.
+Greedy means: each task goes to the feasible node with the highest score, ties in tie order (by node name, or shuffled
+by the seed). If answers depend on the node alone, placing a task changes only the node it goes to. So k placements can
+only change the k best nodes of the first ranking. A heap over (node, number of tasks already placed there) then yields
+exactly what one-by-one greedy would, at the price of a few array operations for the whole gang.
 """
 
 import heapq
@@ -28,17 +28,17 @@ from volcano_py.model.arrays import Floats, Rows
 from volcano_py.model.rejections import Rejection
 from volcano_py.model.statuses import TaskStatus
 
-_NUMBERS_KEPT: Final = 2**24  # of scores, 128 MiB: states of so many shapes and nodes, of the shapes seen last
-_STATES_AT_LEAST: Final = 64
+_SCORES_KEPT: Final = 2**24  # 128 MiB: rankings with this many scores are kept, those of the shapes used last
+_RANKINGS_AT_LEAST: Final = 64
 _MOST_INFEASIBLE: Final = 256
-_LEVELS_AT_ONCE: Final = 64  # how deep one node is looked into at a time
-_FARTHER: Final = 4  # times as far as the last time a run of one shape is looked ahead
-_FAR: Final = 64  # and no farther
-_FIRST_LOOK: Final = 1024  # nodes times levels of the first look, unless an even spread needs more
+_LEVELS_AT_ONCE: Final = 64  # how many levels of one node are computed at a time
+_FARTHER: Final = 4  # a run of one shape is chosen this many times as far ahead as the last one
+_FAR: Final = 64  # the most tasks for which a run is chosen ahead
+_FIRST_LOOK: Final = 1024  # nodes times levels that are computed first, unless an even spread needs more
 
 
 class _Run:
-    """Nodes that tasks of one shape go to next, as long as nothing else happens."""
+    """Nodes that the next tasks of one shape go to, as long as nothing else changes."""
 
     __slots__ = ("ahead", "nodes", "shape_id", "stamp", "used")
 
@@ -46,12 +46,12 @@ class _Run:
         self.begin(-1, np.zeros(0, dtype=np.intp), 0, 0)
 
     def begin(self, shape_id: int, nodes: Rows, used: int, ahead: int) -> None:
-        """Begin anew."""
+        """Start a new run."""
         self.shape_id = shape_id
         self.nodes = nodes
-        self.used = used  # so many of them have been given out
-        self.ahead = ahead  # for so many tasks they were chosen
-        self.stamp = -1  # how many nodes had been touched when the last one given out was taken
+        self.used = used  # how many of the nodes have been used
+        self.ahead = ahead  # for how many tasks the nodes were chosen
+        self.stamp = -1  # `Journal.n_touched` after the last placement from this run
 
 
 class Placement:
@@ -65,7 +65,7 @@ class Placement:
         self._state = state
         self._hooks = hooks
         self._rankings = [OrderedDict[int, NodeRanking]() for _ in node_sets.sets]  # by set of nodes, then shape
-        self._most_rankings = max(_NUMBERS_KEPT // max(len(state.nodes), 1), _STATES_AT_LEAST)
+        self._most_rankings = max(_SCORES_KEPT // max(len(state.nodes), 1), _RANKINGS_AT_LEAST)
         self._looked_ahead = state.looks_ahead
         self._infeasible: dict[Hashable, StaticallyInfeasible] = {}  # by static part and set of nodes
         self._inter_pod_filters: dict[int, InterPodFilters | None] = {}
@@ -73,13 +73,13 @@ class Placement:
         self._run = _Run()
 
     def forget(self) -> None:
-        """Rank nodes anew, for every class, when they are asked for again."""
+        """Forget all rankings: each is computed again when it is needed."""
         for rankings in self._rankings:
             rankings.clear()
         self._run.stamp = -1
 
     def _look_ahead(self) -> None:
-        """Rank all nodes anew if meanwhile something is released or promised that was not before."""
+        """Forget all rankings if `State.looks_ahead` has changed: something is being released or promised now."""
         if self._looked_ahead is not self._state.looks_ahead:
             self._looked_ahead = self._state.looks_ahead
             self.forget()
@@ -129,7 +129,7 @@ class Placement:
         return found
 
     def inter_pod_filters(self, shape_id: int) -> InterPodFilters | None:
-        """Return what other pods say of tasks of a class, None for a class that they make no difference to."""
+        """Return the inter-pod filters and scores of a class, None if other pods make no difference to it."""
         if self._state.topology_counts is None:
             return None
         if shape_id not in self._inter_pod_filters:
@@ -138,7 +138,7 @@ class Placement:
         return self._inter_pod_filters[shape_id]
 
     def one_changes_one(self, shape_id: int) -> bool:
-        """Whether placing a task of a shape changes, for the next one, only the node it goes to."""
+        """Say whether placing a task of a shape changes, for the next one, only the node it goes to."""
         inter_pod_filters = self.inter_pod_filters(shape_id)
         return self._hooks.nodes.node_local(shape_id) and not (
             inter_pod_filters is not None and inter_pod_filters.own_pods_matter
@@ -164,9 +164,9 @@ class Placement:
     def place(self, statement: Statement, job_row: int, shape_id: int, tasks: Rows) -> int:
         """Place as many of these pending tasks as fit, in order; return how many found a node.
 
-        Nodes where a task fits what is idle come first; if there are none, nodes where it fits what is being released
-        are promised to it; of each kind our shard's before others' (Volcano's order of candidate groups). What has been
-        promised to others is not there for it, even if it is idle now: they need it together with what is being
+        Nodes where a task fits what is idle come first. If there are none, a node where it fits what is being released
+        is promised to it. In both cases the nodes of our shard come first (Volcano's order of candidate groups). A task
+        cannot use what has been promised to others, even if it is idle now: they need it together with what is being
         released.
         """
         done = self.place_idle(statement, job_row, shape_id, tasks)
@@ -180,7 +180,7 @@ class Placement:
 
     def place_idle(self, statement: Statement, job_row: int, shape_id: int, tasks: Rows) -> int:
         """Place as many of these pending tasks as fit what is idle now, in order; return how many found a node."""
-        one_by_one = not self.one_changes_one(shape_id)  # scores that every placement may change: ask again for each
+        one_by_one = not self.one_changes_one(shape_id)  # every placement may change every score: ask again for each
         done = 0
         while done < len(tasks):
             nodes = self._next_nodes(shape_id, 1 if one_by_one else len(tasks) - done, alone=one_by_one)
@@ -192,10 +192,10 @@ class Placement:
         return done
 
     def _next_nodes(self, shape_id: int, wanted: int, *, alone: bool) -> Rows:
-        """Return the nodes that greedy would pick now for tasks of a shape: at least one if there is room, or fewer.
+        """Return the nodes that greedy would pick now for tasks of a shape: at most ``wanted``, one or more if any fit.
 
-        Jobs of one shape often stand in a row. If nothing has changed since the last task of the shape was put where
-        it was said, the next nodes are chosen for more tasks than are asked for, and most calls find them made up.
+        Jobs of one shape often follow each other. If nothing has changed since the last placement from the run, the
+        next nodes are chosen for more tasks than wanted, so that most later calls find their nodes already chosen.
         """
         self._look_ahead()
         run = self._run
@@ -212,10 +212,10 @@ class Placement:
         run.begin(shape_id, nodes, min(wanted, len(nodes)), ahead)
         return nodes[:wanted]
 
-    def _choose(self, state: NodeRanking, shape_id: int, wanted: int) -> Rows:
+    def _choose(self, ranking: NodeRanking, shape_id: int, wanted: int) -> Rows:
         if wanted > 1:
-            return self.choose_many(state, shape_id, wanted)
-        node = self._best(state.ranked)
+            return self.choose_many(ranking, shape_id, wanted)
+        node = self._best(ranking.ranked)
         return np.zeros(0, dtype=np.intp) if node is None else np.array([node])
 
     def _best(self, ranked: Floats) -> int | None:
@@ -226,18 +226,18 @@ class Placement:
         row = int(ranked.argmax()) if ties is None else int(ties[ranked[ties].argmax()])
         return None if ranked.item(row) == -inf else row
 
-    def choose_many(self, state: NodeRanking, shape_id: int, wanted: int) -> Rows:
+    def choose_many(self, ranking: NodeRanking, shape_id: int, wanted: int) -> Rows:
         """Return the nodes that greedy would pick for ``wanted`` tasks, in order.
 
-        Fewer are returned if there is no more room, or if the last one changes the scores of all others: a node that is
-        full is no candidate any more, and some scores are normalised over the candidates.
+        Fewer are returned if there is no more room, or if the last placement changes the scores of all other nodes: a
+        full node is not feasible any more, and some scores are normalised over the feasible nodes.
         """
         delta, _ = self._state.classes.deltas(shape_id, TaskStatus.ALLOCATED)
-        nodes = self._top(state.ranked, wanted)
+        nodes = self._top(ranking.ranked, wanted)
         if not len(nodes):
             return nodes
-        table = _Levels(state, nodes, delta, wanted)
-        watch = state.watch(nodes)
+        table = _Levels(ranking, nodes, delta, wanted)
+        watch = ranking.watch(nodes)
         # Entries: (minus score, place in tie order, tasks placed there by this call). Ties never reach the third.
         heap = [(-score, place, 0) for place, score in enumerate(table.first)]
         heapq.heapify(heap)
@@ -280,24 +280,24 @@ def _best_of(rows: Rows, scores: Floats, wanted: int) -> Rows:
 
 
 class _Levels:
-    """Scores of some nodes with 0, 1, 2, ... more tasks of the shape on them, looked up in blocks.
+    """Scores of some nodes with 0, 1, 2, ... more tasks of the shape on them, computed in blocks.
 
-    The first look covers every node as deep as a few thousand entries allow: one wide array operation costs as much as
-    a handful of narrow ones. A node that fills up further is looked into by itself.
+    The first block covers as many levels of every node as about a thousand entries allow: one wide array operation
+    costs as much as a few narrow ones. If a node fills up further, its next levels are computed separately.
     """
 
-    __slots__ = ("_delta", "_known", "_nodes", "_state", "_table", "first")
+    __slots__ = ("_delta", "_known", "_nodes", "_ranking", "_table", "first")
 
-    def __init__(self, state: NodeRanking, nodes: Rows, delta: Floats, wanted: int) -> None:
-        self._state = state
+    def __init__(self, ranking: NodeRanking, nodes: Rows, delta: Floats, wanted: int) -> None:
+        self._ranking = ranking
         self._nodes = nodes
         self._delta = delta
-        self.first: list[float] = state.ranked[nodes].tolist()
+        self.first: list[float] = ranking.ranked[nodes].tolist()
         even = -(-wanted // len(nodes)) + 1
         depth = min(wanted, _LEVELS_AT_ONCE, max(even, _FIRST_LOOK // len(nodes)))
         levels = np.broadcast_to(np.arange(1, depth), (len(nodes), depth - 1)).ravel()
         rows = np.repeat(nodes, depth - 1)
-        self._table = state.after(rows, levels, delta).reshape(len(nodes), depth - 1)
+        self._table = ranking.after(rows, levels, delta).reshape(len(nodes), depth - 1)
         self._known: dict[int, list[float]] = {}  # node's place -> scores at levels 1, 2, ...
 
     def score(self, place: int, copies: int) -> float:
@@ -308,5 +308,5 @@ class _Levels:
         if copies > len(known):
             levels = np.arange(len(known) + 1, len(known) + 1 + _LEVELS_AT_ONCE)
             rows = np.full(_LEVELS_AT_ONCE, self._nodes[place])
-            known.extend(self._state.after(rows, levels, self._delta).tolist())
+            known.extend(self._ranking.after(rows, levels, self._delta).tolist())
         return known[copies - 1]

@@ -1,12 +1,10 @@
 """Queue admission by scheduling gates: a pod waits at its gate until its queue may hold it (`state.queue_gates`).
 
-What tasks that went through will take holds against all tasks of the queue that did not go through themselves. All
-tasks
-that a gang lacks go through together or not at all. They go only if the queue may hold the gang as a whole, with those
-of its tasks that have no gate. So the queue always has room for the task that went through last, and no two tasks wait
-for each other. Each task beyond the minimum goes by itself. (Volcano: allocate with the feature
-SchedulingGatesQueueAdmission. There tasks go one by one, and what is reserved counts for the plugin capacity and not
-for queues above.)
+The requests of tasks that went through count against all tasks of the queue that did not go through. All tasks that a
+gang still needs go through together or not at all. They go only if the queue may hold the whole gang, including its
+tasks without a gate. So the queue always has room for the task that went through last, and no two tasks wait for each
+other. Each task beyond the minimum goes separately. (Volcano: allocate with the feature SchedulingGatesQueueAdmission.
+There tasks go one by one, and reservations count only for the plugin capacity and not for the queues above.)
 """
 
 import numpy as np
@@ -29,14 +27,14 @@ class QueueAdmission:
         self._gates = gates
 
     def waiting(self, tasks: Rows) -> Rows:
-        """Return those of these tasks for which it has not been decided yet that the gate goes."""
+        """Return those of these tasks whose gate is not to be removed yet."""
         # A Python loop over one job's tasks at the gate.
         return np.array([row for row in tasks.tolist() if self._uid(row) not in self._gates.since], dtype=np.intp)
 
     def admit(self, queue: QueueInfo, job: JobInfo, tasks: Rows) -> dict[int, int]:
-        """Let a job's tasks that are at the gate through, in order, as far as the queue may hold them.
+        """Let the tasks of a job that are at the gate through, in order, as far as the queue may hold them.
 
-        Return how many of each shape may not go through.
+        Return, by shape, how many may not go through.
         """
         state, gates, before = self._state, self._gates, self._gates.through
         refused: dict[int, int] = {}
@@ -73,11 +71,11 @@ class QueueAdmission:
         return self._has_room(queue, free[~through][: hooks.missing_with(job, free[through])])
 
     def _has_room(self, queue: QueueInfo, tasks: Rows) -> bool:
-        """Say whether a queue may hold these tasks, which have no gate, beside those that went through."""
+        """Say whether a queue may hold these tasks without a gate in addition to those that went through."""
         state, gates, before = self._state, self._gates, self._gates.through
         shapes = state.tasks.shape[tasks]
         try:
-            # A Python loop over the runs of equal tasks that a gang has beside those at the gate.
+            # A Python loop over the runs of equal tasks of the gang that have no gate.
             for run in np.split(tasks, np.flatnonzero(shapes[1:] != shapes[:-1]) + 1) if len(tasks) else ():
                 info = state.task_of(int(state.tasks.shape[run[0]]))
                 if self._hooks.allocatable(queue, info, len(run)) < len(run):

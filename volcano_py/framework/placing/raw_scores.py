@@ -1,4 +1,4 @@
-"""The raw numbers of a session's normalised scores, asked for once per part of a shape that they depend on."""
+"""The raw numbers of normalised scores: a session asks for them once per part of a shape that they depend on."""
 
 from collections.abc import Hashable
 from functools import cached_property
@@ -13,21 +13,21 @@ from volcano_py.model.arrays import Floats
 from volcano_py.model.shape import Shape
 from volcano_py.snapshot.columns import NodeColumns
 
-_MOST: Final = 256  # answers of so many kinds of shapes are kept: each may hold a few arrays over all nodes
+_MOST: Final = 256  # how many answers are kept: each may hold a few arrays over all nodes
 
 
 class RawScores:
-    """Every scorer that the plugins of `NormalizedOrder` name, and what each says of the nodes."""
+    """The scorers of all `NormalizedOrder` plugins, and their raw numbers."""
 
     def __init__(self, state: State, orders: Points) -> None:
         """Take the plugins' points; they are asked at the first use, when the session is open."""
         self._state = state
         self._orders = orders
-        self._rows: dict[Hashable, Floats] = {}  # numbers that are not kept over cycles
-        self._found: dict[Hashable, GroupScores] = {}  # by where shapes may never go, and what of them counts
+        self._rows: dict[Hashable, Floats] = {}  # raw numbers that are not kept over cycles
+        self._found: dict[Hashable, GroupScores] = {}  # by statically infeasible nodes and parts of the shape
 
     def of(self, task: TaskInfo, statically_infeasible: StaticallyInfeasible) -> GroupScores:
-        """Return what normalised scores add for a shape among the nodes it may go to."""
+        """Return the normalised scores of a shape among the nodes it may go to."""
         parts = [score.part(task.shape) for _, score in self._scores]
         key = (statically_infeasible, *parts)
         found = self._found.get(key)

@@ -1,9 +1,9 @@
-"""Why no node takes a task: what every node answers, counted by reason, as Volcano counts it.
+"""Why no node takes a task: the reasons of all nodes, counted as Volcano counts them.
 
-A node that lacks a resource says only that. Otherwise plugins speak in their order until one refuses; what that one has
-to say counts whole: its dynamic reasons before its static ones, then the static one, or, without one, all other dynamic
-reasons. (Volcano collects statuses that an eviction could change until one comes that it could not, see
-`Predicate.early`.) So the counts of a message may add up to more than the number of nodes.
+A node that lacks a resource has only that reason. Otherwise the first plugin, in conf order, that refuses the node
+gives all reasons: its early dynamic reasons, then a static one, or else all other dynamic reasons. (Volcano collects
+statuses that an eviction could change until it meets one that no eviction could change, see `Predicate.early`.) So the
+counts of a message may add up to more than the number of nodes.
 """
 
 from collections import Counter
@@ -22,20 +22,20 @@ from volcano_py.model.rejections import Reason, Refusal, Rejection
 
 
 def explain(state: State, hooks: NodeHooks, nodes_to_try: NodeSets, task: TaskInfo, *, promises: bool) -> Rejection:
-    """Return what all nodes say to a task of this shape now.
+    """Return why each node refuses a task of this shape now.
 
-    With ``promises`` a resource is lacking if it will still be after what is being released. Without them plugins speak
-    first, and a resource is lacking that is not idle or promised to others (Volcano's backfill looks at no resources at
-    all).
+    With ``promises``, a resource is lacking if it still is once everything being released is free. Without, plugins are
+    asked first, and a resource is lacking if it is not idle or is promised to others (Volcano's backfill checks no
+    resources at all).
     """
     nodes = state.nodes
     counts = Counter[int]()
-    silent = ~nodes_to_try.shut  # nodes that have said nothing yet
+    silent = ~nodes_to_try.shut  # nodes without a reason yet
     if promises:
         silent = _lacking(task, nodes.future_idle, silent, counts)
     verdicts = hooks.static_verdicts(task)
     for plugin in hooks.filters:
-        if not silent.any():  # a full cluster: every node has said what it lacks
+        if not silent.any():  # a full cluster: every node lacks a resource
             break
         said = np.zeros(len(nodes), dtype=bool)
         for code, refused in _statements(state, task, plugin, verdicts):
@@ -55,7 +55,7 @@ def explain(state: State, hooks: NodeHooks, nodes_to_try: NodeSets, task: TaskIn
 
 
 def _lacking(task: TaskInfo, available: Floats, silent: Bools, counts: Counter[int]) -> Bools:
-    """Count the first resource that each node lacks; return the nodes that have still said nothing."""
+    """Count the first resource that each node lacks; return the nodes that still have no reason."""
     rows = np.where(silent, task.fit.first_lacking(available), -1)
     for row, count in enumerate(np.bincount(rows + 1)[1:].tolist()):
         if count:
@@ -66,7 +66,7 @@ def _lacking(task: TaskInfo, available: Floats, silent: Bools, counts: Counter[i
 def _statements(
     state: State, task: TaskInfo, plugin: Filter, verdicts: "np.ndarray[tuple[int], np.dtype[np.int16]]"
 ) -> Iterator[tuple[int, Bools]]:
-    """Yield code and nodes (n_nodes,) of every reason that a plugin has to give."""
+    """Yield code and nodes (n_nodes,) of every reason of a plugin."""
     n = len(state.nodes)
     static = (verdicts >= plugin.static.start) & (verdicts < plugin.static.stop)
     for code in plugin.static:

@@ -1,7 +1,8 @@
-"""Domains that a topology spread constraint is about (kube-scheduler v1.36, podtopologyspread/common).
+"""The nodes and pods that a topology spread constraint counts (kube-scheduler v1.36, podtopologyspread/common).
 
-A node counts if it has the labels of all constraints that are looked at together and, as each constraint says, if the
-pod's node selector and required affinity allow it (by default) and if the pod tolerates its taints (not by default).
+A node counts if it has the labels of all constraints that are evaluated together. A constraint may also demand that the
+node selector and required affinity of the pod allow the node (the default), and that the pod tolerates its taints (not
+the default).
 """
 
 from collections.abc import Hashable, Sequence
@@ -19,7 +20,7 @@ from volcano_py.snapshot.columns import NodeColumns
 
 
 def counted_nodes(state: State, shape: Shape, spread: Spread, keys: Sequence[str]) -> tuple[Hashable, Bools]:
-    """Return which nodes count for a constraint, shape (n_nodes,), with a key that stands for the answer."""
+    """Return which nodes count for a constraint, shape (n_nodes,), with a key that identifies the answer."""
     affinity = (shape.node_selector, shape.node_affinity) if spread.honor_affinity else None
     known = ("spread", tuple(keys), affinity, shape.tolerations if spread.honor_taints else None)
     counted: Bools = state.static_row(known, partial(_count, shape, spread, keys))
@@ -39,12 +40,12 @@ def _count(shape: Shape, spread: Spread, keys: Sequence[str], nodes: NodeColumns
 
 
 def matching(topology_counts: TopologyCounts, spread: Spread) -> Weights:
-    """Return the shapes that a constraint counts; a selector that asks for nothing counts none."""
+    """Return the shapes that a constraint counts; an empty selector counts none."""
     return dict.fromkeys(topology_counts.selected_by([spread.selector]), 1.0) if spread.selector.labels else {}
 
 
 def spread_count(
     topology_counts: TopologyCounts, spread: Spread, key: str, counted: tuple[Hashable, Bools] | None
 ) -> TopologyCount:
-    """Return the tally of the pods of a constraint; those being deleted do not count."""
+    """Return the count of the pods of a constraint; those being deleted do not count."""
     return topology_counts.count(key, matching(topology_counts, spread), counted=counted, terminating=False)

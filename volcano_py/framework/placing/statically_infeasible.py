@@ -1,4 +1,4 @@
-"""Nodes where tasks can never go in a session, whatever is placed or evicted."""
+"""Statically infeasible nodes: tasks can never go there in a session, whatever is placed or evicted."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,6 @@ from volcano_py.model.arrays import Bools
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StaticallyInfeasible:
-    """Where shapes of one static part can never go in a session: one object for all of them, equal to no other."""
+    """Where shapes of one static part can never go in a session. All these shapes share one object."""
 
-    nodes: Bools  # (n_nodes,), not to be changed
+    nodes: Bools  # (n_nodes,), read only

@@ -1,7 +1,7 @@
-"""Names of the plugin API that were renamed: the old ones work for one release, with a warning.
+"""Renamed names of the plugin API: the old names work for one release, with a warning.
 
-The modules beside this one are old modules (`volcano_py.framework.extension` and so on). All of it goes with the next
-release.
+The modules in this folder are old modules (`volcano_py.framework.extension` and so on). The next release removes
+the folder.
 """
 
 import warnings
@@ -14,12 +14,12 @@ _RELEASE = "the next release"
 
 def warn(old: str, new: str, *, stacklevel: int = 3) -> None:
     """Warn the caller of a plugin API that it uses an old name."""
-    text = f"{old} is now {new}: use the new name, the old one goes with {_RELEASE}"
+    text = f"{old} is now {new}: use the new name; {_RELEASE} removes the old one"
     warnings.warn(text, FutureWarning, stacklevel=stacklevel)
 
 
 def old_module(name: str, contract: ModuleType, renamed: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a module whose names are in `framework.contract` now, some under new names."""
+    """Return the ``__getattr__`` of a module whose names are in `framework.contract` now, some of them renamed."""
 
     def get(attribute: str) -> Any:
         new = renamed.get(attribute, attribute)
@@ -32,7 +32,7 @@ def old_module(name: str, contract: ModuleType, renamed: Mapping[str, str]) -> C
 
 
 def rename_methods(cls: type, renamed: Mapping[str, str]) -> None:
-    """Let methods that a class defines under old names answer under the new ones."""
+    """Give methods that a class defines under old names their new names as well."""
     for old, new in renamed.items():
         if old in vars(cls) and new not in vars(cls):
             warn(f"{cls.__name__}.{old}", new, stacklevel=5)
@@ -40,7 +40,7 @@ def rename_methods(cls: type, renamed: Mapping[str, str]) -> None:
 
 
 def method(answer: Any, new: str, old: str) -> Any:
-    """Return a method of an object that a plugin made, which may still have its old name."""
+    """Return a method of an object that a plugin made; the method may still have its old name."""
     if not hasattr(answer, new) and hasattr(answer, old):
         warn(f"{type(answer).__name__}.{old}", new)
         return getattr(answer, old)
@@ -48,7 +48,7 @@ def method(answer: Any, new: str, old: str) -> Any:
 
 
 def renamed_attribute(renamed: Mapping[str, str]) -> Callable[[Any, str], Any]:
-    """Return the ``__getattr__`` of a class some of whose attributes have new names; a name may be a dotted path."""
+    """Return the ``__getattr__`` of a class with renamed attributes; a new name may be a dotted path."""
 
     def get(self: Any, attribute: str) -> Any:
         path = renamed.get(attribute)

@@ -1,4 +1,4 @@
-"""Retired: import from `volcano_py.framework.contract`. This module goes with the next release."""
+"""Retired: import from `volcano_py.framework.contract`. The next release removes this module."""
 
 from volcano_py.framework import contract
 from volcano_py.framework.contract import RENAMED

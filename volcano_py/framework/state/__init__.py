@@ -1,1 +1,1 @@
-"""What a session knows, without a plugin: handles on columns, the statement, memory, what is counted meanwhile."""
+"""The state of a session, which knows no plugin: handles on columns, the statement, memory, and running counts."""

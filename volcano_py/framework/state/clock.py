@@ -1,4 +1,4 @@
-"""Time as a cycle sees it: one fixed "now" for decisions, and a stopwatch that only reports may read."""
+"""The time of a cycle: one fixed "now" for decisions, and a stopwatch for reports only."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,4 +14,4 @@ class CycleClock:
 
     now: float = 0.0  # seconds since the epoch, the same during the whole cycle
     stopwatch: Callable[[], float] = _stopped  # monotonic seconds; measured durations must not change a decision
-    utc_offset: float = 0.0  # seconds by which local time is ahead: users write times of the day
+    utc_offset: float = 0.0  # seconds by which local time is ahead of UTC: users write times of day

@@ -1,9 +1,9 @@
 """Equivalence classes of tasks: shapes, split further where a plugin tells tasks of one shape apart.
 
-The framework asks plugins once per class, not once per task. Some policies know more of a task than the spec of its
+The framework asks plugins once per class, not once per task. Some policies know more about a task than the spec of its
 pod: the queue of its job, or the bucket that it belongs to. They give tasks keys when the session opens
-(`Plugin.equivalence_keys`). Tasks of one shape with different keys get ids of their own. From then on a class counts as
-a shape everywhere in the session.
+(`Plugin.equivalence_keys`). Tasks of one shape with different keys get different ids. From then on the session treats
+each class as a shape.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ _SMALL = 2**22
 
 
 class EquivalenceClasses:
-    """The classes of a session by id, with what their tasks ask for and what placing one of them changes."""
+    """The classes of a session by id, with the requests of their tasks and the changes that placing one causes."""
 
     __slots__ = (
         *("_deltas", "_eviction_deltas", "_infos", "_job_changes", "_keys", "_nonzero"),
@@ -33,7 +33,7 @@ class EquivalenceClasses:
         self.shapes: list[Shape | None] = snapshot.shapes
         """Shapes by id; None where an id is free."""
         self.requests: Floats = snapshot.requests
-        """What tasks of each class ask for, shape (n_resources, n_classes)."""
+        """The requests of the tasks of each class, shape (n_resources, n_classes)."""
         self._nonzero = snapshot.nonzero
         self._keys: dict[int, dict[str, int]] = {}
         self._infos: dict[int, TaskInfo] = {}
@@ -42,9 +42,9 @@ class EquivalenceClasses:
         self._eviction_deltas: dict[int, Floats] = {}
 
     def split(self, tasks: TaskColumns, keys: Mapping[str, Ints]) -> None:
-        """Give tasks with keys ids of their own; tasks without keep the id of their shape.
+        """Give tasks with keys ids of their own; tasks without keys keep the id of their shape.
 
-        ``keys`` are, by plugin, one number per task row, 0 for nothing worth knowing, each of shape (n_tasks,).
+        ``keys`` are, by plugin, one number per task row, 0 for no key, each of shape (n_tasks,).
         """
         n_shapes = len(self.shapes)
         names = sorted(keys)
@@ -102,7 +102,7 @@ class EquivalenceClasses:
         return found
 
     def eviction_delta(self, shape_id: int) -> Floats:
-        """Return what the eviction of a task that occupies its place adds to its node's block, shape (node_rows,)."""
+        """Return what the eviction of a running or bound task adds to its node's block, shape (node_rows,)."""
         found = self._eviction_deltas.get(shape_id)
         if found is None:
             request, nonzero = self.requests[:, shape_id], self._nonzero[:, shape_id]
@@ -111,7 +111,7 @@ class EquivalenceClasses:
 
 
 def _classes(rows: Rows, columns: Iterable[Ints | Codes]) -> tuple[Ints, Rows]:
-    """Return the number of the class of each row (n,), and some row of each class: all of its rows are alike."""
+    """Return the number of the class of each row (n,), and one row of each class, which represents the others."""
     which = np.zeros(len(rows), dtype=np.int64)
     n_classes = 1
     for column in columns:
@@ -123,7 +123,7 @@ def _classes(rows: Rows, columns: Iterable[Ints | Codes]) -> tuple[Ints, Rows]:
 
 
 def _codes(values: Ints) -> tuple[Ints, int]:
-    """Return values as numbers from 0 on, in their order, shape (n,), and how many different ones there are."""
+    """Return the rank of each value among the distinct values, shape (n,), and the number of distinct values."""
     if values.min() < 0 or values.max() >= _SMALL:
         distinct, codes = np.unique(values, return_inverse=True)
         return codes.reshape(-1), len(distinct)

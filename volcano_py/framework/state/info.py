@@ -1,4 +1,4 @@
-"""Handles on one job, task or queue of a session: a row number and the columns it is read from, nothing copied."""
+"""Handles on a job, a task or a queue of a session: a row number and the columns to read; nothing is copied."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,42 +26,42 @@ _PIPELINED = TaskStatus.PIPELINED
 
 @dataclass(eq=False)
 class TaskInfo:
-    """What predicates, scores and queues see of a task: tasks of one kind are alike to them.
+    """What predicates, scores and queues see of a task: the same for all tasks of one equivalence class.
 
-    A kind is a shape, unless a plugin tells tasks of one shape apart (`framework.state.equivalence`).
+    A class is a shape, unless a plugin tells tasks of one shape apart (`framework.state.equivalence`).
     """
 
     shape: Shape
     shape_id: int
     request: Floats  # (n_resources,)
     nonzero: Floats  # (2,), cpu and memory with kube-scheduler's defaults for missing requests
-    equivalence_keys: Mapping[str, int] = field(default_factory=dict)  # by plugin; those that are 0 are left out
+    equivalence_keys: Mapping[str, int] = field(default_factory=dict)  # by plugin; keys that are 0 are left out
 
     if not TYPE_CHECKING:
         __getattr__ = renamed_attribute({"mark": "equivalence_key", "marks": "equivalence_keys"})
 
     def equivalence_key(self, plugin: str) -> int:
-        """Return what a plugin marked tasks of this kind with, 0 for nothing."""
+        """Return the key that a plugin gave to tasks of this class, 0 for none."""
         return self.equivalence_keys.get(plugin, 0)
 
     @cached_property
     def fit(self) -> FitTest:
-        """The comparison of this request with what nodes have."""
+        """Compares this request with the resources of nodes."""
         return FitTest(self.request)
 
     @cached_property
     def amounts(self) -> Amounts:
-        """The request, to be put beside nodes: (n_resources, ...)."""
+        """The request, to be added to columns of nodes: (n_resources, ...)."""
         return Amounts(self.request)
 
     @cached_property
     def nonzero_amounts(self) -> Amounts:
-        """The same of what is counted with defaults: (2, ...)."""
+        """The same for ``nonzero``: (2, ...)."""
         return Amounts(self.nonzero)
 
     @cached_property
     def asked(self) -> tuple[tuple[int, float], ...]:
-        """Resource row and amount of what is asked for, pods left aside."""
+        """Resource row and amount of every requested resource except pods."""
         rows = [row for row in np.flatnonzero(self.request > 0).tolist() if row != PODS_ROW]
         return tuple((row, float(self.request[row])) for row in rows)
 
@@ -85,7 +85,7 @@ class JobInfo:
     __slots__ = ("_jobs", "_roles_of", "record", "row")
 
     def __init__(self, jobs: JobColumns, row: int, roles_of: Callable[[int], Roles]) -> None:
-        """Take the columns of jobs, the row of this one, and what gives the tasks of a job (row) by role."""
+        """Take the columns of jobs, the row of this job, and a function that returns the roles of a job (row)."""
         self._jobs = jobs
         self._roles_of = roles_of
         self.row = row
@@ -118,7 +118,7 @@ class JobInfo:
     @property
     def n_tasks(self) -> int:
         """Number of tasks of any status."""
-        return int(sum(self.counts.tolist()))  # of ten numbers, a list's sum is there before an array's
+        return int(sum(self.counts.tolist()))  # for ten numbers a list is faster than an array
 
     @property
     def ready_count(self) -> int:
@@ -128,12 +128,12 @@ class JobInfo:
 
     @property
     def valid_count(self) -> int:
-        """Tasks that may count towards the minimum one day."""
+        """Tasks that count towards the minimum now or may do so later."""
         return int(self._jobs.valid[self.row])
 
     @property
     def scheduled_count(self) -> int:
-        """Tasks past scheduling."""
+        """Tasks that have been scheduled."""
         counts = self.counts.tolist()
         return int(sum([counts[status] for status in SCHEDULED_STATUSES]))
 
@@ -162,8 +162,8 @@ class JobInfo:
     def roles_short(self, statuses: tuple[TaskStatus, ...], best_effort: bool) -> list[tuple[str, int, int]]:
         """Return (role, tasks that count, minimum) of every role below its minimum.
 
-        Counted are tasks in these statuses and, if asked for, pending ones that request nothing. A job whose
-        min_available is below the sum of the role minimums has no role rule (Volcano: CheckTaskReady and its kin).
+        This counts tasks in the given statuses and, with ``best_effort``, pending tasks that request nothing. A job
+        whose min_available is below the sum of the role minimums has no role rule (Volcano: CheckTaskReady and others).
         """
         minimums = self.record.task_min_available
         if not minimums or self.min_available < self.task_min_total:
@@ -176,20 +176,20 @@ class JobInfo:
         ]
 
     def role_counts(self, statuses: tuple[TaskStatus, ...], best_effort: bool = False) -> dict[str, int]:
-        """Return the number of tasks by role in these statuses, and pending best-effort ones if asked for."""
+        """Return the number of tasks by role in these statuses and, with ``best_effort``, pending best-effort ones."""
         return self._roles_of(self.row).counts(statuses, best_effort)
 
     def worth_continuing(self, failed_roles: frozenset[str]) -> bool:
         """Say whether other tasks are worth trying after these roles failed (Volcano: NeedContinueAllocating).
 
-        No, if every task is needed. With a rule per role: no, if a failed role is below its minimum. Otherwise: yes,
-        as long as tasks of roles that did not fail could still make up the minimum.
+        If every task is needed: no. With a rule per role: no, if a failed role is below its minimum. Otherwise: yes, as
+        long as tasks of roles that did not fail could still complete the minimum.
         """
         if self.min_available >= self.n_tasks:
             return False
         if self.min_available < self.task_min_total:
             pending = self.role_counts((TaskStatus.PENDING,))
-            hopeful = sum(count for role, count in pending.items() if role not in failed_roles)
-            return self.ready_count + hopeful >= self.min_available
-        held = self.role_counts(READY_STATUSES, best_effort=True) if self.record.task_min_available else {}
-        return all(held.get(role, 0) >= self.record.task_min_available.get(role, 0) for role in failed_roles)
+            untried = sum(count for role, count in pending.items() if role not in failed_roles)
+            return self.ready_count + untried >= self.min_available
+        ready = self.role_counts(READY_STATUSES, best_effort=True) if self.record.task_min_available else {}
+        return all(ready.get(role, 0) >= self.record.task_min_available.get(role, 0) for role in failed_roles)

@@ -1,4 +1,4 @@
-"""What must survive from one cycle to the next, explicitly and serialisably; and what a cycle reports."""
+"""What survives from one cycle to the next, in a form that can be serialised; and what a cycle reports."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,17 +9,17 @@ from volcano_py.model.rejections import Rejection
 
 
 class Nomination(NamedTuple):
-    """A node whose room is held for a task."""
+    """A node on which room is reserved for a task."""
 
     node: str
-    since: float  # when something was last being released there, or the nomination was first seen; seconds
+    since: float  # when the node last had releasing resources, or the nomination was first seen; seconds since 1970
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedEviction:
-    """Evictions that have been decided."""
+    """Evictions that a plan has decided."""
 
-    job: JobKey  # who gets the room
+    job: JobKey  # the preemptor
     victims: tuple[str, ...]  # uids
     until: float  # seconds since the epoch
 
@@ -28,12 +28,12 @@ class Arrival(NamedTuple):
     """How a waiting job's tasks arrive."""
 
     first: int  # number of the first task that users were not told about, see `TaskColumns.arrived`
-    since: float  # when it was first seen, seconds since the epoch
-    last: float  # when the last one was first seen, seconds since the epoch
+    since: float  # when that task was first seen, seconds since the epoch
+    last: float  # when the last task was first seen, seconds since the epoch
 
 
 class Cooldown(NamedTuple):
-    """A job has taken from another one, which must not take from it."""
+    """A job has evicted tasks of another job, which cannot preempt it for a while."""
 
     preemptor: JobKey
     victim: JobKey
@@ -42,23 +42,22 @@ class Cooldown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Carried from cycle to cycle. With the same memory, snapshot, policy, clock and seed a cycle decides the same."""
+    """Carried from cycle to cycle. The same memory, snapshot, policy, clock and seed lead to the same decisions."""
 
     cycle: int = 0  # how many cycles there have been
     lineage: str = ""  # names the series of cycles, so that its session ids are unique
-    refusals: Mapping[JobKey, str] = field(default_factory=dict)  # why jobs were not let in, as their users were told
-    announced: Mapping[JobKey, str] = field(
-        default_factory=dict
-    )  # events about statuses that are not known to be written
-    times: Mapping[str, float] = field(default_factory=dict)  # plugin -> when it last did what it does now and then
-    enqueued: tuple[JobKey, ...] = ()  # jobs that the last cycle let in; the next may not see their phase yet
-    nominations: Mapping[str, Nomination] = field(default_factory=dict)  # of our tasks that wait, by uid
+    refusals: Mapping[JobKey, str] = field(default_factory=dict)  # why jobs were not enqueued, as users were told
+    # Texts of events about statuses that may not be written yet.
+    announced: Mapping[JobKey, str] = field(default_factory=dict)
+    times: Mapping[str, float] = field(default_factory=dict)  # plugin -> when it last did its periodic work
+    enqueued: tuple[JobKey, ...] = ()  # jobs enqueued by the last cycle; the next may not see their phase yet
+    nominations: Mapping[str, Nomination] = field(default_factory=dict)  # of our pending tasks, by uid
     plans: tuple[PlannedEviction, ...] = ()  # evictions under way
     cooldowns: tuple[Cooldown, ...] = ()
-    gates_lifted: Mapping[str, float] = field(default_factory=dict)  # uid -> when it was decided that its gate goes
-    arrivals: Mapping[JobKey, Arrival] = field(default_factory=dict)  # jobs whose tasks keep coming
-    # How many tasks had come, by the count of one store, which says nothing about the cluster. None: those that are
-    # there have been there.
+    gates_lifted: Mapping[str, float] = field(default_factory=dict)  # uid -> when the removal of its gate was decided
+    arrivals: Mapping[JobKey, Arrival] = field(default_factory=dict)  # jobs whose tasks keep arriving
+    # How many tasks had arrived, as one store counts them; not a fact about the cluster. None: unknown, so the tasks of
+    # the next cycle count as not new.
     seen: int | None = field(default=None, repr=False)
 
     @property
@@ -98,7 +97,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """What became of one job."""
+    """The outcome of one job."""
 
     tasks: int
     ready: int
@@ -109,17 +108,17 @@ class JobReport:
 
 @dataclass(frozen=True, slots=True)
 class QueueReport:
-    """What a queue has and should have; amounts by resource."""
+    """What a queue holds and deserves; amounts by resource."""
 
     weight: int | None  # None from a plugin that does not divide by weight
     share: float
     overused: bool
-    allocated: Mapping[str, float]  # promised included
+    allocated: Mapping[str, float]  # including what is promised
     request: Mapping[str, float]
     deserved: Mapping[str, float]
     inqueue: Mapping[str, float]
-    capacity: Mapping[str, float] | None = None  # its own limit, None if the plugin does not say
-    real_capacity: Mapping[str, float] | None = None  # what others' guarantees and queues above leave of it
+    capacity: Mapping[str, float] | None = None  # its own limit, None if the plugin does not report it
+    real_capacity: Mapping[str, float] | None = None  # the limit after other guarantees and the queues above
 
 
 @dataclass(slots=True)
@@ -130,18 +129,17 @@ class CycleReport:
     jobs_committed: int = 0
     jobs_discarded: int = 0
     jobs_enqueued: int = 0
-    jobs_refused: int = 0  # not let in by plugins; their tasks may not exist yet, and so not be among the pending ones
+    jobs_refused: int = 0  # not enqueued because of a plugin; their tasks may not exist yet, and are not counted then
     pending_tasks: int = 0
-    tells_in: float | None = None  # seconds until users may be told about a job whose tasks keep coming, None for none
-    preemption_attempts: int = 0  # nodes on which an action tried out what evictions would bring
+    tells_in: float | None = None  # seconds until users may be told about a job whose tasks keep arriving, if any
+    preemption_attempts: int = 0  # nodes on which an action simulated evictions
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration: open, each action, close
-    plugin_seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> all calls together
+    plugin_seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> sum of all calls
     plugin_longest: dict[tuple[str, str], float] = field(default_factory=dict)  # (plugin, hook) -> longest call
     jobs: dict[JobKey, JobReport] = field(default_factory=dict)  # jobs that have pending tasks or were placed
-    queues: dict[str, QueueReport] = field(default_factory=dict)  # all queues, if a plugin divides among them
-    queues_hold: dict[str, dict[str, float]] = field(
-        default_factory=dict
-    )  # every queue and all below it -> by resource
-    queue_problems: dict[str, str] = field(default_factory=dict)  # what is wrong with queues and what it costs
-    job_shares: dict[JobKey, float] = field(default_factory=dict)  # dominant shares above 0, if a plugin finds them
-    failures: list[str] = field(default_factory=list)  # plugins that raised, and what it cost
+    queues: dict[str, QueueReport] = field(default_factory=dict)  # all queues, if a plugin reports them
+    # Queue -> what it and all queues below it hold, by resource.
+    queues_hold: dict[str, dict[str, float]] = field(default_factory=dict)
+    queue_problems: dict[str, str] = field(default_factory=dict)  # what is wrong with queues, and its consequence
+    job_shares: dict[JobKey, float] = field(default_factory=dict)  # dominant shares above 0, if a plugin reports them
+    failures: list[str] = field(default_factory=list)  # plugins that raised, and the consequence

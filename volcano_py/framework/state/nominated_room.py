@@ -1,27 +1,28 @@
-"""Room that is held for nominated tasks: what others leave for them is not given to anybody who comes before them.
+"""Nominated room: what a nominated task requests is reserved on its node, so that no other job takes it meanwhile.
 
-A nominated task waits for room on one node: pods were evicted for it, by us or by another scheduler. What it asks for
-is taken from the node for as long as it waits there: first from what is idle, the rest from what is being released.
-Its host ports and its terms about other pods count as if it stood there already, like those of pods that a session
-promises a node: else a victim that comes back could take the place of whoever it went for without taking its room.
-That holds against tasks of equal and lower priority, as in kube-scheduler; it does not hold against tasks of a higher
-one that their job's minimum needs, unless the room was taken from that job, and never against tasks of its own job,
-which are one another's equals. Allocate gives such a job what is held for lesser ones only if it finds its minimum
-nowhere else: the lesser one would have to evict somebody else.
+A nominated task waits for room on one node, because pods were evicted for it, by us or by another scheduler. While it
+waits, its request is reserved on the node: first from what is idle, the rest from what is being released. Its host
+ports and its terms about other pods count as if it already ran there, like those of pods that a session promises a
+node. Otherwise a victim that comes back could take the place of its preemptor without taking its room.
 
-    with state.held_room.open_to(job):    # whatever is placed in here may use what is held for this job
+The reservation applies against tasks of equal and lower priority, as in kube-scheduler. It never applies against tasks
+of the same job. It does not apply against tasks of higher priority that their job needs for its minimum, unless the
+room was taken from that job. Allocate lets such a job use the room of jobs of lower priority only if it finds its
+minimum nowhere else, because the job of lower priority would have to evict others again.
+
+    with nominated_room.open_to(job):    # placements in here may use the room that is reserved for this job
         ...
 
-Held nodes are tried before all others (Volcano: allocate, nominatedNodeName), so that what was planned together stands
-as it was planned.
+Nominated nodes are tried before all others (Volcano: allocate, nominatedNodeName), so that a plan is carried out as it
+was made.
 
-What a queue may hold is not held. So while room is held for a job, those it has taken from have their turns behind the
-others of their queue: else, in an order of jobs
-that does not follow priorities, they would take back at once what they have lost (`actions.allocate`).
+What a queue may hold is not reserved. So while room is reserved for a job, its victims come after the other jobs of
+their queue (`actions.allocate`). Otherwise, in an order of jobs that does not follow priorities, they would take back
+at once what they have lost.
 
-A nomination of ours ends when its task is placed, wherever that is. If the task still waits a while after everything on
-the node has left that was to leave, the nomination is taken back: something else is in its way. Those of other
-schedulers end when they say so.
+A nomination of ours ends when its task is placed, on whichever node. If the task still waits for `PATIENCE_S` seconds
+after nothing is being released on the node any more, the nomination is withdrawn: something else prevents the
+placement. A nomination of another scheduler ends when that scheduler removes it.
 """
 
 from collections.abc import Iterator
@@ -55,15 +56,15 @@ class _Nominated(NamedTuple):
 
 
 class NominatedRoom:
-    """What is held on the nodes of a session; nothing at all in nearly every session."""
+    """The room that is reserved on the nodes of a session; nearly every session has none."""
 
     def __init__(self, state: State, nominated: NominatedTasks, evictions: PendingEvictions) -> None:
-        """Reserve the room of every nomination that has not run out, and take back those that have."""
+        """Reserve the room of every nomination that has not expired, and withdraw those that have."""
         self._state = state
         self._evictions = evictions
-        self._taken: dict[int, Floats] = {}  # task -> what is taken from its node for it, shape (node_rows,)
+        self._reserved: dict[int, Floats] = {}  # task -> what is reserved on its node for it, shape (node_rows,)
         self.since: dict[str, Nomination] = {}
-        """Nominations of ours by uid of the task, for the memory of the next cycle."""
+        """Our nominations by uid of the task, for the memory of the next cycle."""
         tasks = state.tasks
         self._nominated = [
             _Nominated(task, node, int(tasks.job[task]), int(tasks.priority[task]))
@@ -73,27 +74,28 @@ class NominatedRoom:
         if self._nominated:
             self._nominated = [one for one in self._nominated if self._lasts(one)]
             for one in self._nominated:
-                self._take(one)
+                self._reserve(one)
         self._of_job: dict[int, list[_Nominated]] = {}
         for one in self._nominated:
             self._of_job.setdefault(one.job, []).append(one)
-        waited = (tasks.status == TaskStatus.PENDING) & (tasks.traits & TaskTrait.BACKING_OFF.value == 0)
-        self._waited: Bools = waited if self._nominated else np.zeros(0, dtype=bool)
+        pending = (tasks.status == TaskStatus.PENDING) & (tasks.traits & TaskTrait.BACKING_OFF.value == 0)
+        self._pending_at_open: Bools = pending if self._nominated else np.zeros(0, dtype=bool)
         self._lowest = min((one.priority for one in self._nominated), default=0)
 
     def __bool__(self) -> bool:
         return bool(self._nominated)
 
     def jobs(self) -> set[int]:
-        """Return the rows of the jobs for which room is held, -1 for those of other schedulers."""
-        return {one.job for one in self._nominated if one.task in self._taken}
+        """Return the rows of the jobs for which room is reserved, -1 for pods of other schedulers."""
+        return {one.job for one in self._nominated if one.task in self._reserved}
 
     def promised(self, besides: Rows) -> Floats | None:
-        """Return what tasks wait for whose room is held, by queue, (n_resources, n_queues); None for nothing.
+        """Return the requests of tasks whose room is reserved, by queue, (n_resources, n_queues); None for nothing.
 
-        What is open to a job is not in it, nor what is held for some tasks (n,) that are counted elsewhere.
+        Room that is open to a job does not count, nor does the room of the tasks ``besides`` (n,), which the caller
+        counts elsewhere.
         """
-        if not self._taken:
+        if not self._reserved:
             return None
         state = self._state
         found = np.zeros((len(state.resources), len(state.queues)))
@@ -103,7 +105,7 @@ class NominatedRoom:
             queue = state.queue_of_job[one.job] if one.job >= 0 else -1
             if (
                 queue >= 0
-                and one.task in self._taken
+                and one.task in self._reserved
                 and one.task not in elsewhere
                 and state.tasks.status[one.task] == TaskStatus.PENDING
             ):
@@ -111,7 +113,7 @@ class NominatedRoom:
         return found
 
     def nodes_of(self, job: JobInfo) -> dict[int, list[int]]:
-        """Return the nodes nominated for those of a job's tasks that still wait, by shape of the task, in order."""
+        """Return the nodes nominated for the pending tasks of a job, by shape of the task, in order."""
         nodes: dict[int, list[int]] = {}
         for nominated in self._of_job.get(job.row, ()):
             if self._state.tasks.status[nominated.task] == TaskStatus.PENDING:
@@ -119,52 +121,51 @@ class NominatedRoom:
         return nodes
 
     def open_to(self, job: JobInfo) -> AbstractContextManager[None]:
-        """Let a job use what is held for it, and what is held for tasks of lower priority than its first ones have."""
-        return self._opened(self._of_job.get(job.row, []) + self._of_lesser(job)) if self._nominated else _NOTHING
+        """Let a job use the room reserved for it, and that of tasks with a lower priority than its highest."""
+        return self._opened(self._of_job.get(job.row, []) + self._of_lower(job)) if self._nominated else _NOTHING
 
     def open_own(self, job: JobInfo) -> AbstractContextManager[None] | None:
-        """Let a job use what is held for it; None if that is all that `open_to` would let it use."""
-        return self._opened(self._of_job.get(job.row, [])) if self._nominated and self._of_lesser(job) else None
+        """Let a job use only the room reserved for it; None if `open_to` would not let it use more."""
+        return self._opened(self._of_job.get(job.row, [])) if self._nominated and self._of_lower(job) else None
 
-    def _of_lesser(self, job: JobInfo) -> list[_Nominated]:
-        """Return what is held for tasks of other jobs and does not hold against this one."""
+    def _of_lower(self, job: JobInfo) -> list[_Nominated]:
+        """Return the nominated tasks of other jobs whose room this job may use because its priority is higher."""
         state = self._state
         waiting = self._waiting_of(job)
         highest = int(state.tasks.priority[waiting].max()) if len(waiting) else np.iinfo(np.int64).min
-        # Else all others keep what is held for them, and nobody need look at them. What is more than a job's minimum
-        # takes nothing from a plan that was made for another one.
+        # A job that has its minimum uses no room of a plan that was made for another job.
         if highest <= self._lowest or not job.missing():
             return []
         preemptors = {job.row, *self._evictions.preemptors(job).tolist()}
-        lesser = (one for one in self._nominated if one.priority < highest and one.task in self._taken)
-        return [one for one in lesser if one.job not in preemptors]
+        lower = (one for one in self._nominated if one.priority < highest and one.task in self._reserved)
+        return [one for one in lower if one.job not in preemptors]
 
     @contextmanager
     def _opened(self, nominated: list[_Nominated]) -> Iterator[None]:
-        opened = [one for one in nominated if one.task in self._taken]  # not what is open already
+        opened = [one for one in nominated if one.task in self._reserved]  # not what is open already
         for one in opened:
-            self._give(one)
+            self._release(one)
         try:
             yield
         finally:
             self._close(opened)
 
     def _waiting_of(self, job: JobInfo) -> Rows:
-        """Return the tasks of a job that waited when the session opened and are not backing off, shape (n,)."""
+        """Return the tasks of a job that were pending when the session opened and are not backing off, shape (n,)."""
         rows = self._state.rows_of_job(job.row)
-        return rows[self._waited[rows]]
+        return rows[self._pending_at_open[rows]]
 
     def restore(self) -> None:
-        """Hold again what is not held any more for tasks that wait again, because their plan has been withdrawn."""
-        self._close([one for one in self._nominated if one.task not in self._taken])
+        """Reserve room again for tasks that wait again because their plan was withdrawn."""
+        self._close([one for one in self._nominated if one.task not in self._reserved])
 
     def _close(self, nominated: list[_Nominated]) -> None:
         for one in nominated:
             if self._state.tasks.status[one.task] == TaskStatus.PENDING:
-                self._take(one)
+                self._reserve(one)
 
     def _lasts(self, one: _Nominated) -> bool:
-        """Say whether a nomination still counts; take it back if it is ours and does not."""
+        """Say whether a nomination is still valid; withdraw it if it is ours and has expired."""
         state = self._state
         record = state.tasks.record(one.task)
         if record.foreign:
@@ -179,7 +180,7 @@ class NominatedRoom:
         self.since[record.uid] = Nomination(record.nominated, since)
         return True
 
-    def _take(self, one: _Nominated) -> None:
+    def _reserve(self, one: _Nominated) -> None:
         state, n = self._state, len(self._state.resources)
         request = state.task_of(int(state.tasks.shape[one.task])).request
         column = state.nodes.block[:, one.node]
@@ -188,14 +189,14 @@ class NominatedRoom:
         delta = np.zeros(len(column))
         delta[layout.IDLE * n : (layout.IDLE + 1) * n] = -now
         delta[layout.PIPELINED * n : (layout.PIPELINED + 1) * n] = request - now
-        self._taken[one.task] = delta
+        self._reserved[one.task] = delta
         self._add(one, delta, 1)
 
-    def _give(self, one: _Nominated) -> None:
-        self._add(one, -self._taken.pop(one.task), -1)
+    def _release(self, one: _Nominated) -> None:
+        self._add(one, -self._reserved.pop(one.task), -1)
 
     def _add(self, one: _Nominated, delta: Floats, count: int) -> None:
-        """Change a node beside the journal: what is held is no part of any statement, and no rollback undoes it."""
+        """Change a node outside the journal: a reservation belongs to no statement, so no rollback undoes it."""
         state, node, shape_id = self._state, one.node, int(self._state.tasks.shape[one.task])
         state.nodes.block[:, node] += delta
         state.journal.touch(node)

@@ -1,6 +1,6 @@
-"""What a session has found out about jobs that wait, and what it says of them when it closes.
+"""The outcome of a session: why jobs and tasks wait, and what is written about them when the session closes.
 
-Actions write here why a job or a task waits. The texts, conditions and events of the close are made of it.
+Actions record the reasons. When the session closes, texts, conditions and events are made from them.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,18 +15,18 @@ from volcano_py.model.objects import GroupCondition, JobKey
 from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.model.statuses import TaskStatus
 
-_ALLOCATED: Final = TaskStatus.ALLOCATED.value  # numpy asks an enum in vain for half a dozen attributes: 2 us
+_ALLOCATED: Final = TaskStatus.ALLOCATED.value  # of an enum, numpy looks up half a dozen attributes: 2 us
 
 
 def _not_known(job: JobInfo) -> str:
-    raise RuntimeError(f"nobody says why PodGroup {job.key} waits: a session is needed for that, not its state alone")
+    raise RuntimeError(f"only a session can say why PodGroup {job.key} waits; this state belongs to none")
 
 
 class Outcome:
     """Rejections, conditions and events of one session, by job."""
 
     def __init__(self, memory: Memory, n_tasks: int, withheld: Mapping[JobKey, str]) -> None:
-        """Take the memory, the number of task rows, and the PodGroups that the snapshot withholds, with the reason."""
+        """Take the memory, the number of task rows, and the PodGroups that the snapshot withholds, with reasons."""
         self.withheld = withheld
         self.rejections: dict[int, dict[int, Rejection]] = {}
         """Job row -> shape id -> why its tasks found no node."""
@@ -37,29 +37,29 @@ class Outcome:
         self.queue_limits: dict[str, Reason] = {}
         """Queue -> why its other tasks were not tried."""
         self.refusals: dict[JobKey, str] = {}
-        """Jobs that plugins did not let be enqueued -> why."""
+        """Jobs that plugins refused to enqueue -> why."""
         self.announced: dict[JobKey, str] = {}
-        """What events say about statuses that this session finds not written."""
+        """Texts of events about statuses that were not written yet when this session closed."""
         self.enqueued: set[JobKey] = set()
         self.enqueued_before = frozenset(memory.enqueued)
         self.conditions: dict[int, list[GroupCondition]] = {}
         """Job row -> conditions to upsert."""
         self.times = dict(memory.times)
-        """Plugin -> when it last did what it does now and then; the next cycle remembers it."""
+        """Plugin -> when it last did its periodic work; the next cycle remembers it."""
         self.fit_error: Callable[[JobInfo], str] = _not_known
-        """Returns why a job waits as things are now; the session sets it."""
+        """Returns why a job waits at present; the session sets it."""
         self._any_attempt = False
         self._attempt_status = np.full(n_tasks, -1, dtype=np.int8)
         self._attempt_node = np.full(n_tasks, -1, dtype=np.int32)
 
     def remember_attempt(self, tasks: Rows, status: TaskStatus, nodes: Rows) -> None:
-        """Keep how far tasks had come before their statement was discarded."""
+        """Remember the status and nodes that tasks had when their statement was discarded."""
         self._any_attempt = True
         self._attempt_status[tasks] = status
         self._attempt_node[tasks] = nodes
 
     def forget_attempt(self, tasks: Rows) -> None:
-        """Drop what was kept of tasks that are now committed."""
+        """Forget the attempts of tasks that are now committed."""
         if self._any_attempt:
             self._attempt_status[tasks] = -1
 
@@ -69,7 +69,7 @@ class Outcome:
         return None if status < 0 else (TaskStatus(status), int(self._attempt_node[task_row]))
 
     def attempted(self, tasks: Rows) -> Bools:
-        """Say for each of these tasks whether it had a node in a discarded statement, shape (n_tasks,)."""
+        """Return for each of these tasks whether it had a node in a discarded statement, shape (n_tasks,)."""
         return np.asarray(self._attempt_status[tasks] >= 0)
 
     def attempts(self, tasks: Rows) -> int:

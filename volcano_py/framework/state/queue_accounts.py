@@ -1,7 +1,7 @@
-"""Queues as columns: what each of them holds in this session, kept up to date by every statement and its undo.
+"""Queues as columns: what each queue holds in this session, kept up to date by every statement and its undo.
 
-Rows are queues in order of their names. Sums over a queue's jobs come from the job columns, so a plugin states its rule
-as arithmetic over arrays of shape (n_resources, n_queues).
+Rows are queues in order of their names. Sums over the jobs of a queue come from the job columns. So a plugin states its
+rule as arithmetic over arrays of shape (n_resources, n_queues).
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class JobAccounts(Protocol):
     """An account of what jobs hold: every statement updates it (`Accounts.track`)."""
 
     def add(self, journal: Journal, job_row: int, amount: Floats) -> None:
-        """Count ``amount`` (n_resources,) more, or less where it is negative, for a job; undo is the journal's."""
+        """Count ``amount`` (n_resources,) more for a job, less where it is negative; change numbers by the journal."""
 
 
 class JobSums:
@@ -37,16 +37,16 @@ class JobSums:
         self.taken = np.array(sums, dtype=float).reshape(len(jobs.taken), n_groups)
 
     def add(self, journal: Journal, job_row: int, amount: Floats) -> None:
-        """Count more for every group of a job."""
+        """Count ``amount`` more for every group of a job."""
         rows = self.rows_of_job[job_row]
         if len(rows):
             journal.add(self.taken, rows, amount[:, None])
 
 
 class JobStamp:
-    """A number for the state in which jobs are: what was worked out under a number holds while that is the number.
+    """A number for the present state of jobs: a result computed under a number is valid while the number is the same.
 
-    Every change gives another one, and an undo the one from before.
+    Every change sets a new number, and an undo restores the number from before.
     """
 
     __slots__ = ("_changes", "_number")
@@ -61,10 +61,10 @@ class JobStamp:
         return int(self._number[0])
 
     def changed_since(self, number: int) -> Rows:
-        """Return the rows of jobs that may be otherwise than under an earlier number, each once, ascending.
+        """Return the rows of jobs that may have changed since an earlier number, each once, ascending.
 
-        Those are the changes that led to either from the last state that both have in common: a later change always
-        has the greater number.
+        These are the jobs of all changes between the last common state and either number. A later change always has
+        the greater number.
         """
         one, other, rows = self.value, number, set()
         while one != other:
@@ -80,7 +80,7 @@ class JobStamp:
 
 
 class QueueColumns:
-    """What queues hold, and which jobs are theirs."""
+    """What queues hold, and which jobs belong to them."""
 
     __slots__ = ("_of_job", "records", "row_of_job", "taken")
 
@@ -98,7 +98,7 @@ class QueueColumns:
         return len(self.records)
 
     def add(self, journal: Journal, job_row: int, amount: Floats) -> None:
-        """Count more for the queue of a job."""
+        """Count ``amount`` more for the queue of a job."""
         row = self.row_of_job[job_row]
         if row >= 0:
             journal.add(self.taken, row, amount)
@@ -111,7 +111,7 @@ class QueueColumns:
         return np.array(sums, dtype=float).reshape(len(amounts), len(self))
 
     def with_jobs(self) -> Bools:
-        """Say which queues have a job, shape (n_queues,)."""
+        """Return which queues have a job, shape (n_queues,)."""
         return np.bincount(self._of_job + 1, minlength=len(self) + 1)[1:] > 0
 
 

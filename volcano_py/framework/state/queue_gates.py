@@ -1,11 +1,11 @@
 """Scheduling gates of queues: which waiting tasks are at the gate of their queue, and which went through it.
 
-    at the gate      no node is looked for; nothing starts nodes for it (an autoscaler sees that the pod is gated)
-    through it       the gate has been taken away, or that is decided: what the pod asks for counts for its queue from
-                     then on, also while no node has room, and for every queue above
-    on a node        it counts as every other task does
+    at the gate         the scheduler looks for no node, and an autoscaler adds none, because the pod is gated
+    through the gate    the gate was removed, or its removal is decided: from then on the request of the pod counts for
+                        its queue and for every queue above, even while no node has room
+    on a node           the pod counts like every other task
 
-`placing.queue_admission` decides who goes through.
+`placing.queue_admission` decides which tasks go through.
 """
 
 from typing import Final
@@ -20,27 +20,27 @@ from volcano_py.model.shape import Admission
 from volcano_py.model.statuses import TaskStatus
 
 PATIENCE_S: Final = 60.0
-"""How long a gate that is to be taken away counts as taken away; then that is decided anew."""
+"""How long a gate counts as removed once its removal is decided; after that it is decided again."""
 
 
 class QueueGates:
-    """Who is at the gate and who is through it in a session."""
+    """The tasks of a session that are at a gate, and those that went through."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         shapes, tasks = state.classes.shapes, state.tasks
-        kinds = np.array([Admission.NONE if shape is None else shape.admission for shape in shapes], dtype=np.int8)
+        admission = np.array([Admission.NONE if shape is None else shape.admission for shape in shapes], dtype=np.int8)
         gated = np.array([shape is not None and bool(shape.gates) for shape in shapes], dtype=bool)
         pending = np.flatnonzero((tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
-        of_task = kinds[tasks.shape[pending]]
+        of_task = admission[tasks.shape[pending]]
         self.at_gate: Bools = np.zeros(len(tasks.status), dtype=bool)
-        """Which tasks wait at a gate, of their queue or of somebody else, shape (n_tasks,)."""
+        """Which tasks wait at a gate, that of their queue or another one, shape (n_tasks,)."""
         self.at_gate[pending] = (of_task == Admission.AT_GATE) | gated[tasks.shape[pending]]
         self.since: dict[str, float] = {}
-        """When gates that are still seen were decided to go, by uid of the task, for the memory of the next cycle."""
+        """When the removal of each gate that is still seen was decided, by uid of the task, for the next cycle."""
         before = state.memory.gates_lifted
         decided: list[int] = []
-        # A Python loop over the tasks at the gate, if there is anything to remember of them.
+        # A Python loop over the tasks at the gate, if the memory has any.
         for row in pending[of_task == Admission.AT_GATE].tolist() if before else ():
             since = before.get(tasks.record(row).uid)
             if since is not None and state.now - since <= PATIENCE_S:
@@ -48,10 +48,8 @@ class QueueGates:
                 decided.append(row)
         through = pending[of_task == Admission.THROUGH]
         self.through: Rows = np.concatenate((through, np.array(decided, dtype=np.intp)))
-        """The tasks that went through, shape (n,). Whoever lets more through puts another array in its place."""
-        self._sums: tuple[Rows, int, Floats | None] | None = (
-            None  # of whom, at which change of nodes, what they ask for
-        )
+        """The tasks that went through, shape (n,). To let more tasks through, assign another array."""
+        self._sums: tuple[Rows, int, Floats | None] | None = None  # the array `through`, n_touched, sums by queue
 
     def ahead_of(self, task: TaskInfo) -> Rows:
         """Return the waiting tasks whose requests come before a task, shape (n,)."""
@@ -81,7 +79,7 @@ class QueueGates:
 
 
 class ComingUsage:
-    """What queues will hold besides what they hold now (`state.Coming`): behind gates, and by evictions under way."""
+    """What queues will hold in addition (`state.Coming`): tasks that went through gates, and evictions under way."""
 
     __slots__ = ("_gates", "_room")
 

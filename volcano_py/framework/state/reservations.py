@@ -1,13 +1,13 @@
-"""What jobs that have been let in will still take, and what others could give back (Volcano: plugins/util, job_info).
+"""Reservations: what enqueued jobs will still take, and what others could give back (Volcano: plugins/util, job_info).
 
 min       minResources of the PodGroup
-gated     requests of the job's tasks that wait for a scheduling gate other than that of their queue: they are not
-          coming yet, so a reservation is cut by them, never below 0
-rest      max(min - allocated, 0); ephemeral-storage is left aside
+gated     requests of the job's tasks that wait for a scheduling gate other than that of their queue: they cannot start
+          yet, so a reservation is reduced by them, never below 0
+rest      max(min - allocated, 0), without ephemeral-storage
 elastic   max(allocated - min, 0): what the job holds beyond its minimum; without minResources all that it holds
 
-A reservation counts for PodGroups in phase Inqueue, and in phase Running as long as enough tasks are there: a job that
-has begun to end (its driver is gone) would otherwise reserve again what it has given back.
+A reservation counts for PodGroups in phase Inqueue. In phase Running it counts as long as min_available tasks are
+there: otherwise a job that has begun to end (its driver has ended) would reserve again what it has given back.
 """
 
 import numpy as np
@@ -21,10 +21,10 @@ from volcano_py.snapshot.columns import JobColumns
 
 
 def reserved(state: State, whole: bool) -> Floats:
-    """Return what jobs that have been let in will still take, shape (n_resources, n_jobs), 0 for all other jobs.
+    """Return what enqueued jobs will still take, shape (n_resources, n_jobs), 0 for all other jobs.
 
-    Of jobs in phase Inqueue counts what they lack of their minimum, or the ``whole`` of it. Jobs whose queue does not
-    exist count nothing.
+    For a job in phase Inqueue this is what it lacks of its minimum, or the ``whole`` minimum. A job whose queue does
+    not exist counts 0.
     """
     jobs = state.jobs
     known = np.array([name in state.queues for name in jobs.rules.queue_names], dtype=bool)
@@ -66,9 +66,9 @@ def gated(state: State) -> Floats:
 
 
 def over_asked(need: Floats, limit: Floats, asked: Floats) -> Bools:
-    """Say in which resources ``need`` exceeds a limit, of those of which ``asked`` has any; all (n_resources,).
+    """Return in which requested resources (``asked`` above 0) ``need`` exceeds a limit; all are (n_resources,).
 
-    Compared exactly, and pods are left aside: every pod needs one (Volcano: LessEqualWithDimension).
+    The comparison is exact. Pods do not count, because every pod needs one (Volcano: LessEqualWithDimension).
     """
     over = (asked > 0) & (need > limit)
     over[PODS_ROW] = False

@@ -1,4 +1,4 @@
-"""The tasks of one job by role: who they are does not change while a session lasts, only their status does."""
+"""The tasks of one job by role. In a session the tasks of a job stay the same; only their status changes."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ class Roles:
         self._status = tasks.status  # the live column
 
     def counts(self, statuses: tuple[TaskStatus, ...], best_effort: bool) -> dict[str, int]:
-        """Return the number of tasks of each role in these statuses, and pending best-effort ones if asked for."""
+        """Return the number of tasks of each role in these statuses; ``best_effort`` adds pending best-effort ones."""
         status = self._status[self._rows]
         counted = members(statuses)[status]
         if best_effort:

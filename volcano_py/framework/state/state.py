@@ -27,18 +27,18 @@ from volcano_py.snapshot.journal import Journal
 
 
 class Coming(Protocol):
-    """What queues will hold besides what they hold now."""
+    """What queues will hold in addition to what they hold now."""
 
     def through_gates(self, task: TaskInfo) -> Floats | None:
-        """Return the requests of waiting tasks that went through the gate of their queue, as far as they come first.
+        """Return the requests of waiting tasks that went through the gate of their queue and come before a task.
 
-        Shape (n_resources, n_queues); None for nothing. Nothing comes before a ``task`` that went through itself.
+        Shape (n_resources, n_queues); None for nothing. Nothing comes before a ``task`` that itself went through.
         """
 
     def before(self, task: TaskInfo | None) -> Floats | None:
-        """Return all that queues will hold before a task, or a job (None), gets anything.
+        """Return all that queues will additionally hold before a task, or a job (None), gets anything.
 
-        Shape (n_resources, n_queues); None for nothing. It is what evictions under way have promised and
+        Shape (n_resources, n_queues); None for nothing. It is the room promised by evictions under way, and
         `through_gates`.
         """
 
@@ -52,12 +52,12 @@ class _Nothing:
 
 
 class State:
-    """What a session knows."""
+    """The state of one session."""
 
     def __init__(
         self, snapshot: Snapshot, clock: CycleClock, memory: Memory, emit: Emit, static_filters: StaticFilterCache
     ) -> None:
-        """Take a snapshot, which is used up, and whom to give decisions to."""
+        """Take a snapshot, which the session changes, and the receiver of decisions."""
         self.resources = snapshot.resources
         self.nodes = snapshot.nodes
         self.tasks = snapshot.tasks
@@ -74,12 +74,12 @@ class State:
         self.accounts = Accounts(tuple(queue.record for queue in self.queues.values()), self.jobs, self.journal)
         self.outcome = Outcome(memory, len(self.tasks.records), snapshot.withheld)
         self.looks_ahead = bool(self.nodes.releasing.any())
-        """Whether what is idle and what will be idle may differ: something is being released, or is promised."""
+        """Whether idle and future idle may differ: something is being released, or is promised."""
         self.coming: Coming = _Nothing()
         self.topology_counts: TopologyCounts | None = None
         """Pods by topology domain; None if no pod has terms about other pods. See `split_classes`."""
         self.has_queue_gates = snapshot.queue_gates
-        """Whether tasks wait at gates of their queues, which this scheduler takes away."""
+        """Whether tasks wait at gates of their queues, which this scheduler removes."""
         self._has_inter_pod_terms = snapshot.has_inter_pod_terms
         self._static_filters = static_filters
         self._job_infos: dict[int, JobInfo] = {}
@@ -109,7 +109,7 @@ class State:
         return self.clock.now
 
     def split_classes(self, keys: Mapping[str, Ints]) -> None:
-        """Tell tasks apart by the keys of plugins (`EquivalenceClasses.split`), and begin to count pods by topology."""
+        """Split classes by the keys of plugins (`EquivalenceClasses.split`), and begin to count pods by topology."""
         self.classes.split(self.tasks, keys)
         if self._has_inter_pod_terms:
             self.topology_counts = TopologyCounts(self.nodes, self.tasks, self.classes.shapes)
@@ -155,7 +155,7 @@ class State:
 
     @cached_property
     def total(self) -> Floats:
-        """What all nodes together can give to pods, shape (n_resources,)."""
+        """What all nodes together offer to pods, shape (n_resources,)."""
         total: Floats = self.nodes.allocatable.sum(axis=1)
         return total
 

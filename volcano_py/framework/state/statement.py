@@ -1,7 +1,7 @@
-"""Tentative placements and evictions that are committed or discarded together. The only way in which a session changes.
+"""Tentative placements and evictions, committed or discarded together. Cluster state changes in no other way.
 
-A victim is being released from the moment it is evicted: its room counts as future room of its node, its job and queue
-hold it no more, and to predicates and scores it is gone (`layout.eviction_delta`).
+A victim counts as releasing as soon as it is evicted: its room counts as future idle of its node, its job and queue do
+not hold it any more, and predicates and scores do not see it (`layout.eviction_delta`).
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from volcano_py.model.objects import JobKey
 from volcano_py.model.statuses import TaskStatus
 
 _FEW: Final = 64
-# An attribute of an enum costs a call; these are asked for with every placement.
+# An attribute of an enum costs a call; every placement needs these.
 _PENDING: Final = TaskStatus.PENDING
 _ALLOCATED: Final = TaskStatus.ALLOCATED
 _PIPELINED: Final = TaskStatus.PIPELINED
@@ -38,12 +38,12 @@ class Cause(NamedTuple):
     """Why tasks are evicted."""
 
     action: str
-    message: str  # for the users of the pods that go
+    message: str  # for the users of the victims
     beneficiary: JobKey | None = None
 
 
 class Checkpoint(NamedTuple):
-    """A moment of a statement to which it can be rolled back."""
+    """A point in a statement to which it can be rolled back."""
 
     journal: int
     operations: int
@@ -51,7 +51,7 @@ class Checkpoint(NamedTuple):
 
 
 class PlacementWatcher(Protocol):
-    """Somebody who counts placements and evictions (`PlacementWatch` of plugins)."""
+    """Counts placements and evictions (`PlacementWatch` of plugins)."""
 
     @property
     def placed(self) -> Callable[[int, TaskInfo, Rows, Rows], object]:
@@ -59,7 +59,7 @@ class PlacementWatcher(Protocol):
 
     @property
     def freed(self) -> Callable[[int, TaskInfo, Rows, Rows], object]:
-        """Takes the same of tasks that are to be evicted or wait again."""
+        """Takes the same for tasks that are to be evicted or wait again."""
 
 
 class Statement:
@@ -68,7 +68,7 @@ class Statement:
     __slots__ = ("_checkpoint", "_evicted", "_operations", "_state", "_watchers")
 
     def __init__(self, state: State, watchers: Sequence[PlacementWatcher] = ()) -> None:
-        """Take the state to change, and who is told of every placement and eviction."""
+        """Take the state to change, and the watchers of placements and evictions."""
         self._state = state
         self._watchers = watchers
         self._checkpoint = state.journal.checkpoint()
@@ -79,12 +79,12 @@ class Statement:
         return sum(len(operation.tasks) for operation in self._operations)
 
     def __bool__(self) -> bool:
-        """Whether any task has been placed: asked for every turn, when counting them would cost as much as the turn."""
+        """Whether any task has been placed. This is asked for every job, so it must not count them."""
         return bool(self._operations)
 
     @property
     def evicted(self) -> list[int]:
-        """The rows of the tasks that go, in order of eviction."""
+        """The rows of the victims, in order of eviction."""
         return list(self._evicted)
 
     @property
@@ -152,7 +152,7 @@ class Statement:
             watcher.freed(job_row, task, tasks, nodes)
 
     def evict(self, tasks: Rows) -> None:
-        """Send tasks away that stand on nodes and belong to jobs; no task twice."""
+        """Evict tasks that are on nodes and belong to jobs; no task twice."""
         state = self._state
         for task, status in zip(tasks.tolist(), state.tasks.status[tasks].tolist(), strict=True):
             self._evicted[task] = TaskStatus(status)
@@ -162,14 +162,14 @@ class Statement:
             self._count_out(job_row, shape_id, alike, state.tasks.node[alike].astype(np.intp))
 
     def put_back(self, task: int) -> None:
-        """Let a task stay that this statement has sent away."""
+        """Undo the eviction of one task by this statement."""
         state, row = self._state, np.array([task])
         job_row, shape_id, before = int(state.tasks.job[task]), int(state.tasks.shape[task]), self._evicted.pop(task)
         self._move(row, job_row, shape_id, _RELEASING, before, -state.classes.eviction_delta(shape_id))
         self._count_in(job_row, shape_id, row, state.tasks.node[row].astype(np.intp))
 
     def _alike(self, tasks: Rows) -> list[tuple[int, int, TaskStatus, Rows]]:
-        """Return job, shape, status and rows of tasks that have all three in common."""
+        """Return job, shape, status and rows of each group of tasks that have all three in common."""
         columns = self._state.tasks
         if len(tasks) == 1:
             task = int(tasks[0])
@@ -191,7 +191,7 @@ class Statement:
         after: TaskStatus,
         node_delta: "np.ndarray[tuple[int], np.dtype[np.float64]]",
     ) -> None:
-        """Change the status of tasks that are alike and stay where they are."""
+        """Change the status of tasks that are alike and stay on their nodes."""
         state, journal = self._state, self._state.journal
         distinct, counts = _counted(state.tasks.node[tasks].astype(np.intp))
         journal.add_to_nodes(state.nodes.block, distinct, node_delta[:, None] * counts)
@@ -199,20 +199,20 @@ class Statement:
         journal.replace(state.tasks.status, tasks, after)
 
     def checkpoint(self) -> Checkpoint:
-        """Return the present moment."""
+        """Return the present point."""
         return Checkpoint(self._state.journal.checkpoint(), len(self._operations), tuple(self._evicted.items()))
 
     def rollback(self, checkpoint: Checkpoint) -> None:
-        """Take back all that came after a moment of this statement."""
+        """Undo all that came after a checkpoint of this statement."""
         self._state.journal.rollback(checkpoint.journal, self._state.nodes.block)
         del self._operations[checkpoint.operations :]
         self._evicted = dict(checkpoint.evicted)
 
     def commit(self, cause: Cause | None = None) -> int:
-        """Make it decisions, emitted at once as one batch; return how many tasks are bound or evicted by it.
+        """Turn the operations into decisions, emitted as one batch; return how many tasks are bound or evicted.
 
-        Promises (pipelined tasks) stay in the session. They are written only where somebody has to go for them: then
-        they are nominations. Evictions need a ``cause``.
+        Promises (pipelined tasks) stay in the session. They are written, as nominations, only if the statement also
+        evicts. Evictions need a ``cause``.
         """
         decisions = self._binds()
         if self._evicted:
@@ -235,7 +235,7 @@ class Statement:
         for status, job_row, _, tasks, nodes in self._operations:
             if status is not _ALLOCATED:
                 continue
-            # Nothing takes a commit back, so it is not journalled. In all but their number both statuses count alike.
+            # Nothing undoes a commit, so it is not journalled. Both statuses count alike, except in the numbers below.
             counts[_ALLOCATED, job_row] -= len(tasks)
             counts[_BINDING, job_row] += len(tasks)
             state.tasks.status[tasks] = _BINDING
@@ -271,7 +271,7 @@ class Statement:
         ]
 
     def withdraw(self) -> None:
-        """Let all tasks that were placed wait again, whatever has been done since by other statements."""
+        """Make all placed tasks pending again, whatever other statements have done since."""
         state, journal = self._state, self._state.journal
         for status, job_row, shape_id, tasks, nodes in reversed(self._operations):
             node_delta, _ = state.classes.deltas(shape_id, status)
@@ -286,7 +286,7 @@ class Statement:
         self._operations.clear()
 
     def discard(self) -> None:
-        """Take everything back and remember, for the texts users read, how far each task had come."""
+        """Undo everything, and remember the status and node of each task for the texts that users read."""
         for operation in self._operations:
             self._state.outcome.remember_attempt(operation.tasks, operation.status, operation.nodes)
         self._state.journal.rollback(self._checkpoint, self._state.nodes.block)
@@ -295,8 +295,8 @@ class Statement:
 
 
 def _counted(nodes: Rows) -> tuple[Rows, Rows]:
-    """Return the nodes without repetition, and how often each of them is named, both (n_distinct,)."""
+    """Return the distinct nodes and how often each occurs, both (n_distinct,)."""
     if len(nodes) > _FEW:
         return np.unique(nodes, return_counts=True)
-    counts = Counter(nodes.tolist())  # of a few, in a quarter of the time
+    counts = Counter(nodes.tolist())  # for few nodes this takes a quarter of the time
     return np.array(list(counts), dtype=np.intp), np.array(list(counts.values()), dtype=np.intp)

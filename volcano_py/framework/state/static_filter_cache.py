@@ -1,4 +1,4 @@
-"""Answers that depend on a shape and on node records only, kept over cycles and refreshed for changed nodes."""
+"""Answers that depend only on a shape and on node records; kept over cycles and refreshed for changed nodes."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -12,7 +12,7 @@ from volcano_py.framework.state.tie_order import tie_order
 from volcano_py.model.arrays import Ints, Rows
 from volcano_py.snapshot.columns import NodeColumns, NodeStatics
 
-_MAX_ROWS: Final = 4096  # at 5,000 nodes 40 to 160 MB; past it the least recently used go
+_MAX_ROWS: Final = 4096  # at 5,000 nodes 40 to 160 MB; beyond that the least recently used are dropped
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class _Kept:
 
 
 class StaticFilterCache:
-    """Answers per node by what they depend on. What is kept never changes an answer, only what it costs."""
+    """Answers per node, by key. The cache never changes an answer, only its cost."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()

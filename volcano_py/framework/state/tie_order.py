@@ -1,4 +1,4 @@
-"""Which of equally good nodes is taken: by name, or shuffled by a seed that looks at names only."""
+"""The order of nodes with equal scores: by name, or shuffled by a seed and the names alone."""
 
 from hashlib import blake2b
 
@@ -10,8 +10,8 @@ from volcano_py.model.arrays import Rows
 def tie_order(names: tuple[str, ...], seed: int) -> Rows | None:
     """Return node rows in the order in which ties are broken, shape (n_nodes,); None for the order of rows.
 
-    Rows are in order of names, so seed 0 needs no table. Any other seed orders nodes by a hash of seed and name: a node
-    that comes or goes does not reshuffle the others, and row numbers play no part.
+    Rows are in order of names, so seed 0 needs no table. Any other seed orders nodes by a hash of seed and name. So a
+    node that is added or removed does not reshuffle the others, and row numbers play no part.
     """
     if seed == 0:
         return None

@@ -1,14 +1,14 @@
-"""Pods counted by the domain they stand in: what terms between pods are answered from.
+"""Topology counts: pods counted by topology domain, to evaluate the terms between pods.
 
     sums[domain] = sum over pods in the domain of the weight of their shape
 
-A domain is a value of a node label. Whom a term selects is known per shape (`snapshot.selection`), so a weight per
-shape says whom a tally counts and how often: pods that a selector means, or owners of terms that mean a given pod. Pods
-that this session places, promises or evicts count at once, also for shapes asked about before; undo counts them back.
-(Volcano works with lists of nodes that are frozen when a session opens.)
+A domain is a value of a node label. `snapshot.selection` knows, per shape, which pods a term selects. So one weight per
+shape says which pods a count includes, and how often: pods that a selector selects, or owners of terms that select a
+given pod. Pods that this session places, promises or evicts count at once, also for shapes asked about before; an undo
+reverses that. (Volcano works with lists of nodes that are frozen when a session opens.)
 
-A tally is made when a shape is asked about that needs it, from the pods standing when the session opened and what has
-moved since, and from then on every move is added where it belongs: one addition per tally that counts the pod's shape.
+A count is made when a shape first needs it, from the pods that were on nodes when the session opened and from the
+changes since. From then on every placement or eviction costs one addition per count that includes the shape of the pod.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -25,10 +25,10 @@ from volcano_py.snapshot.columns import NodeColumns, TaskColumns
 from volcano_py.snapshot.journal import Journal
 
 EACH_NODE: Final = ""
-"""The key of a tally whose domains are the nodes themselves."""
+"""The key of a count whose domains are the nodes themselves."""
 
 Weights = Mapping[int, float]
-"""How much a pod counts, by the id of its shape; others do not count."""
+"""How much a pod counts, by the id of its shape; pods of other shapes do not count."""
 
 _OCCUPYING: Final = members(OCCUPYING_STATUSES)
 
@@ -40,9 +40,9 @@ class TopologyCount:
 
     def __init__(self, codes: Rows, n_codes: int, weights: Weights, counted: Bools | None) -> None:
         self.codes = codes  # (n_nodes,), the domain of each node, 0 for none
-        self.sums = np.zeros(n_codes)  # by domain; what stands in none is not counted
+        self.sums = np.zeros(n_codes)  # by domain; pods in no domain are not counted
         self.total = 0.0
-        self.version = 0  # another one whenever a sum has changed
+        self.version = 0  # grows whenever a sum changes
         self.weights = weights
         self._counted = counted  # (n_nodes,), None: all
 
@@ -70,13 +70,13 @@ class TopologyCount:
         return self.sums.take(self.codes)
 
     def present(self) -> Bools:
-        """Return which nodes are in a domain with more than nothing, shape (n_nodes,)."""
+        """Return which nodes are in a domain whose sum is above 0, shape (n_nodes,)."""
         found: Bools = (self.sums > 0).take(self.codes)
         return found
 
 
 class _Owned(NamedTuple):
-    """A term that some shape has about others."""
+    """A term of some shape about other pods."""
 
     key: str
     weight: float
@@ -84,29 +84,28 @@ class _Owned(NamedTuple):
 
 
 class TopologyCounts:
-    """Who selects whom in a session, and the tallies that have been asked for."""
+    """Which pods select which in a session, and the counts that have been asked for."""
 
     def __init__(self, nodes: NodeColumns, tasks: TaskColumns, shapes: list[Shape | None]) -> None:
-        """Take a session's columns as they are when it opens."""
+        """Take the columns of a session that opens."""
         self._nodes = nodes
         self._shapes = shapes
         self._opened = (tasks.shape, tasks.node.copy(), tasks.status.copy())
-        self._moved: dict[int, dict[int, int]] = {}  # shape -> node -> pods that came since, less those that left
+        self._moved: dict[int, dict[int, int]] = {}  # shape -> node -> pods placed since, less those evicted
         self._domains: dict[str, tuple[Rows, int]] = {}
         self._counts: dict[Hashable, TopologyCount] = {}
-        self._watching: dict[
-            int, list[tuple[TopologyCount, float]]
-        ] = {}  # shape -> tallies that count it, and how much
+        # Shape -> the counts that include it, each with its weight.
+        self._watching: dict[int, list[tuple[TopologyCount, float]]] = {}
 
     @property
     def n_nodes(self) -> int:
         """Number of nodes."""
         return len(self._nodes)
 
-    # Who selects whom
+    # Which pods select which
 
     def selected_by(self, selectors: Iterable[PodSelector]) -> list[int]:
-        """Return the ids of the shapes that every one of these selectors means."""
+        """Return the ids of the shapes that every one of these selectors selects."""
         first, *others = set(selectors)
         return [
             shape_id
@@ -115,11 +114,11 @@ class TopologyCounts:
         ]
 
     def kept_away_by(self, shape: Shape) -> dict[str, dict[int, float]]:
-        """Return by key the shapes whose required anti-affinity means this one, with the number of such terms."""
+        """Return, by key, the shapes whose required anti-affinity selects this one, with the number of such terms."""
         return self._owners(shape, self._away)
 
     def wished_by(self, shape: Shape) -> dict[str, dict[int, float]]:
-        """Return by key the shapes whose preferred terms mean this one, with the sum of their weights."""
+        """Return, by key, the shapes whose preferred terms select this one, with the sum of their weights."""
         return self._owners(shape, self._preferred)
 
     def _owners(self, shape: Shape, terms: dict[PodSelector, list[_Owned]]) -> dict[str, dict[int, float]]:
@@ -136,7 +135,7 @@ class TopologyCounts:
 
     @cached_property
     def _selected(self) -> dict[PodSelector, list[int]]:
-        """Ids of shapes by the selectors that mean them."""
+        """Ids of shapes by the selectors that select them."""
         found: dict[PodSelector, list[int]] = {}
         for shape_id, shape in enumerate(self._shapes):
             for selector in () if shape is None else shape.selected_by:
@@ -171,7 +170,7 @@ class TopologyCounts:
             elif column is None:
                 found = np.zeros(self.n_nodes, dtype=np.intp), 1
             else:
-                found = column.codes.astype(np.intp), len(column.values)  # numpy looks up with these twice as fast
+                found = column.codes.astype(np.intp), len(column.values)  # as an index this type is twice as fast
             self._domains[key] = found
         return found
 
@@ -183,10 +182,10 @@ class TopologyCounts:
         counted: tuple[Hashable, Bools] | None = None,
         terminating: bool = True,
     ) -> TopologyCount:
-        """Return the tally of pods by the domains of a key, kept up to date from now on.
+        """Return the count of pods by the domains of a key, kept up to date from now on.
 
-        ``counted`` is a mask of nodes whose pods count (n_nodes,) with a key that stands for it. Without
-        ``terminating`` pods that were being deleted when the session opened do not count.
+        ``counted`` is a mask of nodes whose pods count (n_nodes,), with a key that identifies the mask. Without
+        ``terminating``, pods that were being deleted when the session opened do not count.
         """
         known = (key, tuple(sorted(weights.items())), counted and counted[0], terminating)
         found = self._counts.get(known)
@@ -209,7 +208,7 @@ class TopologyCounts:
             journal.tell(self._count, shape_id, nodes.tolist(), count)
 
     def expected(self, shape_id: int, node: int, count: int) -> None:
-        """Count a pod for which a node is held in (1) or out (-1), beside any journal."""
+        """Count a pod with nominated room in (1) or out (-1), outside the journal."""
         shape = self._shapes[shape_id]
         if shape is not None and shape.has_inter_pod_terms:
             self._count(shape_id, [node], count)
@@ -217,21 +216,21 @@ class TopologyCounts:
     def _count(self, shape_id: int, nodes: list[int], count: int) -> None:
         moved = self._moved.setdefault(shape_id, {})
         watching = self._watching.get(shape_id, ())
-        # A Python loop over placed pods, only of shapes that other pods make a difference to.
+        # A Python loop over placed pods, only of shapes with inter-pod terms.
         for node in nodes:
             moved[node] = moved.get(node, 0) + count
-            for tally, weight in watching:
-                tally.move(node, weight * count)
+            for topology_count, weight in watching:
+                topology_count.move(node, weight * count)
 
     def _occupied_by(self, shape_id: int, terminating: bool) -> Rows:
-        """Return the nodes of the pods of a shape that stood when the session opened, one entry for each."""
+        """Return the nodes of the pods of a shape that were on nodes when the session opened, one entry per pod."""
         nodes, bounds, ending = self._occupied
         run = slice(bounds[shape_id], bounds[shape_id + 1])
         return nodes[run] if terminating else nodes[run][~ending[run]]
 
     @cached_property
     def _occupied(self) -> tuple[Rows, Rows, Bools]:
-        """Nodes of pods that stood, in order of their shapes; where each shape begins; which were being deleted."""
+        """Nodes of the pods at the opening, in order of shapes; where each shape begins; which were being deleted."""
         shape, node, status = self._opened
         has_inter_pod_terms = np.array(
             [found is not None and found.has_inter_pod_terms for found in self._shapes], dtype=bool
