@@ -11,7 +11,7 @@ WORKERS ?= 2
 help:
 	@echo "make demo     a scheduler, an API server and nodes in one process, with a live table (needs no cluster)"
 	@echo "make test     unit, property, contract and scenario tests (no cluster, no network), WORKERS=$(WORKERS) at a time"
-	@echo "make check    format, lint, types, layers"
+	@echo "make check    format, lint, types, layers, retired words"
 	@echo "make words    retired words in code and docs, with the word to use instead"
 	@echo "make e2e      end-to-end tests on a real kube-apiserver and etcd (built with Go the first time)"
 	@echo "make bench    measure; results are kept as JSON in benchmarks/results/"
@@ -37,6 +37,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.architecture.retired_words
 
 words: $(STAMP)
 	@$(BIN)/python -m tests.architecture.retired_words
