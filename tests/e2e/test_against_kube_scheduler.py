@@ -152,7 +152,7 @@ class _OurJudge:
     def _scores(self, pod: Pod, weight: str) -> dict[str, int]:
         ssn, task = self._open(pod, NodeOrderArgs.only(**{weight: 1}), Predicates())
         ranked = ssn.placement.rank(task).ranked
-        return {ssn.nodes.names[row]: int(ranked[row]) for row in np.flatnonzero(ranked > -np.inf)}
+        return {ssn.state.nodes.names[row]: int(ranked[row]) for row in np.flatnonzero(ranked > -np.inf)}
 
     def _by_filter(self, pod: Pod) -> dict[str, dict[str, set[str]]]:
         """Return the reasons by node and filter; each filter runs alone, since the first refusal may hide others."""
@@ -160,18 +160,18 @@ class _OurJudge:
         for only in SWITCHES:
             plugin = Predicates(PredicatesArgs(**{switch: switch == only for switch in SWITCHES}))
             ssn, task = self._open(pod, NodeOrderArgs.only(), plugin)
-            refused = plugin.refusals(task, ssn.nodes)
-            for row, name in enumerate(ssn.nodes.names):
-                verdict = int(ssn.static_verdicts(task)[row])
+            refused = plugin.refusals(task, ssn.state.nodes)
+            for row, name in enumerate(ssn.state.nodes.names):
+                verdict = int(ssn.hooks.nodes.static_verdicts(task)[row])
                 reasons = [plugin.reasons[number] for number in np.flatnonzero(refused[:, row])]
                 node = said.setdefault(name, defaultdict(set))
-                for reason in [*reasons, *([ssn.reason(verdict)] if verdict else [])]:
+                for reason in [*reasons, *([ssn.hooks.nodes.reason(verdict)] if verdict else [])]:
                     if reason.code in FILTER_OF:
                         node[FILTER_OF[reason.code]].add(reason.text)
-        for row, name in enumerate(ssn.nodes.names):
-            lacking = np.flatnonzero((task.request > ssn.nodes.idle[:, row]) & (task.request > 0))
+        for row, name in enumerate(ssn.state.nodes.names):
+            lacking = np.flatnonzero((task.request > ssn.state.nodes.idle[:, row]) & (task.request > 0))
             said[name]["NodeResourcesFit"] = {
-                "Too many pods" if number == PODS_ROW else f"Insufficient {ssn.resources.names[number]}"
+                "Too many pods" if number == PODS_ROW else f"Insufficient {ssn.state.resources.names[number]}"
                 for number in lacking.tolist()
             }
         return said
@@ -179,8 +179,10 @@ class _OurJudge:
     def _open(self, pod: Pod, weights: NodeOrderArgs, filters: Predicates) -> tuple[Session, TaskInfo]:
         ssn = a_session(self._cache.snapshot(), NodeOrdering(weights), filters)
         uid = pod.metadata.uid
-        row = next(row for row, record in enumerate(ssn.tasks.records) if record is not None and record.uid == uid)
-        return ssn, ssn.task_of(int(ssn.tasks.shape[row]))
+        row = next(
+            row for row, record in enumerate(ssn.state.tasks.records) if record is not None and record.uid == uid
+        )
+        return ssn, ssn.state.task_of(int(ssn.state.tasks.shape[row]))
 
 
 def _first(said: dict[str, dict[str, set[str]]], filters: tuple[str, ...], otherwise: str) -> Counter[str]:
