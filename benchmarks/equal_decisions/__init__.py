@@ -1,0 +1,1 @@
+"""A proof that two versions of volcano_py decide the same: random clusters, ten cycles each, compared line by line."""
