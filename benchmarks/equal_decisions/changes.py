@@ -191,6 +191,10 @@ def _said(story: Story) -> list[Json]:
     setting, draw = story.setting, story.setting.draw
     space = draw.choice(setting.namespaces)
     kind = draw.choice(("budget", "quota", "priority", "namespace"))
+    if draw.chance(0.25):
+        names = {"budget": "PodDisruptionBudget/budget0", "quota": "ResourceQuota/quota", "namespace": "Service/web"}
+        what, _, name = names.get(kind, "StatefulSet/db").partition("/")
+        return [gone({"kind": what, "metadata": {"name": name, "namespace": space}})]
     if kind == "budget":
         return [put(clusters.a_budget(setting, space, "budget0"))] if "budgets" in setting.features else []
     if kind == "quota":

@@ -69,7 +69,7 @@ def a_setting(draw: Draw, conf: Conf) -> Setting:
         name
         for plugin, names in FEATURES.items()
         for name in names.split()
-        if draw.chance(0.85 if plugin in conf.plugins else 0.25)
+        if draw.chance(0.8 if plugin in conf.plugins else 0.15)
     )
     setting = Setting(draw, conf, features, draw.choice((["ns"], ["ns", "team"], ["ns", "team", "kube-system"])))
     n_nodes = draw.weighted({3: 2, 4: 3, 5: 3, 6: 3, 8: 3, 12: 2, 20: 1, 40: 0.4})
@@ -105,6 +105,7 @@ def a_node(setting: Setting, name: str, *, small: bool = False) -> Json:
     draw = setting.draw
     cpu = draw.choice((1, 2, 4) if small else (2, 4, 8, 8))
     labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": draw.choice(ZONES)}
+    labels["rank"] = str(draw.randint(1, 9))
     labels["disk"] = draw.choice(("ssd", "hdd"))
     if setting.has("groups", 0.85):
         labels["volcano.sh/nodegroup-name"] = draw.choice(GROUPS)
@@ -114,7 +115,7 @@ def a_node(setting: Setting, name: str, *, small: bool = False) -> Json:
     if setting.has("oversubscription", 0.5):
         annotations = {"volcano.sh/oversubscription-cpu": "500", "volcano.sh/oversubscription-memory": str(2**29)}
     resources = quantities(cpu * 1000, cpu * draw.choice((1, 2, 4)) * GIB, **{"ephemeral-storage": "20Gi"})
-    resources["pods"] = str(draw.randint(3, 8) if setting.has("few-places", 0.5) else 110)
+    resources["pods"] = str(draw.randint(2, 5) if setting.has("few-places", 0.9) else 110)
     if setting.has("gpu", 0.5):
         resources[GPU] = str(draw.choice((1, 2, 4)))
     if setting.has("gpu", 0.25):
@@ -143,7 +144,10 @@ def _taints(setting: Setting) -> list[Json]:
 
 
 def _flat(setting: Setting) -> list[Json]:
-    names = ["default", *(f"q{number}" for number in range(1, setting.draw.randint(1, 4) + 1))]
+    names = [
+        "default",
+        *(f"q{number}" for number in range(1, setting.draw.weighted({1: 3, 2: 4, 3: 3, 4: 2, 8: 1}) + 1)),
+    ]
     setting.leaves = names
     return [a_queue(setting, name, "", 1 / len(names)) for name in names]
 
@@ -161,7 +165,7 @@ def _tree(setting: Setting) -> list[Json]:
         share = 1 / (len(teams) + 1) / max(n_leaves, 1)
         queues += [a_queue(setting, f"{team}{letter}", team, share) for letter in "abc"[:n_leaves]]
     if setting.has("odd", 0.3):
-        queues.append(a_queue(setting, "lost", "nowhere", 0.1))
+        queues.append(a_queue(setting, "lost", draw.choice(("nowhere", "lost")), 0.1))
         setting.leaves.append(draw.choice(("lost", "t1")))
     return queues
 
@@ -169,7 +173,7 @@ def _tree(setting: Setting) -> list[Json]:
 def a_queue(setting: Setting, name: str, parent: str, share: float) -> Json:
     """Draw a queue that is meant to have this share of the cluster."""
     draw = setting.draw
-    spec: Json = {"weight": draw.randint(1, 5)}
+    spec: Json = {"weight": draw.weighted({1: 4, 2: 4, 3: 4, 5: 4, 0: 1})}
     if parent:
         spec["parent"] = parent
     if draw.chance(0.8 if "capacity" in setting.conf.plugins else 0.2):
@@ -207,6 +211,8 @@ def amounts(setting: Setting, part: float) -> Json:
     found = quantities(max(cpu * part, 1) * both[0], max(memory * part * draw.uniform(0.7, 1.3), 1) * both[1])
     if setting.has("gpu", 0.5):
         found[GPU] = str(draw.randint(0, 4))
+    if draw.chance(0.1):
+        found["pods"] = str(draw.randint(1, 12))
     return found
 
 
@@ -227,7 +233,8 @@ def a_quota(setting: Setting, space: str) -> Json:
     cpu, memory = setting.total
     part = draw.uniform(0.3, 1.5)
     hard = quantities(cpu * part, memory * part) | {"requests.cpu": f"{round(cpu * part)}m", "count/pods": "30"}
-    used = quantities(cpu * part * draw.uniform(0, 0.8), memory * part * 0.3) | {"requests.cpu": "500m"}
+    taken = draw.uniform(0.3, 1.0)
+    used = quantities(cpu * part * taken, memory * part * taken) | {"requests.cpu": f"{round(cpu * part * taken)}m"}
     hard = {name: hard[name] for name in sorted(draw.some(list(hard), 1))}
     spec = {"hard": hard | {"volcano.sh/namespace.weight": str(draw.randint(1, 5))}}
     return an_object("ResourceQuota", "quota", space, spec=spec, status={"hard": hard, "used": used})
@@ -241,9 +248,12 @@ def a_budget(setting: Setting, space: str, name: str) -> Json:
         (
             {"matchLabels": {"app": apps[0]}},
             {"matchExpressions": [{"key": "app", "operator": draw.choice(("In", "NotIn")), "values": apps}]},
+            {"matchExpressions": [{"key": "app", "operator": draw.choice(("Exists", "DoesNotExist"))}]},
             {},
         )
     )
+    if setting.has("odd", 0.2):
+        selector = {"matchExpressions": [{"key": "app", "operator": draw.choice(("In", "Near"))}]}
     stale = draw.chance(0.1)
     status = {"disruptionsAllowed": draw.weighted({0: 2, 1: 3, 2: 2, 5: 1}), "observedGeneration": 1 if stale else 2}
     return an_object("PodDisruptionBudget", name, space, generation=2, spec={"selector": selector}, status=status)

@@ -13,8 +13,8 @@ ACTIONS = {
     "backfill": 0.6,
     "preempt": 0.5,
     "reclaim": 0.5,
-    "gangpreempt": 0.35,
-    "gangreclaim": 0.35,
+    "gangpreempt": 0.27,
+    "gangreclaim": 0.27,
     "shuffle": 0.35,
 }
 """How often each action is there, in the usual order."""
@@ -75,7 +75,14 @@ def a_conf(draw: Draw) -> Conf:
     tree = "capacity" in chosen and draw.chance(0.55)
     drf_tree = "drf" in chosen and "proportion" not in chosen and draw.chance(0.35)
     zones = tuple(draw.some(ZONES, 1, 2)) if "tdm" in chosen else ()
+    if draw.chance(0.06):
+        chosen.append(
+            draw.choice(("faulty", "faulty", "numaaware"))
+        )  # one that raises, and one that does not exist here yet
     entries = {name: _entry(draw, name, zones) for name in chosen}
+    if draw.chance(0.1):
+        strange = {"weight": "many", "sla-waiting-time": 5, "overcommit-factor": "two", "tdm.revocable-zone.z9": "late"}
+        entries[draw.choice(chosen)].setdefault("arguments", {}).update(strange)
     for name, on in (("capacity", tree), ("drf", drf_tree), ("nodegroup", tree and draw.chance(0.7))):
         if on and name in entries:
             entries[name]["enableHierarchy"] = True

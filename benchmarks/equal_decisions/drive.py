@@ -1,8 +1,7 @@
 """Run cases in the version of volcano_py that is installed here: one case per line in, one line of decisions out.
 
-Executed by its path, also in an environment that knows nothing of this package, so beside
-volcano_py it imports what comes with it, and everything of volcano_py in one place below. Objects are plain JSON all
-the time: what a cycle decides is written into it as a cluster would, and a watch tells the cache.
+Executed by its path, also in an environment that knows nothing of this package. Objects are plain JSON all the time:
+what a cycle decides is written into it as a cluster would, and a watch tells the cache.
 """
 
 import argparse
@@ -16,32 +15,17 @@ from typing import Any
 
 import msgspec
 
-# All that is used of volcano_py. When a name moves, its new place comes first and the old one after an ImportError.
-import volcano_py
-from volcano_py.api import types, workloads
-from volcano_py.cache import feeding
-from volcano_py.cache.cluster import ClusterCache
-from volcano_py.cache.evictions import Plan
-from volcano_py.conf.loader import parse_conf
-from volcano_py.framework.clock import CycleClock
-from volcano_py.framework.memory import Memory
-from volcano_py.model.loads import NodeLoad
-from volcano_py.scheduler import resolve, run_cycle
-
 try:
+    from benchmarks.equal_decisions import surface
     from benchmarks.equal_decisions.plain import merged, name_of, plain
 except ImportError:  # executed by its path: its own directory is the first that is looked into
+    import surface
     from plain import merged, name_of, plain
 
 Json = dict[str, Any]
 Key = tuple[str, str, str]  # kind, namespace, name
 
-_KINDS = {
-    **{name: getattr(types, name) for name in ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Namespace")},
-    **{name: getattr(types, name) for name in ("ResourceQuota", "PodDisruptionBudget", "NodeShard")},
-    **{name: getattr(workloads, name) for name in ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")},
-}
-_DECODERS = {kind: msgspec.json.Decoder(type_) for kind, type_ in _KINDS.items()}
+_DECODERS = {kind: msgspec.json.Decoder(type_) for kind, type_ in surface.KINDS.items()}
 _GATE = "scheduling.volcano.sh/queue-allocation-gate"
 _REPORTED = (
     *("tasks_placed", "jobs_committed", "jobs_discarded", "jobs_enqueued", "jobs_refused", "pending_tasks", "tells_in"),
@@ -62,7 +46,7 @@ class World:
         self._leaving: dict[Key, tuple[int, bool]] = {}  # cycle that does not see it any more; whether it comes back
         self._starting: dict[Key, int] = {}  # cycle that sees it running
         self._made = 0
-        self.cache = ClusterCache(
+        self.cache = surface.ClusterCache(
             clock=self,  # type: ignore[arg-type]  # it never sleeps
             rng=random.Random(case["seed"]),
             queue_admission=self._options["queue_admission"],
@@ -88,11 +72,13 @@ class World:
         due, self._late = [k for c, k in self._late if c <= self._cycle], [e for e in self._late if e[0] > self._cycle]
         for key in due:
             if key in self._objects:
-                feeding.modified(self.cache, _decoded(self._objects[key]))
+                surface.feeding.modified(self.cache, _decoded(self._objects[key]))
         for change in script["changes"]:
-            self._change(change)
+            self.change(change)
         if script["loads"] is not None:
-            loads = {n: NodeLoad(cpu, mem, self.now - age) for n, (cpu, mem, age) in script["loads"]["nodes"].items()}
+            loads = {
+                n: surface.NodeLoad(cpu, mem, self.now - age) for n, (cpu, mem, age) in script["loads"]["nodes"].items()
+            }
             self.cache.measured(loads, script["loads"]["interval"])
 
     def carry_out(self, batch: tuple[Any, ...], token: Any, script: Json) -> Iterator[Json]:
@@ -123,8 +109,8 @@ class World:
     def _evict(self, of_kind: Mapping[str, list[Any]], token: Any, script: Json) -> Iterator[Json]:
         evictions, nominations = of_kind.get("Evict", []), of_kind.get("Nominate", [])
         together = tuple(one for one in evictions if one.beneficiary is not None)
-        plans = [Plan((one,)) for one in evictions if one.beneficiary is None]
-        for plan in [Plan(together, tuple(nominations)), *plans] if together else plans:
+        plans = [surface.Plan((one,)) for one in evictions if one.beneficiary is None]
+        for plan in [surface.Plan(together, tuple(nominations)), *plans] if together else plans:
             objection = self.cache.objection(plan, token)
             if objection:
                 yield {"objection": [one.task.uid for one in plan.evictions], "message": objection}
@@ -163,29 +149,32 @@ class World:
     def _write(self, decision: Any) -> None:
         kind = name_of(decision)
         late = self._options["statuses_late"]
+        about = (
+            ("PodGroup", *decision.job) if kind == "SetPodGroupStatus" else ("Pod", *getattr(decision, "task", ())[:2])
+        )
+        if about not in self._objects:
+            return
+        status = self._objects[about].get("status", {})
         if kind == "SetPodGroupStatus":
-            key = ("PodGroup", *decision.job)
-            conditions = {one["type"]: one for one in self._objects[key].get("status", {}).get("conditions", [])}
+            conditions = {one["type"]: one for one in status.get("conditions", [])}
             for new in decision.conditions:
                 texts = {"reason": new.reason, "message": new.message, "transitionID": new.transition_id}
                 conditions[new.type] = {"type": new.type, "status": str(bool(new.status)), **texts}
             counts = {name: getattr(decision, name) for name in ("phase", "running", "succeeded", "failed")}
-            self._patch(key, {"status": {**counts, "conditions": list(conditions.values())}}, late=late)
-        elif kind == "SetPodCondition":
-            key = ("Pod", decision.task.namespace, decision.task.name)
+            self._patch(about, {"status": {**counts, "conditions": list(conditions.values())}}, late=late)
+        elif kind == "SetPodCondition" and "nodeName" not in self._objects[about]["spec"]:
             texts = {"reason": decision.reason, "message": decision.message}
             condition = {"type": "PodScheduled", "status": "False", **texts}
-            if "nodeName" not in self._objects[key]["spec"]:
-                self._patch(key, {"status": {"conditions": [condition]}}, late=late)
+            self._patch(about, {"status": {"conditions": [condition]}}, late=late)
         elif kind == "LiftGate":
-            key = ("Pod", decision.task.namespace, decision.task.name)
-            gates = [gate for gate in self._objects[key]["spec"]["schedulingGates"] if gate["name"] != _GATE]
+            gates = [one for one in self._objects[about]["spec"].get("schedulingGates", []) if one["name"] != _GATE]
             annotations = {"annotations": {_GATE: "true"}}
-            self._patch(key, {"metadata": annotations, "spec": {"schedulingGates": gates}}, late=late)
+            self._patch(about, {"metadata": annotations, "spec": {"schedulingGates": gates}}, late=late)
 
     # Objects
 
-    def _change(self, change: Json) -> None:
+    def change(self, change: Json) -> None:
+        """Do what the script says."""
         if change["do"] == "put":
             self._put(change["object"])
             return
@@ -208,7 +197,7 @@ class World:
             self._end(key, comes_back=False)
             before = None
         self._objects[key] = obj
-        (feeding.added if before is None else feeding.modified)(self.cache, _decoded(obj))
+        (surface.feeding.added if before is None else surface.feeding.modified)(self.cache, _decoded(obj))
 
     def _patch(self, key: Key, patch: Json, *, late: int = 0) -> None:
         if key not in self._objects:
@@ -217,7 +206,7 @@ class World:
         if late:
             self._late.append((self._cycle + 1 + late, key))
         else:
-            feeding.modified(self.cache, _decoded(self._objects[key]))
+            surface.feeding.modified(self.cache, _decoded(self._objects[key]))
 
     def _leave(self, key: Key, *, comes_back: bool) -> None:
         """Let a pod terminate for a while."""
@@ -231,7 +220,7 @@ class World:
         self._starting.pop(key, None)
         if obj is None:
             return
-        feeding.deleted(self.cache, _decoded(obj))
+        surface.feeding.deleted(self.cache, _decoded(obj))
         if comes_back:  # made anew by its owner: another uid, no node, no history
             self._made += 1
             uid = f"{obj['metadata']['uid'].partition('+')[0]}+{self._made}"
@@ -245,23 +234,25 @@ class World:
 
 def run_case(case: Json) -> Json:
     """Return what every cycle of a case decided and reported."""
-    policy = resolve(parse_conf(case["conf"], "conf"))
-    world, memory, cycles = World(case), Memory(lineage="case"), list[Json]()
+    policy = surface.resolve(surface.parse_conf(case["conf"], "conf"), surface.POLICIES)
+    world, memory, cycles = World(case), surface.Memory(lineage="case"), list[Json]()
     for script in case["cycles"]:
         world.advance(script)
         token, snapshot = world.cache.token, world.cache.snapshot()
         batches: list[tuple[Any, ...]] = []
         found: Json = {}
         try:
-            clock = CycleClock(world.now, utc_offset=case["options"]["utc_offset"])
-            memory, report = run_cycle(snapshot, policy, clock, case["options"]["seed"], memory, batches.append)
+            clock = surface.CycleClock(world.now, utc_offset=case["options"]["utc_offset"])
+            memory, report = surface.run_cycle(snapshot, policy, clock, case["options"]["seed"], memory, batches.append)
             found["report"] = {name: plain(getattr(report, name)) for name in _REPORTED}
         except Exception as error:  # noqa: BLE001 - what a version raises is what is compared
             found["raised"] = f"{type(error).__name__}: {error}"
+        for change in script["meanwhile"]:
+            world.change(change)
         found["decisions"] = [[plain(decision) for decision in batch] for batch in batches]
         found["answers"] = [answer for batch in batches for answer in world.carry_out(batch, token, script)]
-        world.cache.validate()
         cycles.append(found)
+    world.cache.validate()
     return {"seed": case["seed"], "warnings": list(policy.warnings), "cycles": cycles}
 
 
@@ -279,7 +270,7 @@ def main() -> None:
     parser.add_argument("--where", action="store_true", help="print which volcano_py runs here, and nothing else")
     out = sys.stdout
     if parser.parse_args().where:
-        print(json.dumps({"file": volcano_py.__file__, "hash_seed": os.environ.get("PYTHONHASHSEED", "")}))
+        print(json.dumps({"file": surface.volcano_py.__file__, "hash_seed": os.environ.get("PYTHONHASHSEED", "")}))
         return
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - logs go there until the end of the process
     for line in sys.stdin:

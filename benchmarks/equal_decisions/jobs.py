@@ -25,17 +25,21 @@ class Job:
         return [*([self.group] if self.group is not None else ()), *self.pods]
 
 
-def a_job(setting: Setting, name: str, priority: str, created: float = EPOCH, *, at_most: int = 12) -> Job:
-    """Draw a job whose pods wait."""
+def a_job(
+    setting: Setting, name: str, priority: str, created: float = EPOCH, *, at_most: int = 12, elastic: bool = False
+) -> Job:
+    """Draw a job whose pods wait; an ``elastic`` one needs few of them."""
     draw = setting.draw
     space = draw.choice(setting.namespaces)
     size = min(at_most, draw.weighted({0: 0.2, 1: 2, 2: 3, 3: 3, 4: 3, 6: 2, 8: 1, 12: 0.5}))
     roles = draw.some(("ps", "worker", "chief"), 1, 3) if setting.has("roles", 0.6) or size > 4 else ["task"]
     annotations = _consent(setting)
     by_annotations = setting.has("annotation-gangs", 0.4)
-    minimum = max(0, draw.choice((size, size, size, size - 1, size // 2, 1, 0, size + draw.choice((0, 0, 1)))))
+    minimum = draw.choice((size, size, size, size - 1, size // 2, 1, 0, size + draw.choice((0, 0, 1))))
+    minimum = max(0, draw.choice((0, 1, 1, size // 2)) if elastic else minimum)
     if by_annotations:
         annotations["scheduling.k8s.io/group-pod-num"] = str(max(minimum, 1))
+    style = draw.weighted({"numbered": 4, "lettered": 1, "mixed": 1})
     templates = {role: _template(setting, role, priority, annotations) for role in roles}
     pods: list[Json] = []
     for number in range(size):
@@ -43,7 +47,8 @@ def a_job(setting: Setting, name: str, priority: str, created: float = EPOCH, *,
         pod = json.loads(json.dumps(templates[role]))
         if by_annotations and setting.has("odd", 0.1):
             pod["metadata"]["annotations"]["scheduling.k8s.io/group-pod-num"] = draw.choice(("7", "many"))
-        pods.append(_named(pod, f"{name}-{role}-{number}", space, created + number // 4, group=name))
+        end = "xyzuvwrstopq"[number] if style == "lettered" or (style == "mixed" and number % 2) else number
+        pods.append(_named(pod, f"{name}-{role}-{end}", space, created + number // 4, group=name))
         if draw.chance(0.05):
             pods[-1]["metadata"]["annotations"]["volcano.sh/task-priority"] = str(draw.randint(0, 9))
     if pods and setting.has("odd", 0.08):
@@ -150,7 +155,13 @@ def _template(setting: Setting, role: str, priority: str, annotations: Json) -> 
     _place(setting, app, spec)
     _complicate(setting, spec, container)
     qos = "BestEffort" if not requests and "limits" not in container["resources"] else "Burstable"
-    return {"kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Pending", "qosClass": qos}}
+    status: Json = {"phase": "Pending", "qosClass": qos}
+    if setting.has("complex", 0.15):  # it is being resized
+        had = {"requests": requests | quantities(draw.choice((50, 1200)), 96)}
+        status["containerStatuses"] = [{"name": "main", "resources": had}]
+        if draw.chance(0.3):
+            status["conditions"] = [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]
+    return {"kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
 
 
 def _place(setting: Setting, app: str, spec: Json) -> None:
@@ -188,9 +199,13 @@ def _node_term(setting: Setting) -> Json:
     draw = setting.draw
     zones: Json = {"key": "topology.kubernetes.io/zone", "operator": draw.choice(("In", "NotIn"))}
     zones["values"] = draw.some(ZONES, 1, 2)
+    rank = {"key": "rank", "operator": draw.choice(("Gt", "Lt")), "values": [str(draw.randint(1, 9))]}
+    if setting.has("odd", 0.1):
+        rank = {"key": "rank", "operator": "Above", "values": ["1"]}
     name = {"key": "metadata.name", "operator": "NotIn", "values": ["n1"]}
     there = {"key": "volcano.sh/nodegroup-name", "operator": draw.choice(("Exists", "DoesNotExist"))}
-    return draw.choice(({"matchExpressions": [zones]}, {"matchExpressions": [zones, there]}, {"matchFields": [name]}))
+    expressions = draw.choice(([zones], [rank], [zones, there], []))
+    return {"matchExpressions": expressions} if expressions else {"matchFields": [name]}
 
 
 def _pod_term(setting: Setting, app: str, side: str) -> Json:
@@ -202,6 +217,10 @@ def _pod_term(setting: Setting, app: str, side: str) -> Json:
         term["namespaceSelector"] = draw.choice(({}, {"matchLabels": {"of": "t"}}))
     if draw.chance(0.15):
         term[draw.choice(("matchLabelKeys", "mismatchLabelKeys"))] = ["role"]
+    if draw.chance(0.3):
+        operator = draw.choice(("Exists", "DoesNotExist", "NotIn"))
+        values = ["ps"] if operator == "NotIn" or setting.has("odd", 0.1) else []
+        term["labelSelector"] = {"matchExpressions": [{"key": "role", "operator": operator, "values": values}]}
     return term
 
 

@@ -16,7 +16,8 @@ class Tally:
         self.cases = 0
         self.cycles = 0
         self.raised: list[str] = []  # seed, cycle and exception
-        self.failures = 0  # reports of plugins that raised
+        self.faults = 0  # reports of plugins that raised
+        self.failures = 0  # those of them that are not about the plugin that is there to raise
         self.decisions: Counter[str] = Counter()
         self.evictions: Counter[str] = Counter()
         self.evicting: Counter[str] = Counter()  # cases in which an action evicts
@@ -36,7 +37,9 @@ class Tally:
             if "raised" in cycle:
                 self.raised.append(f"seed {case['seed']}, cycle {number}: {cycle['raised']}")
             report = cycle.get("report", {})
-            self.failures += len(report.get("failures", ()))
+            failures = report.get("failures", ())
+            self.faults += len(failures)
+            self.failures += sum(not text.startswith("plugin faulty ") for text in failures)
             reasons.update(_reasons(report.get("jobs", {})))
             self.answers.update(next(iter(sorted(answer.keys() - {"message"}))) for answer in cycle["answers"])
             for decision in (one for batch in cycle["decisions"] for one in batch):
@@ -54,7 +57,8 @@ class Tally:
 
     def lines(self) -> Iterator[str]:
         """Yield the table."""
-        yield f"cases {self.cases}, cycles {self.cycles}, raised {len(self.raised)}, plugin failures {self.failures}"
+        yield f"cases {self.cases}, cycles {self.cycles}, raised {len(self.raised)}"
+        yield f"plugins failed {self.faults} times, {self.failures} of them not the one that is there to fail"
         yield from (f"  {text}" for text in self.raised[:20])
         yield from _block("decisions", self.decisions)
         yield from _block("evictions", self.evictions)
