@@ -20,7 +20,7 @@ from benchmarks.equal_decisions.draw import (
 
 FEATURES = {
     "": "selectors taints ports near away spread best-effort gates never annotation-gangs series complex "
-    "oversubscription critical fifo odd shard few-places",
+    "oversubscription critical fifo odd shard few-places uniform",
     "nodeorder": "images preferred",
     "usage": "limits loads",
     "rescheduling": "loads",
@@ -103,7 +103,7 @@ def facts(setting: Setting) -> list[Json]:
 def a_node(setting: Setting, name: str, *, small: bool = False) -> Json:
     """Draw a node."""
     draw = setting.draw
-    cpu = draw.choice((1, 2, 4) if small else (2, 4, 8, 8))
+    cpu = draw.choice((1, 2, 4) if small else (2, 4, 8, 8)) if "uniform" not in setting.features else 4
     labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": draw.choice(ZONES)}
     labels["rank"] = str(draw.randint(1, 9))
     labels["disk"] = draw.choice(("ssd", "hdd"))
@@ -149,7 +149,7 @@ def _flat(setting: Setting) -> list[Json]:
         *(f"q{number}" for number in range(1, setting.draw.weighted({1: 3, 2: 4, 3: 3, 4: 2, 8: 1}) + 1)),
     ]
     setting.leaves = names
-    return [a_queue(setting, name, "", 1 / len(names)) for name in names]
+    return [a_queue(setting, name, "", (0.5 if name == "default" else 1) / len(names)) for name in names]
 
 
 def _tree(setting: Setting) -> list[Json]:
@@ -157,27 +157,29 @@ def _tree(setting: Setting) -> list[Json]:
     queues = [an_object("Queue", "root", spec={"weight": 1})]
     teams = [f"t{number}" for number in range(1, draw.randint(1, 3) + 1)]
     setting.leaves = ["default"]
-    queues.append(a_queue(setting, "default", "root", 1 / (len(teams) + 1)))
+    queues.append(a_queue(setting, "default", "root", 0.5 / (len(teams) + 1)))
     for team in teams:
         queues.append(a_queue(setting, team, "root", 1 / (len(teams) + 1)))
-        n_leaves = draw.randint(0, 3)
+        n_leaves = draw.choice((0, 1, 2, 2, 3))
         setting.leaves += [f"{team}{letter}" for letter in "abc"[:n_leaves]] or [team]
         share = 1 / (len(teams) + 1) / max(n_leaves, 1)
-        queues += [a_queue(setting, f"{team}{letter}", team, share) for letter in "abc"[:n_leaves]]
+        often = 0.2 if draw.chance(0.4) else 0.8  # where leaves deserve nothing, the team speaks for them
+        queues += [a_queue(setting, f"{team}{letter}", team, share, often) for letter in "abc"[:n_leaves]]
     if setting.has("odd", 0.3):
         queues.append(a_queue(setting, "lost", draw.choice(("nowhere", "lost")), 0.1))
         setting.leaves.append(draw.choice(("lost", "t1")))
     return queues
 
 
-def a_queue(setting: Setting, name: str, parent: str, share: float) -> Json:
-    """Draw a queue that is meant to have this share of the cluster."""
+def a_queue(setting: Setting, name: str, parent: str, share: float, deserving: float = 0.8) -> Json:
+    """Draw a queue that is meant to have this share of the cluster, and deserves so much of it so often."""
     draw = setting.draw
-    spec: Json = {"weight": draw.weighted({1: 4, 2: 4, 3: 4, 5: 4, 0: 1})}
+    uniform = "uniform" in setting.features
+    spec: Json = {"weight": 1 if uniform else draw.weighted({1: 4, 2: 4, 3: 4, 5: 4, 0: 1})}
     if parent:
         spec["parent"] = parent
-    if draw.chance(0.8 if "capacity" in setting.conf.plugins else 0.2):
-        spec["deserved"] = amounts(setting, share * draw.uniform(0.4, 1.3))
+    if draw.chance(deserving if "capacity" in setting.conf.plugins else 0.2):
+        spec["deserved"] = amounts(setting, share * (1 if uniform else draw.uniform(0.4, 1.3)))
     if draw.chance(0.25):
         spec["capability"] = amounts(setting, min(1.0, share * draw.uniform(0.7, 2.5)))
     if draw.chance(0.25):
@@ -207,6 +209,8 @@ def amounts(setting: Setting, part: float) -> Json:
     """Return a part of what all nodes have, of cpu, memory or both, and perhaps some devices."""
     cpu, memory = setting.total
     draw = setting.draw
+    if "uniform" in setting.features:
+        return quantities(max(cpu * part, 1), max(memory * part, 1))
     both = draw.weighted({(1, 1): 6, (1, 0): 1, (0, 1): 1})
     found = quantities(max(cpu * part, 1) * both[0], max(memory * part * draw.uniform(0.7, 1.3), 1) * both[1])
     if setting.has("gpu", 0.5):

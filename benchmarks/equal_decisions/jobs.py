@@ -57,7 +57,8 @@ def a_job(
     if by_annotations:
         return Job(None, pods)
     counts = {role: sum(1 for number in range(size) if roles[number % len(roles)] == role) for role in roles}
-    spec: Json = {"minMember": minimum, "queue": draw.choice(setting.leaves), "priorityClassName": priority}
+    queues = setting.leaves[1:] if draw.chance(0.5) and len(setting.leaves) > 1 else setting.leaves
+    spec: Json = {"minMember": minimum, "queue": draw.choice(queues), "priorityClassName": priority}
     if setting.has("odd", 0.05):
         spec["queue"] = "missing"
     if setting.has("roles", 0.5):
@@ -126,6 +127,8 @@ def _template(setting: Setting, role: str, priority: str, annotations: Json) -> 
     if role != "task":
         metadata["annotations"]["volcano.sh/task-spec"] = role
     requests = quantities(draw.choice((100, 250, 500, 1000, 1500, 2000)), draw.choice((0, 128, 512, 1024, 2048)))
+    if "uniform" in setting.features:  # all alike, so that much is equal
+        requests = quantities(500, 512)
     if setting.has("gpu", 0.4):
         requests[draw.choice((GPU, GPU, FPGA))] = str(draw.randint(1, 2))
     if setting.has("best-effort", 0.25):
@@ -232,8 +235,8 @@ def _spread(setting: Setting, app: str) -> Json:
     found["labelSelector"] = {"matchLabels": {"app": app}}
     if draw.chance(0.2):
         found |= {"nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"}
-    if hard == "DoNotSchedule" and draw.chance(0.15):
-        found["minDomains"] = 2
+    if hard == "DoNotSchedule" and draw.chance(0.25):
+        found["minDomains"] = draw.choice((2, 4))
     return found
 
 
