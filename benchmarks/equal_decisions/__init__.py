@@ -1,1 +1,1 @@
-"""Compares the decisions of two versions of volcano_py: random clusters, ten cycles each, line by line."""
+"""A proof that two versions of volcano_py decide the same: random clusters, ten cycles each, compared line by line."""

@@ -1,10 +1,10 @@
-"""Check that two versions of volcano_py make the same decisions.
+"""Prove that two versions of volcano_py decide the same.
 
 python -m benchmarks.equal_decisions --old /tmp/oldenv/bin/python --clusters 2000
 
-The version installed in another environment (--old) and the version of this checkout get the same random clusters. The
-decisions of every cycle, in order and with all their fields, must be equal. So must all parts of its report that do not
-depend on the clock. The two run with different hash seeds on purpose. The exit code is 1 if they differ anywhere.
+The same random clusters go to the version installed in another environment (--old) and to that of this checkout. Every
+cycle's decisions, in order and with all their fields, and what of its report does not depend on the clock, must be
+equal. The two run with different hash seeds on purpose. The exit code is 1 if they differ anywhere.
 """
 
 import argparse
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class DriverFailed(Exception):
-    """A driver ended before it had answered all cases."""
+    """A driver ended before it had answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Version:
 
     label: str
     python: str
-    root: Path | None  # a checkout; None: the installed package
+    root: Path | None  # a checkout; None: what is installed
     hash_seed: str
 
     def where(self) -> str:
-        """Return the file of the package that this interpreter imports."""
+        """Return the file of the package that runs there."""
         return str(json.loads(self._run("", "--where"))["file"])
 
     def answers(self, cases: list[str]) -> list[str]:
@@ -58,7 +58,7 @@ class Version:
         env |= {"PYTHONHASHSEED": self.hash_seed, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         if self.root is not None:
             env["PYTHONPATH"] = str(self.root)
-        done = subprocess.run(  # in a directory without a package of that name
+        done = subprocess.run(  # from a directory that has no package of that name
             [self.python, str(DRIVER), *arguments],
             input=given,
             cwd=tempfile.gettempdir(),
@@ -80,7 +80,7 @@ def main() -> int:
     places = [old.where(), new.where()]
     print(f"old: {places[0]} (PYTHONHASHSEED={old.hash_seed})\nnew: {places[1]} (PYTHONHASHSEED={new.hash_seed})")
     if len(set(places)) < 2:
-        print("both versions are the same package: --old must name an environment with another version")
+        print("both versions are the same package: give --old an environment in which another one is installed")
         return 1
     began, tally, failed = time.monotonic(), Tally(), list[Json]()
     for case, left, right in _results(old, new, options):
@@ -97,12 +97,12 @@ def main() -> int:
     if failed:
         options.failed.write_text("".join(f"{json.dumps(case)}\n" for case in failed))
         seeds = ", ".join(str(case["seed"]) for case in failed[:50])
-        print(f"cases that differ are stored in {options.failed}; seeds: {seeds}")
+        print(f"cases that differ are kept in {options.failed}; seeds: {seeds}")
     return 1 if failed else 0
 
 
 def _results(old: Version, new: Version, options: argparse.Namespace) -> Iterator[tuple[Json, str, str]]:
-    """Yield every case with the answers of both versions, in order."""
+    """Yield every case with what both versions say of it, in order."""
     last = options.first + options.clusters
     ahead: deque[tuple[list[Json], Future[list[str]], Future[list[str]]]] = deque()
     with ThreadPoolExecutor(options.processes) as pool:
@@ -131,13 +131,13 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--new", default=sys.executable, help="interpreter for the new version (this one)")
     parser.add_argument("--new-root", type=Path, default=ROOT, help="checkout of the new version (this one)")
-    parser.add_argument("--clusters", type=int, default=2000, help="number of cases")
+    parser.add_argument("--clusters", type=int, default=2000, help="how many cases")
     parser.add_argument("--from", dest="first", type=int, default=0, help="seed of the first case")
-    parser.add_argument("--processes", type=int, default=2, help="number of drivers at a time")
-    parser.add_argument("--chunk", type=int, default=50, help="cases per driver")
-    parser.add_argument("--without-texts", action="store_true", help="do not compare texts for people")
+    parser.add_argument("--processes", type=int, default=2, help="drivers at a time")
+    parser.add_argument("--chunk", type=int, default=50, help="cases for one driver")
+    parser.add_argument("--without-texts", action="store_true", help="leave aside what people read")
     parser.add_argument(
-        "--failed", type=Path, default=Path("equal-decisions-failed.jsonl"), help="file for the cases that differ"
+        "--failed", type=Path, default=Path("equal-decisions-failed.jsonl"), help="for cases that differ"
     )
     return parser.parse_args()
 

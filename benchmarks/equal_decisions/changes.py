@@ -1,4 +1,4 @@
-"""The script of a case: changes of the cluster between two cycles that the scheduler does not make."""
+"""What happens to a cluster between two cycles beside what the scheduler does: the script of a case."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from benchmarks.equal_decisions.jobs import Job, a_job, a_pod
 
 @dataclass(slots=True)
 class Story:
-    """The objects that the script knows of; it does not know the scheduler's decisions."""
+    """What the script knows of what there is; it does not know what was decided."""
 
     setting: Setting
     now: float
     jobs: list[Job]
-    room: int  # number of pods that may still be added
+    room: int  # pods that may still come
     made: int = 0
 
     def name(self, prefix: str) -> str:
-        """Return a new name."""
+        """Return a name that nothing has had yet."""
         self.made += 1
         return f"{prefix}{self.made}"
 
@@ -36,17 +36,17 @@ def happenings(story: Story) -> list[Json]:
 
 
 def put(obj: Json) -> Json:
-    """Return the change that creates or replaces an object."""
+    """Return the change that makes or replaces an object."""
     return {"do": "put", "object": obj}
 
 
 def gone(obj: Json, do: str = "delete") -> Json:
-    """Return the change that deletes an object; ``leave`` lets a pod terminate first."""
+    """Return the change that takes an object away; ``leave`` lets a pod terminate first."""
     return {"do": do, "kind": obj["kind"], "namespace": obj["metadata"].get("namespace", ""), **_named(obj)}
 
 
 def patched(obj: Json, patch: Json, **only: bool) -> Json:
-    """Return the change of some fields; ``on_node`` says whether it needs a pod with a node or one without."""
+    """Return the change of some fields; ``standing`` says whether the pod must have a node for it."""
     return gone(obj, "patch") | {"patch": patch} | only
 
 
@@ -67,7 +67,7 @@ def _more_work(story: Story) -> list[Json]:
     story.room -= len(job.pods)
     objects = job.objects
     if job.group is not None and draw.chance(0.15):
-        objects = [*job.pods, job.group]  # the watch of PodGroups may be slower
+        objects = [*job.pods, job.group]  # a watch of its own may be slower
     return [put(obj) for obj in objects]
 
 
@@ -86,7 +86,7 @@ def _end(story: Story) -> list[Json]:
         return []
     pods = draw.some(draw.choice(story.jobs).pods, 1)
     phase = draw.weighted({"Succeeded": 3, "Failed": 1})
-    return [patched(pod, {"status": {"phase": phase}}, on_node=True) for pod in pods]
+    return [patched(pod, {"status": {"phase": phase}}, standing=True) for pod in pods]
 
 
 def _changed_work(story: Story) -> list[Json]:
@@ -95,8 +95,8 @@ def _changed_work(story: Story) -> list[Json]:
     if job is None or not job.pods:
         return []
     pod = draw.choice(job.pods)
-    kind = draw.choice(("preemptability", "labels", "minimum", "queue", "priority", "terminate"))
-    if kind == "preemptability":
+    kind = draw.choice(("consent", "labels", "minimum", "queue", "priority", "terminate"))
+    if kind == "consent":
         return [patched(pod, {"metadata": {"annotations": {"volcano.sh/preemptable": draw.choice(("true", "false"))}}})]
     if kind == "labels":
         return [patched(pod, {"metadata": {"labels": {"app": draw.choice(("web", "db"))}}})]
@@ -113,14 +113,14 @@ def _changed_work(story: Story) -> list[Json]:
 
 
 def _others(story: Story) -> list[Json]:
-    """Add a pod of another scheduler (running, nominated or waiting), or a pod without a group or of a missing one."""
+    """Let a pod of another scheduler appear, on a node or promised one, or a pod of no group or of a missing one."""
     setting, draw = story.setting, story.setting.draw
     name = story.name("other")
-    kind = draw.weighted({"foreign": 4, "nominated": 2, "no-group": 1, "missing-group": 1, "takes-group": 1})
+    kind = draw.weighted({"foreign": 4, "nominated": 2, "no-group": 1, "missing-group": 1, "claims": 1})
     if kind in ("no-group", "missing-group"):
         return [put(a_pod(setting, name, "mid", story.now, group=None if kind == "no-group" else "nobody"))]
     group = None
-    if kind == "takes-group":  # a pod of another scheduler takes a whole PodGroup away from this one
+    if kind == "claims":  # it takes a whole PodGroup away from this scheduler
         groups = [job.group for job in story.jobs if job.group is not None]
         group = draw.choice(groups)["metadata"]["name"] if groups else None
     pod = a_pod(setting, name, "mid", story.now, scheduler="default-scheduler", group=group)
@@ -162,7 +162,7 @@ def _nodes(story: Story) -> list[Json]:
     return [gone(node)]
 
 
-# Queues, policies and priorities
+# What is said about work
 
 
 def _queues(story: Story) -> list[Json]:
@@ -186,11 +186,15 @@ def _queues(story: Story) -> list[Json]:
     return [patched(queue, {"spec": chosen})]
 
 
-def _policies(story: Story) -> list[Json]:
+def _said(story: Story) -> list[Json]:
     """Change a budget, a quota, a namespace or a priority."""
     setting, draw = story.setting, story.setting.draw
     space = draw.choice(setting.namespaces)
     kind = draw.choice(("budget", "quota", "priority", "namespace"))
+    if draw.chance(0.25):
+        names = {"budget": "PodDisruptionBudget/budget0", "quota": "ResourceQuota/quota", "namespace": "Service/web"}
+        what, _, name = names.get(kind, "StatefulSet/db").partition("/")
+        return [gone({"kind": what, "metadata": {"name": name, "namespace": space}})]
     if kind == "budget":
         return [put(clusters.a_budget(setting, space, "budget0"))] if "budgets" in setting.features else []
     if kind == "quota":
@@ -203,7 +207,7 @@ def _policies(story: Story) -> list[Json]:
 
 
 def loads(story: Story) -> Json | None:
-    """Return the measured loads of nodes before a cycle, None without a measurement."""
+    """Return what is measured of nodes before a cycle, None for nothing."""
     setting, draw = story.setting, story.setting.draw
     if not setting.has("loads", 0.7):
         return None
@@ -223,5 +227,5 @@ _HAPPENINGS: dict[Callable[[Story], list[Json]], float] = {
     _others: 1,
     _nodes: 2,
     _queues: 1.5,
-    _policies: 1,
+    _said: 1,
 }

@@ -1,4 +1,4 @@
-"""Random clusters: nodes, queues, priorities, and all other objects except jobs."""
+"""Random clusters: nodes, queues, priorities, and what else there is before any work comes."""
 
 import json
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from benchmarks.equal_decisions.draw import (
 
 FEATURES = {
     "": "selectors taints ports near away spread best-effort gates never annotation-gangs series complex "
-    "oversubscription critical fifo odd shard few-places",
+    "oversubscription critical fifo odd shard few-places uniform",
     "nodeorder": "images preferred",
     "usage": "limits loads",
     "rescheduling": "loads",
@@ -34,7 +34,7 @@ FEATURES = {
     "pdb": "budgets",
     "nodegroup": "groups",
 }
-"""Features of a cluster, by the plugin with which they occur most often."""
+"""What a cluster may have, by the plugin with which it mostly has it."""
 
 PRIORITIES = {"low": 10, "mid": 100, "high": 1000, "system-cluster-critical": 2_000_000_000}
 IMAGES = {"app:1": 900, "db:latest": 300, "tool:2": 60}  # MiB
@@ -42,7 +42,7 @@ IMAGES = {"app:1": 900, "db:latest": 300, "tool:2": 60}  # MiB
 
 @dataclass(slots=True)
 class Setting:
-    """A cluster as jobs and changes need to know it."""
+    """What jobs and changes must know of a cluster."""
 
     draw: Draw
     conf: Conf
@@ -50,15 +50,15 @@ class Setting:
     namespaces: list[str]
     nodes: dict[str, Json] = field(default_factory=dict)
     queues: dict[str, Json] = field(default_factory=dict)
-    leaves: list[str] = field(default_factory=list)  # queues for jobs
+    leaves: list[str] = field(default_factory=list)  # queues that jobs name
 
     def has(self, feature: str, probability: float = 1.0) -> bool:
-        """Say whether the cluster has a feature and a draw of this probability succeeds."""
+        """Say whether the cluster has a feature, and whether it shows here."""
         return feature in self.features and self.draw.chance(probability)
 
     @property
     def total(self) -> tuple[float, float]:
-        """Sum over all nodes: milli-cores and MiB."""
+        """What nodes have altogether: milli-cores and MiB."""
         amounts = [node["status"]["allocatable"] for node in self.nodes.values()]
         return tuple(sum(int(one[name].rstrip("mMi")) for one in amounts) for name in ("cpu", "memory"))
 
@@ -69,7 +69,7 @@ def a_setting(draw: Draw, conf: Conf) -> Setting:
         name
         for plugin, names in FEATURES.items()
         for name in names.split()
-        if draw.chance(0.85 if plugin in conf.plugins else 0.25)
+        if draw.chance(0.8 if plugin in conf.plugins else 0.15)
     )
     setting = Setting(draw, conf, features, draw.choice((["ns"], ["ns", "team"], ["ns", "team", "kube-system"])))
     n_nodes = draw.weighted({3: 2, 4: 3, 5: 3, 6: 3, 8: 3, 12: 2, 20: 1, 40: 0.4})
@@ -103,8 +103,9 @@ def facts(setting: Setting) -> list[Json]:
 def a_node(setting: Setting, name: str, *, small: bool = False) -> Json:
     """Draw a node."""
     draw = setting.draw
-    cpu = draw.choice((1, 2, 4) if small else (2, 4, 8, 8))
+    cpu = draw.choice((1, 2, 4) if small else (2, 4, 8, 8)) if "uniform" not in setting.features else 4
     labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": draw.choice(ZONES)}
+    labels["rank"] = str(draw.randint(1, 9))
     labels["disk"] = draw.choice(("ssd", "hdd"))
     if setting.has("groups", 0.85):
         labels["volcano.sh/nodegroup-name"] = draw.choice(GROUPS)
@@ -114,7 +115,7 @@ def a_node(setting: Setting, name: str, *, small: bool = False) -> Json:
     if setting.has("oversubscription", 0.5):
         annotations = {"volcano.sh/oversubscription-cpu": "500", "volcano.sh/oversubscription-memory": str(2**29)}
     resources = quantities(cpu * 1000, cpu * draw.choice((1, 2, 4)) * GIB, **{"ephemeral-storage": "20Gi"})
-    resources["pods"] = str(draw.randint(3, 8) if setting.has("few-places", 0.5) else 110)
+    resources["pods"] = str(draw.randint(2, 5) if setting.has("few-places", 0.9) else 110)
     if setting.has("gpu", 0.5):
         resources[GPU] = str(draw.choice((1, 2, 4)))
     if setting.has("gpu", 0.25):
@@ -143,9 +144,12 @@ def _taints(setting: Setting) -> list[Json]:
 
 
 def _flat(setting: Setting) -> list[Json]:
-    names = ["default", *(f"q{number}" for number in range(1, setting.draw.randint(1, 4) + 1))]
+    names = [
+        "default",
+        *(f"q{number}" for number in range(1, setting.draw.weighted({1: 3, 2: 4, 3: 3, 4: 2, 8: 1}) + 1)),
+    ]
     setting.leaves = names
-    return [a_queue(setting, name, "", 1 / len(names)) for name in names]
+    return [a_queue(setting, name, "", (0.5 if name == "default" else 1) / len(names)) for name in names]
 
 
 def _tree(setting: Setting) -> list[Json]:
@@ -153,27 +157,29 @@ def _tree(setting: Setting) -> list[Json]:
     queues = [an_object("Queue", "root", spec={"weight": 1})]
     teams = [f"t{number}" for number in range(1, draw.randint(1, 3) + 1)]
     setting.leaves = ["default"]
-    queues.append(a_queue(setting, "default", "root", 1 / (len(teams) + 1)))
+    queues.append(a_queue(setting, "default", "root", 0.5 / (len(teams) + 1)))
     for team in teams:
         queues.append(a_queue(setting, team, "root", 1 / (len(teams) + 1)))
-        n_leaves = draw.randint(0, 3)
+        n_leaves = draw.choice((0, 1, 2, 2, 3))
         setting.leaves += [f"{team}{letter}" for letter in "abc"[:n_leaves]] or [team]
         share = 1 / (len(teams) + 1) / max(n_leaves, 1)
-        queues += [a_queue(setting, f"{team}{letter}", team, share) for letter in "abc"[:n_leaves]]
+        often = 0.2 if draw.chance(0.4) else 0.8  # where leaves deserve nothing, the team speaks for them
+        queues += [a_queue(setting, f"{team}{letter}", team, share, often) for letter in "abc"[:n_leaves]]
     if setting.has("odd", 0.3):
-        queues.append(a_queue(setting, "lost", "nowhere", 0.1))
+        queues.append(a_queue(setting, "lost", draw.choice(("nowhere", "lost")), 0.1))
         setting.leaves.append(draw.choice(("lost", "t1")))
     return queues
 
 
-def a_queue(setting: Setting, name: str, parent: str, share: float) -> Json:
-    """Draw a queue with about this share of the cluster."""
+def a_queue(setting: Setting, name: str, parent: str, share: float, deserving: float = 0.8) -> Json:
+    """Draw a queue that is meant to have this share of the cluster, and deserves so much of it so often."""
     draw = setting.draw
-    spec: Json = {"weight": draw.randint(1, 5)}
+    uniform = "uniform" in setting.features
+    spec: Json = {"weight": 1 if uniform else draw.weighted({1: 4, 2: 4, 3: 4, 5: 4, 0: 1})}
     if parent:
         spec["parent"] = parent
-    if draw.chance(0.8 if "capacity" in setting.conf.plugins else 0.2):
-        spec["deserved"] = amounts(setting, share * draw.uniform(0.4, 1.3))
+    if draw.chance(deserving if "capacity" in setting.conf.plugins else 0.2):
+        spec["deserved"] = amounts(setting, share * (1 if uniform else draw.uniform(0.4, 1.3)))
     if draw.chance(0.25):
         spec["capability"] = amounts(setting, min(1.0, share * draw.uniform(0.7, 2.5)))
     if draw.chance(0.25):
@@ -200,13 +206,17 @@ def a_queue(setting: Setting, name: str, parent: str, share: float) -> Json:
 
 
 def amounts(setting: Setting, part: float) -> Json:
-    """Return a part of the resources of all nodes: cpu, memory or both, and perhaps some devices."""
+    """Return a part of what all nodes have, of cpu, memory or both, and perhaps some devices."""
     cpu, memory = setting.total
     draw = setting.draw
+    if "uniform" in setting.features:
+        return quantities(max(cpu * part, 1), max(memory * part, 1))
     both = draw.weighted({(1, 1): 6, (1, 0): 1, (0, 1): 1})
     found = quantities(max(cpu * part, 1) * both[0], max(memory * part * draw.uniform(0.7, 1.3), 1) * both[1])
     if setting.has("gpu", 0.5):
         found[GPU] = str(draw.randint(0, 4))
+    if draw.chance(0.1):
+        found["pods"] = str(draw.randint(1, 12))
     return found
 
 
@@ -227,23 +237,27 @@ def a_quota(setting: Setting, space: str) -> Json:
     cpu, memory = setting.total
     part = draw.uniform(0.3, 1.5)
     hard = quantities(cpu * part, memory * part) | {"requests.cpu": f"{round(cpu * part)}m", "count/pods": "30"}
-    used = quantities(cpu * part * draw.uniform(0, 0.8), memory * part * 0.3) | {"requests.cpu": "500m"}
+    taken = draw.uniform(0.3, 1.0)
+    used = quantities(cpu * part * taken, memory * part * taken) | {"requests.cpu": f"{round(cpu * part * taken)}m"}
     hard = {name: hard[name] for name in sorted(draw.some(list(hard), 1))}
     spec = {"hard": hard | {"volcano.sh/namespace.weight": str(draw.randint(1, 5))}}
     return an_object("ResourceQuota", "quota", space, spec=spec, status={"hard": hard, "used": used})
 
 
 def a_budget(setting: Setting, space: str, name: str) -> Json:
-    """Draw a disruption budget."""
+    """Draw a budget for disruptions."""
     draw = setting.draw
     apps = draw.some(APPS, 1, 2)
     selector = draw.choice(
         (
             {"matchLabels": {"app": apps[0]}},
             {"matchExpressions": [{"key": "app", "operator": draw.choice(("In", "NotIn")), "values": apps}]},
+            {"matchExpressions": [{"key": "app", "operator": draw.choice(("Exists", "DoesNotExist"))}]},
             {},
         )
     )
+    if setting.has("odd", 0.2):
+        selector = {"matchExpressions": [{"key": "app", "operator": draw.choice(("In", "Near"))}]}
     stale = draw.chance(0.1)
     status = {"disruptionsAllowed": draw.weighted({0: 2, 1: 3, 2: 2, 5: 1}), "observedGeneration": 1 if stale else 2}
     return an_object("PodDisruptionBudget", name, space, generation=2, spec={"selector": selector}, status=status)

@@ -13,11 +13,11 @@ ACTIONS = {
     "backfill": 0.6,
     "preempt": 0.5,
     "reclaim": 0.5,
-    "gangpreempt": 0.35,
-    "gangreclaim": 0.35,
+    "gangpreempt": 0.27,
+    "gangreclaim": 0.27,
     "shuffle": 0.35,
 }
-"""Probability of each action, in the usual order."""
+"""How often each action is there, in the usual order."""
 
 PLUGINS = {
     "priority": 0.75,
@@ -41,7 +41,7 @@ PLUGINS = {
     "proportion": 0.0,
     "capacity": 0.0,
 }
-"""Probability of each plugin, in the usual order; proportion and capacity are drawn separately."""
+"""How often each plugin is there, in the usual order; who divides among queues is drawn apart."""
 
 SWITCHES = (
     *("enableJobOrder", "enableTaskOrder", "enableQueueOrder", "enableJobEnqueued", "enableJobReady"),
@@ -52,7 +52,7 @@ SWITCHES = (
 
 @dataclass(frozen=True, slots=True)
 class Conf:
-    """A configuration, with facts that clusters and jobs depend on."""
+    """A configuration, and what others need to know of it."""
 
     text: str
     actions: tuple[str, ...]
@@ -75,7 +75,14 @@ def a_conf(draw: Draw) -> Conf:
     tree = "capacity" in chosen and draw.chance(0.55)
     drf_tree = "drf" in chosen and "proportion" not in chosen and draw.chance(0.35)
     zones = tuple(draw.some(ZONES, 1, 2)) if "tdm" in chosen else ()
+    if draw.chance(0.06):
+        chosen.append(
+            draw.choice(("faulty", "faulty", "numaaware"))
+        )  # one that raises, and one that does not exist here yet
     entries = {name: _entry(draw, name, zones) for name in chosen}
+    if draw.chance(0.1):
+        strange = {"weight": "many", "sla-waiting-time": 5, "overcommit-factor": "two", "tdm.revocable-zone.z9": "late"}
+        entries[draw.choice(chosen)].setdefault("arguments", {}).update(strange)
     for name, on in (("capacity", tree), ("drf", drf_tree), ("nodegroup", tree and draw.chance(0.7))):
         if on and name in entries:
             entries[name]["enableHierarchy"] = True
@@ -105,7 +112,7 @@ def _entry(draw: Draw, name: str, zones: tuple[str, ...]) -> Json:
 
 
 def _tiers(draw: Draw, chosen: list[str]) -> list[list[str]]:
-    """Divide plugins into tiers: usually job and queue policies first and node plugins second, sometimes at random."""
+    """Divide plugins into tiers: mostly votes first and nodes second, sometimes any way."""
     n_tiers = draw.weighted({1: 0.25, 2: 0.55, 3: 0.2})
     tiers: list[list[str]] = [[] for _ in range(n_tiers)]
     usual = draw.chance(0.6)

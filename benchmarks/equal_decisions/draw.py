@@ -1,4 +1,4 @@
-"""Random draws from a seed: the same seed gives the same draws in every process."""
+"""Chance that a seed decides: the same seed draws the same, in every process."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ EPOCH = 1_704_067_200  # 2024-01-01T00:00:00Z, seconds since the epoch
 
 
 class Draw(random.Random):
-    """A random generator with the few draws that generators of cases need."""
+    """A source of chance with the few questions that generators ask."""
 
     def chance(self, probability: float) -> bool:
-        """Return True with this probability."""
+        """Say yes in this part of all cases."""
         return self.random() < probability
 
     def weighted(self, table: Mapping[T, float]) -> T:
-        """Return a key with a probability proportional to its value."""
+        """Return a key, the more often the greater its value."""
         return self.choices(list(table), list(table.values()))[0]
 
     def some(self, items: Sequence[T], at_least: int = 0, at_most: int | None = None) -> list[T]:
@@ -42,7 +42,7 @@ def quantities(cpu: float = 0, memory: float = 0, **others: Any) -> Json:
 
 
 def an_object(kind: str, name: str, namespace: str = "", created: float = EPOCH, **fields: Any) -> Json:
-    """Return an object; ``labels`` and ``annotations`` go into its metadata, other fields beside it."""
+    """Return an object with its metadata; ``labels`` and ``annotations`` go there, the other fields beside it."""
     metadata: Json = {"name": name, "uid": f"{kind}/{namespace}/{name}", "creationTimestamp": at(created)}
     if namespace:
         metadata["namespace"] = namespace
@@ -54,6 +54,6 @@ def an_object(kind: str, name: str, namespace: str = "", created: float = EPOCH,
 
 
 def at(seconds: float) -> str:
-    """Return a time in the format of the API."""
+    """Return a moment as objects write it."""
     days, rest = divmod(int(seconds) - EPOCH, 86_400)
     return f"2024-01-{1 + days:02}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}Z"

@@ -1,8 +1,7 @@
-"""Runs cases in the version of volcano_py that is installed here: one case per line in, one line of decisions out.
+"""Run cases in the version of volcano_py that is installed here: one case per line in, one line of decisions out.
 
-Executed by its path, also in an environment that knows nothing of this package, so beside
-volcano_py it imports what comes with it, and everything of volcano_py in one place below. Objects are plain JSON all
-the time: what a cycle decides is written into it as a cluster would, and a watch tells the cache.
+Executed by its path, also in an environment that knows nothing of this package. Objects are plain JSON all the time:
+what a cycle decides is written into it as a cluster would, and a watch tells the cache.
 """
 
 import argparse
@@ -12,74 +11,46 @@ import random
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 
-# All that is used of volcano_py. When a name moves, its new place comes first and the old one after an ImportError.
-import volcano_py
-from volcano_py.cache import feeding
-from volcano_py.cache.cluster import ClusterCache
-from volcano_py.cache.evictions import Plan
-from volcano_py.conf.loader import parse_conf
-from volcano_py.model.loads import NodeLoad
-from volcano_py.scheduler import resolve, run_cycle
-
 try:
-    from volcano_py.api import apps, core, policy, scheduling, shard
-    from volcano_py.framework.state.clock import CycleClock
-    from volcano_py.framework.state.memory import Memory
-
-    _WIRE = (core, scheduling, policy, shard, apps)
-except ImportError:  # version 0.1.0
-    from volcano_py.framework.clock import CycleClock
-    from volcano_py.framework.memory import Memory
-
-    from volcano_py.api import types, workloads
-
-    _WIRE = (types, workloads)
-
-try:
+    from benchmarks.equal_decisions import surface
     from benchmarks.equal_decisions.plain import merged, name_of, plain
 except ImportError:  # executed by its path: its own directory is the first that is looked into
+    import surface
     from plain import merged, name_of, plain
 
 Json = dict[str, Any]
 Key = tuple[str, str, str]  # kind, namespace, name
 
-_NAMES = (
-    *("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Namespace", "ResourceQuota", "PodDisruptionBudget"),
-    *("NodeShard", "Service", "ReplicationController", "ReplicaSet", "StatefulSet"),
-)
-_KINDS = {name: next(vars(module)[name] for module in _WIRE if name in vars(module)) for name in _NAMES}
-_DECODERS = {kind: msgspec.json.Decoder(type_) for kind, type_ in _KINDS.items()}
+_DECODERS = {kind: msgspec.json.Decoder(type_) for kind, type_ in surface.KINDS.items()}
 _GATE = "scheduling.volcano.sh/queue-allocation-gate"
 _REPORTED = (
     *("tasks_placed", "jobs_committed", "jobs_discarded", "jobs_enqueued", "jobs_refused", "pending_tasks", "tells_in"),
     *("preemption_attempts", "jobs", "queues", "queues_hold", "queue_problems", "job_shares", "failures"),
 )
-"""The fields of a report that do not depend on the speed of the machine."""
+"""What of a report does not depend on how fast the machine is."""
 
 
 class World:
-    """The objects of one case as JSON, and the cache that receives their changes."""
+    """The objects of one case as JSON, and the cache that hears of them."""
 
     def __init__(self, case: Json) -> None:
         self._options: Json = case["options"]
         self._start = self.now = float(case["start"])  # seconds since the epoch
         self._cycle = 0
         self._objects: dict[Key, Json] = {}
-        self._late: list[tuple[int, Key]] = []  # (cycle, object): the watch shows the change from that cycle on
-        self._leaving: dict[Key, tuple[int, bool]] = {}  # pod -> first cycle without it; whether it comes back
-        self._starting: dict[Key, int] = {}  # pod -> first cycle in which it runs
+        self._late: list[tuple[int, Key]] = []  # changes that the watch shows from a cycle on
+        self._leaving: dict[Key, tuple[int, bool]] = {}  # cycle that does not see it any more; whether it comes back
+        self._starting: dict[Key, int] = {}  # cycle that sees it running
         self._made = 0
-        self.cache = ClusterCache(
+        self.cache = surface.ClusterCache(
             clock=self,  # type: ignore[arg-type]  # it never sleeps
             rng=random.Random(case["seed"]),
             queue_admission=self._options["queue_admission"],
         )
-        self._binds, self._evictions, self._nominations = _parts(self.cache)
         if self._options["shard"] is not None:
             self.cache.use_shard(self._options["shard"], strict=self._options["strict_shard"])
         for obj in case["objects"]:
@@ -90,7 +61,7 @@ class World:
         return self.now - self._start
 
     def advance(self, script: Json) -> None:
-        """Let time pass until the next cycle: changes under way arrive, then the script makes its changes."""
+        """Let time pass until the next cycle: what was under way arrives, then what the script says happens."""
         self._cycle += 1
         self.now += script["wait"]
         for key in [key for key, (cycle, _) in self._leaving.items() if cycle <= self._cycle]:
@@ -101,30 +72,32 @@ class World:
         due, self._late = [k for c, k in self._late if c <= self._cycle], [e for e in self._late if e[0] > self._cycle]
         for key in due:
             if key in self._objects:
-                feeding.modified(self.cache, _decoded(self._objects[key]))
+                surface.feeding.modified(self.cache, _decoded(self._objects[key]))
         for change in script["changes"]:
-            self._change(change)
+            self.change(change)
         if script["loads"] is not None:
-            loads = {n: NodeLoad(cpu, mem, self.now - age) for n, (cpu, mem, age) in script["loads"]["nodes"].items()}
+            loads = {
+                n: surface.NodeLoad(cpu, mem, self.now - age) for n, (cpu, mem, age) in script["loads"]["nodes"].items()
+            }
             self.cache.measured(loads, script["loads"]["interval"])
 
     def carry_out(self, batch: tuple[Any, ...], token: Any, script: Json) -> Iterator[Json]:
-        """Carry out one batch as the daemon would; yield the cache's objections and changed writes."""
+        """Do what one batch decided, as the daemon would; yield what the cache objects to or writes otherwise."""
         of_kind: dict[str, list[Any]] = {}
         for decision in batch:
             of_kind.setdefault(name_of(decision), []).append(decision)
         objections = list(self._evict(of_kind, token, script))
         yield from objections
         binds = () if objections else tuple(of_kind.get("Bind", ()))
-        for answer in self._binds.assume(binds, token) if binds else ():
+        for answer in self.cache.assume(binds, token) if binds else ():
             task = answer.bind.task
             if hasattr(answer, "reason"):
                 yield {"refused": task.uid, "message": answer.reason}
             elif self._fails(script["bind_fails"]):
-                self._binds.sent(task)
-                self._binds.failed(task, "refused by the API server")
+                self.cache.sent(task)
+                self.cache.bind_failed(task, "refused by the API server")
             else:
-                self._binds.acknowledged(task)
+                self.cache.bound(task)
                 self._bind(("Pod", task.namespace, task.name), answer.bind.node)
         for decision in batch:
             written = self.cache.to_write(decision)
@@ -136,26 +109,26 @@ class World:
     def _evict(self, of_kind: Mapping[str, list[Any]], token: Any, script: Json) -> Iterator[Json]:
         evictions, nominations = of_kind.get("Evict", []), of_kind.get("Nominate", [])
         together = tuple(one for one in evictions if one.beneficiary is not None)
-        plans = [Plan((one,)) for one in evictions if one.beneficiary is None]
-        for plan in [Plan(together, tuple(nominations)), *plans] if together else plans:
-            objection = self._evictions.objection(plan, token)
+        plans = [surface.Plan((one,)) for one in evictions if one.beneficiary is None]
+        for plan in [surface.Plan(together, tuple(nominations)), *plans] if together else plans:
+            objection = self.cache.objection(plan, token)
             if objection:
                 yield {"objection": [one.task.uid for one in plan.evictions], "message": objection}
                 continue
-            self._evictions.assume(plan.evictions)
+            self.cache.assume_evicted(plan.evictions)
             self._nominate(plan.nominations)
             for evict in plan.evictions:
                 key = ("Pod", evict.task.namespace, evict.task.name)
                 if self._fails(script["evict_fails"]):
-                    self._evictions.failed(evict.task, "refused by the API server")
+                    self.cache.eviction_failed(evict.task, "refused by the API server")
                 else:
-                    self._evictions.acknowledged(evict.task)
+                    self.cache.evicted(evict.task)
                     self._leave(key, comes_back=True)
         if not evictions:
             self._nominate(nominations)
 
     def _fails(self, every: int) -> bool:
-        """Say whether the API server refuses this request: it refuses one in ``every``, none for 0."""
+        """Say whether the API server refuses this request: every so many-th, none for 0."""
         self._made += 1
         return bool(every) and self._made % every == 0
 
@@ -170,46 +143,49 @@ class World:
     def _nominate(self, nominations: Any) -> None:
         for one in nominations:
             key = ("Pod", one.task.namespace, one.task.name)
-            if self._nominations.assume(one) and key in self._objects:
+            if self.cache.nominate(one) and key in self._objects:
                 self._patch(key, {"status": {"nominatedNodeName": one.node}}, late=self._options["binds_late"])
 
     def _write(self, decision: Any) -> None:
         kind = name_of(decision)
         late = self._options["statuses_late"]
+        about = (
+            ("PodGroup", *decision.job) if kind == "SetPodGroupStatus" else ("Pod", *getattr(decision, "task", ())[:2])
+        )
+        if about not in self._objects:
+            return
+        status = self._objects[about].get("status", {})
         if kind == "SetPodGroupStatus":
-            key = ("PodGroup", *decision.job)
-            conditions = {one["type"]: one for one in self._objects[key].get("status", {}).get("conditions", [])}
+            conditions = {one["type"]: one for one in status.get("conditions", [])}
             for new in decision.conditions:
                 texts = {"reason": new.reason, "message": new.message, "transitionID": new.transition_id}
                 conditions[new.type] = {"type": new.type, "status": str(bool(new.status)), **texts}
             counts = {name: getattr(decision, name) for name in ("phase", "running", "succeeded", "failed")}
-            self._patch(key, {"status": {**counts, "conditions": list(conditions.values())}}, late=late)
-        elif kind == "SetPodCondition":
-            key = ("Pod", decision.task.namespace, decision.task.name)
+            self._patch(about, {"status": {**counts, "conditions": list(conditions.values())}}, late=late)
+        elif kind == "SetPodCondition" and "nodeName" not in self._objects[about]["spec"]:
             texts = {"reason": decision.reason, "message": decision.message}
             condition = {"type": "PodScheduled", "status": "False", **texts}
-            if "nodeName" not in self._objects[key]["spec"]:
-                self._patch(key, {"status": {"conditions": [condition]}}, late=late)
+            self._patch(about, {"status": {"conditions": [condition]}}, late=late)
         elif kind == "LiftGate":
-            key = ("Pod", decision.task.namespace, decision.task.name)
-            gates = [gate for gate in self._objects[key]["spec"]["schedulingGates"] if gate["name"] != _GATE]
+            gates = [one for one in self._objects[about]["spec"].get("schedulingGates", []) if one["name"] != _GATE]
             annotations = {"annotations": {_GATE: "true"}}
-            self._patch(key, {"metadata": annotations, "spec": {"schedulingGates": gates}}, late=late)
+            self._patch(about, {"metadata": annotations, "spec": {"schedulingGates": gates}}, late=late)
 
     # Objects
 
-    def _change(self, change: Json) -> None:
+    def change(self, change: Json) -> None:
+        """Do what the script says."""
         if change["do"] == "put":
             self._put(change["object"])
             return
         key = (change["kind"], change["namespace"], change["name"])
         if key not in self._objects:
             return
-        on_node = "nodeName" in self._objects[key].get("spec", {})
+        standing = "nodeName" in self._objects[key].get("spec", {})
         if change["do"] == "patch":
-            if change.get("on_node", on_node) == on_node:
+            if change.get("standing", standing) == standing:
                 self._patch(key, change["patch"])
-        elif change["do"] == "leave" and on_node:
+        elif change["do"] == "leave" and standing:
             self._leave(key, comes_back=False)
         else:
             self._end(key, comes_back=False)
@@ -221,7 +197,7 @@ class World:
             self._end(key, comes_back=False)
             before = None
         self._objects[key] = obj
-        (feeding.added if before is None else feeding.modified)(self.cache, _decoded(obj))
+        (surface.feeding.added if before is None else surface.feeding.modified)(self.cache, _decoded(obj))
 
     def _patch(self, key: Key, patch: Json, *, late: int = 0) -> None:
         if key not in self._objects:
@@ -230,7 +206,7 @@ class World:
         if late:
             self._late.append((self._cycle + 1 + late, key))
         else:
-            feeding.modified(self.cache, _decoded(self._objects[key]))
+            surface.feeding.modified(self.cache, _decoded(self._objects[key]))
 
     def _leave(self, key: Key, *, comes_back: bool) -> None:
         """Let a pod terminate for a while."""
@@ -244,8 +220,8 @@ class World:
         self._starting.pop(key, None)
         if obj is None:
             return
-        feeding.deleted(self.cache, _decoded(obj))
-        if comes_back:  # its owner creates it again: another uid, no node, no status
+        surface.feeding.deleted(self.cache, _decoded(obj))
+        if comes_back:  # made anew by its owner: another uid, no node, no history
             self._made += 1
             uid = f"{obj['metadata']['uid'].partition('+')[0]}+{self._made}"
             metadata = {"uid": uid, "creationTimestamp": self._time(), "deletionTimestamp": None}
@@ -257,41 +233,27 @@ class World:
 
 
 def run_case(case: Json) -> Json:
-    """Return the decisions and reports of every cycle of a case."""
-    policy = resolve(parse_conf(case["conf"], "conf"))
-    world, memory, cycles = World(case), Memory(lineage="case"), list[Json]()
+    """Return what every cycle of a case decided and reported."""
+    policy = surface.resolve(surface.parse_conf(case["conf"], "conf"), surface.POLICIES)
+    world, memory, cycles = World(case), surface.Memory(lineage="case"), list[Json]()
     for script in case["cycles"]:
         world.advance(script)
         token, snapshot = world.cache.token, world.cache.snapshot()
         batches: list[tuple[Any, ...]] = []
         found: Json = {}
         try:
-            clock = CycleClock(world.now, utc_offset=case["options"]["utc_offset"])
-            memory, report = run_cycle(snapshot, policy, clock, case["options"]["seed"], memory, batches.append)
+            clock = surface.CycleClock(world.now, utc_offset=case["options"]["utc_offset"])
+            memory, report = surface.run_cycle(snapshot, policy, clock, case["options"]["seed"], memory, batches.append)
             found["report"] = {name: plain(getattr(report, name)) for name in _REPORTED}
-        except Exception as error:  # noqa: BLE001 - exceptions are compared, too
+        except Exception as error:  # noqa: BLE001 - what a version raises is what is compared
             found["raised"] = f"{type(error).__name__}: {error}"
+        for change in script["meanwhile"]:
+            world.change(change)
         found["decisions"] = [[plain(decision) for decision in batch] for batch in batches]
         found["answers"] = [answer for batch in batches for answer in world.carry_out(batch, token, script)]
-        world.cache.validate()
         cycles.append(found)
+    world.cache.validate()
     return {"seed": case["seed"], "warnings": list(policy.warnings), "cycles": cycles}
-
-
-def _parts(cache: Any) -> tuple[Any, Any, Any]:
-    """Return the parts of a cache that assume binds, evictions and nominations."""
-    if hasattr(cache, "binds"):
-        return cache.binds, cache.evictions, cache.nominations
-    binds = SimpleNamespace(  # version 0.1.0
-        assume=cache.assume, sent=cache.sent, acknowledged=cache.bound, failed=cache.bind_failed
-    )
-    evictions = SimpleNamespace(
-        objection=cache.objection,
-        assume=cache.assume_evicted,
-        acknowledged=cache.evicted,
-        failed=cache.eviction_failed,
-    )
-    return binds, evictions, SimpleNamespace(assume=cache.nominate)
 
 
 def _decoded(obj: Json) -> Any:
@@ -303,12 +265,12 @@ def _key(obj: Json) -> Key:
 
 
 def main() -> None:
-    """Answer every line of the input with one line; with --where, print only the location of the package."""
+    """Answer every line of the input with one line; with --where say only which package this is."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--where", action="store_true", help="print which volcano_py runs here, and nothing else")
     out = sys.stdout
     if parser.parse_args().where:
-        print(json.dumps({"file": volcano_py.__file__, "hash_seed": os.environ.get("PYTHONHASHSEED", "")}))
+        print(json.dumps({"file": surface.volcano_py.__file__, "hash_seed": os.environ.get("PYTHONHASHSEED", "")}))
         return
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - logs go there until the end of the process
     for line in sys.stdin:

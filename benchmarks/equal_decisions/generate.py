@@ -1,6 +1,6 @@
-"""Makes cases from seeds: a configuration, a cluster and its changes before each of ten cycles, as plain JSON.
+"""Make cases: from a seed a configuration, a cluster and ten cycles of what happens to it, as plain JSON.
 
-It does not use volcano_py, so that two versions get exactly the same cases.
+Nothing of volcano_py is used, so that two versions of it are asked about the very same thing.
 """
 
 from benchmarks.equal_decisions.changes import Story, happenings, loads
@@ -10,7 +10,7 @@ from benchmarks.equal_decisions.draw import EPOCH, Draw, Json
 from benchmarks.equal_decisions.jobs import Job, a_job
 
 CYCLES = 10
-MOST_PODS = 90
+MOST_PODS = 54
 
 _NOON = 12 * 3600  # windows of tdm begin and end around it
 
@@ -26,9 +26,9 @@ def a_case(seed: int) -> Json:
     objects = [*setting.queues.values(), *facts(setting), *setting.nodes.values()]
     objects += [obj for job in (*running, *waiting) for obj in job.objects]
     if draw.chance(0.2):
-        draw.shuffle(objects)  # watches may start in any order
+        draw.shuffle(objects)  # watches start in any order
     jobs = [*running, *waiting]
-    story = Story(setting, start, jobs, MOST_PODS + 20 - sum(len(job.pods) for job in jobs))
+    story = Story(setting, start, jobs, MOST_PODS + 16 - sum(len(job.pods) for job in jobs))
     cycles = [_cycle(story, number) for number in range(CYCLES)]
     options = _options(setting)
     return {"seed": seed, "conf": conf.text, "start": start, "options": options, "objects": objects, "cycles": cycles}
@@ -51,7 +51,7 @@ def _options(setting: Setting) -> Json:
         "utc_offset": draw.choice((0, 0, 3600)),
         "grace": draw.choice((0, 1, 1, 2)),  # cycles that see an evicted pod terminating, beside the next one
         "starts_in": draw.choice((0, 0, 1)),  # cycles until a bound pod runs
-        "binds_late": draw.choice((0, 0, 1)),  # cycles until the watch shows a write
+        "binds_late": draw.choice((0, 0, 1)),  # cycles until the watch shows what was written
         "statuses_late": draw.choice((0, 0, 1)),
     }
 
@@ -63,6 +63,7 @@ def _cycle(story: Story, number: int) -> Json:
     return {
         "wait": wait,
         "changes": happenings(story) if number else [],
+        "meanwhile": happenings(story) if draw.chance(0.1) else [],  # while the cycle runs
         "loads": loads(story),
         "bind_fails": draw.weighted({0: 12, 4: 1, 2: 0.5}),
         "evict_fails": draw.weighted({0: 12, 3: 1}),
@@ -70,17 +71,19 @@ def _cycle(story: Story, number: int) -> Json:
 
 
 def _running(setting: Setting, created: float) -> list[Job]:
-    """Draw jobs that run on nodes, until the nodes are about as full as drawn."""
+    """Draw jobs that stand on nodes already, until these are about as full as they are meant to be."""
     draw = setting.draw
     free = {name: _room(node) for name, node in setting.nodes.items()}
-    wanted = draw.uniform(0.0, 1.1) * sum(cpu for cpu, _, _ in free.values())
+    wanted = draw.choice((0.3, 0.7, 0.9, 1.0, 1.1)) * sum(cpu for cpu, _, _ in free.values())
     jobs: list[Job] = []
     n_pods = 0
-    while wanted > 0 and n_pods < MOST_PODS / 2 and len(jobs) < 25:
+    while wanted > 0 and n_pods < MOST_PODS * 0.6 and len(jobs) < 20:
         priority = draw.weighted({"low": 6, "mid": 3, "high": 1})
-        job = a_job(setting, f"old{len(jobs)}", priority, created + len(jobs) % 4)
+        job = a_job(setting, f"old{len(jobs)}", priority, created + len(jobs) % 4, elastic=draw.chance(0.6))
+        if job.group is not None and draw.chance(0.6):
+            job.group["spec"]["queue"] = setting.leaves[0]  # it has more than its part, which others take back
         for pod in job.pods:
-            wanted -= _place(setting, pod, free)
+            wanted -= _stand(setting, pod, free)
         n_pods += len(job.pods)
         _start(setting, job)
         jobs.append(job)
@@ -89,12 +92,16 @@ def _running(setting: Setting, created: float) -> list[Job]:
 
 def _waiting(setting: Setting, start: float, room: int) -> list[Job]:
     draw = setting.draw
+    many = len(setting.leaves) > 7  # queues, of which each gets a small job
     jobs = []
-    for number in range(draw.randint(1, 9)):
+    for number in range(draw.randint(8, 12) if many else draw.randint(1, 6)):
         priority = draw.weighted({"high": 4, "mid": 3, "low": 2, "": 1})
         created = start - draw.choice((0, 1, 60, 900)) - number % 3
-        jobs.append(a_job(setting, f"job{number}", priority, created, at_most=max(room, 0)))
-        room -= len(jobs[-1].pods)
+        job = a_job(setting, f"job{number}", priority, created, at_most=min(max(room, 0), 2 if many else 12))
+        if many and job.group is not None:
+            job.group["spec"]["queue"] = setting.leaves[number % len(setting.leaves)]
+        room -= len(job.pods)
+        jobs.append(job)
     return jobs
 
 
@@ -103,8 +110,8 @@ def _room(node: Json) -> tuple[float, float, int]:
     return float(amounts["cpu"].rstrip("m")), float(amounts["memory"].rstrip("Mi")), int(amounts["pods"])
 
 
-def _place(setting: Setting, pod: Json, free: dict[str, tuple[float, float, int]]) -> float:
-    """Put a pod on a random node that has room for it; return its milli-cores."""
+def _stand(setting: Setting, pod: Json, free: dict[str, tuple[float, float, int]]) -> float:
+    """Put a pod on some node that has room for it; return the milli-cores that it takes."""
     requests = pod["spec"]["containers"][0]["resources"]["requests"]
     cpu = float(requests.get("cpu", "0m").rstrip("m"))
     memory = float(requests.get("memory", "0Mi").rstrip("Mi"))
@@ -124,7 +131,7 @@ def _place(setting: Setting, pod: Json, free: dict[str, tuple[float, float, int]
 
 
 def _start(setting: Setting, job: Job) -> None:
-    """Set the status of the PodGroup of a running job."""
+    """Give a PodGroup of pods that stand the status that it has then."""
     if job.group is not None:
         standing = sum("nodeName" in pod["spec"] for pod in job.pods)
         ready = bool(standing) and standing >= job.group["spec"]["minMember"]

@@ -1,4 +1,4 @@
-"""Random jobs: PodGroups and their pods, gangs by annotations, single pods and pods of other schedulers."""
+"""Random work: PodGroups and their pods, gangs by annotations, pods of nobody and of other schedulers."""
 
 import json
 from dataclasses import dataclass
@@ -21,21 +21,25 @@ class Job:
 
     @property
     def objects(self) -> list[Json]:
-        """All objects, the PodGroup first."""
+        """Everything, the PodGroup first."""
         return [*([self.group] if self.group is not None else ()), *self.pods]
 
 
-def a_job(setting: Setting, name: str, priority: str, created: float = EPOCH, *, at_most: int = 12) -> Job:
-    """Draw a job whose pods wait."""
+def a_job(
+    setting: Setting, name: str, priority: str, created: float = EPOCH, *, at_most: int = 12, elastic: bool = False
+) -> Job:
+    """Draw a job whose pods wait; an ``elastic`` one needs few of them."""
     draw = setting.draw
     space = draw.choice(setting.namespaces)
     size = min(at_most, draw.weighted({0: 0.2, 1: 2, 2: 3, 3: 3, 4: 3, 6: 2, 8: 1, 12: 0.5}))
     roles = draw.some(("ps", "worker", "chief"), 1, 3) if setting.has("roles", 0.6) or size > 4 else ["task"]
-    annotations = _preemptability(setting)
+    annotations = _consent(setting)
     by_annotations = setting.has("annotation-gangs", 0.4)
-    minimum = max(0, draw.choice((size, size, size, size - 1, size // 2, 1, 0, size + draw.choice((0, 0, 1)))))
+    minimum = draw.choice((size, size, size, size - 1, size // 2, 1, 0, size + draw.choice((0, 0, 1))))
+    minimum = max(0, draw.choice((0, 1, 1, size // 2)) if elastic else minimum)
     if by_annotations:
         annotations["scheduling.k8s.io/group-pod-num"] = str(max(minimum, 1))
+    style = draw.weighted({"numbered": 4, "lettered": 1, "mixed": 1})
     templates = {role: _template(setting, role, priority, annotations) for role in roles}
     pods: list[Json] = []
     for number in range(size):
@@ -43,7 +47,8 @@ def a_job(setting: Setting, name: str, priority: str, created: float = EPOCH, *,
         pod = json.loads(json.dumps(templates[role]))
         if by_annotations and setting.has("odd", 0.1):
             pod["metadata"]["annotations"]["scheduling.k8s.io/group-pod-num"] = draw.choice(("7", "many"))
-        pods.append(_named(pod, f"{name}-{role}-{number}", space, created + number // 4, group=name))
+        end = "xyzuvwrstopq"[number] if style == "lettered" or (style == "mixed" and number % 2) else number
+        pods.append(_named(pod, f"{name}-{role}-{end}", space, created + number // 4, group=name))
         if draw.chance(0.05):
             pods[-1]["metadata"]["annotations"]["volcano.sh/task-priority"] = str(draw.randint(0, 9))
     if pods and setting.has("odd", 0.08):
@@ -52,7 +57,8 @@ def a_job(setting: Setting, name: str, priority: str, created: float = EPOCH, *,
     if by_annotations:
         return Job(None, pods)
     counts = {role: sum(1 for number in range(size) if roles[number % len(roles)] == role) for role in roles}
-    spec: Json = {"minMember": minimum, "queue": draw.choice(setting.leaves), "priorityClassName": priority}
+    queues = setting.leaves[1:] if draw.chance(0.5) and len(setting.leaves) > 1 else setting.leaves
+    spec: Json = {"minMember": minimum, "queue": draw.choice(queues), "priorityClassName": priority}
     if setting.has("odd", 0.05):
         spec["queue"] = "missing"
     if setting.has("roles", 0.5):
@@ -64,7 +70,7 @@ def a_job(setting: Setting, name: str, priority: str, created: float = EPOCH, *,
     return Job(an_object("PodGroup", name, space, created, annotations=texts, spec=spec, status={"phase": phase}), pods)
 
 
-def _group_annotations(setting: Setting, roles: list[str], preemptability: Json) -> Json:
+def _group_annotations(setting: Setting, roles: list[str], consent: Json) -> Json:
     draw = setting.draw
     found: Json = {}
     if setting.has("waiting-time", 0.6):
@@ -77,15 +83,15 @@ def _group_annotations(setting: Setting, roles: list[str], preemptability: Json)
             found["volcano.sh/task-topology-anti-affinity"] = draw.choice(roles)
         if draw.chance(0.5):
             found["volcano.sh/task-topology-task-order"] = ",".join(draw.some(roles, 1))
-    if "volcano.sh/preemptable" in preemptability:
-        found["volcano.sh/preemptable"] = preemptability["volcano.sh/preemptable"]
+    if "volcano.sh/preemptable" in consent:
+        found["volcano.sh/preemptable"] = consent["volcano.sh/preemptable"]
     if setting.has("preemptable", 0.4):
         key = draw.choice(("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"))
         found[key] = draw.choice(("1", "2", "50%"))
     return found
 
 
-def _preemptability(setting: Setting) -> Json:
+def _consent(setting: Setting) -> Json:
     draw = setting.draw
     found: Json = {}
     if setting.has("preemptable", 0.6):
@@ -121,6 +127,8 @@ def _template(setting: Setting, role: str, priority: str, annotations: Json) -> 
     if role != "task":
         metadata["annotations"]["volcano.sh/task-spec"] = role
     requests = quantities(draw.choice((100, 250, 500, 1000, 1500, 2000)), draw.choice((0, 128, 512, 1024, 2048)))
+    if "uniform" in setting.features:  # all alike, so that much is equal
+        requests = quantities(500, 512)
     if setting.has("gpu", 0.4):
         requests[draw.choice((GPU, GPU, FPGA))] = str(draw.randint(1, 2))
     if setting.has("best-effort", 0.25):
@@ -150,11 +158,17 @@ def _template(setting: Setting, role: str, priority: str, annotations: Json) -> 
     _place(setting, app, spec)
     _complicate(setting, spec, container)
     qos = "BestEffort" if not requests and "limits" not in container["resources"] else "Burstable"
-    return {"kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Pending", "qosClass": qos}}
+    status: Json = {"phase": "Pending", "qosClass": qos}
+    if setting.has("complex", 0.15):  # it is being resized
+        had = {"requests": requests | quantities(draw.choice((50, 1200)), 96)}
+        status["containerStatuses"] = [{"name": "main", "resources": had}]
+        if draw.chance(0.3):
+            status["conditions"] = [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]
+    return {"kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
 
 
 def _place(setting: Setting, app: str, spec: Json) -> None:
-    """Draw a pod's constraints and preferences for nodes."""
+    """Draw what a pod says of where it stands."""
     draw = setting.draw
     if setting.has("selectors", 0.3):
         spec["nodeSelector"] = {"disk": draw.choice(("ssd", "hdd"))}
@@ -188,9 +202,13 @@ def _node_term(setting: Setting) -> Json:
     draw = setting.draw
     zones: Json = {"key": "topology.kubernetes.io/zone", "operator": draw.choice(("In", "NotIn"))}
     zones["values"] = draw.some(ZONES, 1, 2)
+    rank = {"key": "rank", "operator": draw.choice(("Gt", "Lt")), "values": [str(draw.randint(1, 9))]}
+    if setting.has("odd", 0.1):
+        rank = {"key": "rank", "operator": "Above", "values": ["1"]}
     name = {"key": "metadata.name", "operator": "NotIn", "values": ["n1"]}
     there = {"key": "volcano.sh/nodegroup-name", "operator": draw.choice(("Exists", "DoesNotExist"))}
-    return draw.choice(({"matchExpressions": [zones]}, {"matchExpressions": [zones, there]}, {"matchFields": [name]}))
+    expressions = draw.choice(([zones], [rank], [zones, there], []))
+    return {"matchExpressions": expressions} if expressions else {"matchFields": [name]}
 
 
 def _pod_term(setting: Setting, app: str, side: str) -> Json:
@@ -202,6 +220,10 @@ def _pod_term(setting: Setting, app: str, side: str) -> Json:
         term["namespaceSelector"] = draw.choice(({}, {"matchLabels": {"of": "t"}}))
     if draw.chance(0.15):
         term[draw.choice(("matchLabelKeys", "mismatchLabelKeys"))] = ["role"]
+    if draw.chance(0.3):
+        operator = draw.choice(("Exists", "DoesNotExist", "NotIn"))
+        values = ["ps"] if operator == "NotIn" or setting.has("odd", 0.1) else []
+        term["labelSelector"] = {"matchExpressions": [{"key": "role", "operator": operator, "values": values}]}
     return term
 
 
@@ -213,8 +235,8 @@ def _spread(setting: Setting, app: str) -> Json:
     found["labelSelector"] = {"matchLabels": {"app": app}}
     if draw.chance(0.2):
         found |= {"nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"}
-    if hard == "DoNotSchedule" and draw.chance(0.15):
-        found["minDomains"] = 2
+    if hard == "DoNotSchedule" and draw.chance(0.25):
+        found["minDomains"] = draw.choice((2, 4))
     return found
 
 
@@ -242,7 +264,7 @@ def _complicate(setting: Setting, spec: Json, container: Json) -> None:
 
 
 def a_pod(setting: Setting, name: str, priority: str, created: float = EPOCH, **fields: Any) -> Json:
-    """Draw a pod without a group; ``scheduler`` gives it to another scheduler."""
+    """Draw a pod of no group; ``scheduler`` makes it another scheduler's."""
     pod = _template(setting, "task", priority, {})
     pod["spec"].pop("schedulingGates", None)
     if "scheduler" in fields:

@@ -9,13 +9,13 @@ import msgspec
 import numpy as np
 
 RENAMED: dict[str, str] = {}
-"""New name of a class in decisions and reports -> the name that both versions print."""
+"""New name of a class that decisions and reports are made of -> the name by which both versions print it."""
 
 Json = dict[str, Any]
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON; an object with fields becomes a mapping with the name of its class."""
+    """Return a value as JSON: what has fields becomes a mapping with the name of its class."""
     if isinstance(value, Enum):
         return f"{name_of(value)}.{value.name}"
     if value is None or isinstance(value, bool | int | float | str):
@@ -39,7 +39,7 @@ def plain(value: Any) -> Any:
 
 
 def merged(obj: Json, patch: Json) -> Json:
-    """Return the result of a JSON merge patch; the object and the patch stay unchanged."""
+    """Return an object after a JSON merge patch; neither is changed."""
     result = {key: value for key, value in obj.items() if key not in patch}
     for key, value in patch.items():
         if isinstance(value, dict):
@@ -51,5 +51,5 @@ def merged(obj: Json, patch: Json) -> Json:
 
 
 def name_of(value: Any) -> str:
-    """Return the name of a value's class, the same in both versions."""
+    """Return the name of a value's class, the same one in both versions."""
     return RENAMED.get(type(value).__name__, type(value).__name__)
