@@ -95,8 +95,8 @@ def _changed_work(story: Story) -> list[Json]:
     if job is None or not job.pods:
         return []
     pod = draw.choice(job.pods)
-    kind = draw.choice(("consent", "labels", "minimum", "queue", "priority", "terminate"))
-    if kind == "consent":
+    kind = draw.choice(("preemptability", "labels", "minimum", "queue", "priority", "terminate"))
+    if kind == "preemptability":
         return [patched(pod, {"metadata": {"annotations": {"volcano.sh/preemptable": draw.choice(("true", "false"))}}})]
     if kind == "labels":
         return [patched(pod, {"metadata": {"labels": {"app": draw.choice(("web", "db"))}}})]

@@ -51,6 +51,7 @@ class World:
             rng=random.Random(case["seed"]),
             queue_admission=self._options["queue_admission"],
         )
+        self._binds, self._evictions, self._nominations = surface.parts(self.cache)
         if self._options["shard"] is not None:
             self.cache.use_shard(self._options["shard"], strict=self._options["strict_shard"])
         for obj in case["objects"]:
@@ -89,15 +90,15 @@ class World:
         objections = list(self._evict(of_kind, token, script))
         yield from objections
         binds = () if objections else tuple(of_kind.get("Bind", ()))
-        for answer in self.cache.assume(binds, token) if binds else ():
+        for answer in self._binds.assume(binds, token) if binds else ():
             task = answer.bind.task
             if hasattr(answer, "reason"):
                 yield {"refused": task.uid, "message": answer.reason}
             elif self._fails(script["bind_fails"]):
-                self.cache.sent(task)
-                self.cache.bind_failed(task, "refused by the API server")
+                self._binds.sent(task)
+                self._binds.failed(task, "refused by the API server")
             else:
-                self.cache.bound(task)
+                self._binds.acknowledged(task)
                 self._bind(("Pod", task.namespace, task.name), answer.bind.node)
         for decision in batch:
             written = self.cache.to_write(decision)
@@ -111,18 +112,18 @@ class World:
         together = tuple(one for one in evictions if one.beneficiary is not None)
         plans = [surface.Plan((one,)) for one in evictions if one.beneficiary is None]
         for plan in [surface.Plan(together, tuple(nominations)), *plans] if together else plans:
-            objection = self.cache.objection(plan, token)
+            objection = self._evictions.objection(plan, token)
             if objection:
                 yield {"objection": [one.task.uid for one in plan.evictions], "message": objection}
                 continue
-            self.cache.assume_evicted(plan.evictions)
+            self._evictions.assume(plan.evictions)
             self._nominate(plan.nominations)
             for evict in plan.evictions:
                 key = ("Pod", evict.task.namespace, evict.task.name)
                 if self._fails(script["evict_fails"]):
-                    self.cache.eviction_failed(evict.task, "refused by the API server")
+                    self._evictions.failed(evict.task, "refused by the API server")
                 else:
-                    self.cache.evicted(evict.task)
+                    self._evictions.acknowledged(evict.task)
                     self._leave(key, comes_back=True)
         if not evictions:
             self._nominate(nominations)
@@ -143,7 +144,7 @@ class World:
     def _nominate(self, nominations: Any) -> None:
         for one in nominations:
             key = ("Pod", one.task.namespace, one.task.name)
-            if self.cache.nominate(one) and key in self._objects:
+            if self._nominations.assume(one) and key in self._objects:
                 self._patch(key, {"status": {"nominatedNodeName": one.node}}, late=self._options["binds_late"])
 
     def _write(self, decision: Any) -> None:

@@ -33,7 +33,7 @@ def a_job(
     space = draw.choice(setting.namespaces)
     size = min(at_most, draw.weighted({0: 0.2, 1: 2, 2: 3, 3: 3, 4: 3, 6: 2, 8: 1, 12: 0.5}))
     roles = draw.some(("ps", "worker", "chief"), 1, 3) if setting.has("roles", 0.6) or size > 4 else ["task"]
-    annotations = _consent(setting)
+    annotations = _preemptability(setting)
     by_annotations = setting.has("annotation-gangs", 0.4)
     minimum = draw.choice((size, size, size, size - 1, size // 2, 1, 0, size + draw.choice((0, 0, 1))))
     minimum = max(0, draw.choice((0, 1, 1, size // 2)) if elastic else minimum)
@@ -70,7 +70,7 @@ def a_job(
     return Job(an_object("PodGroup", name, space, created, annotations=texts, spec=spec, status={"phase": phase}), pods)
 
 
-def _group_annotations(setting: Setting, roles: list[str], consent: Json) -> Json:
+def _group_annotations(setting: Setting, roles: list[str], preemptability: Json) -> Json:
     draw = setting.draw
     found: Json = {}
     if setting.has("waiting-time", 0.6):
@@ -83,15 +83,15 @@ def _group_annotations(setting: Setting, roles: list[str], consent: Json) -> Jso
             found["volcano.sh/task-topology-anti-affinity"] = draw.choice(roles)
         if draw.chance(0.5):
             found["volcano.sh/task-topology-task-order"] = ",".join(draw.some(roles, 1))
-    if "volcano.sh/preemptable" in consent:
-        found["volcano.sh/preemptable"] = consent["volcano.sh/preemptable"]
+    if "volcano.sh/preemptable" in preemptability:
+        found["volcano.sh/preemptable"] = preemptability["volcano.sh/preemptable"]
     if setting.has("preemptable", 0.4):
         key = draw.choice(("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"))
         found[key] = draw.choice(("1", "2", "50%"))
     return found
 
 
-def _consent(setting: Setting) -> Json:
+def _preemptability(setting: Setting) -> Json:
     draw = setting.draw
     found: Json = {}
     if setting.has("preemptable", 0.6):
