@@ -77,6 +77,7 @@ ALLOWED: Final = (
         r'"neighbours": neighbours\.run|from benchmarks import .*|--only neighbours|`neighbours`', "the same benchmark"
     ),
     Allowed(r'[`"(.]Evictables[`")]|`evictables`|"(spared|hopeless)"|[`.(]spared`', _OLD_NAME),
+    Allowed(r"`ssn\.(held_room|commitments)`", "attributes that the plugin API does not have any more"),
     Allowed(r"\bNeighbour(Filter|Order|Predicate|Scores)\b|\bneighbour_(filter|scores)\b|\"neighbours\":", _OLD_NAME),
 )
 

@@ -122,7 +122,7 @@ class JobEnqueueable(ExtensionPoint):
 
 
 class JobEnqueued(ExtensionPoint):
-    """No question: the scheduler reports that a job was enqueued. Rule: every plugin is told."""
+    """No question: the scheduler reports that a job was enqueued. Rule: every plugin is called."""
 
     switch = "enableJobEnqueued"
 
@@ -202,7 +202,7 @@ class StaticPredicate(ExtensionPoint):
 
 
 class SeesEvictions(ExtensionPoint):
-    """No question: the plugin states that its predicates are correct in a simulation without the victims.
+    """No question: its predicates stay correct when the scheduler simulates a node without the victims.
 
     Rule: every plugin for itself. Only ``enableTopologyAwarePreemption`` uses this (Volcano: SimulateRemoveTask): it
     does not try a node that is refused by a plugin without this. ``enabledAllocatable`` also leaves it on.
@@ -304,10 +304,10 @@ class NormalizedOrder(ExtensionPoint):
 
 
 class PlacementWatch(ExtensionPoint):
-    """No question: the scheduler reports that tasks got a node, or lose it, in this session. It has no switch.
+    """No question: the scheduler tells the plugin when tasks get or lose a node in this session. It has no switch.
 
-    Rule: every plugin is told; none can refuse. A plugin must change what it counts here through the journal of the
-    session. An undo then restores the counts, and no plugin is told of it.
+    Rule: every plugin is asked to count; none can refuse. A plugin changes its counters only through the journal of the
+    session. An undo then restores them without a call.
     """
 
     switch = ""
