@@ -91,7 +91,7 @@ async def test_it_schedules_answers_probes_and_ends_in_order(server, tmp_path: P
 @pytest.mark.parametrize(
     ("conf", "problem"),
     [
-        pytest.param("actions: alocate\ntiers: []\n", "bad.conf:1: actions: nobody knows", id="unknown-action"),
+        pytest.param("actions: alocate\ntiers: []\n", "bad.conf:1: actions: unknown action", id="unknown-action"),
         pytest.param("actions: allocate\ntiers: gang\n", "bad.conf:2: tiers must be a list", id="bad-structure"),
     ],
 )
