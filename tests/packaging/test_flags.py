@@ -113,12 +113,12 @@ def test_the_page_lists_the_flags_of_the_controllers():
     [
         ("Accepted with a warning, or refused", VOLCANO_FLAGS),
         ("Environment variables of Volcano", VOLCANO_VARIABLES),
-        ("Of vc-controller-manager: accepted with a warning, or refused", CONTROLLER_FLAGS),
+        ("vc-controller-manager: flags accepted with a warning, or refused", CONTROLLER_FLAGS),
     ],
 )
 def test_the_page_says_of_each_flag_what_the_program_says(section: str, flags: tuple[VolcanoFlag, ...]):
     shown = {
-        cells[0].strip("`").lstrip("-"): (cells[1], cells[2].strip("`"), cells[3]) for cells in rows(PAGE, section)
+        cells[0].strip("`").lstrip("-"): (cells[2], cells[1].strip("`"), cells[3]) for cells in rows(PAGE, section)
     }
 
     assert shown == {

@@ -53,7 +53,7 @@ def test_pages_and_files_that_guides_name_exist():
 
 def test_pages_and_files_that_the_readme_names_exist():
     text = (REPOSITORY / "README.md").read_text()
-    links = re.findall(r"\]\(((?!http|#)[^)]+)\)", text)
+    links = re.findall(r"\]\(((?!http|#)[^)#]+)", text)
     paths = re.findall(r"`((?:manifests|conf|docs|volcano_py)/[\w./-]*)`", text)
 
     assert len(links) > 10

@@ -1,7 +1,7 @@
 """Flags and environment variables of Volcano's programs that are not implemented here.
 
-Most of them are accepted; one warning lists all that have no effect. A flag is refused, with advice, if ignoring it
-would do something else than the user asked for. `docs/flags.md` shows this table. A flag that becomes implemented is
+Most of them are accepted; one warning lists all that have no effect. A flag is refused, with advice, if the program
+would not do what the user asks for without it. `docs/flags.md` shows this table. A flag that becomes implemented is
 removed from it.
 """
 
@@ -33,13 +33,13 @@ class IgnoredFlag(NamedTuple):
     why: str = ""  # what the operator must know about it, "" for nothing
 
 
-_NO_SAMPLING: Final = "all nodes are always examined: leave it out"
-_ADAPTIVE: Final = "the number of concurrent requests adapts to the API server's answers: leave it out"
+_NO_SAMPLING: Final = "all nodes are always examined: remove the flag"
+_ADAPTIVE: Final = "the number of concurrent requests adapts to the API server's answers: remove the flag"
 _NO_DUMP: Final = (
     "there is no dump of the cache, and SIGUSR1 and SIGUSR2 end the process; read /metrics and the conditions"
 )
 _NO_VOLUMES: Final = "pods with volume claims are not placed yet"
-_NO_TLS: Final = "health is served over plain HTTP only: leave it out and use scheme HTTP in probes"
+_NO_TLS: Final = "health is served over plain HTTP only: remove the flag, and use scheme HTTP in probes"
 _PLAIN_LOGS: Final = "logs go to standard error; use --log-level and --log-format"
 
 _TLS: Final = (
@@ -49,7 +49,7 @@ _TLS: Final = (
 )
 _LOCK_NAMESPACE: Final = VolcanoFlag(
     "lock-object-namespace",
-    "the namespace of the lease is --leader-elect-resource-namespace: write that instead",
+    "the namespace of the lease is --leader-elect-resource-namespace: write that flag instead",
     refused=True,
     as_here="volcano-system",
 )
@@ -69,18 +69,24 @@ _LOGS: Final = (
     VolcanoFlag("add-dir-header", _PLAIN_LOGS, boolean=True, as_here="false"),
     VolcanoFlag("one-output", _PLAIN_LOGS, boolean=True),
 )
-_NO_JOBS: Final = "jobs of Volcano (vcjobs) are not run by this program yet, so it has no effect"
+_NO_JOBS: Final = "this program does not run jobs of Volcano (vcjobs) yet, so the flag has no effect"
 _NO_SHARDS: Final = (
-    "there is no sharding controller yet: NodeShards are written by hand or by Volcano's, so it has no effect"
+    "there is no sharding controller yet: NodeShards are written by hand or by Volcano's sharding controller, "
+    "so the flag has no effect"
 )
 
 VOLCANO_FLAGS: Final = (
     *_TLS,
-    VolcanoFlag("resync-period", "resources are listed again only when their watch breaks", as_here="0"),
+    VolcanoFlag(
+        "resync-period",
+        "if a watch breaks, the program lists the resource again; there is no other resync",
+        as_here="0",
+    ),
     VolcanoFlag("enable-pprof", "there is no pprof; use py-spy on the process", boolean=True, as_here="false"),
     VolcanoFlag(
         "priority-class",
-        "PriorityClasses are always read: leave out this flag, and the plugin priority in the configuration",
+        "PriorityClasses are always read: remove the flag; to ignore priorities, remove the plugin priority from the "
+        "configuration",
         refused=True,
         boolean=True,
         as_here="true",
@@ -94,14 +100,14 @@ VOLCANO_FLAGS: Final = (
     VolcanoFlag("ignored-provisioners", _NO_VOLUMES, as_here="", explained=True),
     VolcanoFlag(
         "node-selector",
-        "all nodes of the cluster are used: leave it out, and keep pods away from the others with taints",
+        "the scheduler uses all nodes of the cluster: remove the flag, and use taints to keep pods away from nodes",
         refused=True,
         as_here="",
     ),
     VolcanoFlag("cache-dumper", _NO_DUMP, boolean=True, as_here="false", explained=True),
     VolcanoFlag("cache-dump-dir", _NO_DUMP, explained=True),
-    VolcanoFlag("node-worker-threads", "one loop handles all watch events, without workers: leave it out"),
-    VolcanoFlag("gate-removal-worker-num", "a fixed number of workers removes scheduling gates: leave it out"),
+    VolcanoFlag("node-worker-threads", "one loop handles all watch events, without workers: remove the flag"),
+    VolcanoFlag("gate-removal-worker-num", "a fixed number of workers removes scheduling gates: remove the flag"),
     VolcanoFlag(
         "resource-sync-timeout", "the start waits until the first lists are complete; until then /readyz reports it"
     ),
@@ -126,14 +132,14 @@ VOLCANO_VARIABLES: Final = (
     VolcanoFlag("BATCH_BIND_NUM", "binds go out as soon as they are decided, not in batches"),
     VolcanoFlag(
         "MULTI_SCHEDULER_ENABLE",
-        "pods cannot be divided among schedulers: run one scheduler for each scheduler name, and unset it",
+        "pods cannot be divided among schedulers: run one scheduler for each scheduler name, and unset the variable",
         refused=True,
         boolean=True,
         as_here="false",
     ),
-    VolcanoFlag("SCHEDULER_POD_NAME", "pods are not divided among schedulers, so it has no effect"),
-    VolcanoFlag("SCHEDULER_NUM", "pods are not divided among schedulers, so it has no effect"),
-    VolcanoFlag("PANIC_ON_ERROR", "inconsistent sums never end the process", boolean=True, as_here="false"),
+    VolcanoFlag("SCHEDULER_POD_NAME", "pods are not divided among schedulers, so the variable has no effect"),
+    VolcanoFlag("SCHEDULER_NUM", "pods are not divided among schedulers, so the variable has no effect"),
+    VolcanoFlag("PANIC_ON_ERROR", "an accounting error never ends the process", boolean=True, as_here="false"),
     VolcanoFlag("DEBUG_SOCKET_DIR", "there is no socket that changes the log level; use --log-level", as_here=""),
 )
 """Environment variables that are treated in the same way."""

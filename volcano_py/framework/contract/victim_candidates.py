@@ -10,11 +10,10 @@ queue.
 """
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from volcano_py.framework.retired import renamed_attribute
+from volcano_py.framework.retired import add_old_names
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Codes, Floats, Ints, Rows
 from volcano_py.model.statuses import TaskStatus
@@ -36,9 +35,6 @@ class VictimCandidates:
         self.groups = groups
         self.placed_before = placed_before
         self._units = units
-
-    if not TYPE_CHECKING:
-        __getattr__ = renamed_attribute({"claimed": "placed_before", "standing": "running_or_bound"})
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -124,6 +120,9 @@ class VictimCandidates:
     def by(self, keys: Rows) -> "Earlier":
         """Return for each candidate the earlier ones of its group with the same key (n,), in any order of keys."""
         return Earlier(self.groups, keys)
+
+
+add_old_names(VictimCandidates, {"claimed": "placed_before", "standing": "running_or_bound"})
 
 
 class Earlier:

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from volcano_py.framework.retired import renamed_attribute
+from volcano_py.framework.retired import add_old_names
 from volcano_py.framework.state.roles import Roles
 from volcano_py.model.arrays import Floats
 from volcano_py.model.objects import JobKey, JobRecord, QueueRecord
@@ -37,9 +36,6 @@ class TaskInfo:
     nonzero: Floats  # (2,), cpu and memory with kube-scheduler's defaults for missing requests
     equivalence_keys: Mapping[str, int] = field(default_factory=dict)  # by plugin; keys that are 0 are left out
 
-    if not TYPE_CHECKING:
-        __getattr__ = renamed_attribute({"mark": "equivalence_key", "marks": "equivalence_keys"})
-
     def equivalence_key(self, plugin: str) -> int:
         """Return the key that a plugin gave to tasks of this class, 0 for none."""
         return self.equivalence_keys.get(plugin, 0)
@@ -64,6 +60,9 @@ class TaskInfo:
         """Resource row and amount of every requested resource except pods."""
         rows = [row for row in np.flatnonzero(self.request > 0).tolist() if row != PODS_ROW]
         return tuple((row, float(self.request[row])) for row in rows)
+
+
+add_old_names(TaskInfo, {"mark": "equivalence_key", "marks": "equivalence_keys"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ Plugins get it when a session opens. Cluster state changes only through a `State
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.retired import renamed_attribute
+from volcano_py.framework.retired import add_old_names
 from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.equivalence import EquivalenceClasses
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
@@ -85,24 +85,6 @@ class State:
         self._job_infos: dict[int, JobInfo] = {}
         self._roles: dict[int, Roles] = {}
 
-    if not TYPE_CHECKING:
-        __getattr__ = renamed_attribute(
-            {
-                "attempts": "outcome.attempts",
-                "conditions": "outcome.conditions",
-                "id": "memory.session_id",
-                "neighbours": "topology_counts",
-                "queue_limits": "outcome.queue_limits",
-                "requests": "classes.requests",
-                "shape_of": "classes.shape_of",
-                "shapes": "classes.shapes",
-                "times": "outcome.times",
-                "track": "accounts.track",
-                "track_queues": "accounts.track_queues",
-                "utc_offset": "clock.utc_offset",
-            }
-        )
-
     @property
     def now(self) -> float:
         """The time of the cycle, seconds since the epoch."""
@@ -162,3 +144,22 @@ class State:
     def static_row(self, key: Hashable, ask: Callable[[NodeColumns], NDArray[Any]]) -> NDArray[Any]:
         """Return answers that depend on node records only, one per node, kept over cycles (`StaticFilterCache.row`)."""
         return self._static_filters.row(key, self.nodes, ask)
+
+
+add_old_names(
+    State,
+    {
+        "attempts": "outcome.attempts",
+        "conditions": "outcome.conditions",
+        "id": "memory.session_id",
+        "neighbours": "topology_counts",
+        "queue_limits": "outcome.queue_limits",
+        "requests": "classes.requests",
+        "shape_of": "classes.shape_of",
+        "shapes": "classes.shapes",
+        "times": "outcome.times",
+        "track": "accounts.track",
+        "track_queues": "accounts.track_queues",
+        "utc_offset": "clock.utc_offset",
+    },
+)
