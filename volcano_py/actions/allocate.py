@@ -178,24 +178,25 @@ def _place_until_ready(
     Return the tasks that were not tried, and whether the job is ready. Tasks of one shape are placed in runs, as many
     at once as the job certainly still needs.
     """
+    state, hooks, placement = ssn.state, ssn.hooks, ssn.placement
     failed_roles: set[str] = set()
-    failed_shapes = ssn.state.outcome.rejections.setdefault(job.row, {})
-    missing = ssn.hooks.missing(job)
+    failed_shapes = state.outcome.rejections.setdefault(job.row, {})
+    missing = hooks.missing(job)
     lacking = tasks[: max(1, missing)]
     start = 0
     while start < len(tasks):
-        shape_id = int(ssn.state.tasks.shape[tasks[start]])
+        shape_id = int(state.tasks.shape[tasks[start]])
         if shape_id in failed_shapes:  # one task of this shape was refused, so the others are, too
             start += _run_length(ssn, tasks[start:])
             continue
         wanted = _run_length(ssn, tasks[start : start + max(1, missing)])
-        allowed = ssn.hooks.allocatable(queue, ssn.state.task_of(shape_id), wanted)
-        done = ssn.placement.place(statement, job.row, shape_id, tasks[start : start + allowed])
+        allowed = hooks.allocatable(queue, state.task_of(shape_id), wanted)
+        done = placement.place(statement, job.row, shape_id, tasks[start : start + allowed])
         if done:
-            missing = ssn.hooks.missing(job)
+            missing = hooks.missing(job)
         if done < allowed:
-            failed_shapes[shape_id] = ssn.placement.ranking(shape_id).rejection()
-            failed_roles.add(ssn.state.tasks.record(int(tasks[start])).role)
+            failed_shapes[shape_id] = placement.ranking(shape_id).rejection()
+            failed_roles.add(state.tasks.record(int(tasks[start])).role)
             start += _run_length(ssn, tasks[start:])
             if not job.worth_continuing(frozenset(failed_roles)):
                 return tasks[start:], missing == 0

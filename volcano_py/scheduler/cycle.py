@@ -72,10 +72,11 @@ def _next(memory: Memory, ssn: Session, arrivals: Mapping[JobKey, Arrival]) -> M
 
 
 def _block_jobs_without_queue(ssn: Session) -> None:
+    jobs, queues = ssn.state.jobs, ssn.state.queues
     # A Python loop over jobs, one dictionary look-up each.
-    for row in ssn.state.jobs.present().tolist():
-        record = ssn.state.jobs.record(row)
-        if record.queue not in ssn.state.queues:
+    for row in jobs.present().tolist():
+        record = jobs.record(row)
+        if record.queue not in queues:
             text = f'queue "{record.queue}" of PodGroup {record.key} does not exist: create it or change spec.queue'
             ssn.state.outcome.blocked[row] = Reason("scheduler", "queue-missing", text)
             if not ssn.state.job(row).n_tasks:  # otherwise its tasks and its status say it

@@ -41,22 +41,18 @@ _MOVING: Final = re.compile(r"\S+ (held|deserved)\b")
 
 def write_statuses(ssn: Session) -> None:
     """Emit every status that differs from the written one, one batch per job, ordered by namespace and name."""
-    rows = ssn.state.jobs.present()
+    jobs, conditions = ssn.state.jobs, ssn.state.outcome.conditions
+    rows = jobs.present()
     columns = (
         phases(ssn)[rows].tolist(),
-        *(ssn.state.jobs.counts[status, rows].astype(int).tolist() for status in _COUNTED),
+        *(jobs.counts[status, rows].astype(int).tolist() for status in _COUNTED),
     )
     changed: list[tuple[JobRecord, int, tuple[str, int, int, int]]] = []
     # A Python loop over jobs: each compares four values with its record.
     for row, phase, running, succeeded, failed in zip(rows.tolist(), *columns, strict=True):
-        record = ssn.state.jobs.record(row)
+        record = jobs.record(row)
         status = (PodGroupPhase(phase).label, running, succeeded, failed)
-        if row in ssn.state.outcome.conditions or status != (
-            record.phase,
-            record.running,
-            record.succeeded,
-            record.failed,
-        ):
+        if row in conditions or status != (record.phase, record.running, record.succeeded, record.failed):
             changed.append((record, row, status))
     changed.sort(key=lambda entry: entry[0].key)
     for _, row, status in changed:
@@ -176,14 +172,15 @@ def _pod_conditions(ssn: Session) -> list[SetPodCondition]:
         for column in (ssn.state.tasks.shape[waiting], ssn.state.tasks.job[waiting], placed, backing_off)
     )
     texts: dict[tuple[int, int], tuple[str, str]] = {}
+    record_of, shape_of, arriving = ssn.state.tasks.record, ssn.state.classes.shape_of, ssn.arrivals.holds
     # A Python loop over waiting tasks: each compares one text; most have nothing to write.
     for row, shape_id, job_row, had_node, tried_again_later in zip(waiting.tolist(), *columns, strict=True):
-        record = ssn.state.tasks.record(row)
-        if record.foreign or _gated(ssn.state.classes.shape_of(shape_id)):
+        record = record_of(row)
+        if record.foreign or _gated(shape_of(shape_id)):
             continue  # the API server itself says why a gated pod waits
         if tried_again_later:
             continue  # its condition says that its bind failed
-        if ssn.arrivals.holds(record.namespace, record.job):
+        if arriving(record.namespace, record.job):
             continue
         attempt = _attempt_text(ssn, row) if had_node else None
         if attempt is None:
