@@ -1,5 +1,6 @@
 """Cost of opening a session after few changes: the snapshot, and the preparations of plugins."""
 
+import gc
 import statistics
 import time
 from typing import Any
@@ -31,6 +32,7 @@ def _case(case: dict[str, Any], repeat: int) -> dict[str, Any]:
     cpu: list[float] = []
     for number in range(repeat + 1):
         _change(store, case["changes"], number)
+        gc.collect()  # otherwise one collection falls into one measurement and not into the next
         started, thread = time.perf_counter(), time.thread_time()
         snapshot = store.snapshot()
         taken.append((time.perf_counter() - started) * 1e3)
