@@ -79,14 +79,14 @@ class Placement:
         self._run.stamp = -1
 
     def _look_ahead(self) -> None:
-        """Forget all rankings if `State.looks_ahead` has changed: something is being released or promised now."""
-        if self._looked_ahead is not self._state.looks_ahead:
-            self._looked_ahead = self._state.looks_ahead
-            self.forget()
+        """Rank all nodes anew: something is released or promised now that was not before."""
+        self._looked_ahead = self._state.looks_ahead
+        self.forget()
 
     def ranking(self, shape_id: int, node_set: int = 0) -> NodeRanking:
         """Return the up-to-date ranking of the nodes of a set for tasks of a class."""
-        self._look_ahead()
+        if self._looked_ahead is not self._state.looks_ahead:
+            self._look_ahead()
         rankings = self._rankings[node_set]
         found = rankings.get(shape_id)
         if found is None:
@@ -197,7 +197,8 @@ class Placement:
         Jobs of one shape often follow each other. If nothing has changed since the last placement from the run, the
         next nodes are chosen for more tasks than wanted, so that most later calls find their nodes already chosen.
         """
-        self._look_ahead()
+        if self._looked_ahead is not self._state.looks_ahead:
+            self._look_ahead()
         run = self._run
         again = run.shape_id == shape_id and run.stamp == self._state.journal.n_touched and not alone
         if again and run.used < len(run.nodes):

@@ -71,6 +71,8 @@ class State:
         self.journal = Journal()
         self.report = CycleReport()
         self.classes = EquivalenceClasses(snapshot)
+        self.task_of = self.classes.task_of
+        """Returns what predicates, scores and queues see of a task of a class (shape id)."""
         self.accounts = Accounts(tuple(queue.record for queue in self.queues.values()), self.jobs, self.journal)
         self.outcome = Outcome(memory, len(self.tasks.records), snapshot.withheld)
         self.looks_ahead = bool(self.nodes.releasing.any())
@@ -102,10 +104,6 @@ class State:
         if found is None:
             found = self._job_infos[row] = JobInfo(self.jobs, row, self._roles_of)
         return found
-
-    def task_of(self, shape_id: int) -> TaskInfo:
-        """Return what predicates, scores and queues see of a task of this class."""
-        return self.classes.task_of(shape_id)
 
     def rows_of_job(self, job_row: int) -> Rows:
         """Return the task rows of a job, whatever their status, shape (n_tasks,)."""
