@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -47,16 +48,15 @@ def pods_of(group: str, roles: Sequence[Role], selector: Mapping[str, str]) -> l
     return pods
 
 
-def _count_bound(watch: IO[bytes], count: int, then: Callable[[], None]) -> None:
-    bound: set[str] = set()
+def _count_bound(watch: IO[bytes], bound: set[str], count: int) -> bool:
+    """Note which pods a watch shows as bound; say whether they are enough, False if the watch ends before."""
     for line in watch:
         pod = json.loads(line)["object"]
-        if pod["spec"].get("nodeName"):
+        if pod.get("spec", {}).get("nodeName"):
             bound.add(pod["metadata"]["uid"])
         if len(bound) >= count:
-            then()
-            return
-    raise AssertionError(f"the watch of pods ended with {len(bound)} of {count} bound")
+            return True
+    return False
 
 
 class Gangs:
@@ -109,11 +109,27 @@ class Gangs:
         It uses a watch: five hundred pods are bound within half a second, too fast for polling with lists.
         """
         url = f"{self._cluster.url}{self._pods}?watch=true"
-        with (
-            urllib.request.urlopen(url, timeout=timeout, context=self._cluster.ssl_context) as watch,
-            ThreadPoolExecutor(1) as elsewhere,
-        ):
-            done = elsewhere.submit(_count_bound, watch, count, then)
+        bound: set[str] = set()
+        deadline = time.monotonic() + timeout
+
+        def open_watch() -> IO[bytes]:
+            opened: IO[bytes] = urllib.request.urlopen(url, timeout=timeout, context=self._cluster.ssl_context)
+            return opened
+
+        def count_bound(first: IO[bytes]) -> None:
+            watch = first
+            # The server may end a watch at any time; a new one begins with the pods as they are.
+            while time.monotonic() < deadline:
+                with watch:
+                    if _count_bound(watch, bound, count):
+                        then()
+                        return
+                watch = open_watch()
+            watch.close()
+            raise AssertionError(f"{len(bound)} of {count} pods are bound after {timeout:g} s")
+
+        with ThreadPoolExecutor(1) as elsewhere:
+            done = elsewhere.submit(count_bound, open_watch())
             yield
             done.result(timeout)
 
