@@ -232,8 +232,10 @@ async def test_a_lost_lease_ends_the_process_and_drops_what_was_decided(server, 
         assert sent < 60
 
 
-async def test_a_process_that_was_suspended_writes_nothing_before_it_holds_the_lease_again(server):
+@pytest.mark.parametrize("renewal_s", [0.0, 0.2], ids=["between renewals", "during a renewal"])
+async def test_a_process_that_was_suspended_writes_nothing_before_it_holds_the_lease_again(server, renewal_s):
     put_node(server, "n1", cpu=100)
+    server.faults.add(Fault("delay", verb="update", resource=LEASES.label, delay_s=renewal_s))
     server.faults.add(Fault("delay", verb="create", resource="pods/binding", delay_s=0.02))
     async with scheduler(server.url, lease=SHORT, binder=SLOW) as running:
         await leads(running)

@@ -279,6 +279,20 @@ async def test_a_lease_that_cannot_be_renewed_is_lost_after_the_deadline(server,
     assert not elector.holds()
 
 
+async def test_a_process_that_was_suspended_during_a_failing_renewal_tries_again(server, client, clock):
+    elector = an_elector(client, clock)
+    await acquired(elector)
+    fault = server.faults.add(Fault("reply", verb="*", resource=RESOURCE, code=500))
+
+    async with background(elector.renew()) as renewing:
+        await pass_time(clock, 4, renewing)
+        server.faults.remove(fault)
+        await pass_time(clock, 60, renewing, step=60)
+
+        assert not renewing.done()
+    assert elector.holds()
+
+
 async def test_a_lease_that_another_took_is_lost_at_once(server, client, clock):
     elector = an_elector(client, clock)
     await acquired(elector)

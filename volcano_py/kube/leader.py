@@ -7,7 +7,8 @@ Our own monotonic clock decides whether another holder's lease has expired, coun
 change; the clocks of two machines need not agree. Every write carries the resourceVersion that was read, so that of two
 writes at once one gets a conflict. Two rules are stricter than client-go's. A leader loses the lease at once if another
 holder has had it meanwhile; client-go may take it back within the renew deadline, although the other one has acted. A
-waiting candidate reads the lease again at the very moment it expires.
+waiting candidate reads the lease again at the very moment it expires. One rule is milder: a leader that was suspended
+during a renewal tries again, and client-go gives up.
 
 After a leader is killed, the next one leads within the duration of the lease plus one pause, which is up to 2.2 retry
 periods. A leader that ends in order releases the lease, and the next one leads at its next attempt.
@@ -103,7 +104,11 @@ class LeaderElector:
         )
 
     async def renew(self) -> str:
-        """Renew the lease until it is lost; return the reason."""
+        """Renew the lease until it is lost; return the reason.
+
+        No wait here lasts beyond the renew deadline. If one does, the whole process was suspended: its attempts say
+        nothing about the lease, and it gets a new deadline.
+        """
         options = self._options
         while True:
             await self._clock.sleep(options.retry_period_s)
@@ -115,7 +120,11 @@ class LeaderElector:
                 left_s = deadline - self._clock.monotonic()
                 if left_s > 0:
                     await self._clock.sleep(min(left_s, options.retry_period_s))
-                if self._clock.monotonic() >= deadline:
+                late_s = self._clock.monotonic() - deadline
+                if late_s > options.retry_period_s:
+                    log.info("this process was suspended; renewing the lease again", lease=str(options))
+                    deadline += late_s + options.renew_deadline_s
+                elif late_s >= 0:
                     self._ended = True
                     return (
                         f"lease {self._options} was not renewed within {options.renew_deadline_s:g} s: {self.problem}"
