@@ -5,6 +5,12 @@ from typing import Final
 SCHEDULER_NAME: Final = "volcano"
 SCHEDULING_GROUP: Final = "scheduling.volcano.sh"
 SCHEDULING_VERSION: Final = "v1beta1"
+BATCH_GROUP: Final = "batch.volcano.sh"
+BATCH_VERSION: Final = "v1alpha1"
+BUS_GROUP: Final = "bus.volcano.sh"
+BUS_VERSION: Final = "v1alpha1"
+FLOW_GROUP: Final = "flow.volcano.sh"
+FLOW_VERSION: Final = "v1alpha1"
 SHARD_GROUP: Final = "shard.volcano.sh"
 SHARD_VERSION: Final = "v1alpha1"
 
@@ -24,6 +30,19 @@ CRITICAL_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-cri
 PREEMPT_NEVER: Final = "Never"  # spec.preemptionPolicy
 QUEUE_ADMISSION: Final = "SchedulingGatesQueueAdmission"  # the feature that takes this gate away
 QUEUE_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"  # scheduling gate lifted once its queue has room
+
+# Pods of jobs
+TASK_INDEX: Final = "volcano.sh/task-index"  # annotation and label: the number of the pod in its task
+JOB_NAME: Final = "volcano.sh/job-name"  # annotation and label
+JOB_NAMESPACE: Final = "volcano.sh/job-namespace"  # label
+JOB_QUEUE: Final = "volcano.sh/queue-name"  # annotation and label
+JOB_VERSION: Final = "volcano.sh/job-version"  # annotation: status.version of the job when the pod was created
+JOB_RETRY_COUNT: Final = "volcano.sh/job-retry-count"  # annotation: status.retryCount of the job at that time
+TEMPLATE_UID: Final = "volcano.sh/template-uid"  # annotation: job and task, joined by "-"
+PARTITION_ID: Final = "volcano.sh/partition-id"  # label: the partition of the pod in its task
+OUT_OF_SYNC: Final = "volcano.sh/controller-out-of-sync"  # annotation: "true" on a pod that its job's controller kills
+NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"  # annotation: topologyPolicy of the task
+JOB_FORWARDING: Final = "volcano.sh/job-forwarding"  # annotation and label: the queue forwards to other clusters
 
 # Nodes
 OVERSUBSCRIPTION_CPU: Final = "volcano.sh/oversubscription-cpu"  # annotation: millicores to give out beyond allocatable

@@ -93,16 +93,16 @@ def _add_pace(add: Any) -> None:
     add(
         "--kube-api-qps",
         type=flag(_rate),
-        default=50.0,
+        default=None,
         metavar="NUMBER",
-        help="writes per second, in the long run (default: %(default)g)",
+        help="writes per second, in the long run (default: no limit)",
     )
     add(
         "--kube-api-burst",
         type=flag(_count),
         default=100,
         metavar="NUMBER",
-        help="writes that may go out at once after a pause (default: %(default)s)",
+        help="with --kube-api-qps, writes that may go out at once after a pause (default: %(default)s)",
     )
 
 

@@ -29,8 +29,8 @@ class ManagerOptions(ControllerOptions):
     """Settings of one controller manager. The defaults are those of the command line."""
 
     controllers: frozenset[str] = frozenset(CONTROLLERS)
-    rate_per_s: float = 50.0
-    """Writes per second of all controllers together, in the long run."""
+    rate_per_s: float | None = None
+    """Writes per second of all controllers together, in the long run; None for no limit."""
     burst: int = 100
     metrics_address: ListenAddress | None = DEFAULT_METRICS_ADDRESS
     health_address: ListenAddress | None = DEFAULT_HEALTH_ADDRESS

@@ -1,4 +1,4 @@
-"""The writes of controllers as values, and the writer that carries them out at a limited rate."""
+"""The writes of controllers as values, and the writer that carries them out."""
 
 import asyncio
 from collections.abc import Mapping
@@ -25,7 +25,8 @@ class Create:
 
     resource: Resource
     namespace: str
-    body: Mapping[str, Any]
+    body: Mapping[str, Any] | msgspec.Raw
+    """The object, or its JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,58 +49,75 @@ class Delete:
     namespace: str
     name: str
     uid: str
+    propagation: str = ""
+    """``Background``, ``Foreground`` or ``Orphan``; empty leaves it to the API server."""
 
 
 Write = Create | Patch | Delete
 
 
-class _Answer(msgspec.Struct):
-    """An answer whose content is not needed."""
+IN_FLIGHT: Final = 32
+"""Requests of all controllers that may be under way at once."""
 
 
 class Writer:
-    """Carries out the writes of all controllers, with a limit per second."""
+    """Carries out the writes of all controllers: a limited number at once and, if asked for, a limited rate."""
 
-    def __init__(self, client: ApiClient, *, rate_per_s: float, burst: int, clock: Clock) -> None:
+    def __init__(
+        self, client: ApiClient, *, rate_per_s: float | None, burst: int, clock: Clock, in_flight: int = IN_FLIGHT
+    ) -> None:
         self._client = client
         self._clock = clock
-        self._bucket = TokenBucket(rate_per_s, burst, clock.monotonic())
+        self._bucket = None if rate_per_s is None else TokenBucket(rate_per_s, burst, clock.monotonic())
         self._turn = asyncio.Lock()  # first come, first served
+        self._in_flight = asyncio.Semaphore(in_flight)
 
     async def write(self, write: Write) -> bool:
         """Carry out a write; return False if it is not needed: the object exists, is gone, or its namespace ends.
 
         Raises ApiError.
         """
-        await self._paced()
-        try:
-            match write:
-                case Create(resource, namespace, body):
-                    await self._client.create(resource, body, _Answer, namespace=namespace, timeout_s=_TIMEOUT_S)
-                case Patch():
-                    await self._patch(write)
-                case Delete(resource, namespace, name, uid):
-                    await self._client.delete(resource, name, namespace=namespace, uid=uid, timeout_s=_TIMEOUT_S)
-        except (errors.AlreadyExists, errors.NotFound, errors.NamespaceTerminating) as error:
-            if isinstance(write, Create) and isinstance(error, errors.NotFound):
-                raise  # its namespace or its resource definition is missing
-            log.debug("write not needed", error=str(error))
-            return False
-        return True
+        return await self.answered(write) is not None
 
-    async def _patch(self, write: Patch) -> None:
-        await self._client.patch(
-            write.resource,
-            write.name,
-            write.body,
-            _Answer,
-            kind=write.kind,
-            namespace=write.namespace,
-            subresource=write.subresource,
-            timeout_s=_TIMEOUT_S,
-        )
+    async def answered(self, write: Write) -> bytes | None:
+        """Carry out a write and return the object that the server answers, b"" for a deletion.
+
+        Returns None if the write is not needed. Raises ApiError.
+        """
+        async with self._in_flight:
+            await self._paced()
+            try:
+                return await self._send(write)
+            except (errors.AlreadyExists, errors.NotFound, errors.NamespaceTerminating) as error:
+                if isinstance(write, Create) and isinstance(error, errors.NotFound):
+                    raise  # its namespace or its resource definition is missing
+                log.debug("write not needed", error=str(error))
+                return None
+
+    async def _send(self, write: Write) -> bytes:
+        match write:
+            case Create(resource, namespace, body):
+                return await self._client.create(resource, body, msgspec.Raw, namespace=namespace, timeout_s=_TIMEOUT_S)
+            case Patch():
+                return await self._client.patch(
+                    write.resource,
+                    write.name,
+                    write.body,
+                    msgspec.Raw,
+                    kind=write.kind,
+                    namespace=write.namespace,
+                    subresource=write.subresource,
+                    timeout_s=_TIMEOUT_S,
+                )
+            case Delete(resource, namespace, name, uid, propagation):
+                await self._client.delete(
+                    resource, name, namespace=namespace, uid=uid, propagation=propagation, timeout_s=_TIMEOUT_S
+                )
+                return b""
 
     async def _paced(self) -> None:
+        if self._bucket is None:
+            return
         async with self._turn:
             while wait_s := self._bucket.take(self._clock.monotonic()):
                 await self._clock.sleep(wait_s)

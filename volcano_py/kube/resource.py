@@ -113,6 +113,9 @@ NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=Fal
 EVENTS: Final = Resource("", "v1", "events", "Event")
 RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")
 SERVICES: Final = Resource("", "v1", "services", "Service")
+CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
+SECRETS: Final = Resource("", "v1", "secrets", "Secret")
+PERSISTENT_VOLUME_CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 REPLICATION_CONTROLLERS: Final = Resource("", "v1", "replicationcontrollers", "ReplicationController")
 
 # apps and batch
@@ -122,8 +125,9 @@ STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
 DAEMON_SETS: Final = Resource("apps", "v1", "daemonsets", "DaemonSet")
 JOBS: Final = Resource("batch", "v1", "jobs", "Job")
 
-# policy, scheduling.k8s.io, coordination.k8s.io and apiextensions.k8s.io
+# networking.k8s.io, policy, scheduling.k8s.io, coordination.k8s.io and apiextensions.k8s.io
 
+NETWORK_POLICIES: Final = Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
 POD_DISRUPTION_BUDGETS: Final = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
@@ -131,7 +135,13 @@ CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
 
-# scheduling.volcano.sh and shard.volcano.sh
+# batch.volcano.sh, bus.volcano.sh, flow.volcano.sh, scheduling.volcano.sh and shard.volcano.sh
+
+VCJOBS: Final = Resource(keys.BATCH_GROUP, keys.BATCH_VERSION, "jobs", "Job")
+CRON_JOBS: Final = Resource(keys.BATCH_GROUP, keys.BATCH_VERSION, "cronjobs", "CronJob")
+COMMANDS: Final = Resource(keys.BUS_GROUP, keys.BUS_VERSION, "commands", "Command")
+JOB_FLOWS: Final = Resource(keys.FLOW_GROUP, keys.FLOW_VERSION, "jobflows", "JobFlow")
+JOB_TEMPLATES: Final = Resource(keys.FLOW_GROUP, keys.FLOW_VERSION, "jobtemplates", "JobTemplate")
 
 PODGROUPS: Final = Resource(keys.SCHEDULING_GROUP, keys.SCHEDULING_VERSION, "podgroups", "PodGroup")
 QUEUES: Final = Resource(keys.SCHEDULING_GROUP, keys.SCHEDULING_VERSION, "queues", "Queue", namespaced=False)

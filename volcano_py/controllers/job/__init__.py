@@ -1,0 +1,1 @@
+"""Runs jobs: creates their PodGroup, pods and the objects of their plugins, and acts on what happens to them."""
