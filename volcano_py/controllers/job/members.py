@@ -104,6 +104,9 @@ class Members:
         self._tasks: dict[str, TaskMembers] = {}
         self._phases: Counter[str] = Counter()
         self._terminating = 0
+        self._marked: set[str] = set()
+        self.leaving: set[str] = set()
+        """Pods that are needed and that somebody else is deleting."""
 
     def __len__(self) -> int:
         return len(self._by_name)
@@ -158,11 +161,11 @@ class Members:
         return member
 
     def mark_deleting(self, name: str, uid: str) -> None:
-        """Note that a pod was deleted; it terminates from now on."""
+        """Note that the controller deleted a pod; it terminates from now on."""
         member = self._by_name.get(name)
         if member is not None and member.uid == uid and not member.deleting:
             self._count(member, -1)
-            member.deleting = True
+            member.deleting = member.killed = True
             self._count(member, +1)
 
     def counts(self) -> Counts:
@@ -187,9 +190,25 @@ class Members:
         found = [self._by_name[name] for name in sorted(names)]
         return found if below is None else [member for member in found if member.version < below]
 
+    def marked(self) -> list[Member]:
+        """Return the pods that carry the mark of a kill and do not terminate yet."""
+        return [self._by_name[name] for name in sorted(self._marked)]
+
+    def extra(self) -> list[Member]:
+        """Return the pods that are not needed and do not terminate yet."""
+        return [self._by_name[name] for _, task in self._tasks.items() for name in sorted(task.extra)]
+
     def _count(self, member: Member, step: int) -> None:
         task = self.task(member.task)
         name, index = member.name, member.index
+        if step > 0 and member.killed and not member.deleting:
+            self._marked.add(name)
+        else:
+            self._marked.discard(name)
+        if step > 0 and member.deleting and not member.killed and 0 <= index < task.replicas:
+            self.leaving.add(name)
+        else:
+            self.leaving.discard(name)
         if step > 0:
             task.by_index[index] = name
             task.missing.discard(index)

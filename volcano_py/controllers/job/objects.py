@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from volcano_py.api import keys
 from volcano_py.api.meta import ObjectMeta, Wire
 from volcano_py.kube.resource import VCJOBS
@@ -40,8 +42,8 @@ class JobPodStatus(Wire, frozen=True):
     phase: str = ""
     reason: str = ""
     message: str = ""
-    container_statuses: list[ContainerStatus] = []
-    init_container_statuses: list[ContainerStatus] = []
+    container_statuses: list[ContainerStatus] = msgspec.field(default_factory=list)
+    init_container_statuses: list[ContainerStatus] = msgspec.field(default_factory=list)
 
 
 class JobPodSpec(Wire, frozen=True):
