@@ -52,9 +52,9 @@ def changed(members: Members, before: Member | None, after: Member, budget: int)
             events.append(policies.POD_PENDING)
         elif after.phase == SUCCEEDED and is_complete(members.task(after.task)):
             events.append(policies.TASK_COMPLETED)
-    if after.restarts > (0 if new or before is None else before.restarts) and budget >= 0:
-        if members.task(after.task).restarts >= budget:
-            events.append(policies.TASK_FAILED)
+    more = after.restarts > (0 if new or before is None else before.restarts)
+    if more and 0 <= budget <= members.task(after.task).restarts + members.task(after.task).spent:
+        events.append(policies.TASK_FAILED)
     return events
 
 

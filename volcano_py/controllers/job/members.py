@@ -94,6 +94,8 @@ class TaskMembers:
     ready: int = 0
     restarts: int = 0
     """Restarts of the containers of all pods that do not terminate."""
+    spent: int = 0
+    """Restarts of pods that the controller has killed since the whole job started."""
 
 
 class Members:
