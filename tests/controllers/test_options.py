@@ -6,18 +6,19 @@ from volcano_py.controllers.options import Chosen, chosen_controllers
 from volcano_py.runtime.options import OptionError
 
 PG, QUEUE = "pg-controller", "queue-controller"
+REST = {"cronjob-controller", "gc-controller"}
 
 
 @pytest.mark.parametrize(
     ("text", "chosen"),
     [
-        ("*", {PG, QUEUE}),
-        ("*,-queue-controller", {PG}),
-        ("-queue-controller,*", {PG}),
+        ("*", {PG, QUEUE, *REST}),
+        ("*,-queue-controller", {PG, *REST}),
+        ("-queue-controller,*", {PG, *REST}),
         ("pg-controller", {PG}),
         ("+queue-controller", {QUEUE}),
         ("-pg-controller", set()),
-        pytest.param("*,-sharding-controller", {PG, QUEUE}, id="Volcano's default"),
+        pytest.param("*,-sharding-controller", {PG, QUEUE, *REST}, id="Volcano's default"),
     ],
 )
 def test_controllers_are_chosen_by_name(text: str, chosen: set[str]) -> None:
