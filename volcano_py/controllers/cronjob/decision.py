@@ -111,7 +111,7 @@ def read(cron_job: CronJob, local: tzinfo, *, edited: bool = False) -> tuple[Sch
 def starts_of(cron_job: CronJob, current: CronJobStatus, schedule: Schedule, zone: tzinfo, now: datetime) -> Starts:
     """Return the starts after the last one, or after the creation of the cron job."""
     since = current.last_schedule_time or cron_job.metadata.creation_timestamp or now
-    return Starts(schedule, zone, since.astimezone(UTC))
+    return Starts(schedule, zone, since.astimezone(UTC).replace(microsecond=0))
 
 
 def seconds_to_next(starts: Starts, now: datetime) -> float:

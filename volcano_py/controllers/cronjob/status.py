@@ -121,7 +121,9 @@ def status_patch(cron_job: CronJob, status: CronJobStatus) -> Patch | None:
 
 def _last_success(status: CronJobStatus, children: Iterable[Job]) -> datetime | None:
     ends = [job.status.state.last_transition_time for job in children if job.status.state.phase == child.COMPLETED]
-    times = [end for end in (*ends, status.last_successful_time) if end is not None]
+    times = [end.replace(microsecond=0) for end in ends if end is not None]  # a status has whole seconds
+    if status.last_successful_time is not None:
+        times.append(status.last_successful_time)
     return max(times, default=None)
 
 
