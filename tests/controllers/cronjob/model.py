@@ -75,7 +75,7 @@ class Cluster:
     def look(self) -> bool:
         """Let the controller look until it has nothing to write; say whether it was still alive then."""
         for _ in range(10):
-            before = self.writes
+            before = self.writes, self.refusals.count(errors.AlreadyExists)
             try:
                 asyncio.run(self.controller._shell._reconcile(KEY))
             except KilledError:
@@ -84,7 +84,7 @@ class Cluster:
             except errors.ApiError:
                 self.catch_up()  # it would try again after a while
                 continue
-            if self.writes == before:
+            if before == (self.writes, self.refusals.count(errors.AlreadyExists)):
                 return True
         raise AssertionError("the controller does not come to rest")
 
