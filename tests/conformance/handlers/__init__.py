@@ -5,6 +5,7 @@ from typing import Final
 
 from tests.conformance.handlers import (
     arguments,
+    job_plugins,
     jobs,
     node_selection,
     pod_requests,
@@ -44,6 +45,7 @@ AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "arguments": arguments.OPERATIONS,
     "controllers/cronjob": cronjob.OPERATIONS,
     "controllers/garbage_collector": garbage_collector.OPERATIONS,
+    "controllers/job_plugins": job_plugins.OPERATIONS,
     "jobs": jobs.OPERATIONS,
     "node_selection": node_selection.OPERATIONS,
     "pod_requests": pod_requests.OPERATIONS,
