@@ -169,20 +169,17 @@ async def test_a_refused_job_is_reported_once_and_tried_again(server: ApiServer,
     assert told == {"FailedCreate": 1, "SuccessfulCreate": 1}
 
 
-async def test_an_unknown_zone_is_reported_once_and_works_when_it_is_corrected(
-    server: ApiServer, user: ApiClient
-) -> None:
-    put_cron_job(server, "hourly", "@every 1h", timeZone="Mars/Base")
-    await due(user, "hourly", 3599)
-    async with cron_jobs(server):
-        await until(lambda: event_reasons(server, "CronJob", "hourly") == {"InvalidTimeZone"})
+async def test_an_unknown_zone_is_reported_once_and_works_when_it_is_corrected(server: ApiServer) -> None:
+    put_cron_job(server, "often", "@every 1s", timeZone="Mars/Base")
+    async with cron_jobs(server) as user:
+        await until(lambda: event_reasons(server, "CronJob", "often") == {"InvalidTimeZone"})
         for number in range(3):
             body = {"metadata": {"labels": {"turn": str(number)}}}
-            await user.patch(CRON_JOBS, "hourly", body, dict, namespace="default")
-        await comes_to_rest(lambda: events(server, "CronJob", "hourly"), 0.2)
-        assert [event["count"] for event in events(server, "CronJob", "hourly")] == [1]
+            await user.patch(CRON_JOBS, "often", body, dict, namespace="default")
+        await comes_to_rest(lambda: events(server, "CronJob", "often"), 0.2)
+        assert [event["count"] for event in events(server, "CronJob", "often")] == [1]
         body = {"spec": {"timeZone": "Asia/Tokyo"}}
-        await user.patch(CRON_JOBS, "hourly", body, dict, namespace="default")
+        await user.patch(CRON_JOBS, "often", body, dict, namespace="default")
 
         await until(lambda: names(server))
 
