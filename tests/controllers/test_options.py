@@ -2,7 +2,7 @@
 
 import pytest
 
-from volcano_py.controllers.options import Chosen, chosen_controllers
+from volcano_py.controllers.options import CONTROLLERS_TO_COME, Chosen, chosen_controllers
 from volcano_py.controllers.table import CONTROLLERS
 from volcano_py.runtime.options import OptionError
 
@@ -24,6 +24,10 @@ ALL = set(CONTROLLERS)
 )
 def test_controllers_are_chosen_by_name(text: str, chosen: set[str]) -> None:
     assert chosen_controllers(text) == Chosen(frozenset(chosen))
+
+
+def test_no_controller_is_both_here_and_still_to_come() -> None:
+    assert not ALL & set(CONTROLLERS_TO_COME)
 
 
 def test_a_controller_that_only_volcano_has_is_named() -> None:
