@@ -7,8 +7,10 @@ from typing import Any
 import yaml
 
 from tests.controllers.managing import GROUPS, controllers, group, pod_spec, put_pod, put_queue, put_workload
+from tests.controllers.vcjobs import active, ago, put_cron_job, set_status
 from tests.daemon.cluster import event_reasons
 from tests.effects.waiting import until
+from volcano_py.api.timestamp import wire_time
 from volcano_py.apiserver import ApiServer
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.controllers.options import LEASE as DEFAULT_LEASE
@@ -20,7 +22,11 @@ from volcano_py.testing import a_group, a_namespace, manifest
 
 RULES = Path(__file__).parents[2] / "manifests" / "rbac" / "controllers.yaml"
 LEASE = replace(DEFAULT_LEASE, retry_period_s=0.1)
-ASKED_BY_ADMISSION = {("update", "pods/finalizers"), ("update", "jobs.batch.volcano.sh/finalizers")}
+ASKED_BY_ADMISSION = {
+    ("update", "pods/finalizers"),
+    ("update", "jobs.batch.volcano.sh/finalizers"),
+    ("update", "cronjobs.batch.volcano.sh/finalizers"),
+}
 JOBS = VCJOBS.label
 
 
@@ -74,6 +80,7 @@ async def test_every_right_is_used_and_no_other(server: ApiServer) -> None:
         body = {"metadata": {"labels": {"tried": "again"}}}
         await user.patch(PODS, wrong["metadata"]["name"], body, dict, namespace="default")
         await run_jobs(server, user)
+        await run_cron_jobs(server, user)
 
         await until(lambda: granted() - ASKED_BY_ADMISSION <= used(manager))
 
@@ -100,6 +107,17 @@ async def run_jobs(server: ApiServer, user: ApiClient) -> None:
     late = put_job(server, "late", queue="later")
     server.create(manifest(a_group(f"late-{late['metadata']['uid']}")))
     put_queue(server, "later")
+
+
+async def run_cron_jobs(server: ApiServer, user: ApiClient) -> None:
+    """Have a cron job look for a job that is gone, create one and delete it when it has ended."""
+    put_cron_job(server, "hourly", "@every 1h", failedJobsHistoryLimit=0)
+    gone = {"name": "hourly-1", "namespace": "default", "uid": "gone"}
+    await set_status(user, "hourly", lastScheduleTime=wire_time(ago(3600)), active=[gone])
+    await until(lambda: active(server, "hourly") not in ([], ["hourly-1"]))
+    (name,) = active(server, "hourly")
+    put_command(server, name, server.get(JOBS, name, "default")["metadata"]["uid"])
+    await until(lambda: server.get(JOBS, name, "default") is None)
 
 
 async def enqueued(server: ApiServer, user: ApiClient, job: dict[str, Any]) -> None:

@@ -70,6 +70,7 @@ class JobController:
             observe=context.metrics.turn,
         )
         self._carry_out = CarryOut(context, self._put_job, self._put_pod)
+        context.jobs.subscribe(self._job_changed)
         self._commands.subscribe(self._command_changed)
         self._classes.subscribe(self._class_changed)
         self._queues.subscribe(self._something_appeared)
@@ -77,8 +78,7 @@ class JobController:
         context.groups.subscribe(self._group_changed)
 
     def watch(self, informers: Informers) -> None:
-        """Add the informers of the objects that this controller needs in addition to PodGroups."""
-        informers.add(VCJOBS, Job, _Jobs(self), optional=True)
+        """Add the informers of the objects that this controller needs in addition to PodGroups and jobs."""
         informers.add(PODS, JobPod, _Pods(self), name="pods of jobs", label_selector=keys.JOB_NAME)
         informers.add(QUEUES, Queue, self._queues, name="queues of jobs", optional=True)
         informers.add(PERSISTENT_VOLUME_CLAIMS, Claim, self._claims)
@@ -95,17 +95,18 @@ class JobController:
 
     # Changes
 
-    def job_changed(self, key: str, job: Job | None, uid: str) -> None:
-        """Take a state of a job from the watch, or that it is gone."""
-        if job is None:
-            if self._uids.get(key) == uid:
-                del self._uids[key]
-            self._stuck.discard(uid)
-            if self._records.pop(uid, None) is not None:
-                self._carry_out.job_gone(key)
-            return
-        if self._put_job(job):
-            self._queue.add(job.metadata.uid)
+    def _job_changed(self, key: str, before: Job | None, after: Job | None) -> None:
+        if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
+            self._job_gone(key, before.metadata.uid)
+        if after is not None and self._put_job(after):
+            self._queue.add(after.metadata.uid)
+
+    def _job_gone(self, key: str, uid: str) -> None:
+        if self._uids.get(key) == uid:
+            del self._uids[key]
+        self._stuck.discard(uid)
+        if self._records.pop(uid, None) is not None:
+            self._carry_out.job_gone(key)
 
     def pod_changed(self, pod: JobPod, owner: str) -> bool:
         """Take a state of a pod from the watch; return whether its job needs a look."""
@@ -273,33 +274,6 @@ class JobController:
         if record is not None and record.job is not None:
             text = f"the job is not tried again before it changes or {self._options.attempts} attempts later: {error}"
             self._events.record(acting.event(record.job, keys.EVENT_WARNING, EVENT_STATUS, text))
-
-
-class _Jobs:
-    """Hands jobs from the watch to the controller."""
-
-    def __init__(self, controller: JobController) -> None:
-        self._controller = controller
-        self._known: dict[str, str] = {}  # key -> uid
-
-    def on_events(self, events: list[Event[Job]]) -> None:
-        """Apply changes in order."""
-        for event in events:
-            known = self._known.pop(event.key, "")
-            job = event.object
-            if event.type is EventType.DELETED or job is None:
-                self._controller.job_changed(event.key, None, known)
-                continue
-            if known and known != job.metadata.uid:
-                self._controller.job_changed(event.key, None, known)
-            self._known[event.key] = job.metadata.uid
-            self._controller.job_changed(event.key, job, job.metadata.uid)
-
-    def on_quarantine(self, entry: Quarantined) -> None:
-        """Keep the last readable state of an object; the reflector has reported what is wrong."""
-
-    def on_release(self, entry: Quarantined) -> None:
-        """Do nothing: the event of the object follows, or its deletion has been reported already."""
 
 
 class _Pods:
