@@ -44,6 +44,10 @@ OUT_OF_SYNC: Final = "volcano.sh/controller-out-of-sync"  # annotation: "true" o
 NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"  # annotation: topologyPolicy of the task
 JOB_FORWARDING: Final = "volcano.sh/job-forwarding"  # annotation and label: the queue forwards to other clusters
 
+# Jobs of job flows
+BY_JOB_TEMPLATE: Final = "volcano.sh/createdByJobTemplate"  # annotation and label: NAMESPACE.NAME
+BY_JOB_FLOW: Final = "volcano.sh/createdByJobFlow"  # annotation and label: NAMESPACE.NAME
+
 # Nodes
 OVERSUBSCRIPTION_CPU: Final = "volcano.sh/oversubscription-cpu"  # annotation: millicores to give out beyond allocatable
 OVERSUBSCRIPTION_MEMORY: Final = "volcano.sh/oversubscription-memory"  # annotation: bytes

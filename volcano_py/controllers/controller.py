@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from volcano_py.api import keys
+from volcano_py.api.batch import Job
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.metrics import ControllerMetrics
 from volcano_py.controllers.view import View
@@ -78,6 +79,8 @@ class ControllerContext:
     writer: Writer
     groups: View[PodGroup]
     """All PodGroups; the manager watches them for all controllers."""
+    jobs: View[Job]
+    """All jobs of Volcano; the manager watches them if a controller subscribes."""
     events: EventRecorder
     metrics: ControllerMetrics
     options: ControllerOptions

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from volcano_py.controllers.controller import ControllerContext
 from volcano_py.controllers.plan import Plan
-from volcano_py.controllers.writes import Write
+from volcano_py.controllers.writes import Write, is_needed
 from volcano_py.kube import errors
 from volcano_py.kube.workqueue import WorkQueue
 from volcano_py.runtime.supervisor import Supervisor
@@ -32,12 +32,14 @@ class Shell(Generic[K]):
         workers: int,
         refill: Callable[[], Iterable[K]],
         on_written: Callable[[Write, bytes], None] = lambda _, __: None,
+        on_refused: Callable[[Write, errors.ApiError], None] = lambda _, __: None,
         on_given_up: Callable[[K, errors.ApiError], None] = lambda _, __: None,
     ) -> None:
         self._writer = context.writer
         self._events = context.events
         self._look = look
         self._on_written = on_written
+        self._on_refused = on_refused
         self._queue: WorkQueue[K] = WorkQueue(
             name,
             self._reconcile,
@@ -75,8 +77,13 @@ class Shell(Generic[K]):
             self._queue.add_later(key, plan.look_again_s)
 
     async def _one(self, write: Write) -> None:
-        answer = await self._writer.answered(write)
-        if answer is not None:
+        try:
+            answer = await self._writer.sent(write)
+        except errors.ApiError as error:
+            self._on_refused(write, error)
+            if is_needed(write, error):
+                raise
+        else:
             self._on_written(write, answer)
 
     async def _all(self, writes: tuple[Write, ...]) -> None:

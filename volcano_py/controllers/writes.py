@@ -84,15 +84,22 @@ class Writer:
 
         Returns None if the write is not needed. Raises ApiError.
         """
+        try:
+            return await self.sent(write)
+        except errors.ApiError as error:
+            if is_needed(write, error):
+                raise
+            log.debug("write not needed", error=str(error))
+            return None
+
+    async def sent(self, write: Write) -> bytes:
+        """Carry out a write and return the object that the server answers, b"" for a deletion.
+
+        Raises ApiError, also where `is_needed` says that the write is not needed.
+        """
         async with self._in_flight:
             await self._paced()
-            try:
-                return await self._send(write)
-            except (errors.AlreadyExists, errors.NotFound, errors.NamespaceTerminating) as error:
-                if isinstance(write, Create) and isinstance(error, errors.NotFound):
-                    raise  # its namespace or its resource definition is missing
-                log.debug("write not needed", error=str(error))
-                return None
+            return await self._send(write)
 
     async def _send(self, write: Write) -> bytes:
         match write:
@@ -121,3 +128,10 @@ class Writer:
         async with self._turn:
             while wait_s := self._bucket.take(self._clock.monotonic()):
                 await self._clock.sleep(wait_s)
+
+
+def is_needed(write: Write, error: errors.ApiError) -> bool:
+    """Say whether a refused write is still needed: not if the object exists, is gone, or its namespace ends."""
+    if isinstance(error, errors.NotFound):
+        return isinstance(write, Create)  # its namespace or its resource definition is missing
+    return not isinstance(error, errors.AlreadyExists | errors.NamespaceTerminating)

@@ -29,6 +29,8 @@ _LONGEST_NAME: Final = 230  # of 253 characters, so that a number can follow
 _API_VERSIONS: Final[Mapping[str, str]] = {
     "PodGroup": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
     "Queue": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
+    "JobFlow": f"{keys.FLOW_GROUP}/{keys.FLOW_VERSION}",
+    "Command": f"{keys.BUS_GROUP}/{keys.BUS_VERSION}",
     "Lease": "coordination.k8s.io/v1",
 }
 _CLUSTER_NAMESPACE: Final = "default"  # where events about objects without a namespace are kept

@@ -11,6 +11,7 @@ from tests.conformance.handlers import (
     resources,
     unschedule_messages,
 )
+from tests.conformance.handlers.controllers import job_flow, pod_groups, queue_states
 from tests.conformance.handlers.scheduler import (
     cycle,
     enqueueable,
@@ -41,6 +42,9 @@ SESSION: Final[Mapping[str, Operation]] = {
 
 AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "arguments": arguments.OPERATIONS,
+    "controllers/jobflow": job_flow.OPERATIONS,
+    "controllers/podgroup": pod_groups.OPERATIONS,
+    "controllers/queue_state_machine": queue_states.OPERATIONS,
     "jobs": jobs.OPERATIONS,
     "node_selection": node_selection.OPERATIONS,
     "pod_requests": pod_requests.OPERATIONS,
