@@ -53,6 +53,7 @@ OVERSUBSCRIPTION_CPU: Final = "volcano.sh/oversubscription-cpu"  # annotation: m
 OVERSUBSCRIPTION_MEMORY: Final = "volcano.sh/oversubscription-memory"  # annotation: bytes
 
 # PodGroups
+GROUP_SCHEDULER: Final = "volcano.sh/scheduler-name"  # annotation: the scheduler of the job that owns the PodGroup
 SLA_WAITING_TIME: Final = "volcano.sh/sla-waiting-time"  # annotation: duration after which it is enqueued
 SLA_WAITING_TIME_OLD: Final = "sla-waiting-time"
 TOPOLOGY_AFFINITY: Final = "volcano.sh/task-topology-affinity"  # annotation: roles to stand together, "ps,worker;chief"

@@ -7,14 +7,17 @@ from typing import Final
 import msgspec
 
 from volcano_py.api import keys
+from volcano_py.api.batch import Job
 from volcano_py.api.core import Pod
 from volcano_py.api.meta import ObjectMeta
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.controller import ControllerContext
-from volcano_py.controllers.podgroup import decision, names
+from volcano_py.controllers.plan import NOTHING, Plan
+from volcano_py.controllers.podgroup import decision, job_groups, names
 from volcano_py.controllers.podgroup.decision import GroupKey, ReplicaSet, StatefulSet, Workload
 from volcano_py.controllers.podgroup.owner_cycles import owner_cycle
 from volcano_py.controllers.recent import Recent
+from volcano_py.controllers.shell import Shell
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Create, Patch, Write
 from volcano_py.kube import errors
@@ -62,7 +65,13 @@ class PodGroupController:
             on_given_up=self._report_failure,
             observe=context.metrics.turn,
         )
+        self._jobs = context.jobs
+        self._by_job: dict[str, set[str]] = {}  # job -> the PodGroups that it owns
+        self._job_groups: Shell[str] = Shell(
+            context, "pg-controller for jobs", self._look_at_group_of_job, workers=1, refill=self._groups_of_jobs
+        )
         self._pods.subscribe(self._pod_changed)
+        context.jobs.subscribe(self._job_changed)
         context.groups.subscribe(self._group_changed)
 
     def watch(self, informers: Informers) -> None:
@@ -80,10 +89,11 @@ class PodGroupController:
     def start(self, supervisor: Supervisor) -> None:
         """Start to reconcile; until then, changes are only collected."""
         self._queue.start(supervisor)
+        self._job_groups.start(supervisor)
 
     def backlog(self) -> int:
         """Return how many PodGroups wait in the work queue or are being reconciled."""
-        return self._queue.backlog
+        return self._queue.backlog + self._job_groups.backlog
 
     # Changes
 
@@ -111,10 +121,37 @@ class PodGroupController:
 
     def _group_changed(self, key: str, before: PodGroup | None, after: PodGroup | None) -> None:
         self._created.discard(key)
+        self._note_job(key, before, after)
         namespace, _, name = key.partition("/")
         group = GroupKey(namespace, name.removeprefix(names.GROUP_PREFIX))
         if after is None and group.name == name and (group in self._waiting or group in self._workloads):
             self._queue.add(group)  # it was deleted although it is needed
+
+    def _note_job(self, key: str, before: PodGroup | None, after: PodGroup | None) -> None:
+        """Note which job owns a PodGroup."""
+        if before is not None and (job := job_groups.job_of(before)):
+            groups = self._by_job[job]
+            groups.discard(key)
+            if not groups:
+                del self._by_job[job]
+        if after is not None and (job := job_groups.job_of(after)):
+            self._by_job.setdefault(job, set()).add(key)
+            self._job_groups.changed(key)
+
+    def _job_changed(self, key: str, before: Job | None, after: Job | None) -> None:
+        if after is not None and (before is None or before.spec.scheduler_name != after.spec.scheduler_name):
+            for group in sorted(self._by_job.get(key, ())):
+                self._job_groups.changed(group)
+
+    def _groups_of_jobs(self) -> Iterable[str]:
+        return sorted(group for groups in self._by_job.values() for group in groups)
+
+    def _look_at_group_of_job(self, key: str) -> Plan:
+        group = self._groups.get(key)
+        job = None if group is None else self._jobs.get(job_groups.job_of(group))
+        if group is None or job is None:
+            return NOTHING
+        return job_groups.plan(group, job, self._options.scheduler_names)
 
     def _unfinished(self) -> Iterable[GroupKey]:
         """Return every group that may need work."""

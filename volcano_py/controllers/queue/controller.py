@@ -47,6 +47,7 @@ class QueueController:
         self._commands: View[Command] = View(commands.is_for_queues)
         self._orders: dict[str, dict[str, float]] = {}  # queue -> its commands, and when they were first seen
         self._done: Recent[str] = Recent(context.clock, _DONE_S)  # uids of commands that only have to be deleted
+        self._ours = options.scheduler_names
         self._required = tuple(dict.fromkeys((keys.ROOT_QUEUE, options.default_queue)))
         self._queue: WorkQueue[str] = WorkQueue(
             self.name,
@@ -119,8 +120,8 @@ class QueueController:
 
     def _place(self, group: PodGroup | None) -> tuple[str, str] | None:
         """Return the queue and the phase under which a PodGroup counts."""
-        if group is None:
-            return None
+        if group is None or group.metadata.annotations.get(keys.GROUP_SCHEDULER, self._ours[0]) not in self._ours:
+            return None  # the annotation names another scheduler
         phase = group.status.phase or keys.PHASE_PENDING
         return (
             group.spec.queue or self._options.default_queue,
