@@ -2,7 +2,6 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.controllers.batch_definitions import serve_batch_definitions
 from tests.daemon.cluster import serve_definitions
 from volcano_py.apiserver import ApiServer
 
@@ -11,5 +10,4 @@ from volcano_py.apiserver import ApiServer
 async def server() -> AsyncIterator[ApiServer]:
     async with ApiServer() as server:
         serve_definitions(server)
-        serve_batch_definitions(server)
         yield server

@@ -43,6 +43,7 @@ PARTITION_ID: Final = "volcano.sh/partition-id"  # label: the partition of the p
 OUT_OF_SYNC: Final = "volcano.sh/controller-out-of-sync"  # annotation: "true" on a pod that its job's controller kills
 NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"  # annotation: topologyPolicy of the task
 JOB_FORWARDING: Final = "volcano.sh/job-forwarding"  # annotation and label: the queue forwards to other clusters
+HCCL_RANK: Final = "hccl/rankIndex"  # annotation: the rank of the pod for Huawei's collective communication
 
 # Jobs of job flows
 BY_JOB_TEMPLATE: Final = "volcano.sh/createdByJobTemplate"  # annotation and label: NAMESPACE.NAME

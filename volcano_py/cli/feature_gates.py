@@ -78,7 +78,7 @@ SCHEDULER_FEATURES: Final = (
 CONTROLLER_FEATURES: Final = (
     Feature("WorkLoadSupport", True, "PodGroups are always made for workloads; to avoid that, leave out pg-controller"),
     Feature("VolcanoJobSupport", False, _NO_JOBS),
-    Feature("CronVolcanoJobSupport", False, _NO_JOBS),
+    Feature("CronVolcanoJobSupport", True, "cron jobs are always run; to avoid that, leave out cronjob-controller"),
     Feature("QueueCommandSync", False, "commands for queues are not carried out yet"),
 )
 

@@ -2,12 +2,13 @@
 
     change of an object ──▶ `changed(key)` ──▶ work queue ──▶ look: key -> Plan ──▶ writes, events, next look
 
-A controller passes ``look``, which reads its views and returns the plan of one key. Looks are repeated after failures,
-after the time that a plan names, and now and then for all keys (``refill``).
+A controller passes ``look``, which reads its views and returns the plan of one key. A look that first must ask the
+server something returns an awaitable instead. Looks are repeated after failures, after the time that a plan names, and
+now and then for all keys (``refill``).
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
 from volcano_py.controllers.controller import ControllerContext
@@ -27,7 +28,7 @@ class Shell(Generic[K]):
         self,
         context: ControllerContext,
         name: str,
-        look: Callable[[K], Plan],
+        look: Callable[[K], Plan | Awaitable[Plan]],
         *,
         workers: int,
         refill: Callable[[], Iterable[K]],
@@ -65,7 +66,8 @@ class Shell(Generic[K]):
         self._queue.add_later(key, after_s)
 
     async def _reconcile(self, key: K) -> None:
-        plan = self._look(key)
+        looked = self._look(key)
+        plan = looked if isinstance(looked, Plan) else await looked
         for step in plan.steps:
             if isinstance(step, tuple):
                 await self._all(step)

@@ -1,7 +1,7 @@
 """The writes of controllers as values, and the writer that carries them out."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,6 +42,16 @@ class Patch:
 
 
 @dataclass(frozen=True, slots=True)
+class JsonPatch:
+    """Change an object by operations (RFC 6902); an operation ``test`` is a precondition."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    operations: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     """Delete the object with this uid, but not a later one with the same name."""
 
@@ -51,9 +61,11 @@ class Delete:
     uid: str
     propagation: str = ""
     """``Background``, ``Foreground`` or ``Orphan``; empty leaves it to the API server."""
+    resource_version: str = ""
+    """If given, the object is deleted only in this version, else the write fails with Conflict."""
 
 
-Write = Create | Patch | Delete
+Write = Create | Patch | JsonPatch | Delete
 
 
 IN_FLIGHT: Final = 32
@@ -116,9 +128,25 @@ class Writer:
                     subresource=write.subresource,
                     timeout_s=_TIMEOUT_S,
                 )
-            case Delete(resource, namespace, name, uid, propagation):
+            case JsonPatch(resource, namespace, name, operations):
+                return await self._client.patch(
+                    resource,
+                    name,
+                    operations,
+                    msgspec.Raw,
+                    kind=PatchType.JSON,
+                    namespace=namespace,
+                    timeout_s=_TIMEOUT_S,
+                )
+            case Delete(resource, namespace, name, uid, propagation, version):
                 await self._client.delete(
-                    resource, name, namespace=namespace, uid=uid, propagation=propagation, timeout_s=_TIMEOUT_S
+                    resource,
+                    name,
+                    namespace=namespace,
+                    uid=uid,
+                    resource_version=version,
+                    propagation=propagation,
+                    timeout_s=_TIMEOUT_S,
                 )
                 return b""
 

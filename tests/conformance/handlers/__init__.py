@@ -5,13 +5,14 @@ from typing import Final
 
 from tests.conformance.handlers import (
     arguments,
+    job_plugins,
     jobs,
     node_selection,
     pod_requests,
     resources,
     unschedule_messages,
 )
-from tests.conformance.handlers.controllers import job_flow, pod_groups, queue_states
+from tests.conformance.handlers.controllers import cronjob, garbage_collector, job_flow, pod_groups, queue_states
 from tests.conformance.handlers.scheduler import (
     cycle,
     enqueueable,
@@ -42,6 +43,9 @@ SESSION: Final[Mapping[str, Operation]] = {
 
 AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "arguments": arguments.OPERATIONS,
+    "controllers/cronjob": cronjob.OPERATIONS,
+    "controllers/garbage_collector": garbage_collector.OPERATIONS,
+    "controllers/job_plugins": job_plugins.OPERATIONS,
     "controllers/jobflow": job_flow.OPERATIONS,
     "controllers/podgroup": pod_groups.OPERATIONS,
     "controllers/queue_state_machine": queue_states.OPERATIONS,

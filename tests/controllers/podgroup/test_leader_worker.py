@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.controllers.batch_definitions import permissive_definition
 from tests.controllers.managing import GROUPS, controllers, group, group_of, pod_spec, put_pod
 from tests.daemon.cluster import stays
 from tests.effects.waiting import until
@@ -98,6 +97,27 @@ def test_a_leader_has_a_group_of_its_own_and_workers_go_by_their_owner(labels: d
     assert group_key(pod).uid == uid
 
 
+def serve_leader_worker_sets(server: ApiServer) -> None:
+    """Create a definition of LeaderWorkerSets that keeps every field."""
+    resource = LEADER_WORKER_SETS
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": resource.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"kind": resource.kind, "listKind": f"{resource.kind}List", "plural": resource.plural}
+    server.create(
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": resource.label},
+            "spec": {
+                "group": resource.group,
+                "scope": "Namespaced",
+                "names": {**names, "singular": resource.kind.lower()},
+                "versions": [version],
+            },
+        }
+    )
+
+
 def put_stateful_set(server: ApiServer, name: str, owner: dict[str, Any], scheduler: str = "volcano") -> dict[str, Any]:
     """Create a stateful set of a LeaderWorkerSet as its controller does."""
     labels = {NAME: "llm"}
@@ -121,7 +141,7 @@ def put_member(server: ApiServer, name: str, index: int, owner: dict[str, Any], 
 
 @pytest.mark.parametrize("scheduler", ["volcano", "default-scheduler"], ids=["watched", "read"])
 async def test_leader_and_workers_share_one_group(server: ApiServer, scheduler: str) -> None:
-    server.create(permissive_definition(LEADER_WORKER_SETS))
+    serve_leader_worker_sets(server)
     async with controllers(server.url):
         owner = server.create(a_set(size=2))
         leaders = put_stateful_set(server, "llm", owner, scheduler)
@@ -138,7 +158,7 @@ async def test_leader_and_workers_share_one_group(server: ApiServer, scheduler: 
 
 
 async def test_a_set_that_makes_its_own_groups_gets_none_here(server: ApiServer) -> None:
-    server.create(permissive_definition(LEADER_WORKER_SETS))
+    serve_leader_worker_sets(server)
     async with controllers(server.url):
         owner = server.create(a_set(size=2))
         leaders = put_stateful_set(server, "llm", owner)

@@ -140,5 +140,5 @@ async def test_commands_for_others_are_left_alone(server: ApiServer) -> None:
     put_queue(server, "ml")
     put_command(server, "CloseQueue", "ml", apiVersion="batch.volcano.sh/v1alpha1", kind="Job")
     put_command(server, "CloseQueue", "ml", "second")
-    async with controllers(server.url):
+    async with controllers(server.url, controllers=frozenset({"queue-controller"})):
         await until(lambda: state(server, "ml") == "Closed" and waiting(server) == ["c"])

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from volcano_py.api import keys
+import msgspec
+
 from volcano_py.controllers.job import objects
 from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.phases import Counts
@@ -19,8 +20,7 @@ ENDED: Final = frozenset({SUCCEEDED, FAILED})
 _PHASES: Final = frozenset({PENDING, RUNNING, SUCCEEDED, FAILED})
 
 
-@dataclass(slots=True)
-class Member:
+class Member(msgspec.Struct, gc=False):
     """One pod of a job."""
 
     name: str
@@ -32,45 +32,50 @@ class Member:
     phase: str
     deleting: bool
     killed: bool
-    """Whether the pod carries the mark of a pod that the controller kills."""
-    ready: bool
-    restarts: int
-    exit_code: int
-    partition: str
-    reason: str
-    created: datetime | None
-    ended: datetime | None
-    resource_version: str
+    """Whether the controller kills the pod: it carries the mark of that, or was deleted because it is not needed."""
+    ready: bool = False
+    restarts: int = 0
+    exit_code: int = 0
+    partition: str = ""
+    reason: str = ""
+    created: datetime | None = None
+    ended: datetime | None = None
+    resource_version: str = ""
 
     @classmethod
     def of(cls, pod: JobPod) -> "Member":
         """Read a pod."""
-        meta, annotations = pod.metadata, pod.metadata.annotations
+        meta, status = pod.metadata, pod.status
+        annotations, version = meta.annotations, meta.annotations.version
+        phase = status.phase or PENDING
         try:
             index = objects.index_of(meta)
         except ValueError:
             index = objects.LOST
-        version = annotations.get(keys.JOB_VERSION, "")
-        phase = pod.status.phase or PENDING
-        failed = phase == FAILED
-        return cls(
-            name=meta.name,
-            uid=meta.uid,
-            version=int(version) if version.isdigit() else 0,
-            task=objects.task_of_pod(pod),
-            index=index,
-            phase=phase if phase in _PHASES else UNKNOWN,
-            deleting=meta.deletion_timestamp is not None,
-            killed=annotations.get(keys.OUT_OF_SYNC) == "true",
-            ready=objects.is_ready(pod),
-            restarts=objects.restarts(pod),
-            exit_code=objects.exit_code(pod) if failed else 0,
-            partition=meta.labels.get(keys.PARTITION_ID, ""),
-            reason=pod.status.reason or pod.status.message if failed else "",
+        member = cls(
+            meta.name,
+            meta.uid,
+            int(version) if version.isdigit() else 0,
+            annotations.task,
+            index,
+            phase if phase in _PHASES else UNKNOWN,
+            meta.deletion_timestamp is not None,
+            annotations.killed == "true",
+            partition=meta.labels.partition,
             created=meta.creation_timestamp,
-            ended=objects.ended_at(pod) if phase in ENDED else None,
             resource_version=meta.resource_version,
         )
+        if status.container_statuses or status.init_container_statuses or phase in ENDED:
+            member.ready = objects.is_ready(pod)
+            member.restarts = objects.restarts(pod)
+            if phase in ENDED:
+                member.ended = objects.ended_at(pod)
+            if phase == FAILED:
+                member.exit_code = objects.exit_code(pod)
+                member.reason = status.reason or status.message
+        else:
+            member.ready = phase == RUNNING  # without containers, all of them are ready
+        return member
 
 
 @dataclass(slots=True)
@@ -94,6 +99,8 @@ class TaskMembers:
     ready: int = 0
     restarts: int = 0
     """Restarts of the containers of all pods that do not terminate."""
+    spent: int = 0
+    """Restarts of pods that the controller has killed since the whole job started."""
 
 
 class Members:
@@ -104,6 +111,9 @@ class Members:
         self._tasks: dict[str, TaskMembers] = {}
         self._phases: Counter[str] = Counter()
         self._terminating = 0
+        self._marked: set[str] = set()
+        self.leaving: set[str] = set()
+        """Pods that are needed and that somebody else is deleting."""
 
     def __len__(self) -> int:
         return len(self._by_name)
@@ -158,11 +168,11 @@ class Members:
         return member
 
     def mark_deleting(self, name: str, uid: str) -> None:
-        """Note that a pod was deleted; it terminates from now on."""
+        """Note that the controller deleted a pod; it terminates from now on."""
         member = self._by_name.get(name)
         if member is not None and member.uid == uid and not member.deleting:
             self._count(member, -1)
-            member.deleting = True
+            member.deleting = member.killed = True
             self._count(member, +1)
 
     def counts(self) -> Counts:
@@ -187,9 +197,25 @@ class Members:
         found = [self._by_name[name] for name in sorted(names)]
         return found if below is None else [member for member in found if member.version < below]
 
+    def marked(self) -> list[Member]:
+        """Return the pods that carry the mark of a kill and do not terminate yet."""
+        return [self._by_name[name] for name in sorted(self._marked)]
+
+    def extra(self) -> list[Member]:
+        """Return the pods that are not needed and do not terminate yet."""
+        return [self._by_name[name] for _, task in self._tasks.items() for name in sorted(task.extra)]
+
     def _count(self, member: Member, step: int) -> None:
         task = self.task(member.task)
         name, index = member.name, member.index
+        if step > 0 and member.killed and not member.deleting:
+            self._marked.add(name)
+        else:
+            self._marked.discard(name)
+        if step > 0 and member.deleting and not member.killed and 0 <= index < task.replicas:
+            self.leaving.add(name)
+        else:
+            self.leaving.discard(name)
         if step > 0:
             task.by_index[index] = name
             task.missing.discard(index)

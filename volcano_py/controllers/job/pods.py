@@ -73,9 +73,7 @@ def _annotations(job: Job, task: Task) -> dict[str, str]:
     if task.topology_policy not in _NO_POLICY:
         found[keys.NUMA_POLICY] = task.topology_policy
     copied = [PREEMPTABLE, COOLDOWN_TIME, keys.REVOCABLE_ZONE]
-    copied.append(
-        keys.JDB_MIN_AVAILABLE if keys.JDB_MIN_AVAILABLE in meta.annotations else keys.JDB_MAX_UNAVAILABLE
-    )
+    copied.append(keys.JDB_MIN_AVAILABLE if keys.JDB_MIN_AVAILABLE in meta.annotations else keys.JDB_MAX_UNAVAILABLE)
     return {**found, **{name: meta.annotations[name] for name in copied if name in meta.annotations}}
 
 

@@ -6,8 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from volcano_py.api.batch import Job
 from volcano_py.controllers.job import objects
-from volcano_py.controllers.writes import Create, Patch
-from volcano_py.kube.client import PatchType
+from volcano_py.controllers.writes import Create, JsonPatch
 from volcano_py.kube.resource import PERSISTENT_VOLUME_CLAIMS, VCJOBS
 
 _ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -40,7 +39,7 @@ def mounts(job: Job) -> list[Mount]:
     return found
 
 
-def name_claims(job: Job) -> Patch | None:
+def name_claims(job: Job) -> JsonPatch | None:
     """Return the patch that writes the derived names of claims into the job, None if every volume has a name."""
     meta = job.metadata
     body: list[dict[str, Any]] = [
@@ -51,7 +50,7 @@ def name_claims(job: Job) -> Patch | None:
     if not body:
         return None
     version = {"op": "test", "path": "/metadata/resourceVersion", "value": meta.resource_version}
-    return Patch(VCJOBS, meta.namespace, meta.name, [version, *body], PatchType.JSON)
+    return JsonPatch(VCJOBS, meta.namespace, meta.name, [version, *body])
 
 
 def missing_claims(job: Job, existing: Mapping[str, Any]) -> Iterator[Create | str]:

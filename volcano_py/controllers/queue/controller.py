@@ -46,6 +46,7 @@ class QueueController:
         self._states: dict[str, tuple[str, str]] = {}  # queue -> uid and last known state
         self._commands: View[Command] = View(commands.is_for_queues)
         self._orders: dict[str, dict[str, float]] = {}  # queue -> its commands, and when they were first seen
+        self._deleted: Recent[str] = Recent(context.clock)  # uids of commands that the watch may still show
         self._done: Recent[str] = Recent(context.clock, _DONE_S)  # uids of commands that only have to be deleted
         self._ours = options.scheduler_names
         self._required = tuple(dict.fromkeys((keys.ROOT_QUEUE, options.default_queue)))
@@ -179,7 +180,8 @@ class QueueController:
     def _next_command(self, name: str) -> Command | None:
         """Return the command for a queue whose turn it is."""
         found = (self._commands.get(key) for key in self._orders.get(name, ()))
-        return min((command for command in found if command is not None), key=commands.place, default=None)
+        waiting = (command for command in found if command is not None and command.metadata.uid not in self._deleted)
+        return min(waiting, key=commands.place, default=None)
 
     async def _carry_out(self, queue: CountedQueue | None, command: Command) -> bool:
         """Carry out a command and delete it; return False if its queue is not there yet."""
@@ -197,6 +199,7 @@ class QueueController:
                 await self._synchronise(queue, command.action)
             self._done.add(meta.uid)
         await self._writer.write(Delete(COMMANDS, meta.namespace, meta.name, meta.uid))
+        self._deleted.add(meta.uid)
         return True
 
     def _report_lost(self, command: Command) -> None:
