@@ -12,7 +12,7 @@ from tests.conformance.handlers import (
     resources,
     unschedule_messages,
 )
-from tests.conformance.handlers.controllers import cronjob, garbage_collector
+from tests.conformance.handlers.controllers import cronjob, garbage_collector, job_flow, pod_groups, queue_states
 from tests.conformance.handlers.scheduler import (
     cycle,
     enqueueable,
@@ -46,6 +46,9 @@ AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "controllers/cronjob": cronjob.OPERATIONS,
     "controllers/garbage_collector": garbage_collector.OPERATIONS,
     "controllers/job_plugins": job_plugins.OPERATIONS,
+    "controllers/jobflow": job_flow.OPERATIONS,
+    "controllers/podgroup": pod_groups.OPERATIONS,
+    "controllers/queue_state_machine": queue_states.OPERATIONS,
     "jobs": jobs.OPERATIONS,
     "node_selection": node_selection.OPERATIONS,
     "pod_requests": pod_requests.OPERATIONS,
