@@ -12,6 +12,7 @@ from tests.conformance.handlers import (
     resources,
     unschedule_messages,
 )
+from tests.conformance.handlers.controllers import job_pods, job_steps, min_resources, policies
 from tests.conformance.handlers.scheduler import (
     cycle,
     enqueueable,
@@ -42,7 +43,11 @@ SESSION: Final[Mapping[str, Operation]] = {
 
 AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "arguments": arguments.OPERATIONS,
+    "controllers/apply_policies": policies.OPERATIONS,
     "controllers/job_plugins": job_plugins.OPERATIONS,
+    "controllers/job_pods": job_pods.OPERATIONS,
+    "controllers/job_state_machine": job_steps.OPERATIONS,
+    "controllers/pod_group_min_resources": min_resources.OPERATIONS,
     "jobs": jobs.OPERATIONS,
     "node_selection": node_selection.OPERATIONS,
     "pod_requests": pod_requests.OPERATIONS,
