@@ -56,6 +56,7 @@ class Record:
         self._objects: tuple[PluginObject, ...] | None = None
         self._pod_factories: dict[str, PodFactory] = {}
         self._gone: dict[str, None] = {}  # uids of pods that are gone, oldest first
+        self._gone_groups: set[str] = set()  # uids of PodGroups that were deleted
         self._heap: list[tuple[datetime, str]] = []
         self._started = False
         self._answers: frozenset[str] = frozenset()
@@ -171,17 +172,25 @@ class Record:
 
     # The PodGroup
 
+    def group_deleted(self, uid: str) -> None:
+        """Note that the controller deleted a PodGroup; the watch may still show it for a moment."""
+        self._gone_groups.add(uid)
+        if self.group is not None and self.group.metadata.uid == uid:
+            self.group = None
+
     def put_group(self, group: PodGroup | None, gone: str = "") -> bool:
         """Take a state of the PodGroup, or that it is gone; return whether a look at the job is needed.
 
         ``gone`` is the uid of the PodGroup that is gone; its successor may be known already.
         """
         known = self.group
-        if known is not None:
-            if group is None and gone not in ("", known.metadata.uid):
+        if group is None:
+            if known is not None and gone not in ("", known.metadata.uid):
                 return False
-            if group is not None and is_older(group.metadata.resource_version, known.metadata.resource_version):
-                return False
+        elif group.metadata.uid in self._gone_groups:
+            return False
+        elif known is not None and is_older(group.metadata.resource_version, known.metadata.resource_version):
+            return False
         self.group = group
         if group is None or known is None:
             return group is not known
