@@ -240,6 +240,8 @@ class World:
                 assert self.group is not None
                 assert self.group["metadata"]["uid"] == write.uid
                 self.group = None
+                record.group_deleted(write.uid)
+                return
             case Delete() if write.resource is COMMANDS:
                 del self.commands[write.name]
                 del record.commands[write.name]
@@ -251,7 +253,7 @@ class World:
                 raise AssertionError(f"unexpected write {write}")
         if self.group is not None:
             self._stamp(self.group)
-        record.put_group(None if self.group is None else msgspec.convert(self.group, PodGroup))
+            record.put_group(msgspec.convert(self.group, PodGroup))
 
     def _name_claims(self, write: JsonPatch) -> None:
         volumes = msgspec.to_builtins(self.job.spec.volumes)
