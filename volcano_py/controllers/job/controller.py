@@ -145,7 +145,8 @@ class JobController:
     def _group_changed(self, _: str, before: PodGroup | None, after: PodGroup | None) -> None:
         group = after or before
         owner = "" if group is None else objects.owner_of(group.metadata)
-        if owner and self._record(owner).put_group(after):
+        gone = "" if before is None else before.metadata.uid
+        if owner and self._record(owner).put_group(after, gone):
             self._queue.add(owner)
 
     def _command_changed(self, key: str, before: Command | None, after: Command | None) -> None:

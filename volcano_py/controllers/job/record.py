@@ -97,13 +97,21 @@ class Record:
             )
 
     def start(self) -> None:
-        """Derive once what happened before this process saw the job."""
+        """Begin to note what happens, with what the present state says about the time before.
+
+        Until the first look, nothing is noted: a process that waits for its lease sees many changes that another one
+        answers, and pods may be seen before their job.
+        """
         job = self.job
         if self._started or job is None:
             return
         self._started = True
         for one in delays.restored(job.status.controlled_resources):
             self.arm((one,))
+        for trigger in happenings.present(self.members, self._budgets):
+            self._note(trigger.member, [trigger.event])
+        if self.group is not None and self.group.status.phase == phases.GROUP_UNKNOWN:
+            self._note(None, [policies.UNKNOWN])
         if job.status.state.phase in (phases.PENDING, phases.RUNNING):
             self.triggers.extend(happenings.missed(job, self.members))
 
@@ -119,6 +127,7 @@ class Record:
                 return False
             member = Member.of(pod)
             member.killed |= known.killed
+            member.deleting |= known.deleting  # a state from before our deletion may be seen after it
         elif meta.uid in self._gone:
             return False
         else:
@@ -142,10 +151,10 @@ class Record:
         self._note(known, happenings.removed(self.members, known))
         return True
 
-    def _note(self, member: Member, events: Iterable[str]) -> None:
-        for event in events:
+    def _note(self, member: Member | None, events: Iterable[str]) -> None:
+        for event in events if self._started else ():
             # Most jobs have no policies: then ten thousand pods that start cost no answer each.
-            if self.job is None or self.delayed or event in self._answers:
+            if self.delayed or event in self._answers:
                 self.triggers.append(Trigger(event, member))
 
     def _budget(self, task: str) -> int:
@@ -169,24 +178,27 @@ class Record:
         if self.group is not None and self.group.metadata.uid == uid:
             self.group = None
 
-    def put_group(self, group: PodGroup | None) -> bool:
-        """Take a state of the PodGroup, or that it is gone; return whether a look at the job is needed."""
+    def put_group(self, group: PodGroup | None, gone: str = "") -> bool:
+        """Take a state of the PodGroup, or that it is gone; return whether a look at the job is needed.
+
+        ``gone`` is the uid of the PodGroup that is gone; its successor may be known already.
+        """
         known = self.group
-        if group is not None and group.metadata.uid in self._gone_groups:
+        if group is None:
+            if known is not None and gone not in ("", known.metadata.uid):
+                return False
+        elif group.metadata.uid in self._gone_groups:
             return False
-        if group is None or known is None or known.metadata.uid != group.metadata.uid:
-            self.group = group
-        elif is_older(group.metadata.resource_version, known.metadata.resource_version):
+        elif known is not None and is_older(group.metadata.resource_version, known.metadata.resource_version):
             return False
-        else:
-            self.group = group
+        self.group = group
         if group is None or known is None:
             return group is not known
         same = known.spec == group.spec and known.status.conditions == group.status.conditions
         if known.status.phase == group.status.phase:
             return not same
         if group.status.phase == phases.GROUP_UNKNOWN:
-            self.triggers.append(Trigger(policies.UNKNOWN))
+            self._note(None, [policies.UNKNOWN])
         return True
 
     # Plugins
