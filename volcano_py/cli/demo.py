@@ -45,9 +45,9 @@ def run(flags: argparse.Namespace) -> int:
     configure_logging("warning")
     console = Console(soft_wrap=not sys.stdout.isatty())
     mode = "with gang scheduling" if options.gang else "WITHOUT the gang plugin"
-    console.print(f"[bold]volcano_py demo[/], {mode}: an API server, 17 nodes and the scheduler in this process.")
+    console.print(f"[bold]volcano_py demo[/], {mode}: API server, 17 nodes, controllers and scheduler in this process.")
     console.print(
-        f"{TRAINING_JOBS} training jobs of 2 ps + 4 workers (10 CPU) on 16 CPUs; {GPU_PODS} pods on 99 GPUs.\n"
+        f"{TRAINING_JOBS} training jobs of 2 ps + 4 workers (10 CPU) on 16 CPUs; a job of {GPU_PODS} pods on 99 GPUs.\n"
     )
     try:
         if console.is_terminal:
@@ -161,7 +161,8 @@ def _report(options: DemoOptions, result: DemoResult) -> list[str]:
     if result.gpu_seconds is not None:
         lines.append(f"    {result.gpu_seconds:.1f} s after that GPU came, all {GPU_PODS} were bound")
     lines.append(
-        f"  - the scheduler wrote {result.bindings} bindings and {result.other_writes} statuses, conditions and events"
+        f"  - the job controller made {result.pods} pods, and the scheduler bound {result.bindings}; "
+        f"both wrote {result.other_writes} PodGroups, statuses, conditions and events"
     )
     lines.append("")
     if options.gang:
