@@ -93,13 +93,12 @@ class _Lines:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._last: tuple[tuple[str, str, int, int], ...] = ()
+        self._last = ""
 
     def __call__(self, frame: Frame) -> None:
-        now = tuple((job.name, job.phase, job.placed, job.ended) for job in frame.jobs)
-        if now != self._last:
-            self._last = now
-            jobs = "  ".join(f"{job.name} {_short(job)}" for job in frame.jobs)
+        jobs = "  ".join(f"{job.name} {_short(job)}" for job in frame.jobs)
+        if jobs != self._last:
+            self._last = jobs
             print(f"{frame.seconds:5.1f} s  {jobs}", file=sys.stdout, flush=True)
 
 
@@ -169,6 +168,9 @@ def _report(options: DemoOptions, result: DemoResult) -> list[str]:
         lines.append("Next: [bold]volcano-py demo --without-gang[/] shows what goes wrong without it;")
     else:
         lines.append("Next: [bold]volcano-py demo[/] shows the same with the gang plugin;")
+    lines.append(
+        "      [bold]volcano-py up[/] keeps a cluster running for jobs of your own, such as those of examples/;"
+    )
     lines.append("      [bold]vc-scheduler --kubeconfig ...[/] runs the scheduler on a cluster of yours (README).")
     return lines
 
