@@ -24,6 +24,8 @@ from tests.e2e.scripted_kubelet import SELECTOR, ScriptedKubelet
 from volcano_py.apiserver.kubelet.ports import HttpPort
 
 POOL = "e2e.volcano-py/pool"
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+MERGE = "application/merge-patch+json"
 N_NODES = 6
 RECORDED = {
     "jobs": "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs",
@@ -171,6 +173,21 @@ class JobCluster:
         """Create nodes for one job; return their names, and the selector of its pods."""
         selector = {POOL: secrets.token_hex(4)}
         return self.nodes(count, labels=selector, **what), selector
+
+    def cordon(self, node: str, closed: bool = True) -> None:
+        """Let no further pod onto a node; return when the scheduler can see it."""
+        path = f"/api/v1/nodes/{node}"
+
+        def tainted() -> bool:
+            taints = self.plane.request("GET", path)["spec"].get("taints", ())
+            return any(taint["key"] == UNSCHEDULABLE for taint in taints)
+
+        self.plane.request("PATCH", path, {"spec": {"unschedulable": closed}}, content_type=MERGE)
+        wait_until(f"the taint of {node}", lambda: tainted() == closed, 20.0)
+
+    def uncordon(self, node: str) -> None:
+        """Let pods onto a node again."""
+        self.cordon(node, closed=False)
 
     @property
     def selector(self) -> dict[str, str]:
