@@ -43,6 +43,7 @@ PARTITION_ID: Final = "volcano.sh/partition-id"  # label: the partition of the p
 OUT_OF_SYNC: Final = "volcano.sh/controller-out-of-sync"  # annotation: "true" on a pod that its job's controller kills
 NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"  # annotation: topologyPolicy of the task
 JOB_FORWARDING: Final = "volcano.sh/job-forwarding"  # annotation and label: the queue forwards to other clusters
+HCCL_RANK: Final = "hccl/rankIndex"  # annotation: the rank of the pod for Huawei's collective communication
 
 # Nodes
 OVERSUBSCRIPTION_CPU: Final = "volcano.sh/oversubscription-cpu"  # annotation: millicores to give out beyond allocatable

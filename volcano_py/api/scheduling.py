@@ -1,5 +1,7 @@
 """The groups ``scheduling.k8s.io`` (priority classes) and ``scheduling.volcano.sh`` (PodGroups, queues)."""
 
+from typing import Any
+
 import msgspec
 
 from volcano_py.api.meta import Condition, ObjectMeta, ResourceList, Wire
@@ -22,6 +24,7 @@ class PodGroupSpec(Wire, frozen=True):
     queue: str = ""
     priority_class_name: str = ""
     min_resources: ResourceList | None = None
+    sub_group_policy: list[dict[str, Any]] = []
 
 
 class PodGroupStatus(Wire, frozen=True):

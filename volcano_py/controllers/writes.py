@@ -1,7 +1,7 @@
 """The writes of controllers as values, and the writer that carries them out."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,6 +42,16 @@ class Patch:
 
 
 @dataclass(frozen=True, slots=True)
+class JsonPatch:
+    """Change an object by operations (RFC 6902); an operation ``test`` is a precondition."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    operations: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     """Delete the object with this uid, but not a later one with the same name."""
 
@@ -53,7 +63,7 @@ class Delete:
     """``Background``, ``Foreground`` or ``Orphan``; empty leaves it to the API server."""
 
 
-Write = Create | Patch | Delete
+Write = Create | Patch | JsonPatch | Delete
 
 
 IN_FLIGHT: Final = 32
@@ -107,6 +117,16 @@ class Writer:
                     kind=write.kind,
                     namespace=write.namespace,
                     subresource=write.subresource,
+                    timeout_s=_TIMEOUT_S,
+                )
+            case JsonPatch(resource, namespace, name, operations):
+                return await self._client.patch(
+                    resource,
+                    name,
+                    operations,
+                    msgspec.Raw,
+                    kind=PatchType.JSON,
+                    namespace=namespace,
                     timeout_s=_TIMEOUT_S,
                 )
             case Delete(resource, namespace, name, uid, propagation):

@@ -47,7 +47,7 @@ class PodRequest(NamedTuple):
 
 def pod_request(spec: PodSpec) -> PodRequest:
     """Return the request of a pod; raise QuantityError naming the field that cannot be read."""
-    total = _total(spec, _requests)
+    total = request_quantities(spec)
     raw = amounts(total)
     raw[keys.PODS] = 1.0
     little = _LITTLE
@@ -63,8 +63,13 @@ def pod_request(spec: PodSpec) -> PodRequest:
     )
 
 
-def pod_limits(spec: PodSpec) -> tuple[float, float]:
-    """Return how much cpu and memory a pod may use, 0 for no limit; raise QuantityError naming the field.
+def request_quantities(spec: PodSpec) -> dict[str, Fraction]:
+    """Return the exact request of a pod, also of uncounted resources; raise QuantityError naming the field."""
+    return _total(spec, _requests)
+
+
+def limit_quantities(spec: PodSpec) -> dict[str, Fraction]:
+    """Return how much a pod may use of each resource that has a limit; raise QuantityError naming the field.
 
     Limits are added up like requests. Containers without a limit add nothing; overhead is added only if there is a
     limit (Kubernetes: component-helpers, PodLimits).
@@ -73,10 +78,13 @@ def pod_limits(spec: PodSpec) -> tuple[float, float]:
     if spec.resources is not None:
         total.update(read_resource_list(spec.resources.limits, "spec.resources.limits"))
     overhead = read_resource_list(spec.overhead, "spec.overhead")
-    cpu, memory = (
-        total[name] + overhead.get(name, 0) if total.get(name) else Fraction(0) for name in (keys.CPU, keys.MEMORY)
-    )
-    return float(milli(cpu)), float(whole(memory))
+    return {name: value + overhead.get(name, 0) if value else value for name, value in total.items()}
+
+
+def pod_limits(spec: PodSpec) -> tuple[float, float]:
+    """Return how much cpu and memory a pod may use, 0 for no limit; raise QuantityError naming the field."""
+    total = limit_quantities(spec)
+    return float(milli(total.get(keys.CPU, Fraction(0)))), float(whole(total.get(keys.MEMORY, Fraction(0))))
 
 
 def in_force(pod: Pod) -> PodSpec:

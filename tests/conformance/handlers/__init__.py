@@ -5,6 +5,7 @@ from typing import Final
 
 from tests.conformance.handlers import (
     arguments,
+    job_plugins,
     jobs,
     node_selection,
     pod_requests,
@@ -41,6 +42,7 @@ SESSION: Final[Mapping[str, Operation]] = {
 
 AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "arguments": arguments.OPERATIONS,
+    "controllers/job_plugins": job_plugins.OPERATIONS,
     "jobs": jobs.OPERATIONS,
     "node_selection": node_selection.OPERATIONS,
     "pod_requests": pod_requests.OPERATIONS,

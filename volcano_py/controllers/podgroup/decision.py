@@ -21,7 +21,7 @@ from volcano_py.api.meta import ObjectMeta, OwnerReference, Wire
 from volcano_py.api.quantity import QuantityError
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.podgroup import names
-from volcano_py.controllers.podgroup.min_resources import min_resources
+from volcano_py.controllers.quota_usage import admitted, quota_usage, usage_sum, usage_text
 from volcano_py.controllers.writes import Create, Delete, Patch, Write
 from volcano_py.kube.client import PatchType
 from volcano_py.kube.resource import PODGROUPS, PODS, REPLICA_SETS, STATEFUL_SETS
@@ -256,7 +256,7 @@ def _is_owned_by(group: PodGroup, workload: Workload) -> bool:
 
 def _min_resources(key: GroupKey, spec: PodSpec, minimum: int) -> dict[str, str]:
     try:
-        return min_resources(spec, minimum)
+        return usage_text(usage_sum([(quota_usage(admitted(spec)), minimum)]))
     except QuantityError as error:
         log.warning(
             "PodGroup without minResources: the pods' requests cannot be read", group=str(key), error=str(error)

@@ -10,7 +10,7 @@ import numpy as np
 
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.memory import Memory
-from volcano_py.model.arrays import Bools, Rows
+from volcano_py.model.arrays import Bools, Codes, Rows
 from volcano_py.model.objects import GroupCondition, JobKey
 from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.model.statuses import TaskStatus
@@ -48,30 +48,39 @@ class Outcome:
         """Plugin -> when it last did its periodic work; the next cycle remembers it."""
         self.fit_error: Callable[[JobInfo], str] = _not_known
         """Returns why a job waits at present; the session sets it."""
-        self._any_attempt = False
-        self._attempt_status = np.full(n_tasks, -1, dtype=np.int8)
-        self._attempt_node = np.full(n_tasks, -1, dtype=np.int32)
+        self._n_tasks = n_tasks
+        # By task row, -1 without an attempt. Most sessions discard no statement and need neither column.
+        self._attempt_status: Codes | None = None
+        self._attempt_node: Rows | None = None
 
     def remember_attempt(self, tasks: Rows, status: TaskStatus, nodes: Rows) -> None:
         """Remember the status and nodes that tasks had when their statement was discarded."""
-        self._any_attempt = True
+        if self._attempt_status is None or self._attempt_node is None:
+            self._attempt_status = np.full(self._n_tasks, -1, dtype=np.int32)
+            self._attempt_node = np.full(self._n_tasks, -1, dtype=np.intp)
         self._attempt_status[tasks] = status
         self._attempt_node[tasks] = nodes
 
     def forget_attempt(self, tasks: Rows) -> None:
         """Forget the attempts of tasks that are now committed."""
-        if self._any_attempt:
+        if self._attempt_status is not None:
             self._attempt_status[tasks] = -1
 
     def attempt(self, task_row: int) -> tuple[TaskStatus, int] | None:
         """Return the status and node row that a task had in its last discarded statement, None if it had none."""
+        if self._attempt_status is None or self._attempt_node is None:
+            return None
         status = int(self._attempt_status[task_row])
         return None if status < 0 else (TaskStatus(status), int(self._attempt_node[task_row]))
 
     def attempted(self, tasks: Rows) -> Bools:
         """Return for each of these tasks whether it had a node in a discarded statement, shape (n_tasks,)."""
+        if self._attempt_status is None:
+            return np.zeros(len(tasks), dtype=bool)
         return np.asarray(self._attempt_status[tasks] >= 0)
 
     def attempts(self, tasks: Rows) -> int:
         """Return how many of these tasks would have been allocated if their job had been complete."""
+        if self._attempt_status is None:
+            return 0
         return int(np.count_nonzero(self._attempt_status[tasks] == _ALLOCATED))

@@ -1,0 +1,369 @@
+"""Carries out actions on a job: Commands, policies that answer what happened, and delayed actions whose time has come.
+
+An action changes the status first: phase, version, retryCount and the notes about what a restart kills. The pods are
+killed after that is written.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from volcano_py.api import keys
+from volcano_py.api.batch import Command, Job, JobState
+from volcano_py.controllers.job import bookkeeping, delays, phases, policies
+from volcano_py.controllers.job import status as statuses
+from volcano_py.controllers.job.bookkeeping import Notes
+from volcano_py.controllers.job.delays import Delayed
+from volcano_py.controllers.job.members import PENDING, Member, Members
+from volcano_py.controllers.job.observed import JobPlan, Observed
+from volcano_py.controllers.job.phases import Change, Counts, Kill, Rule
+from volcano_py.controllers.job.policies import Request, Resolved
+from volcano_py.controllers.writes import Delete
+from volcano_py.kube.resource import COMMANDS, VCJOBS
+from volcano_py.model.decisions import RecordEvent
+
+EVENT_ACTION: Final = "ExecuteAction"
+EVENT_COMMAND: Final = "CommandIssued"
+_TARGETED: Final = frozenset({policies.RESTART_TASK, policies.RESTART_POD, policies.RESTART_PARTITION})
+
+
+def event(job: Job, kind: str, reason: str, message: str) -> RecordEvent:
+    """Return an event on a job."""
+    meta = job.metadata
+    return RecordEvent(VCJOBS.kind, meta.namespace, meta.name, meta.uid, kind, reason, message)
+
+
+@dataclass(slots=True)
+class Draft:
+    """The status of a job while one look answers several requests."""
+
+    job: Job
+    notes: Notes
+    victims: dict[str, Member] = field(default_factory=dict)
+    events: list[RecordEvent] = field(default_factory=list)
+    arm: list[Delayed] = field(default_factory=list)
+    disarm: list[str] = field(default_factory=list)
+    change: Change | None = None
+    """The phase that is entered."""
+    acted: bool = False
+
+    @property
+    def phase(self) -> str:
+        """The phase as it will be."""
+        return self.change.phase if self.change is not None else self.job.status.state.phase
+
+
+def answer_command(seen: Observed, now: datetime) -> JobPlan | None:
+    """Return what the oldest Command leads to, None if there is none."""
+    if not seen.commands:
+        return None
+    command, job = seen.commands[0], seen.job
+    meta = command.metadata
+    delete = Delete(COMMANDS, meta.namespace, meta.name, meta.uid)
+    if job.status.controlled_resources.get(bookkeeping.COMMAND) == meta.uid:
+        return JobPlan(writes=(delete,), again=True)
+    who = f"Command {meta.namespace}/{meta.name}"
+    if (refusal := _refusal(command)) is not None:
+        told = event(job, keys.EVENT_WARNING, EVENT_COMMAND, f"{who} is dropped: {refusal}")
+        return JobPlan(events=(told,), writes=(delete,), again=True)
+    action, phase = command.action, job.status.state.phase
+    rule = phases.rule(phase, action)
+    if rule is None:
+        text = f"{who}: {action} changes nothing in phase {phase}"
+        told = event(job, keys.EVENT_NORMAL, EVENT_COMMAND, text)
+        return JobPlan(events=(told,), writes=(delete,), again=True)
+    draft = Draft(job, dict(job.status.controlled_resources))
+    draft.events.append(event(job, keys.EVENT_NORMAL, EVENT_COMMAND, f"{who} asks for {action}"))
+    why = f"{who} asked for {action}" + (f": {command.message}" if command.message else "")
+    _apply(seen, draft, rule, Resolved(action), Request(event=policies.COMMAND_ISSUED), why)
+    draft.notes[bookkeeping.COMMAND] = meta.uid
+    return _plan(seen, draft, now, writes=(delete,))
+
+
+def answer(seen: Observed, now: datetime) -> tuple[JobPlan | None, Draft, int]:
+    """Answer what happened, and delayed actions that are due, in order.
+
+    Returns the plan if one of them asks for an action, what was armed and disarmed otherwise, and how many triggers
+    are answered. A second phase is entered at the next look, so that every phase is written.
+    """
+    job = seen.job
+    draft = Draft(job, dict(job.status.controlled_resources))
+    for one in seen.due:
+        draft.disarm.append(one.key)
+        draft.notes.pop(f"{delays.PREFIX}{one.key}", None)
+        if not _still(seen, one):
+            continue
+        resolved = Resolved(one.action, 0.0, one.task)
+        if not _take(seen, draft, resolved, one.request, f"{_why(seen, one.request, resolved)}, after its timeout"):
+            draft.disarm.pop()
+            break
+    handled = 0
+    for trigger in seen.triggers:
+        request = trigger.request(job.metadata.uid)
+        if not _answer_one(seen, draft, request, now):
+            break
+        handled += 1
+    if draft.acted or draft.notes != job.status.controlled_resources:
+        return _plan(seen, draft, now, handled=handled), draft, handled
+    return None, draft, handled
+
+
+def _answer_one(seen: Observed, draft: Draft, request: Request, now: datetime) -> bool:
+    """Answer one request; return False if it must wait for the next look."""
+    _disarm_void(seen, draft, request)
+    resolved = policies.resolve(seen.job, request)
+    if resolved.action == policies.SYNC_JOB or draft.phase in phases.AT_REST:
+        _forget_eviction(draft, request)
+        return True
+    if resolved.policy is not None and resolved.delay_s > 0:
+        if draft.phase in phases.ACTIVE:
+            _arm(seen, draft, request, resolved, now)
+        _forget_eviction(draft, request)
+        return True
+    if not _take(seen, draft, resolved, request, _why(seen, request, resolved)):
+        return False
+    _forget_eviction(draft, request)
+    return True
+
+
+def _take(seen: Observed, draft: Draft, resolved: Resolved, request: Request, why: str) -> bool:
+    """Apply an action to the draft; return False if it enters a second phase, which must wait for the next look."""
+    rule = phases.rule(draft.phase, resolved.action)
+    if rule is None or (rule.kill is Kill.TARGET and not request.task):
+        return True
+    if draft.change is not None and rule.phase != draft.phase:
+        return False
+    if draft.change is not None and request.version is not None and _whole(draft):
+        return True  # the whole job restarts already
+    _apply(seen, draft, rule, resolved, request, why)
+    return True
+
+
+def _whole(draft: Draft) -> bool:
+    return bookkeeping.RESTARTING_ALL in draft.notes
+
+
+def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request: Request, why: str) -> None:
+    job = draft.job
+    status = job.status
+    last = rule.retry and status.retry_count >= job.spec.max_retry - 1
+    if rule.kill is Kill.TARGET:
+        victims, notes = _target(seen.members, resolved.action, request)
+        for member in victims:
+            _spend(draft.notes, member)
+        if draft.phase != rule.phase or resolved.action != policies.RESTART_POD:
+            draft.notes.update(notes)
+        draft.disarm.extend(one.key for one in seen.delayed.values() if _aims_at(one, resolved.action, request))
+        version = status.version
+    else:
+        ended = rule.kill is Kill.ALL and not last
+        victims = seen.members.victims(ended=ended)
+        draft.notes = bookkeeping.of_past(draft.notes)
+        if rule.phase == phases.RESTARTING:
+            draft.notes[bookkeeping.RESTARTING_ALL] = bookkeeping.EVERYTHING if ended else bookkeeping.UNFINISHED
+        draft.disarm.extend(seen.delayed)
+        version = status.version + 1
+    draft.victims.update((member.name, member) for member in victims)
+    for key in draft.disarm:
+        draft.notes.pop(f"{delays.PREFIX}{key}", None)
+    retries = status.retry_count + rule.retry
+    draft.job = msgspec.structs.replace(
+        job, status=msgspec.structs.replace(status, version=version, retry_count=retries)
+    )
+    if rule.phase != draft.phase:
+        draft.change = Change(rule.phase, request.event, why)
+    draft.events.append(
+        event(job, keys.EVENT_NORMAL, EVENT_ACTION, f"Start to execute action {resolved.action}: {why}")
+    )
+    draft.acted = True
+
+
+def _target(members: Members, action: str, request: Request) -> tuple[list[Member], Notes]:
+    """Return the pods that a restart of a part of the job kills, and the note about it."""
+    if action == policies.RESTART_TASK:
+        return members.victims(ended=True, task=request.task), bookkeeping.restart_of_task(request.task)
+    if action == policies.RESTART_PARTITION:
+        found = [one for one in members.victims(ended=True, task=request.task) if one.partition == request.partition]
+        return found, bookkeeping.restart_of_partition(request.task, request.partition)
+    member = members.get(request.pod)
+    if member is None or member.uid != request.pod_uid or member.deleting:
+        return [], {}
+    return [member], bookkeeping.restart_of_pod(member)
+
+
+def _plan(seen: Observed, draft: Draft, now: datetime, *, handled: int = 0, writes: tuple[Delete, ...] = ()) -> JobPlan:
+    job, victims = draft.job, tuple(draft.victims[name] for name in sorted(draft.victims))
+    counts, by_task = after_kill(seen.members, victims)
+    status = msgspec.structs.replace(job.status, controlled_resources=draft.notes)
+    if draft.change is not None:
+        status = statuses.entered(job, statuses.counted(status, counts, by_task.items()), draft.change, now)
+    elif draft.acted and draft.notes != seen.job.status.controlled_resources:
+        status = statuses.counted(status, counts, by_task.items())
+    changed = status != seen.job.status
+    return JobPlan(
+        status=status if changed else None,
+        events=tuple(draft.events),
+        writes=writes,
+        kill=victims,
+        handled=handled,
+        arm=tuple(draft.arm),
+        disarm=tuple(draft.disarm),
+        again=True,
+    )
+
+
+def after_kill(members: Members, victims: tuple[Member, ...]) -> tuple[Counts, dict[str, dict[str, int]]]:
+    """Return the numbers of pods as they will be when these pods terminate: of the job, and of each task by phase."""
+    counts = members.counts()._asdict()
+    by_task = {name: dict(task.phases) for name, task in members.tasks}
+    for member in victims:
+        counts[member.phase.lower()] -= 1
+        counts["terminating"] += 1
+        by_task[member.task][member.phase] -= 1
+    return Counts(**counts), by_task
+
+
+# Delayed actions
+
+
+def _arm(seen: Observed, draft: Draft, request: Request, resolved: Resolved, now: datetime) -> None:
+    delayed = Delayed(
+        _since(seen, request, now) + timedelta(seconds=resolved.delay_s), resolved.action, request, resolved.task
+    )
+    if delayed.key in seen.delayed or any(one.key == delayed.key for one in draft.arm):
+        return
+    draft.arm.append(delayed)
+    if request.event in delays.KEPT and sum(key.startswith(delays.PREFIX) for key in draft.notes) < delays.MOST_KEPT:
+        key, text = delays.kept(delayed)
+        draft.notes[key] = text
+    why = _why(seen, request, resolved)
+    text = f"Execute action {resolved.action} after {statuses.go_duration(resolved.delay_s)}: {why}"
+    draft.events.append(event(draft.job, keys.EVENT_NORMAL, EVENT_ACTION, text))
+
+
+def _since(seen: Observed, request: Request, now: datetime) -> datetime:
+    """Return since when what a delay counts from has been so, as far as the pod says."""
+    member = seen.members.get(request.pod)
+    if member is None or member.uid != request.pod_uid:
+        return now
+    if request.event == policies.POD_PENDING:
+        return member.created or now
+    return (member.ended or now) if request.event == policies.POD_FAILED else now
+
+
+def _still(seen: Observed, delayed: Delayed) -> bool:
+    """Say whether the reason for a delayed action still holds."""
+    request = delayed.request
+    if request.version is not None and request.version < seen.job.status.version:
+        return False
+    if request.event == policies.POD_PENDING:
+        member = seen.members.get(request.pod)
+        return member is not None and member.uid == request.pod_uid and member.phase == PENDING and not member.deleting
+    if request.event == policies.UNKNOWN:
+        return seen.group is not None and seen.group.status.phase == keys.PHASE_UNKNOWN
+    return True
+
+
+def _disarm_void(seen: Observed, draft: Draft, request: Request) -> None:
+    """Disarm what a pod makes void: it left Pending, or it runs again after it had failed or been evicted."""
+    if not seen.delayed or not request.pod:
+        return
+    void = [] if request.event == policies.POD_PENDING else [policies.POD_PENDING]
+    if request.event == policies.POD_RUNNING:
+        void += [policies.POD_FAILED, policies.POD_EVICTED]
+    for name in void:
+        key = f"{name}/{request.task}/{request.pod}"
+        if key in seen.delayed:
+            draft.disarm.append(key)
+            draft.notes.pop(f"{delays.PREFIX}{key}", None)
+
+
+def _aims_at(delayed: Delayed, action: str, request: Request) -> bool:
+    """Say whether a restart of a part of the job makes a delayed action on the same part void."""
+    if delayed.action != action or delayed.request.task != request.task:
+        return False
+    if action == policies.RESTART_POD:
+        return delayed.request.pod == request.pod
+    return action == policies.RESTART_TASK or delayed.request.partition == request.partition
+
+
+# Words
+
+
+def _why(seen: Observed, request: Request, resolved: Resolved) -> str:
+    """Return what happened to which pod, with which exit code, and under which policy."""
+    job = seen.job
+    member = seen.members.get(request.pod)
+    what = f"pod {job.metadata.namespace}/{request.pod}"
+    match request.event:
+        case policies.POD_FAILED:
+            reason = f" ({member.reason})" if member is not None and member.reason else ""
+            text = f"{what} failed with exit code {request.exit_code}{reason}"
+        case policies.POD_EVICTED:
+            text = f"{what} was evicted or deleted"
+        case policies.POD_PENDING:
+            text = f"{what} is pending"
+        case policies.UNKNOWN:
+            text = "some pods run and the others cannot be scheduled (PodGroup phase Unknown)"
+        case policies.TASK_COMPLETED:
+            text = f"all pods of task {request.task} succeeded"
+        case policies.TASK_FAILED:
+            text = f"the pods of task {request.task} used up its restarts"
+        case _:
+            text = f"{what}: {request.event}"
+    return f"{text}; policy of {f'task {resolved.task}' if resolved.task else 'the job'}{_condition(resolved)}"
+
+
+def _condition(resolved: Resolved) -> str:
+    policy = resolved.policy
+    if policy is None:
+        return ""
+    if policy.exit_code is not None:
+        return f": exitCode {policy.exit_code}"
+    named = [one for one in dict.fromkeys((policy.event, *policy.events)) if one]
+    return f": event {', '.join(named)}"
+
+
+def _refusal(command: Command) -> str | None:
+    if command.action not in policies.ACTIONS:
+        return f"{command.action!r} is not an action on a job; use one of {', '.join(sorted(policies.ACTIONS))}"
+    if command.action in _TARGETED:
+        return f"{command.action} needs a task or pod, which a Command cannot name; use RestartJob, or a policy"
+    return None
+
+
+# Notes
+
+
+def _forget_eviction(draft: Draft, request: Request) -> None:
+    if request.event == policies.POD_EVICTED:
+        draft.notes.pop(f"{bookkeeping.EVICTING}{request.pod}", None)
+
+
+def _spend(notes: Notes, member: Member) -> None:
+    """Note the restarts of a pod that is killed: they use up the budget of its task."""
+    if member.restarts:
+        total = bookkeeping.spent(notes, member.task) + member.restarts
+        notes[f"{bookkeeping.SPENT}{member.task}"] = str(total)
+
+
+def evictions_to_note(job: Job, members: Members) -> Mapping[str, str]:
+    """Return notes about pods that somebody else is deleting, if a policy will answer their end."""
+    found: Notes = {}
+    for name in sorted(members.leaving):
+        member = members.get(name)
+        if member is None or len(found) >= delays.MOST_KEPT:
+            continue
+        request = Request(event=policies.POD_EVICTED, task=member.task, version=member.version)
+        key = f"{bookkeeping.EVICTING}{name}"
+        if key not in job.status.controlled_resources and policies.resolve(job, request).action != policies.SYNC_JOB:
+            found[key] = member.uid
+    return found
+
+
+def same_state(state: JobState, reason: str, message: str) -> JobState:
+    """Return a state with another reason and message; the phase and its time stay."""
+    return msgspec.structs.replace(state, reason=reason, message=message)

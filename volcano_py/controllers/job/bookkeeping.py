@@ -1,0 +1,89 @@
+"""What a job notes for later in ``status.controlledResources``, a map of text that Volcano uses for such notes, too.
+
+plugin-NAME, volume-pvc-NAME      as in Volcano: objects of plugins, and claims
+command                           uid of the Command that was carried out last
+restarting-all                    a restart kills all pods of earlier versions: "everything" or "unfinished"
+restarting-task/T                 a restart kills the pods of task T
+restarting-partition/T/ID         a restart kills the pods of this partition of task T
+restarting-pod/NAME               a restart kills this pod, whose uid is the value
+evicting-NAME                     somebody else deletes this pod, and a policy will answer; the value is its uid
+restarts-T                        restarts of pods of task T that do not exist any more
+delayed-...                       see `delays`
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from volcano_py.api.batch import Job
+from volcano_py.controllers.job import delays, volumes
+from volcano_py.controllers.job.members import Member, Members
+
+COMMAND: Final = "command"
+RESTARTING: Final = "restarting-"
+RESTARTING_ALL: Final = f"{RESTARTING}all"
+EVERYTHING: Final = "everything"
+UNFINISHED: Final = "unfinished"
+EVICTING: Final = "evicting-"
+SPENT: Final = "restarts-"
+PLUGIN: Final = "plugin-"
+CLAIM: Final = "volume-pvc-"
+
+Notes = dict[str, str]
+
+
+def possessions(job: Job) -> Notes:
+    """Return the notes about the objects of plugins and the claims of a job."""
+    claims = (volumes.claim_name(job, index) for index in range(len(job.spec.volumes)))
+    return {f"{PLUGIN}{name}": name for name in sorted(job.spec.plugins)} | {f"{CLAIM}{name}": name for name in claims}
+
+
+def without(notes: Mapping[str, str], *prefixes: str) -> Notes:
+    """Return the notes whose keys begin with none of these."""
+    return {key: value for key, value in notes.items() if not key.startswith(prefixes)}
+
+
+def restart_of_task(task: str) -> Notes:
+    """Return the note that a restart kills the pods of a task."""
+    return {f"{RESTARTING}task/{task}": task}
+
+
+def restart_of_partition(task: str, partition: str) -> Notes:
+    """Return the note that a restart kills the pods of a partition."""
+    return {f"{RESTARTING}partition/{task}/{partition}": partition}
+
+
+def restart_of_pod(member: Member) -> Notes:
+    """Return the note that a restart kills a pod."""
+    return {f"{RESTARTING}pod/{member.name}": member.uid}
+
+
+def restart_victims(notes: Mapping[str, str], members: Members, version: int) -> list[Member]:
+    """Return the pods that a noted restart has still to kill."""
+    found: dict[str, Member] = {}
+    for key, value in notes.items():
+        if not key.startswith(RESTARTING):
+            continue
+        kind, _, rest = key.removeprefix(RESTARTING).partition("/")
+        victims: Iterable[Member] = ()
+        if key == RESTARTING_ALL:
+            victims = members.victims(ended=value == EVERYTHING, below=version)
+        elif kind == "task":
+            victims = members.victims(ended=True, task=rest)
+        elif kind == "partition":
+            task = rest.rpartition("/")[0]
+            victims = (one for one in members.victims(ended=True, task=task) if one.partition == value)
+        elif kind == "pod" and (member := members.get(rest)) is not None and member.uid == value:
+            victims = () if member.deleting else (member,)
+        found.update((member.name, member) for member in victims)
+    return [found[name] for name in sorted(found)]
+
+
+def spent(notes: Mapping[str, str], task: str) -> int:
+    """Return the restarts of pods of a task that do not exist any more."""
+    text = notes.get(f"{SPENT}{task}", "")
+    return int(text) if text.isdigit() else 0
+
+
+def of_past(notes: Mapping[str, str]) -> Notes:
+    """Return the notes without those that a restart, end or abortion of the whole job makes void."""
+    return without(notes, RESTARTING, EVICTING, SPENT, delays.PREFIX)

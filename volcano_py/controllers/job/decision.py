@@ -1,0 +1,320 @@
+"""Decides about a job: observed objects and the time in, status and writes out.
+
+A look takes the first of these steps that is needed, and asks for another look.
+
+1. A Command, or something that happened to a pod, asks for an action (`acting`): the status enters the phase of that
+   action. Pods are killed after that, so a controller that ends in between goes on where it was.
+2. The phase says what else to do: create what is missing (Pending, Running), kill what is left (Restarting, Aborting,
+   Terminating, Completing), or clean up (Completed, Failed, Terminated, Aborted).
+3. Counters that changed are written, at most once a second within a phase.
+"""
+
+import dataclasses
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from volcano_py.api import keys
+from volcano_py.api.batch import Job, JobStatus, Task
+from volcano_py.api.quantity import QuantityError
+from volcano_py.api.scheduling import PodGroup
+from volcano_py.controllers.job import acting, bookkeeping, phases, pod_group, volumes
+from volcano_py.controllers.job import status as statuses
+from volcano_py.controllers.job.depends_on import may_start
+from volcano_py.controllers.job.members import SUCCEEDED
+from volcano_py.controllers.job.min_resources import ranked
+from volcano_py.controllers.job.observed import JobPlan, Observed, Problem
+from volcano_py.controllers.job.phases import Change
+from volcano_py.controllers.writes import Delete, Write
+from volcano_py.kube.resource import PODGROUPS
+from volcano_py.model.decisions import RecordEvent
+
+COUNTERS_EVERY_S: Final = 1.0
+"""Counters that change within a phase are written this often."""
+PODS_AT_ONCE: Final = 500
+"""Pods that one look creates; what happens meanwhile is seen at the next look."""
+
+EVENT_GROUP_PENDING: Final = "PodGroupPending"
+PROBLEMS: Final = frozenset(
+    {"QueueNotFound", "PluginError", "ClaimNotFound", "PriorityClassNotFound", "InvalidTemplate", "FailedCreate"}
+)
+"""Reasons of a state that say why a job cannot proceed."""
+
+
+def plan(seen: Observed, now: datetime) -> JobPlan:
+    """Return what to do for a job now."""
+    job = seen.job
+    if job.metadata.deletion_timestamp is not None:
+        return JobPlan(handled=len(seen.triggers))
+    if not job.status.state.phase:
+        return _begin(job, now)
+    if (commanded := acting.answer_command(seen, now)) is not None:
+        return commanded
+    answered, draft, handled = acting.answer(seen, now)
+    if answered is not None:
+        return answered
+    phase = job.status.state.phase
+    if phase in phases.ACTIVE:
+        found = _active(seen, now)
+    elif phase in phases.AT_REST:
+        found = _at_rest(seen, now)
+    else:
+        found = _killing(seen, now)
+    return dataclasses.replace(
+        found,
+        events=(*draft.events, *found.events),
+        arm=tuple(draft.arm),
+        disarm=tuple(draft.disarm),
+        handled=handled,
+    )
+
+
+def _begin(job: Job, now: datetime) -> JobPlan:
+    status = msgspec.structs.replace(
+        job.status, min_available=job.spec.min_available, controlled_resources=bookkeeping.possessions(job)
+    )
+    text = "the PodGroup of the job is created; its pods follow when the queue has room"
+    return JobPlan(status=statuses.entered(job, status, Change(phases.PENDING, "Created", text), now), again=True)
+
+
+# Pending and Running
+
+
+def _active(seen: Observed, now: datetime) -> JobPlan:
+    job, members = seen.job, seen.members
+    try:
+        steps = _prepare(seen)
+    except Problem as problem:
+        return _counters(seen, now, problem)
+    if steps is not None:
+        return steps
+    notes = acting.evictions_to_note(job, members)
+    if notes:
+        status = msgspec.structs.replace(job.status, controlled_resources={**job.status.controlled_resources, **notes})
+        return JobPlan(status=status, again=True)
+    counters = _counters(seen, now, seen.problem)
+    if counters.status is not None and counters.status.state.phase != job.status.state.phase:
+        return counters
+    if seen.group is None or seen.group.status.phase in ("", keys.PHASE_PENDING):
+        return _with_news(seen, counters)
+    marked = tuple(members.marked())
+    extra = tuple(members.extra())
+    create = _missing(seen)
+    if marked or extra or create:
+        return JobPlan(kill=marked, delete=extra, create=create, again=True)
+    return _with_news(seen, counters)
+
+
+def _prepare(seen: Observed) -> JobPlan | None:
+    """Return the writes of what pods need, None if all of it is there; raise Problem if it cannot be made."""
+    job = seen.job
+    if seen.group is None:
+        _check(seen)
+    if seen.outdated:
+        return JobPlan(ensure=tuple(seen.outdated), again=True)
+    writes: list[Write] = []
+    if seen.group is None:
+        if (named := volumes.name_claims(job)) is not None:
+            return JobPlan(writes=(named,), again=True)
+        for claim in volumes.missing_claims(job, seen.claims):
+            if isinstance(claim, str):
+                raise Problem(
+                    "ClaimNotFound",
+                    f"PersistentVolumeClaim {job.metadata.namespace}/{claim} does not exist: create it; the job goes "
+                    "on when it exists",
+                )
+            writes.append(claim)
+    try:
+        group = _group(seen)
+    except QuantityError as error:
+        raise Problem("InvalidTemplate", f"{error}; delete the job and create it with a valid quantity") from error
+    if group is not None:
+        writes.append(group)
+    return JobPlan(writes=tuple(writes), again=True) if writes else None
+
+
+def _check(seen: Observed) -> None:
+    """Raise Problem if something that the job names does not exist."""
+    job, spec = seen.job, seen.job.spec
+    if seen.problem is not None and seen.problem.reason == "PluginError":
+        raise seen.problem
+    if seen.queue is None:
+        raise Problem("QueueNotFound", f"queue {spec.queue} does not exist: create it; the job goes on when it exists")
+    for name in dict.fromkeys((spec.priority_class_name, *(_class_of(task) for task in spec.tasks))):
+        if name and name not in seen.priorities:
+            raise Problem(
+                "PriorityClassNotFound",
+                f"PriorityClass {name} does not exist: create it; the job goes on when it exists",
+            )
+    if job.metadata.deletion_timestamp is not None:
+        raise AssertionError("a job that is being deleted gets nothing new")
+
+
+def _class_of(task: Task) -> str:
+    return (task.template.get("spec") or {}).get("priorityClassName") or ""
+
+
+def _group(seen: Observed) -> Write | None:
+    """Return the write that creates the PodGroup, or brings it up to the job."""
+    job = seen.job
+    waiting = _waiting(seen)
+    if seen.group is None:
+        return pod_group.create(job, seen.priorities, waiting)
+    return pod_group.follow(job, seen.group, seen.priorities, waiting)
+
+
+def _waiting(seen: Observed) -> frozenset[str]:
+    """Return the tasks without pods whose dependencies are not ready."""
+    job, members = seen.job, seen.members
+    dependent = [task for task in job.spec.tasks if task.depends_on is not None and task.depends_on.name]
+    if not dependent:
+        return frozenset()
+    ready = {name: task.ready for name, task in members.tasks}
+    return frozenset(
+        task.name for task in dependent if not members.task(task.name).by_index and not may_start(job, task, ready)
+    )
+
+
+def _missing(seen: Observed) -> tuple[tuple[Task, tuple[int, ...]], ...]:
+    """Return the next pods to create: tasks by priority, pods by index, without tasks that wait for others."""
+    job, members = seen.job, seen.members
+    if not any(members.task(task.name).missing for task in job.spec.tasks):
+        return ()
+    ready = {name: task.ready for name, task in members.tasks}
+    found: list[tuple[Task, tuple[int, ...]]] = []
+    left = PODS_AT_ONCE
+    for one in ranked(job, seen.priorities):
+        missing = members.task(one.task.name).missing
+        if missing and left > 0 and may_start(job, one.task, ready):
+            indices = tuple(sorted(missing)[:left])
+            found.append((one.task, indices))
+            left -= len(indices)
+    return tuple(found)
+
+
+def _with_news(seen: Observed, found: JobPlan) -> JobPlan:
+    """Add an event if the scheduler has a new reason why the PodGroup waits."""
+    group = seen.group
+    if group is None or (news := group_news(group)) is None or news[0] == seen.told:
+        return found
+    told = RecordEvent(
+        "Job",
+        seen.job.metadata.namespace,
+        seen.job.metadata.name,
+        seen.job.metadata.uid,
+        keys.EVENT_WARNING,
+        EVENT_GROUP_PENDING,
+        news[1],
+    )
+    return dataclasses.replace(found, events=(*found.events, told), told=news[0])
+
+
+def group_news(group: PodGroup) -> tuple[str, str] | None:
+    """Return the newest reason why a PodGroup waits: what identifies it, and its text; None if there is none."""
+    true = [one for one in group.status.conditions if one.status == "True"]
+    newest = max(
+        true, key=lambda one: one.last_transition_time.timestamp() if one.last_transition_time else 0.0, default=None
+    )
+    if newest is None or newest.type == keys.CONDITION_SCHEDULED:
+        return None
+    meta = group.metadata
+    text = f"PodGroup {meta.namespace}:{meta.name} {newest.type.lower()}, reason: {newest.message}"
+    return f"{newest.type}/{newest.reason}/{newest.message}", text
+
+
+# Restarting, Aborting, Terminating, Completing
+
+
+def _killing(seen: Observed, now: datetime) -> JobPlan:
+    job, members = seen.job, seen.members
+    status = job.status
+    restarting = status.state.phase == phases.RESTARTING
+    notes = status.controlled_resources
+    whole = not restarting or bookkeeping.RESTARTING_ALL in notes
+    if restarting:
+        victims = bookkeeping.restart_victims(notes, members, status.version)
+    else:
+        victims = members.victims(ended=False)
+    writes = _group_of_past(seen) if whole else ()
+    if victims or writes:
+        return JobPlan(writes=writes, kill=tuple(victims), again=True)
+    return _counters(seen, now)
+
+
+def _group_of_past(seen: Observed) -> tuple[Write, ...]:
+    """Return the deletion of a PodGroup that belongs to an earlier version of the job."""
+    group = seen.group
+    if group is None or (pod_group.version_of(group) or 0) >= seen.job.status.version:
+        return ()
+    meta = group.metadata
+    return (Delete(PODGROUPS, meta.namespace, meta.name, meta.uid),)
+
+
+# Completed, Failed, Terminated, Aborted
+
+
+def _at_rest(seen: Observed, now: datetime) -> JobPlan:
+    notes = seen.job.status.controlled_resources
+    victims = tuple(seen.members.victims(ended=False))
+    writes: tuple[Write, ...] = ()
+    if seen.group is not None:
+        meta = seen.group.metadata
+        writes = (Delete(PODGROUPS, meta.namespace, meta.name, meta.uid),)
+    noted = any(key.startswith(bookkeeping.PLUGIN) for key in notes)
+    remove = tuple(seen.objects) if noted and not seen.removed else ()
+    if victims or writes or remove:
+        return JobPlan(writes=writes, remove=remove, kill=victims, again=True)
+    return _counters(seen, now)
+
+
+# Counters
+
+
+def _counters(seen: Observed, now: datetime, problem: Problem | None = None) -> JobPlan:
+    """Return the status with the present numbers, and the next phase if the job enters one by itself."""
+    job = seen.job
+    status = _counted(seen, problem)
+    members = seen.members
+    succeeded = {name: task.phases[SUCCEEDED] for name, task in members.tasks if any(task.phases.values())}
+    current = msgspec.structs.replace(job, status=status)
+    change = phases.next_phase(current, members.counts(), succeeded)
+    if change is not None:
+        if job.status.state.phase == phases.RESTARTING:
+            notes = bookkeeping.without(status.controlled_resources, bookkeeping.RESTARTING)
+            status = msgspec.structs.replace(status, controlled_resources=notes)
+        if change.phase in phases.FINISHED:
+            status = _leftovers_terminate(seen, status)
+        return JobPlan(status=statuses.entered(job, status, change, now), again=True)
+    if status == job.status:
+        return JobPlan()
+    wait_s = COUNTERS_EVERY_S - seen.written_ago_s
+    if wait_s > 0 and status.state == job.status.state:
+        return JobPlan(look_again_s=wait_s)
+    return JobPlan(status=status, again=True)
+
+
+def _counted(seen: Observed, problem: Problem | None) -> JobStatus:
+    job, members = seen.job, seen.members
+    phases_by_task = ((name, task.phases) for name, task in members.tasks)
+    status = statuses.counted(job.status, members.counts(), phases_by_task)
+    state, notes = status.state, status.controlled_resources
+    if problem is not None:
+        state = acting.same_state(state, problem.reason, problem.message)
+    elif state.reason in PROBLEMS:
+        state = acting.same_state(state, "", "")
+    if state.phase in phases.AT_REST:
+        if seen.removed:
+            notes = bookkeeping.without(notes, bookkeeping.PLUGIN)
+    elif state.phase in phases.ACTIVE:
+        notes = {**notes, **bookkeeping.possessions(job)}
+    return msgspec.structs.replace(
+        status, state=state, controlled_resources=notes, min_available=job.spec.min_available
+    )
+
+
+def _leftovers_terminate(seen: Observed, status: JobStatus) -> JobStatus:
+    """Return the status of a job that has finished while pods still run: these are killed now."""
+    victims = tuple(seen.members.victims(ended=False))
+    counts, by_task = acting.after_kill(seen.members, victims)
+    return statuses.counted(status, counts, by_task.items())

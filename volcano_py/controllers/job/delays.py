@@ -1,0 +1,64 @@
+"""Actions that policies delay (``timeout``), and how the ones that cannot be derived again are kept on the job.
+
+A pod that is pending or has failed says so for as long as it exists, and since when. After a restart of the controller
+the action is therefore armed again, for the same time. That a pod was evicted, that a task used up its restarts, and
+since when a PodGroup is unknown, cannot be read later. Such an action stands in ``status.controlledResources`` of the
+job from the moment it is armed.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+import msgspec
+
+from volcano_py.controllers.job import policies
+
+PREFIX: Final = "delayed-"
+KEPT: Final = frozenset({policies.POD_EVICTED, policies.TASK_FAILED, policies.UNKNOWN})
+"""Events that cannot be read from the cluster later."""
+MOST_KEPT: Final = 1000
+"""Delayed actions that one job keeps; more would not fit into an object."""
+
+
+class Delayed(NamedTuple):
+    """An action that waits for its time."""
+
+    due: datetime
+    action: str
+    request: policies.Request
+    task: str = ""
+    """The task whose policy asks for it, "" for a policy of the job."""
+
+    @property
+    def key(self) -> str:
+        """Where it stands: one delayed action per pod and event."""
+        return f"{self.request.event}/{self.request.task}/{self.request.pod}"
+
+
+class _Kept(msgspec.Struct, array_like=True):
+    due: datetime
+    action: str
+    request: list[str | int | None]
+    task: str
+
+
+def kept(delayed: Delayed) -> tuple[str, str]:
+    """Return key and value of an action in ``status.controlledResources``."""
+    text = msgspec.json.encode(_Kept(delayed.due, delayed.action, list(delayed.request), delayed.task)).decode()
+    return f"{PREFIX}{delayed.key}", text
+
+
+def restored(resources: Mapping[str, str]) -> list[Delayed]:
+    """Return the actions that stand on a job; what cannot be read is left out."""
+    found = []
+    for key, text in sorted(resources.items()):
+        if not key.startswith(PREFIX):
+            continue
+        try:
+            one = msgspec.json.decode(text.encode(), type=_Kept)
+            request = policies.Request(*one.request)  # type: ignore[arg-type]  # read back as it was written
+        except (msgspec.DecodeError, TypeError):
+            continue
+        found.append(Delayed(one.due.astimezone(UTC), one.action, request, one.task))
+    return found

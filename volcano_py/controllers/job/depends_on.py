@@ -1,0 +1,25 @@
+"""Which tasks of a job may have pods: those whose dependencies are ready."""
+
+from collections.abc import Mapping
+
+from volcano_py.api.batch import Job, Task
+
+ANY = "any"
+
+
+def dependency_ready(task: Task | None, ready: int) -> bool:
+    """Say whether a task with ``ready`` pods that succeeded or are ready lets dependent tasks start.
+
+    A task that does not exist or has no minimum is ready.
+    """
+    return task is None or task.min_available is None or ready >= task.min_available
+
+
+def may_start(job: Job, task: Task, ready: Mapping[str, int]) -> bool:
+    """Say whether pods of a task may be created; ``ready`` has the number of ready pods of every task."""
+    depends = task.depends_on
+    if depends is None or not depends.name:
+        return True
+    tasks = {one.name: one for one in job.spec.tasks}
+    answers = [dependency_ready(tasks.get(name), ready.get(name, 0)) for name in depends.name]
+    return any(answers) if depends.iteration == ANY and len(answers) > 1 else all(answers)

@@ -1,0 +1,235 @@
+"""The pods of one job, with counts that follow every change: no question walks through all pods.
+
+A pod that is being deleted, or that this process has deleted, counts as terminating and as nothing else.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from volcano_py.api import keys
+from volcano_py.controllers.job import objects
+from volcano_py.controllers.job.objects import JobPod
+from volcano_py.controllers.job.phases import Counts
+
+PENDING, RUNNING, SUCCEEDED, FAILED, UNKNOWN = "Pending", "Running", "Succeeded", "Failed", "Unknown"
+ENDED: Final = frozenset({SUCCEEDED, FAILED})
+_PHASES: Final = frozenset({PENDING, RUNNING, SUCCEEDED, FAILED})
+
+
+@dataclass(slots=True)
+class Member:
+    """One pod of a job."""
+
+    name: str
+    uid: str
+    version: int
+    """status.version of the job when the pod was created."""
+    task: str
+    index: int
+    phase: str
+    deleting: bool
+    killed: bool
+    """Whether the pod carries the mark of a pod that the controller kills."""
+    ready: bool
+    restarts: int
+    exit_code: int
+    partition: str
+    reason: str
+    created: datetime | None
+    ended: datetime | None
+    resource_version: str
+
+    @classmethod
+    def of(cls, pod: JobPod) -> "Member":
+        """Read a pod."""
+        meta, annotations = pod.metadata, pod.metadata.annotations
+        try:
+            index = objects.index_of(meta)
+        except ValueError:
+            index = objects.LOST
+        version = annotations.get(keys.JOB_VERSION, "")
+        phase = pod.status.phase or PENDING
+        failed = phase == FAILED
+        return cls(
+            name=meta.name,
+            uid=meta.uid,
+            version=int(version) if version.isdigit() else 0,
+            task=objects.task_of_pod(pod),
+            index=index,
+            phase=phase if phase in _PHASES else UNKNOWN,
+            deleting=meta.deletion_timestamp is not None,
+            killed=annotations.get(keys.OUT_OF_SYNC) == "true",
+            ready=objects.is_ready(pod),
+            restarts=objects.restarts(pod),
+            exit_code=objects.exit_code(pod) if failed else 0,
+            partition=meta.labels.get(keys.PARTITION_ID, ""),
+            reason=pod.status.reason or pod.status.message if failed else "",
+            created=meta.creation_timestamp,
+            ended=objects.ended_at(pod) if phase in ENDED else None,
+            resource_version=meta.resource_version,
+        )
+
+
+@dataclass(slots=True)
+class TaskMembers:
+    """The pods of one task."""
+
+    replicas: int = 0
+    """How many pods the task should have."""
+    by_index: dict[int, str] = field(default_factory=dict)
+    """The name of the pod with each index, pods that terminate included."""
+    missing: set[int] = field(default_factory=set)
+    """Indices below `replicas` without a pod."""
+    extra: set[str] = field(default_factory=set)
+    """Pods that are not terminating and have an index from `replicas`."""
+    active: set[str] = field(default_factory=set)
+    """Pods that have not ended and do not terminate."""
+    ended: set[str] = field(default_factory=set)
+    """Pods that succeeded or failed and do not terminate."""
+    phases: Counter[str] = field(default_factory=Counter)
+    """Pods that do not terminate, by phase."""
+    ready: int = 0
+    restarts: int = 0
+    """Restarts of the containers of all pods that do not terminate."""
+    spent: int = 0
+    """Restarts of pods that the controller has killed since the whole job started."""
+
+
+class Members:
+    """The pods of one job."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Member] = {}
+        self._tasks: dict[str, TaskMembers] = {}
+        self._phases: Counter[str] = Counter()
+        self._terminating = 0
+        self._marked: set[str] = set()
+        self.leaving: set[str] = set()
+        """Pods that are needed and that somebody else is deleting."""
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self._by_name.values())
+
+    def get(self, name: str) -> Member | None:
+        """Return a pod by name."""
+        return self._by_name.get(name)
+
+    def task(self, name: str) -> TaskMembers:
+        """Return the pods of a task."""
+        found = self._tasks.get(name)
+        if found is None:
+            found = self._tasks[name] = TaskMembers()
+        return found
+
+    @property
+    def tasks(self) -> Iterable[tuple[str, TaskMembers]]:
+        """The tasks that have or should have pods, by name."""
+        return self._tasks.items()
+
+    def expect(self, replicas: Iterable[tuple[str, int]]) -> None:
+        """Say how many pods each task should have; a task that is not named should have none."""
+        wanted = dict(replicas)
+        for name in {*wanted, *self._tasks}:
+            task, count = self.task(name), wanted.get(name, 0)
+            if task.replicas != count:
+                task.replicas = count
+                task.missing = {index for index in range(count) if index not in task.by_index}
+                task.extra = {
+                    name
+                    for index, name in task.by_index.items()
+                    if not 0 <= index < count and not self._by_name[name].deleting
+                }
+
+    def put(self, member: Member) -> Member | None:
+        """Add or replace a pod; return its state before."""
+        before = self._by_name.get(member.name)
+        if before is not None:
+            self._count(before, -1)
+        self._by_name[member.name] = member
+        self._count(member, +1)
+        return before
+
+    def remove(self, name: str) -> Member | None:
+        """Remove a pod that is gone; return its last state."""
+        member = self._by_name.pop(name, None)
+        if member is not None:
+            self._count(member, -1)
+        return member
+
+    def mark_deleting(self, name: str, uid: str) -> None:
+        """Note that the controller deleted a pod; it terminates from now on."""
+        member = self._by_name.get(name)
+        if member is not None and member.uid == uid and not member.deleting:
+            self._count(member, -1)
+            member.deleting = member.killed = True
+            self._count(member, +1)
+
+    def counts(self) -> Counts:
+        """Return the numbers of pods."""
+        phases = self._phases
+        return Counts(
+            pending=phases[PENDING],
+            running=phases[RUNNING],
+            succeeded=phases[SUCCEEDED],
+            failed=phases[FAILED],
+            terminating=self._terminating,
+            unknown=phases[UNKNOWN],
+        )
+
+    def victims(self, *, ended: bool, task: str | None = None, below: int | None = None) -> list[Member]:
+        """Return the pods to kill: those that do not terminate yet, of one task or of all, in order of their names.
+
+        ``ended`` includes pods that have ended. ``below`` limits them to pods of an earlier version of the job.
+        """
+        tasks: Sequence[TaskMembers] = list(self._tasks.values()) if task is None else [self.task(task)]
+        names = [name for one in tasks for name in (*one.active, *(one.ended if ended else ()))]
+        found = [self._by_name[name] for name in sorted(names)]
+        return found if below is None else [member for member in found if member.version < below]
+
+    def marked(self) -> list[Member]:
+        """Return the pods that carry the mark of a kill and do not terminate yet."""
+        return [self._by_name[name] for name in sorted(self._marked)]
+
+    def extra(self) -> list[Member]:
+        """Return the pods that are not needed and do not terminate yet."""
+        return [self._by_name[name] for _, task in self._tasks.items() for name in sorted(task.extra)]
+
+    def _count(self, member: Member, step: int) -> None:
+        task = self.task(member.task)
+        name, index = member.name, member.index
+        if step > 0 and member.killed and not member.deleting:
+            self._marked.add(name)
+        else:
+            self._marked.discard(name)
+        if step > 0 and member.deleting and not member.killed and 0 <= index < task.replicas:
+            self.leaving.add(name)
+        else:
+            self.leaving.discard(name)
+        if step > 0:
+            task.by_index[index] = name
+            task.missing.discard(index)
+        elif task.by_index.get(index) == name:
+            del task.by_index[index]
+            if 0 <= index < task.replicas:
+                task.missing.add(index)
+        if member.deleting:
+            self._terminating += step
+            return
+        self._phases[member.phase] += step
+        task.phases[member.phase] += step
+        task.ready += step * member.ready
+        task.restarts += step * member.restarts
+        group = task.ended if member.phase in ENDED else task.active
+        if step > 0:
+            group.add(name)
+            if not 0 <= index < task.replicas:
+                task.extra.add(name)
+        else:
+            group.discard(name)
+            task.extra.discard(name)

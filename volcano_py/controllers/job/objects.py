@@ -1,0 +1,141 @@
+"""Pods of jobs as the job controller reads them, and names of what belongs to a job."""
+
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from volcano_py.api import keys
+from volcano_py.api.meta import ObjectMeta, Wire
+from volcano_py.kube.resource import VCJOBS
+
+LOST: Final = -1
+"""The index of a pod that says none."""
+
+
+class Terminated(Wire, frozen=True):
+    """How a container ended."""
+
+    exit_code: int = 0
+    reason: str = ""
+    finished_at: datetime | None = None
+
+
+class ContainerState(Wire, frozen=True):
+    """The state of a container."""
+
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(Wire, frozen=True):
+    """A container of a pod."""
+
+    name: str = ""
+    ready: bool = False
+    restart_count: int = 0
+    state: ContainerState = ContainerState()
+
+
+class JobPodStatus(Wire, frozen=True):
+    """Where a pod stands."""
+
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    container_statuses: list[ContainerStatus] = msgspec.field(default_factory=list)
+    init_container_statuses: list[ContainerStatus] = msgspec.field(default_factory=list)
+
+
+class JobPodSpec(Wire, frozen=True):
+    """What the job controller reads of a pod's spec."""
+
+    restart_policy: str = ""
+
+
+class JobPod(Wire, frozen=True):
+    """A pod of a job."""
+
+    metadata: ObjectMeta
+    spec: JobPodSpec = JobPodSpec()
+    status: JobPodStatus = JobPodStatus()
+
+
+class JobKey(NamedTuple):
+    """A job by namespace and name."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def owner_of(meta: ObjectMeta) -> str:
+    """Return the uid of the job that controls an object, "" if no job does."""
+    for owner in meta.owner_references:
+        if owner.controller and owner.kind == VCJOBS.kind and owner.api_version == VCJOBS.api_version:
+            return owner.uid
+    return ""
+
+
+def owner_reference(name: str, uid: str) -> dict[str, Any]:
+    """Return the reference by which a job controls an object."""
+    return {
+        "apiVersion": VCJOBS.api_version,
+        "kind": VCJOBS.kind,
+        "name": name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def pod_name(job: str, task: str, index: int) -> str:
+    """Return the name of a pod of a job."""
+    return f"{job}-{task}-{index}"
+
+
+def group_name(job: str, uid: str) -> str:
+    """Return the name of the PodGroup of a job."""
+    return f"{job}-{uid}"
+
+
+def task_of_pod(pod: JobPod) -> str:
+    """Return the name of a pod's task, "" if it says none."""
+    return pod.metadata.annotations.get(keys.TASK_SPEC, "")
+
+
+def index_of(meta: ObjectMeta) -> int:
+    """Return the index of a pod in its task from its label; raise ValueError if it says none."""
+    text = meta.labels.get(keys.TASK_INDEX)
+    if text is None:
+        raise ValueError(f"pod {meta.namespace}/{meta.name} has no label {keys.TASK_INDEX}")
+    return int(text)
+
+
+def exit_code(pod: JobPod) -> int:
+    """Return the exit code of a failed pod: that of its first container that failed, 0 if none says one."""
+    ended = (status.state.terminated for status in pod.status.container_statuses)
+    return next((one.exit_code for one in ended if one is not None and one.exit_code), 0)
+
+
+def ended_at(pod: JobPod) -> datetime | None:
+    """Return when the last container of a pod ended, None if no container says so."""
+    ended = (status.state.terminated for status in pod.status.container_statuses)
+    return max((one.finished_at for one in ended if one is not None and one.finished_at is not None), default=None)
+
+
+def restarts(pod: JobPod) -> int:
+    """Return how often the containers of a pod were restarted.
+
+    A container that failed and is never restarted counts as one restart: it uses up the same budget.
+    """
+    status = pod.status
+    count = sum(one.restart_count for one in (*status.init_container_statuses, *status.container_statuses))
+    return count + (1 if status.phase == "Failed" else 0)
+
+
+def is_ready(pod: JobPod) -> bool:
+    """Say whether a pod lets dependent tasks start: it succeeded, or runs with all containers ready."""
+    phase = pod.status.phase
+    return phase == "Succeeded" or (phase == "Running" and all(one.ready for one in pod.status.container_statuses))
