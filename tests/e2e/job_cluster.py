@@ -107,6 +107,7 @@ class JobCluster:
         self._with_controllers = controllers
         self._recorded = tuple(recorded)
         self._nodes: list[str] = []
+        self._to_remove: list[str] = []
         self.records: dict[str, Recorder] = {}
 
     # Life
@@ -145,17 +146,26 @@ class JobCluster:
             self.background.call(self._session.close())
             self.background.stop()
             delete_nodes(self.plane.cluster, self._nodes)
+            for path in self._to_remove:
+                self.plane.request("DELETE", path)
         return problems + self.refused
 
     @contextmanager
-    def without_controllers(self) -> Iterator[None]:
-        """Stop the controllers for the time of a block; others start after it."""
-        self.controllers.stop()
+    def without_controllers(self, kill: bool = False) -> Iterator[None]:
+        """Stop or kill the controllers for the time of a block; others start after it."""
+        if kill:
+            self.controllers.kill()
+        else:
+            self.controllers.stop()
         self.refused += self.controllers.refused()
         try:
             yield
         finally:
             self.controllers = Controllers(self.plane, self.installed, *FLAGS).start()
+
+    def remove_at_end(self, path: str) -> None:
+        """Remove an object outside of the namespace when the tests of the module have ended."""
+        self._to_remove.append(path)
 
     # Nodes
 

@@ -9,7 +9,7 @@ from typing import Any
 from tests.e2e.container_view import CLAIM
 from tests.e2e.jobs import CORE, Jobs, owners
 from tests.e2e.together import together
-from tests.e2e.vcjobs import task, template
+from tests.e2e.vcjobs import task
 
 DATA = "/data"
 SIZE = {"requests": {"storage": "1Gi"}}
@@ -28,6 +28,7 @@ def storage(jobs: Jobs) -> str:
         },
     }
     jobs.plane.request("POST", f"{CORE}/persistentvolumes", volume)
+    jobs.cluster.remove_at_end(f"{CORE}/persistentvolumes/{kind}")
     return kind
 
 
@@ -108,8 +109,7 @@ def test_a_job_without_its_claim_says_so_and_begins_when_the_claim_appears(jobs:
 @together
 def test_two_volumes_of_a_job_are_two_claims(jobs: Jobs) -> None:
     volumes = [{"mountPath": path, "volumeClaim": claim(storage(jobs))} for path in ("/one", "/two")]
-    pods = template(containers=None)
-    job = jobs.create([task("worker", 1, pods)], volumes=volumes)
+    job = jobs.create([task("worker", 1)], volumes=volumes)
     job.wait_running("worker-0")
 
     (pod,) = job.pods().values()
