@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-import yaml
 from msgspec import inspect
 
 from volcano_py.api import keys
+from volcano_py.api.batch import Command, Job
 from volcano_py.api.meta import Wire
 from volcano_py.cache.watched_kinds import WATCHED_KINDS
+from volcano_py.local.manifests import definitions
 
-CRDS = Path(__file__).resolve().parents[2] / "manifests" / "crds"
+DEFINITIONS: dict[str, dict[str, Any]] = {one["spec"]["names"]["plural"]: one for one in definitions()}
+PLURALS = sorted(DEFINITIONS)
 KINDS: dict[str, type[Wire]] = {
-    kind.resource.plural: kind.type for kind in WATCHED_KINDS if kind.resource.group == keys.SCHEDULING_GROUP
-}
+    kind.resource.plural: kind.type for kind in WATCHED_KINDS if kind.resource.group.endswith("volcano.sh")
+} | {"jobs": Job, "commands": Command}
 SCALARS: dict[type[inspect.Type], dict[str, str]] = {
     inspect.StrType: {"type": "string"},
     inspect.IntType: {"type": "integer"},
@@ -26,25 +27,25 @@ SCALARS: dict[type[inspect.Type], dict[str, str]] = {
     inspect.DateTimeType: {"type": "string", "format": "date-time"},
 }
 
-
-def crd(plural: str) -> dict[str, Any]:
-    path = CRDS / f"{keys.SCHEDULING_GROUP}_{plural}.yaml"
-    loaded: dict[str, Any] = yaml.safe_load(path.read_text())
-    return loaded
+Columns = list[tuple[str, str, str, int]]
+AGE = ("AGE", "date", ".metadata.creationTimestamp", 0)
+STATUS: dict[str, Any] = {"status": {}}
 
 
 def version(plural: str) -> dict[str, Any]:
-    (only,) = crd(plural)["spec"]["versions"]
-    assert only["name"] == keys.SCHEDULING_VERSION
+    (only,) = DEFINITIONS[plural]["spec"]["versions"]
     served: dict[str, Any] = only
     return served
 
 
 def schema(plural: str, *path: str) -> dict[str, Any]:
-    """Follow property names into a schema; "[]" enters the items of a list."""
+    """Follow property names into a schema; "[]" enters the items of a list, "{}" the values of a map."""
     found: dict[str, Any] = version(plural)["schema"]["openAPIV3Schema"]
     for name in path:
-        found = found["items"] if name == "[]" else found["properties"][name]
+        if name in ("[]", "{}"):
+            found = found["items" if name == "[]" else "additionalProperties"]
+        else:
+            found = found["properties"][name]
     return found
 
 
@@ -67,6 +68,8 @@ def mismatches(ours: inspect.Type, theirs: dict[str, Any] | None, where: str) ->
     if isinstance(ours, inspect.ListType):
         return mismatches(ours.item_type, theirs.get("items"), f"{where}[]")
     if isinstance(ours, inspect.DictType):
+        if isinstance(ours.value_type, inspect.AnyType):  # kept as it was sent
+            return [] if theirs.get("properties") else [f"{where}: the schema drops every field of it"]
         return mismatches(ours.value_type, theirs.get("additionalProperties"), f"{where}{{}}")
     expected = SCALARS[type(ours)]
     actual = {key: theirs.get(key) for key in expected}
@@ -110,40 +113,101 @@ def test_a_field_that_the_schema_lacks_is_found() -> None:
     ]
 
 
-@pytest.mark.parametrize("plural", KINDS)
+@pytest.mark.parametrize("plural", PLURALS)
 def test_the_schema_is_structural(plural: str) -> None:
     assert structural_errors(schema(plural), plural) == []
 
 
 @pytest.mark.parametrize(
-    ("plural", "scope", "names", "subresources"),
+    ("plural", "group", "scope", "kind", "short", "subresources"),
     [
-        pytest.param(
+        ("jobs", "batch.volcano.sh/v1alpha1", "Namespaced", "Job", ["vcjob", "vj"], STATUS),
+        ("cronjobs", "batch.volcano.sh/v1alpha1", "Namespaced", "CronJob", ["cronvcjob", "cronvj"], STATUS),
+        ("commands", "bus.volcano.sh/v1alpha1", "Namespaced", "Command", None, None),
+        (
             "podgroups",
+            "scheduling.volcano.sh/v1beta1",
             "Namespaced",
-            {"kind": "PodGroup", "singular": "podgroup", "shortNames": ["pg", "podgroup-v1beta1"]},
-            {},
-            id="podgroup-has-no-status-subresource",
+            "PodGroup",
+            ["pg", "podgroup-v1beta1"],
+            {},  # its status is written with the whole object
         ),
-        pytest.param(
-            "queues",
-            "Cluster",
-            {"kind": "Queue", "singular": "queue", "shortNames": ["q", "queue-v1beta1"]},
-            {"status": {}},
-            id="queue-has-one",
+        ("queues", "scheduling.volcano.sh/v1beta1", "Cluster", "Queue", ["q", "queue-v1beta1"], STATUS),
+        ("jobflows", "flow.volcano.sh/v1alpha1", "Namespaced", "JobFlow", ["jf"], STATUS),
+        ("jobtemplates", "flow.volcano.sh/v1alpha1", "Namespaced", "JobTemplate", ["jt"], STATUS),
+        ("hypernodes", "topology.volcano.sh/v1alpha1", "Cluster", "HyperNode", ["hn"], STATUS),
+        ("numatopologies", "nodeinfo.volcano.sh/v1alpha1", "Cluster", "Numatopology", ["numatopo"], None),
+        ("nodeshards", "shard.volcano.sh/v1alpha1", "Cluster", "NodeShard", ["nsh"], STATUS),
+        (
+            "colocationconfigurations",
+            "config.volcano.sh/v1alpha1",
+            "Namespaced",
+            "ColocationConfiguration",
+            None,
+            STATUS,
         ),
     ],
 )
 def test_names_and_scope_are_those_that_users_know(
-    plural: str, scope: str, names: dict[str, object], subresources: dict[str, object]
+    plural: str, group: str, scope: str, kind: str, short: list[str] | None, subresources: dict[str, Any] | None
 ) -> None:
-    spec = crd(plural)["spec"]
-    assert (spec["group"], spec["scope"]) == (keys.SCHEDULING_GROUP, scope)
-    assert crd(plural)["metadata"]["name"] == f"{plural}.{keys.SCHEDULING_GROUP}"
-    assert names.items() <= spec["names"].items()
-    assert version(plural)["subresources"] == subresources
-    assert version(plural)["served"]
-    assert version(plural)["storage"]
+    definition, served = DEFINITIONS[plural], version(plural)
+    spec, names = definition["spec"], definition["spec"]["names"]
+    assert f"{spec['group']}/{served['name']}" == group
+    assert definition["metadata"]["name"] == f"{plural}.{spec['group']}"
+    assert definition["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    assert (spec["scope"], names["kind"], names["singular"], names.get("shortNames")) == (
+        scope,
+        kind,
+        kind.lower(),
+        short,
+    )
+    assert served.get("subresources") == subresources
+    assert served["served"]
+    assert served["storage"]
+
+
+@pytest.mark.parametrize(
+    ("plural", "columns"),
+    [
+        (
+            "jobs",
+            [
+                ("STATUS", "string", ".status.state.phase", 0),
+                ("minAvailable", "integer", ".status.minAvailable", 0),
+                ("RUNNINGS", "integer", ".status.running", 0),
+                AGE,
+                ("QUEUE", "string", ".spec.queue", 1),
+            ],
+        ),
+        (
+            "podgroups",
+            [
+                ("STATUS", "string", ".status.phase", 0),
+                ("minMember", "integer", ".spec.minMember", 0),
+                ("RUNNINGS", "integer", ".status.running", 0),
+                AGE,
+                ("QUEUE", "string", ".spec.queue", 1),
+            ],
+        ),
+        ("queues", [("PARENT", "string", ".spec.parent", 0)]),
+        ("jobflows", [("Status", "string", ".status.state.phase", 0), ("Age", *AGE[1:])]),
+        (
+            "hypernodes",
+            [
+                ("Tier", "string", ".spec.tier", 0),
+                ("TierName", "string", ".spec.tierName", 0),
+                ("NodeCount", "integer", ".status.nodeCount", 0),
+                ("Age", *AGE[1:]),
+            ],
+        ),
+        ("nodeshards", [AGE]),
+        *((plural, []) for plural in ("commands", "cronjobs", "jobtemplates", "numatopologies")),
+    ],
+)
+def test_columns_are_those_that_users_know(plural: str, columns: Columns) -> None:
+    shown = version(plural).get("additionalPrinterColumns", [])
+    assert [(one["name"], one["type"], one["jsonPath"], one.get("priority", 0)) for one in shown] == columns
 
 
 def test_every_phase_that_the_scheduler_writes_is_allowed() -> None:
@@ -151,23 +215,69 @@ def test_every_phase_that_the_scheduler_writes_is_allowed() -> None:
     assert phases == set(schema("podgroups", "status", "phase")["enum"])
 
 
+def defaults(node: dict[str, Any], where: str) -> dict[str, object]:
+    """Every default below a schema, by path."""
+    found = {where: node["default"]} if "default" in node else {}
+    for name, child in node.get("properties", {}).items():
+        found |= defaults(child, f"{where}.{name}" if where else name)
+    for keyword, mark in (("items", "[]"), ("additionalProperties", "{}")):
+        if keyword in node:
+            found |= defaults(node[keyword], where + mark)
+    return found
+
+
+def job_defaults(spec: str) -> dict[str, object]:
+    return {
+        f"{spec}.queue": "default",
+        f"{spec}.maxRetry": 3,
+        f"{spec}.networkTopology.mode": "hard",
+        f"{spec}.tasks[].replicas": 0,
+        f"{spec}.tasks[].partitionPolicy.minPartitions": 0,
+        f"{spec}.tasks[].partitionPolicy.networkTopology.mode": "hard",
+    }
+
+
 @pytest.mark.parametrize(
-    ("path", "default"),
+    ("plural", "expected"),
     [
-        pytest.param(("podgroups", "spec", "queue"), "default", id="podgroup-queue"),
-        pytest.param(("podgroups", "spec", "networkTopology", "mode"), "hard", id="topology-mode"),
-        pytest.param(("podgroups", "spec", "subGroupPolicy", "[]", "subGroupSize"), 1, id="sub-group-size"),
-        pytest.param(("podgroups", "spec", "subGroupPolicy", "[]", "minSubGroups"), 0, id="min-sub-groups"),
-        pytest.param(("queues", "spec", "weight"), 1, id="queue-weight"),
-        pytest.param(("queues", "spec", "priority"), 0, id="queue-priority"),
-        pytest.param(("queues", "spec", "dequeueStrategy"), "traverse", id="dequeue-strategy"),
+        ("jobs", job_defaults("spec")),
+        ("jobtemplates", job_defaults("spec")),
+        (
+            "cronjobs",
+            {
+                "spec.concurrencyPolicy": "Allow",
+                "spec.suspend": False,
+                "spec.successfulJobsHistoryLimit": 3,
+                "spec.failedJobsHistoryLimit": 1,
+                **job_defaults("spec.jobTemplate.spec"),
+            },
+        ),
+        pytest.param("jobflows", {}, id="jobflows-a-patch-changes-only-what-it-names"),
+        (
+            "podgroups",
+            {
+                "spec.queue": "default",
+                "spec.networkTopology.mode": "hard",
+                "spec.subGroupPolicy[].subGroupSize": 1,
+                "spec.subGroupPolicy[].minSubGroups": 0,
+                "spec.subGroupPolicy[].networkTopology.mode": "hard",
+            },
+        ),
+        ("queues", {"spec.weight": 1, "spec.priority": 0, "spec.dequeueStrategy": "traverse"}),
+        (
+            "colocationconfigurations",
+            {"spec.memoryQos.highRatio": 100, "spec.memoryQos.lowRatio": 0, "spec.memoryQos.minRatio": 0},
+        ),
+        *((plural, {}) for plural in ("commands", "hypernodes", "numatopologies", "nodeshards")),
     ],
 )
-def test_the_api_server_fills_in_what_volcano_fills_in(path: tuple[str, ...], default: object) -> None:
-    assert schema(*path)["default"] == default
+def test_the_api_server_fills_in_what_volcano_fills_in_and_nothing_in_pod_templates(
+    plural: str, expected: dict[str, object]
+) -> None:
+    assert defaults(schema(plural), "") == expected
 
 
-@pytest.mark.parametrize("plural", KINDS)
+@pytest.mark.parametrize("plural", sorted(KINDS.keys() - {"commands"}))  # nobody writes a Command back
 def test_absent_fields_are_not_written_back(plural: str) -> None:
     # Otherwise a field the user left to the API server would come back set.
     empty = msgspec.json.decode(b'{"metadata": {}}', type=KINDS[plural])
@@ -176,9 +286,9 @@ def test_absent_fields_are_not_written_back(plural: str) -> None:
 
 @pytest.mark.parametrize("text", ["1", "100m", "16Gi", "1.5", "2e3", "-1", ".5", "4k"])
 def test_a_quantity_passes_the_schema(text: str) -> None:
-    assert re.search(schema("queues", "spec", "capability")["additionalProperties"]["pattern"], text)
+    assert re.search(schema("queues", "spec", "capability", "{}")["pattern"], text)
 
 
 @pytest.mark.parametrize("text", ["", "4 Gi", "lots", "1Kb", "1e"])
 def test_a_text_that_is_no_quantity_fails_the_schema(text: str) -> None:
-    assert not re.search(schema("queues", "spec", "capability")["additionalProperties"]["pattern"], text)
+    assert not re.search(schema("queues", "spec", "capability", "{}")["pattern"], text)

@@ -3,10 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 from volcano_py.apiserver import ApiServer
 from volcano_py.conf.loader import parse_conf
@@ -16,13 +13,13 @@ from volcano_py.daemon.options import DaemonOptions
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.reflector import ReflectorOptions
 from volcano_py.kube.resource import PODS
+from volcano_py.local.manifests import definitions
 from volcano_py.local.scheduler import GANG_CONF as CONF
 from volcano_py.runtime.options import ListenAddress
 from volcano_py.runtime.signals import Shutdown
 from volcano_py.scheduler import Policy, resolve
 from volcano_py.testing import a_group, a_node, a_pod, manifest
 
-CRDS = Path(__file__).parents[2] / "manifests" / "crds"
 BINDINGS = ("create", "pods/binding")
 GROUPS = "podgroups.scheduling.volcano.sh"
 QUEUES = "queues.scheduling.volcano.sh"
@@ -30,8 +27,8 @@ FREE_PORT = ListenAddress("127.0.0.1", 0)
 
 
 def serve_definitions(server: ApiServer) -> None:
-    for path in sorted(CRDS.glob("*.yaml")):
-        server.create(yaml.load(path.read_text(), Loader=yaml.CSafeLoader))
+    for definition in definitions():
+        server.create(definition)
 
 
 class Running:

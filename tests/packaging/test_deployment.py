@@ -1,6 +1,7 @@
 """The Deployments: probes, ports, accounts and flags fit the programs and the other manifests."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,12 @@ def objects(folder: Path = MANIFESTS) -> Iterator[dict[str, Any]]:
         if (folder / name).is_dir():
             yield from objects(folder / name)
         else:
-            yield from yaml.safe_load_all((folder / name).read_text())
+            yield from documents(folder / name)
+
+
+@cache
+def documents(file: Path) -> tuple[dict[str, Any], ...]:
+    return tuple(yaml.load_all(file.read_text(), yaml.CSafeLoader))
 
 
 def the(kind: str, name: str) -> dict[str, Any]:
@@ -57,7 +63,7 @@ def test_everything_in_the_folder_is_applied():
     listed = {(one["kind"], one["metadata"]["name"]) for one in objects()}
     parts = ("crds", "rbac", "deployment")
     files = [file for part in parts for file in (MANIFESTS / part).glob("*.yaml") if file.name != "kustomization.yaml"]
-    present = {(one["kind"], one["metadata"]["name"]) for file in files for one in yaml.safe_load_all(file.read_text())}
+    present = {(one["kind"], one["metadata"]["name"]) for file in files for one in documents(file)}
 
     assert present <= listed
 

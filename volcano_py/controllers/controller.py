@@ -57,6 +57,7 @@ class ControllerOptions:
     scheduler_names: tuple[str, ...] = (keys.SCHEDULER_NAME,)
     default_queue: str = keys.DEFAULT_QUEUE
     inherit_owner_annotations: bool = True
+    job_workers: int = 32
     podgroup_workers: int = 5
     queue_workers: int = 5
     attempts: int = 15

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from volcano_py.api import keys
 
@@ -36,6 +36,23 @@ class ControllerMetrics:
             for phase in _PHASES
         }
 
+        job_labels = ["job_name", "queue_name"]
+        self._jobs = {
+            "Completed": Counter(
+                "volcano_job_completed_phase_count", "Jobs that entered Completed.", job_labels, registry=registry
+            ),
+            "Failed": Counter(
+                "volcano_job_failed_phase_count", "Jobs that entered Failed.", job_labels, registry=registry
+            ),
+        }
+        self._job_labels: dict[str, set[tuple[str, str]]] = {}
+        self._creation = Histogram(
+            "volcano_controller_job_to_pod_creation_latency_milliseconds",
+            "Time that the creation of the pods of a job took, by batch.",
+            buckets=[50 * (60_000 / 50) ** (step / 29) for step in range(30)],
+            registry=registry,
+        )
+
     def turn(self, controller: str, result: str) -> None:
         """Count an attempt to reconcile: done, retried or given_up; or a name that a full work queue refused."""
         self._turns.labels(controller, result).inc()
@@ -57,3 +74,18 @@ class ControllerMetrics:
         """Forget a queue."""
         for gauge in self._groups.values():
             gauge.remove(name)
+
+    def job_phase(self, job: str, queue: str, phase: str) -> None:
+        """Count that a job (namespace/name) entered a phase."""
+        if phase in self._jobs:
+            self._jobs[phase].labels(job, queue).inc()
+            self._job_labels.setdefault(job, set()).add((phase, queue))
+
+    def job_gone(self, job: str) -> None:
+        """Forget a job."""
+        for phase, queue in self._job_labels.pop(job, ()):
+            self._jobs[phase].remove(job, queue)
+
+    def pods_created(self, seconds: float) -> None:
+        """Count how long a batch of pods of a job took."""
+        self._creation.observe(seconds * 1000)

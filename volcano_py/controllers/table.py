@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from volcano_py.controllers.controller import Controller, ControllerContext
+from volcano_py.controllers.job.controller import JobController
 from volcano_py.controllers.podgroup.controller import PodGroupController
 from volcano_py.controllers.queue.controller import QueueController
 
 CONTROLLERS: Final[Mapping[str, Callable[[ControllerContext], Controller]]] = {
     QueueController.name: QueueController,
     PodGroupController.name: PodGroupController,
+    JobController.name: JobController,
 }
 """Builds each controller by its name; they are built and started in this order."""

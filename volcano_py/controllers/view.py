@@ -1,6 +1,6 @@
 """The objects of a resource by key, as the watch shows them; controllers decide on these."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic
 
 from volcano_py.kube.delivery import Event, EventType, Quarantined, T
@@ -30,6 +30,11 @@ class View(Generic[T]):
     def get(self, key: str) -> T | None:
         """Return an object by ``namespace/name``, or by its name if it has no namespace."""
         return self._objects.get(key)
+
+    @property
+    def objects(self) -> Mapping[str, T]:
+        """All objects by key."""
+        return self._objects
 
     def keys(self) -> list[str]:
         """Return all keys, sorted."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from volcano_py.apiserver.kinds.conform import Shape
 from volcano_py.apiserver.kinds.generic import Strategy, WriteContext
@@ -129,14 +128,14 @@ def _structural_errors(schema: Obj, path: str) -> Iterator[FieldError]:
         schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
     ):
         yield required(f"{path}.type", "must not be empty for specified object fields")
-    try:
-        re.compile(schema.get("pattern", ""))
-    except re.error as error:
-        yield invalid_value(f"{path}.pattern", schema["pattern"], f"must be a valid regular expression: {error}")
-    children: list[tuple[str, Any]] = [
-        (f"{path}.properties[{name}]", child) for name, child in (schema.get("properties") or {}).items()
-    ]
-    children.extend((f"{path}.{name}", schema.get(name)) for name in ("items", "additionalProperties"))
-    for where, child in children:
+    if "pattern" in schema:
+        try:
+            re.compile(schema["pattern"])
+        except re.error as error:
+            yield invalid_value(f"{path}.pattern", schema["pattern"], f"must be a valid regular expression: {error}")
+    for name, child in (schema.get("properties") or {}).items():
         if isinstance(child, dict):
-            yield from _structural_errors(child, where)
+            yield from _structural_errors(child, f"{path}.properties[{name}]")
+    for name in ("items", "additionalProperties"):
+        if isinstance(schema.get(name), dict):
+            yield from _structural_errors(schema[name], f"{path}.{name}")

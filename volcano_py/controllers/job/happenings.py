@@ -7,8 +7,10 @@ controller kills itself give none.
 
 from typing import NamedTuple
 
-from volcano_py.controllers.job import policies
+from volcano_py.api.batch import Job
+from volcano_py.controllers.job import bookkeeping, objects, policies
 from volcano_py.controllers.job.members import FAILED, PENDING, RUNNING, SUCCEEDED, Member, Members, TaskMembers
+from volcano_py.controllers.job.pods import partition_of
 from volcano_py.controllers.job.policies import Request
 
 
@@ -63,6 +65,56 @@ def removed(members: Members, last: Member) -> list[str]:
     if last.killed or not 0 <= last.index < members.task(last.task).replicas:
         return []
     return [policies.POD_EVICTED]
+
+
+def missed(job: Job, members: Members) -> list[Trigger]:
+    """Return the evictions that nobody saw: pods that stand in the status of a job and do not exist.
+
+    These are pods that somebody was deleting when the controller ended, and pods by which the counts of the status
+    exceed the pods of their task. Of the latter, those with the lowest missing index count as evicted.
+    """
+    found: dict[str, Trigger] = {}
+    status = job.status
+    for key, uid in status.controlled_resources.items():
+        name = key.removeprefix(bookkeeping.EVICTING)
+        if name != key and ((member := members.get(name)) is None or member.uid != uid):
+            found[name] = Trigger(policies.POD_EVICTED, _vanished(job, *_task_and_index(job, name)))
+    for task in job.spec.tasks:
+        state, there = status.task_status_count.get(task.name), members.task(task.name)
+        lost = 0 if state is None else sum(state.phase.values()) - len(there.by_index)
+        for index in sorted(there.missing)[: max(0, lost)]:
+            name = objects.pod_name(job.metadata.name, task.name, index)
+            found.setdefault(name, Trigger(policies.POD_EVICTED, _vanished(job, task.name, index)))
+    return [found[name] for name in sorted(found)]
+
+
+def _task_and_index(job: Job, name: str) -> tuple[str, int]:
+    task, _, index = name.removeprefix(f"{job.metadata.name}-").rpartition("-")
+    return task, int(index) if index.isdigit() else objects.LOST
+
+
+def _vanished(job: Job, task: str, index: int) -> Member:
+    """Return a pod that is gone, as far as the job says what it was."""
+    spec = policies.task_of(job, task)
+    policy = None if spec is None else spec.partition_policy
+    return Member(
+        name=objects.pod_name(job.metadata.name, task, index),
+        uid="",
+        version=job.status.version,
+        task=task,
+        index=index,
+        phase=RUNNING,
+        deleting=False,
+        killed=False,
+        ready=False,
+        restarts=0,
+        exit_code=0,
+        partition="" if policy is None else str(partition_of(policy.partition_size, index)),
+        reason="",
+        created=None,
+        ended=None,
+        resource_version="",
+    )
 
 
 def is_complete(task: TaskMembers) -> bool:

@@ -28,6 +28,8 @@ COMPLETED: Final = "Completed"
 TERMINATING: Final = "Terminating"
 TERMINATED: Final = "Terminated"
 FAILED: Final = "Failed"
+GROUP_UNKNOWN: Final = "Unknown"
+"""The phase of a PodGroup some of whose pods run and whose others cannot be scheduled."""
 
 ACTIVE: Final = frozenset({"", PENDING, RUNNING})
 """Phases in which pods are created and policies act."""

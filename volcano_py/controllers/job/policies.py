@@ -99,6 +99,18 @@ def task_of(job: Job, name: str) -> Task | None:
     return next((task for task in job.spec.tasks if name and task.name == name), None)
 
 
+def answered_events(job: Job) -> frozenset[str]:
+    """Return the events of pods that some policy of the job answers."""
+    found: set[str] = set()
+    for policy in (*job.spec.policies, *(policy for task in job.spec.tasks for policy in task.policies)):
+        found |= {policy.event, *policy.events}
+        if policy.exit_code is not None:
+            found.add(POD_FAILED)
+    if ANY in found:
+        found |= {POD_FAILED, POD_EVICTED, POD_PENDING, TASK_COMPLETED, TASK_FAILED, UNKNOWN}
+    return frozenset(found - {""})
+
+
 def delay_of(policy: LifecyclePolicy) -> float:
     """Return the seconds to wait before the action of a policy; 0 if its timeout cannot be read or is negative."""
     if not policy.timeout:

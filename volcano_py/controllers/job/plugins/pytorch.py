@@ -27,8 +27,8 @@ WAIT_CONTAINER: Final = "wait-for-master"
 
 _WAIT_SCRIPT: Final = """\
 end=$(($(date +%s) + WAIT_SECONDS))
-until nc -z "$MASTER_ADDR" "$MASTER_PORT" 2>/dev/null ||
-  bash -c 'exec 3<>"/dev/tcp/$MASTER_ADDR/$MASTER_PORT"' 2>/dev/null; do
+until nc -z -w 2 "$MASTER_ADDR" "$MASTER_PORT" 2>/dev/null ||
+  timeout 2 bash -c 'exec 3<>"/dev/tcp/$MASTER_ADDR/$MASTER_PORT"' 2>/dev/null; do
   if [ "$(date +%s)" -ge "$end" ]; then
     echo "the master $MASTER_ADDR:$MASTER_PORT does not listen after $WAIT_SECONDS s" >&2
     exit 1

@@ -1,0 +1,326 @@
+"""Carries out the plan of a job: status, events, objects of plugins, PodGroup, kills and creations, in this order.
+
+What a write answers goes into the record of the job at once. So the next look sees it even if the watch is late.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, Final, TypeVar
+
+import msgspec
+import structlog
+
+from volcano_py.api import keys
+from volcano_py.api.batch import Job, Task
+from volcano_py.api.scheduling import PodGroup
+from volcano_py.controllers.controller import ControllerContext
+from volcano_py.controllers.job import acting, objects
+from volcano_py.controllers.job import status as statuses
+from volcano_py.controllers.job.members import Member
+from volcano_py.controllers.job.objects import JobPod
+from volcano_py.controllers.job.observed import JobPlan, Problem
+from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject, PluginProblem
+from volcano_py.controllers.job.plugins.key_pair import generate_key_pair
+from volcano_py.controllers.job.record import Record
+from volcano_py.controllers.writes import IN_FLIGHT, Create, Delete, Patch, Write
+from volcano_py.kube import errors
+from volcano_py.kube.resource import PODGROUPS, PODS, VCJOBS
+
+log = structlog.get_logger()
+
+EVENT_CREATE: Final = "FailedCreate"
+EVENT_DELETE: Final = "FailedDelete"
+EVENT_PLUGIN: Final = "PluginError"
+_TIMEOUT_S: Final = 10.0
+
+T = TypeVar("T")
+_JOB: Final = msgspec.json.Decoder(Job)
+_POD: Final = msgspec.json.Decoder(JobPod)
+_GROUP: Final = msgspec.json.Decoder(PodGroup)
+
+
+class CarryOut:
+    """Carries out plans."""
+
+    def __init__(
+        self, context: ControllerContext, put_job: Callable[[Job], bool], put_pod: Callable[[JobPod], bool]
+    ) -> None:
+        self._client = context.client
+        self._writer = context.writer
+        self._events = context.events
+        self._metrics = context.metrics
+        self._clock = context.clock
+        self._put_job = put_job
+        self._put_pod = put_pod
+
+    def job_gone(self, key: str) -> None:
+        """Forget what metrics say about a job."""
+        self._metrics.job_gone(key)
+
+    async def __call__(self, record: Record, plan: JobPlan) -> None:
+        """Carry out a plan; raise ApiError if a part of it failed, and the next look plans the rest."""
+        if plan.status is not None:
+            await self._write_status(record, plan)
+        record.arm(plan.arm)
+        record.disarm(plan.disarm)
+        for event in plan.events:
+            self._events.record(event)
+        if plan.told:
+            record.told = plan.told
+        for one in plan.ensure:
+            await self._ensure(record, one)
+        for write in plan.writes:
+            await self._write(record, write)
+        if plan.remove:
+            await self._each(plan.remove, lambda one: self._remove(record, one))
+            record.applied.clear()
+            record.removed = True
+        await self._delete_pods(record, plan)
+        await self._create_pods(record, plan.create)
+        for _ in range(plan.handled):
+            record.triggers.popleft()
+
+    # Status and single objects
+
+    async def _write_status(self, record: Record, plan: JobPlan) -> None:
+        job = record.job
+        assert job is not None
+        assert plan.status is not None
+        answer = await self._writer.answered(statuses.patch(job, plan.status))
+        record.written_at = self._clock.monotonic()
+        if answer is None:
+            return  # the job is gone; the watch will say so
+        self._put_job(_JOB.decode(answer))
+        before, after = job.status.state.phase, plan.status.state.phase
+        if before != after:
+            log.info(
+                "job changes its phase",
+                job=f"{job.metadata.namespace}/{job.metadata.name}",
+                before=before,
+                phase=after,
+                reason=plan.status.state.reason,
+            )
+            self._metrics.job_phase(f"{job.metadata.namespace}/{job.metadata.name}", job.spec.queue, after)
+
+    async def _write(self, record: Record, write: Write) -> None:
+        answer = await self._writer.answered(write)
+        if isinstance(write, Delete):
+            if write.resource is PODGROUPS:
+                record.put_group(None)
+            elif write.resource is not PODGROUPS:
+                record.commands.pop(f"{write.namespace}/{write.name}", None)
+        elif answer and write.resource is PODGROUPS:
+            record.put_group(_GROUP.decode(answer))
+        elif answer and write.resource is VCJOBS:
+            self._put_job(_JOB.decode(answer))
+        elif isinstance(write, Create) and write.resource is PODGROUPS:
+            await self._adopt_group(record, write)
+
+    async def _adopt_group(self, record: Record, write: Create) -> None:
+        """Take the PodGroup that exists already, unless it is about to go."""
+        assert isinstance(write.body, dict)
+        name = write.body["metadata"]["name"]
+        group = await self._client.get(PODGROUPS, name, PodGroup, namespace=write.namespace, timeout_s=_TIMEOUT_S)
+        if group.metadata.deletion_timestamp is not None:
+            raise errors.Conflict("create", PODGROUPS.item(name, write.namespace), "its predecessor is being deleted")
+        record.put_group(group)
+
+    # Objects of plugins
+
+    async def _ensure(self, record: Record, wanted: PluginObject) -> None:
+        job = record.job
+        assert job is not None
+        meta = job.metadata
+        name = str(wanted.body["metadata"]["name"])
+        existing = None
+        if wanted.keep:
+            existing = await self._find(wanted, meta.namespace, name)
+            if existing is None:
+                wanted = await self._with_keys(record, job, wanted)
+        if existing is None:
+            body = _owned(wanted.body, job)
+            if await self._writer.answered(Create(wanted.resource, meta.namespace, body)) is not None:
+                record.note_applied(self._as_wanted(record, wanted))
+                return
+            existing = await self._find(wanted, meta.namespace, name)
+            if existing is None:
+                raise errors.Conflict(
+                    "create", wanted.resource.item(name, meta.namespace), "its predecessor is being deleted"
+                )
+        if _owner(existing) != meta.uid:
+            raise self._collision(job, wanted, name)
+        if changes := _changes(wanted, existing):
+            body = {"metadata": {"uid": existing["metadata"]["uid"]}, **changes}
+            await self._writer.answered(Patch(wanted.resource, meta.namespace, name, body))
+        record.note_applied(self._as_wanted(record, wanted))
+
+    def _as_wanted(self, record: Record, wanted: PluginObject) -> PluginObject:
+        """Return an object as the next look will want it: without the keys that are kept."""
+        name = wanted.body["metadata"]["name"]
+        same = (one for one in record.plugin_objects() if one.resource is wanted.resource)
+        return next((one for one in same if one.body["metadata"]["name"] == name), wanted)
+
+    async def _with_keys(self, record: Record, job: Job, wanted: PluginObject) -> PluginObject:
+        """Return the object with generated keys; they are made outside of the event loop, since that takes long."""
+        pair: KeyPair | None = None
+        if record.plugins.needs_key_pair:
+            async with asyncio.timeout(60):
+                pair = await asyncio.to_thread(generate_key_pair)
+        try:
+            found = record.plugins.objects(job, pair)
+        except PluginProblem as problem:
+            raise errors.Invalid("create", wanted.resource.label, str(problem)) from problem
+        name = wanted.body["metadata"]["name"]
+        return next(one for one in found if one.resource is wanted.resource and one.body["metadata"]["name"] == name)
+
+    async def _find(self, wanted: PluginObject, namespace: str, name: str) -> dict[str, Any] | None:
+        try:
+            return await self._client.get(
+                wanted.resource, name, dict[str, Any], namespace=namespace, timeout_s=_TIMEOUT_S
+            )
+        except errors.NotFound:
+            return None
+
+    def _collision(self, job: Job, wanted: PluginObject, name: str) -> errors.ApiError:
+        text = (
+            f"{wanted.resource.kind} {job.metadata.namespace}/{name} exists and belongs to somebody else: delete it, "
+            "or give the job another name"
+        )
+        self._events.record(acting.event(job, keys.EVENT_WARNING, EVENT_PLUGIN, text))
+        return errors.Conflict("create", wanted.resource.item(name, job.metadata.namespace), text)
+
+    async def _remove(self, record: Record, one: PluginObject) -> None:
+        job = record.job
+        assert job is not None
+        name, namespace = str(one.body["metadata"]["name"]), job.metadata.namespace
+        existing = await self._find(one, namespace, name)
+        if existing is not None and _owner(existing) == job.metadata.uid:
+            await self._writer.write(Delete(one.resource, namespace, name, existing["metadata"]["uid"]))
+
+    # Pods
+
+    async def _delete_pods(self, record: Record, plan: JobPlan) -> None:
+        job = record.job
+        assert job is not None
+        namespace = job.metadata.namespace
+
+        async def kill(member: Member) -> None:
+            member.killed = True  # from now on, its end is no eviction
+            if not member.deleting:
+                body = {"metadata": {"uid": member.uid, "annotations": {keys.OUT_OF_SYNC: "true"}}}
+                await self._gone_is_fine(Patch(PODS, namespace, member.name, body))
+            await self._gone_is_fine(Delete(PODS, namespace, member.name, member.uid))
+            record.members.mark_deleting(member.name, member.uid)
+
+        async def drop(member: Member) -> None:
+            member.killed = True
+            await self._gone_is_fine(Delete(PODS, namespace, member.name, member.uid))
+            record.members.mark_deleting(member.name, member.uid)
+
+        try:
+            await self._each(plan.kill, kill)
+            await self._each(plan.delete, drop)
+        except errors.ApiError as error:
+            text = f"a pod could not be deleted: {error}"
+            self._events.record(acting.event(job, keys.EVENT_WARNING, EVENT_DELETE, text))
+            raise
+
+    async def _gone_is_fine(self, write: Write) -> None:
+        """Carry out a write on a pod; it is not needed if the pod is gone or another one has its name."""
+        try:
+            await self._writer.answered(write)
+        except errors.Conflict as error:
+            log.debug("write not needed", error=str(error))
+
+    async def _create_pods(self, record: Record, wanted: tuple[tuple[Task, tuple[int, ...]], ...]) -> None:
+        job = record.job
+        if not wanted or job is None:
+            return
+        forwarded = job.metadata.annotations.get(keys.JOB_FORWARDING) == "true"
+
+        async def create(one: tuple[Task, int]) -> None:
+            task, index = one
+            body = record.pod_factory(task.name, forwarded).pod(index)
+            record.plugins.customize(body, job, task, index)
+            created = Create(PODS, job.metadata.namespace, body)
+            answer = await self._writer.answered(created)
+            if answer is not None:
+                self._put_pod(_POD.decode(answer))
+            else:
+                await self._adopt_pod(job, body["metadata"]["name"])
+
+        started = self._clock.monotonic()
+        try:
+            await self._each(((task, index) for task, indices in wanted for index in indices), create)
+        except (errors.ApiError, PluginProblem) as error:
+            text = f"a pod could not be created: {error}"
+            record.problem = Problem("FailedCreate", text)
+            self._events.record(acting.event(job, keys.EVENT_WARNING, EVENT_CREATE, text))
+            if isinstance(error, PluginProblem):
+                raise errors.Invalid("create", PODS.label, str(error)) from error
+            raise
+        record.problem = None
+        self._metrics.pods_created(self._clock.monotonic() - started)
+
+    async def _adopt_pod(self, job: Job, name: str) -> None:
+        """Take the pod that exists already if it is ours, and wait if it is about to go."""
+        namespace = job.metadata.namespace
+        try:
+            pod = await self._client.get(PODS, name, JobPod, namespace=namespace, timeout_s=_TIMEOUT_S)
+        except errors.NotFound:
+            return  # it is gone now; the next look creates it
+        if objects.owner_of(pod.metadata) == job.metadata.uid:
+            self._put_pod(pod)
+            return
+        text = "a pod of that name exists and belongs to somebody else: delete it, or give the job another name"
+        raise errors.Conflict("create", PODS.item(name, namespace), text)
+
+    async def _each(self, items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> None:
+        """Do the work for all items, a limited number at once; after a failure, begin no more and raise it."""
+        left = iter(items)
+        failures: list[BaseException] = []
+
+        async def worker(source: Iterator[T]) -> None:
+            for item in source:
+                if failures:
+                    return
+                try:
+                    await work(item)
+                except (errors.ApiError, PluginProblem) as error:
+                    failures.append(error)
+
+        first = next(left, None)
+        if first is None:
+            return
+        await work(first)
+        async with asyncio.TaskGroup() as group:
+            for _ in range(IN_FLIGHT):
+                group.create_task(worker(left))
+        if failures:
+            raise failures[0]
+
+
+def _owned(body: Any, job: Job) -> dict[str, Any]:
+    meta = job.metadata
+    owner = objects.owner_reference(meta.name, meta.uid)
+    return {**body, "metadata": {**body["metadata"], "namespace": meta.namespace, "ownerReferences": [owner]}}
+
+
+def _owner(existing: dict[str, Any]) -> str:
+    references = existing["metadata"].get("ownerReferences") or ()
+    return next((one.get("uid", "") for one in references if one.get("controller")), "")
+
+
+def _changes(wanted: PluginObject, existing: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that follow the job and differ, as a merge patch; keys that are kept stay as they are."""
+    found: dict[str, Any] = {}
+    for name in wanted.follow:
+        now, new = existing.get(name) or {}, wanted.body.get(name) or {}
+        if isinstance(now, dict) and isinstance(new, dict):
+            now = {key: value for key, value in now.items() if key not in wanted.keep}
+            new = {key: value for key, value in new.items() if key not in wanted.keep}
+            if change := statuses.difference(now, new):
+                found[name] = change
+        elif now != new:
+            found[name] = new
+    return found

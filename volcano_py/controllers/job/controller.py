@@ -1,0 +1,334 @@
+"""The job controller: watches jobs, pods, PodGroups and Commands, and carries out the plans of `decision.plan`."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from volcano_py.api import keys
+from volcano_py.api.batch import Command, Job
+from volcano_py.api.meta import ObjectMeta, Wire
+from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
+from volcano_py.controllers.controller import ControllerContext
+from volcano_py.controllers.job import acting, decision, objects
+from volcano_py.controllers.job.carrying_out import CarryOut
+from volcano_py.controllers.job.members import Member
+from volcano_py.controllers.job.objects import JobPod
+from volcano_py.controllers.job.observed import Observed, Problem
+from volcano_py.controllers.job.plugins.contract import PluginObject
+from volcano_py.controllers.job.plugins.registry import load_table
+from volcano_py.controllers.job.record import Record
+from volcano_py.controllers.view import View
+from volcano_py.controllers.writes import Delete
+from volcano_py.kube import errors
+from volcano_py.kube.delivery import Event, EventType, Quarantined
+from volcano_py.kube.informer import Informers
+from volcano_py.kube.resource import COMMANDS, PERSISTENT_VOLUME_CLAIMS, PODS, PRIORITY_CLASSES, QUEUES, VCJOBS
+from volcano_py.kube.workqueue import WorkQueue
+from volcano_py.runtime.supervisor import Supervisor
+
+EVENT_PLUGIN: Final = "PluginError"
+EVENT_STATUS: Final = "JobStatusError"
+_LOOKS_AT_ONCE: Final = 50  # then other jobs get a turn
+_COMMAND: Final = "command:"  # prefix of the keys of Commands whose job is not known
+
+
+class Claim(Wire, frozen=True):
+    """A PersistentVolumeClaim; that it exists is all that matters."""
+
+    metadata: ObjectMeta
+
+
+class JobController:
+    """Runs jobs."""
+
+    name: Final = "job-controller"
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._client = context.client
+        self._writer = context.writer
+        self._events = context.events
+        self._clock = context.clock
+        self._options = options = context.options
+        self._served = context.served
+        table = load_table()
+        self._plugins = table.factories
+        self._plugin_problems = table.problems
+        self._records: dict[str, Record] = {}  # by uid of the job
+        self._uids: dict[str, str] = {}  # job namespace/name -> uid
+        self._stuck: set[str] = set()  # uids of jobs that wait for something that does not exist
+        self._queues: View[Queue] = View()
+        self._claims: View[Claim] = View()
+        self._classes: View[PriorityClass] = View()
+        self._priorities: dict[str, int] = {}
+        self._commands: View[Command] = View(_is_for_a_job)
+        self._queue: WorkQueue[str] = WorkQueue(
+            self.name,
+            self._reconcile,
+            options.work_queue(options.job_workers),
+            clock=context.clock,
+            rng=context.rng,
+            refill=self._all,
+            on_given_up=self._report_failure,
+            observe=context.metrics.turn,
+        )
+        self._carry_out = CarryOut(context, self._put_job, self._put_pod)
+        self._commands.subscribe(self._command_changed)
+        self._classes.subscribe(self._class_changed)
+        self._queues.subscribe(self._something_appeared)
+        self._claims.subscribe(self._something_appeared)
+        context.groups.subscribe(self._group_changed)
+
+    def watch(self, informers: Informers) -> None:
+        """Add the informers of the objects that this controller needs in addition to PodGroups."""
+        informers.add(VCJOBS, Job, _Jobs(self), optional=True)
+        informers.add(PODS, JobPod, _Pods(self), name="pods of jobs", label_selector=keys.JOB_NAME)
+        informers.add(QUEUES, Queue, self._queues, name="queues of jobs", optional=True)
+        informers.add(PERSISTENT_VOLUME_CLAIMS, Claim, self._claims)
+        informers.add(PRIORITY_CLASSES, PriorityClass, self._classes)
+        informers.add(COMMANDS, Command, self._commands, name="commands for jobs", optional=True)
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Start to reconcile; until then, changes are only collected."""
+        self._queue.start(supervisor)
+
+    def backlog(self) -> int:
+        """Return how many jobs wait in the work queue or are being reconciled."""
+        return self._queue.backlog
+
+    # Changes
+
+    def job_changed(self, key: str, job: Job | None, uid: str) -> None:
+        """Take a state of a job from the watch, or that it is gone."""
+        if job is None:
+            if self._uids.get(key) == uid:
+                del self._uids[key]
+            self._stuck.discard(uid)
+            if self._records.pop(uid, None) is not None:
+                self._carry_out.job_gone(key)
+            return
+        if self._put_job(job):
+            self._queue.add(job.metadata.uid)
+
+    def pod_changed(self, name: str, pod: JobPod | None, uid: str, owner: str) -> None:
+        """Take a state of a pod from the watch, or that it is gone."""
+        if pod is None:
+            record = self._records.get(owner)
+            if record is None or not record.remove_pod(name, uid):
+                return
+            if record.job is None and not len(record.members):
+                del self._records[owner]
+                return
+        elif not self._put_pod(pod):
+            return
+        self._queue.add(owner)
+
+    def _put_job(self, job: Job) -> bool:
+        meta = job.metadata
+        self._uids[f"{meta.namespace}/{meta.name}"] = meta.uid
+        return self._record(meta.uid).put_job(job, self._options.scheduler_names[0], self._options.default_queue)
+
+    def _put_pod(self, pod: JobPod) -> bool:
+        owner = objects.owner_of(pod.metadata)
+        return bool(owner) and self._record(owner).put_pod(Member.of(pod))
+
+    def _record(self, uid: str) -> Record:
+        found = self._records.get(uid)
+        if found is None:
+            found = self._records[uid] = Record(uid, self._plugins)
+        return found
+
+    def _group_changed(self, _: str, before: PodGroup | None, after: PodGroup | None) -> None:
+        group = after or before
+        owner = "" if group is None else objects.owner_of(group.metadata)
+        if owner and self._record(owner).put_group(after):
+            self._queue.add(owner)
+
+    def _command_changed(self, key: str, before: Command | None, after: Command | None) -> None:
+        command = after or before
+        if command is None:
+            return
+        uid = self._uid_of(command)
+        record = self._records.get(uid)
+        if record is None or record.job is None:
+            if after is not None:
+                self._queue.add(f"{_COMMAND}{key}")
+            return
+        if after is None:
+            record.commands.pop(key, None)
+        else:
+            record.commands[key] = after
+            self._queue.add(uid)
+
+    def _uid_of(self, command: Command) -> str:
+        uid = self._uids.get(f"{command.metadata.namespace}/{command.target.name}", "")
+        return uid if command.target.uid in ("", uid) else ""
+
+    def _class_changed(self, name: str, _: PriorityClass | None, after: PriorityClass | None) -> None:
+        if after is None:
+            self._priorities.pop(name, None)
+        else:
+            self._priorities[name] = after.value
+        self._something_appeared(name, None, after)
+
+    def _something_appeared(self, _: str, before: object, after: object) -> None:
+        if before is None and after is not None:
+            for uid in sorted(self._stuck):
+                self._queue.add(uid)
+
+    def _all(self) -> Iterable[str]:
+        return [uid for uid, record in self._records.items() if record.job is not None]
+
+    # Reconciling
+
+    async def _reconcile(self, key: str) -> None:
+        if key.startswith(_COMMAND):
+            await self._settle_command(key.removeprefix(_COMMAND))
+            return
+        for _ in range(_LOOKS_AT_ONCE):
+            record = self._records.get(key)
+            if record is None or record.job is None or not self._served(VCJOBS):
+                return
+            self._tell_plugin_news(record)
+            now = self._clock.now()
+            plan = decision.plan(self._observe(record), now)
+            await self._carry_out(record, plan)
+            self._note_problem(record)
+            if not plan.again:
+                break
+        else:
+            self._queue.add(key)
+            return
+        waits = [plan.look_again_s, record.next_due_s(self._clock.now())]
+        if any(wait is not None for wait in waits):
+            self._queue.add_later(key, min(wait for wait in waits if wait is not None))
+
+    def _observe(self, record: Record) -> Observed:
+        record.start()
+        job = record.job
+        assert job is not None
+        problem = record.problem
+        wanted: tuple[PluginObject, ...] = ()
+        try:
+            wanted = record.plugin_objects()
+        except Problem as found:
+            problem = found
+        return Observed(
+            job=job,
+            members=record.members,
+            group=record.group,
+            queue=self._queues.get(job.spec.queue),
+            priorities=self._priorities,
+            claims=self._claims.objects,
+            commands=sorted(record.commands.values(), key=_age),
+            triggers=tuple(record.triggers),
+            due=record.due(self._clock.now()),
+            delayed=record.delayed,
+            objects=wanted,
+            outdated=record.outdated(wanted),
+            removed=record.removed,
+            told=record.told,
+            problem=problem,
+            written_ago_s=self._clock.monotonic() - record.written_at,
+        )
+
+    def _note_problem(self, record: Record) -> None:
+        if record.job is not None and record.job.status.state.reason in decision.PROBLEMS:
+            self._stuck.add(record.uid)
+        else:
+            self._stuck.discard(record.uid)
+
+    def _tell_plugin_news(self, record: Record) -> None:
+        if record.job is not None:
+            for text in record.news:
+                self._events.record(acting.event(record.job, keys.EVENT_WARNING, EVENT_PLUGIN, text))
+            record.news.clear()
+
+    async def _settle_command(self, key: str) -> None:
+        """Hand a Command to its job, or delete it if the job does not exist."""
+        command = self._commands.get(key)
+        if command is None:
+            return
+        uid = self._uid_of(command)
+        if uid and (record := self._records.get(uid)) is not None and record.job is not None:
+            record.commands[key] = command
+            self._queue.add(uid)
+            return
+        meta = command.metadata
+        try:
+            job = await self._client.get(VCJOBS, command.target.name, Job, namespace=meta.namespace)
+        except errors.NotFound:
+            job = None
+        if job is not None and command.target.uid in ("", job.metadata.uid):
+            self._put_job(job)
+            self._command_changed(key, None, command)
+            return
+        await self._writer.write(Delete(COMMANDS, meta.namespace, meta.name, meta.uid))
+
+    def _report_failure(self, key: str, error: errors.ApiError) -> None:
+        record = self._records.get(key)
+        if record is not None and record.job is not None:
+            text = f"the job is not tried again before it changes or {self._options.attempts} attempts later: {error}"
+            self._events.record(acting.event(record.job, keys.EVENT_WARNING, EVENT_STATUS, text))
+
+
+class _Jobs:
+    """Hands jobs from the watch to the controller."""
+
+    def __init__(self, controller: JobController) -> None:
+        self._controller = controller
+        self._known: dict[str, str] = {}  # key -> uid
+
+    def on_events(self, events: list[Event[Job]]) -> None:
+        """Apply changes in order."""
+        for event in events:
+            known = self._known.pop(event.key, "")
+            job = event.object
+            if event.type is EventType.DELETED or job is None:
+                self._controller.job_changed(event.key, None, known)
+                continue
+            if known and known != job.metadata.uid:
+                self._controller.job_changed(event.key, None, known)
+            self._known[event.key] = job.metadata.uid
+            self._controller.job_changed(event.key, job, job.metadata.uid)
+
+    def on_quarantine(self, entry: Quarantined) -> None:
+        """Keep the last readable state of an object; the reflector has reported what is wrong."""
+
+    def on_release(self, entry: Quarantined) -> None:
+        """Do nothing: the event of the object follows, or its deletion has been reported already."""
+
+
+class _Pods:
+    """Hands pods from the watch to the controller."""
+
+    def __init__(self, controller: JobController) -> None:
+        self._controller = controller
+        self._known: dict[str, tuple[str, str]] = {}  # key -> uid of the pod, uid of its job
+
+    def on_events(self, events: list[Event[JobPod]]) -> None:
+        """Apply changes in order."""
+        for event in events:
+            uid, owner = self._known.get(event.key, ("", ""))
+            pod = event.object
+            gone = event.type is EventType.DELETED or pod is None
+            if owner and (gone or (pod is not None and pod.metadata.uid != uid)):
+                del self._known[event.key]
+                self._controller.pod_changed(event.key.partition("/")[2], None, uid, owner)
+            if not gone and pod is not None and (owner := objects.owner_of(pod.metadata)):
+                self._known[event.key] = (pod.metadata.uid, owner)
+                self._controller.pod_changed(pod.metadata.name, pod, pod.metadata.uid, owner)
+
+    def on_quarantine(self, entry: Quarantined) -> None:
+        """Keep the last readable state of an object; the reflector has reported what is wrong."""
+
+    def on_release(self, entry: Quarantined) -> None:
+        """Do nothing: the event of the object follows, or its deletion has been reported already."""
+
+
+def _is_for_a_job(command: Command) -> bool:
+    target = command.target
+    return target.kind == VCJOBS.kind and target.api_version == VCJOBS.api_version
+
+
+def _age(command: Command) -> tuple[float, str]:
+    created = command.metadata.creation_timestamp
+    return (created.timestamp() if created else 0.0, command.metadata.name)

@@ -1,0 +1,241 @@
+"""What the controller knows of one job: the object, its pods, and what it has done for it. Every change arrives here.
+
+A change comes from the watch or as the answer to a write of our own, in any order. Of two states of an object the one
+with the higher resourceVersion counts. So a decision never rests on a state older than the last write.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+import msgspec
+
+from volcano_py.api.batch import Command, Job
+from volcano_py.api.scheduling import PodGroup
+from volcano_py.controllers.job import bookkeeping, delays, happenings, phases, policies
+from volcano_py.controllers.job.defaults import with_defaults
+from volcano_py.controllers.job.delays import Delayed
+from volcano_py.controllers.job.happenings import Trigger
+from volcano_py.controllers.job.members import Member, Members
+from volcano_py.controllers.job.observed import Problem
+from volcano_py.controllers.job.plugins.contract import PluginFactory, PluginObject, PluginProblem
+from volcano_py.controllers.job.plugins.registry import Plugins, build_plugins
+from volcano_py.controllers.job.pods import PodFactory
+
+
+def is_older(version: str, than: str) -> bool:
+    """Say whether a resourceVersion is older than another; versions that are no numbers cannot be compared."""
+    return version.isdigit() and than.isdigit() and int(version) < int(than)
+
+
+class Record:
+    """One job, by its uid."""
+
+    def __init__(self, uid: str, factories: Mapping[str, PluginFactory]) -> None:
+        self.uid = uid
+        self.job: Job | None = None
+        """With defaults; None while only pods of it have been seen."""
+        self.members = Members()
+        self.group: PodGroup | None = None
+        self.commands: dict[str, Command] = {}
+        self.triggers: deque[Trigger] = deque()
+        self.delayed: dict[str, Delayed] = {}
+        self.problem: Problem | None = None
+        """Why the last pod could not be created."""
+        self.applied: dict[tuple[str, str], bytes] = {}
+        """The objects of plugins as they were written: by resource and name, what follows the job."""
+        self.removed = False
+        self.told = ""
+        self.written_at = float("-inf")
+        self.plugins = Plugins((), (), ())
+        self.news: list[str] = []
+        """Warnings of plugins that are not told yet."""
+        self._plugin_table = factories
+        self._objects: tuple[PluginObject, ...] | None = None
+        self._pod_factories: dict[str, PodFactory] = {}
+        self._gone: dict[str, None] = {}  # uids of pods that are gone, oldest first
+        self._heap: list[tuple[datetime, str]] = []
+        self._started = False
+        self._answers: frozenset[str] = frozenset()
+
+    # The job
+
+    def put_job(self, job: Job, scheduler_name: str, queue: str) -> bool:
+        """Take a state of the job; return False if it is older than the known one or the same."""
+        known = self.job
+        if known is not None:
+            new, old = job.metadata.resource_version, known.metadata.resource_version
+            if new == old or is_older(new, old):
+                return False
+        if known is not None and known.metadata.generation == job.metadata.generation and job.metadata.generation:
+            self.job = msgspec.structs.replace(known, metadata=job.metadata, status=job.status)
+        else:
+            self.job = with_defaults(job, scheduler_name, queue)
+            self._changed_spec(known)
+        self._pod_factories.clear()
+        for task in self.job.spec.tasks:
+            self.members.task(task.name).spent = bookkeeping.spent(job.status.controlled_resources, task.name)
+        return True
+
+    def _changed_spec(self, known: Job | None) -> None:
+        job = self.job
+        assert job is not None
+        self._objects = None
+        self._answers = policies.answered_events(job)
+        self.plugins = build_plugins(job, self._plugin_table)
+        self.news += [text for text in self.plugins.warnings if text not in self.news]
+        self.members.expect((task.name, task.replicas) for task in job.spec.tasks)
+        fixed = self.plugins.fixed_at_start
+        if known is not None and fixed and len(self.members) and phases.replicas_of(known) != phases.replicas_of(job):
+            self.news.append(
+                f"the number of replicas changed: new pods get the new {', '.join(fixed)}, and running pods keep theirs"
+            )
+
+    def start(self) -> None:
+        """Derive once what happened before this process saw the job."""
+        job = self.job
+        if self._started or job is None:
+            return
+        self._started = True
+        for one in delays.restored(job.status.controlled_resources):
+            self.arm((one,))
+        if job.status.state.phase in (phases.PENDING, phases.RUNNING):
+            self.triggers.extend(happenings.missed(job, self.members))
+
+    # Pods
+
+    def put_pod(self, member: Member) -> bool:
+        """Take a state of a pod; return False if it is older than the known one, the same, or gone already."""
+        known = self.members.get(member.name)
+        if member.uid in self._gone:
+            return False
+        if known is not None and known.uid == member.uid:
+            if known.resource_version == member.resource_version or is_older(
+                member.resource_version, known.resource_version
+            ):
+                return False
+            member.killed |= known.killed
+        before = self.members.put(member)
+        if before is not None and before.uid != member.uid:
+            self._note(before, happenings.removed(self.members, before))
+        self._note(member, happenings.changed(self.members, before, member, self._budget(member.task)))
+        return True
+
+    def remove_pod(self, name: str, uid: str) -> bool:
+        """Take that a pod is gone; return False if it was not known."""
+        if uid:
+            self._gone[uid] = None
+            while len(self._gone) > 20_000:
+                del self._gone[next(iter(self._gone))]
+        known = self.members.get(name)
+        if known is None or (uid and known.uid != uid):
+            return False
+        self.members.remove(name)
+        self._note(known, happenings.removed(self.members, known))
+        return True
+
+    def _note(self, member: Member, events: Iterable[str]) -> None:
+        for event in events:
+            # Most jobs have no policies: then ten thousand pods that start cost no answer each.
+            if self.job is None or self.delayed or event in self._answers:
+                self.triggers.append(Trigger(event, member))
+
+    def _budget(self, task: str) -> int:
+        found = None if self.job is None else policies.task_of(self.job, task)
+        return -1 if found is None else found.max_retry
+
+    def pod_factory(self, task: str, forwarded: bool) -> PodFactory:
+        """Return the factory of the pods of a task."""
+        found = self._pod_factories.get(task)
+        if found is None:
+            assert self.job is not None
+            spec = policies.task_of(self.job, task)
+            assert spec is not None
+            found = self._pod_factories[task] = PodFactory(self.job, spec, forwarded=forwarded)
+        return found
+
+    # The PodGroup
+
+    def put_group(self, group: PodGroup | None) -> bool:
+        """Take a state of the PodGroup, or that it is gone; return whether a look at the job is needed."""
+        known = self.group
+        if group is None or known is None or known.metadata.uid != group.metadata.uid:
+            self.group = group
+        elif is_older(group.metadata.resource_version, known.metadata.resource_version):
+            return False
+        else:
+            self.group = group
+        if group is None or known is None:
+            return group is not known
+        same = known.spec == group.spec and known.status.conditions == group.status.conditions
+        if known.status.phase == group.status.phase:
+            return not same
+        if group.status.phase == phases.GROUP_UNKNOWN:
+            self.triggers.append(Trigger(policies.UNKNOWN))
+        return True
+
+    # Plugins
+
+    def plugin_objects(self) -> tuple[PluginObject, ...]:
+        """Return the objects that the plugins want; raise Problem if the job cannot use one of them."""
+        if self.plugins.problems:
+            raise Problem("PluginError", "; ".join(self.plugins.problems))
+        if self._objects is None:
+            assert self.job is not None
+            try:
+                self._objects = tuple(self.plugins.objects(self.job))
+            except PluginProblem as problem:
+                raise Problem("PluginError", str(problem)) from problem
+        return self._objects
+
+    def outdated(self, wanted: Iterable[PluginObject]) -> tuple[PluginObject, ...]:
+        """Return the objects that were not written as they are wanted."""
+        return tuple(one for one in wanted if self.applied.get(_key(one)) != following(one))
+
+    def note_applied(self, one: PluginObject) -> None:
+        """Note that an object exists as it is wanted."""
+        self.applied[_key(one)] = following(one)
+        self.removed = False
+
+    # Delayed actions
+
+    def arm(self, new: Iterable[Delayed]) -> None:
+        """Arm delayed actions."""
+        for one in new:
+            self.delayed[one.key] = one
+            heapq.heappush(self._heap, (one.due, one.key))
+
+    def disarm(self, keys: Iterable[str]) -> None:
+        """Disarm delayed actions."""
+        for key in keys:
+            self.delayed.pop(key, None)
+
+    def due(self, now: datetime) -> list[Delayed]:
+        """Return the actions whose time has come, in order."""
+        found = []
+        if self._heap and self._heap[0][0] <= now:
+            for due, key in sorted(item for item in self._heap if item[0] <= now):
+                one = self.delayed.get(key)
+                if one is not None and one.due == due:
+                    found.append(one)
+        return found
+
+    def next_due_s(self, now: datetime) -> float | None:
+        """Return the seconds until the next delayed action, None if there is none."""
+        while self._heap:
+            due, key = self._heap[0]
+            one = self.delayed.get(key)
+            if one is not None and one.due == due:
+                return max(0.0, (due - now).total_seconds())
+            heapq.heappop(self._heap)
+        return None
+
+
+def following(one: PluginObject) -> bytes:
+    """Return what of an object follows the job."""
+    return msgspec.json.encode({name: one.body.get(name) for name in one.follow}, order="sorted")
+
+
+def _key(one: PluginObject) -> tuple[str, str]:
+    return one.resource.label, str(one.body["metadata"]["name"])
