@@ -215,6 +215,13 @@ def _policies() -> tuple[Resource, ...]:
             short_names=("pdb",),
             subresources=("status",),
         ),
+        built_in(
+            "networking.k8s.io/v1",
+            "networkpolicies",
+            "NetworkPolicy",
+            Strategy(shape=PLAIN, has_generation=True),
+            short_names=("netpol",),
+        ),
     )
 
 
