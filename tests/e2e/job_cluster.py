@@ -124,7 +124,7 @@ class JobCluster:
             self.records[name] = Recorder(self._session, self.plane.url + path)
             self.background.begin(self.records[name].run())
         for name, record in self.records.items():
-            wait_until(f"{name} are recorded", record.listed.is_set, 20.0, every=0.02)
+            wait_until(f"{name} are recorded", lambda seen=record: self._listed(seen), 20.0, every=0.02)
         self.scheduler.start()
         if self._with_controllers:
             self.controllers.start()
@@ -207,6 +207,11 @@ class JobCluster:
     def say(self, subject: str, word: str) -> None:
         """Say a word to a pod or to all pods of a job, by name; see `container_script`."""
         self.background.later(self.kubelet.words.say, self.namespace, subject, word)
+
+    def _listed(self, record: Recorder) -> bool:
+        if failures := self.background.failures():
+            raise failures[0]
+        return record.listed.is_set()
 
     async def _open(self) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(ssl=self.plane.ssl_context, limit=100)
