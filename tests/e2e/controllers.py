@@ -74,7 +74,8 @@ class Controllers:
 
     def log(self) -> str:
         """Return what it has logged."""
-        return self._plane.processes.log(self._name).read_text()
+        log = self._plane.processes.log(self._name)
+        return log.read_text() if log.exists() else ""
 
     def refused(self) -> list[str]:
         """Return the lines of its log about rights that it lacks."""

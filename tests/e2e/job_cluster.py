@@ -24,6 +24,8 @@ from tests.e2e.scripted_kubelet import SELECTOR, ScriptedKubelet
 from volcano_py.apiserver.kubelet.ports import HttpPort
 
 POOL = "e2e.volcano-py/pool"
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+MERGE = "application/merge-patch+json"
 N_NODES = 6
 RECORDED = {
     "jobs": "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs",
@@ -105,6 +107,7 @@ class JobCluster:
         self._with_controllers = controllers
         self._recorded = tuple(recorded)
         self._nodes: list[str] = []
+        self._to_remove: list[str] = []
         self.records: dict[str, Recorder] = {}
 
     # Life
@@ -121,7 +124,7 @@ class JobCluster:
             self.records[name] = Recorder(self._session, self.plane.url + path)
             self.background.begin(self.records[name].run())
         for name, record in self.records.items():
-            wait_until(f"{name} are recorded", record.listed.is_set, 20.0, every=0.02)
+            wait_until(f"{name} are recorded", lambda seen=record: self._listed(seen), 20.0, every=0.02)
         self.scheduler.start()
         if self._with_controllers:
             self.controllers.start()
@@ -143,17 +146,26 @@ class JobCluster:
             self.background.call(self._session.close())
             self.background.stop()
             delete_nodes(self.plane.cluster, self._nodes)
+            for path in self._to_remove:
+                self.plane.request("DELETE", path)
         return problems + self.refused
 
     @contextmanager
-    def without_controllers(self) -> Iterator[None]:
-        """Stop the controllers for the time of a block; others start after it."""
-        self.controllers.stop()
+    def without_controllers(self, kill: bool = False) -> Iterator[None]:
+        """Stop or kill the controllers for the time of a block; others start after it."""
+        if kill:
+            self.controllers.kill()
+        else:
+            self.controllers.stop()
         self.refused += self.controllers.refused()
         try:
             yield
         finally:
             self.controllers = Controllers(self.plane, self.installed, *FLAGS).start()
+
+    def remove_at_end(self, path: str) -> None:
+        """Remove an object outside of the namespace when the tests of the module have ended."""
+        self._to_remove.append(path)
 
     # Nodes
 
@@ -172,6 +184,21 @@ class JobCluster:
         selector = {POOL: secrets.token_hex(4)}
         return self.nodes(count, labels=selector, **what), selector
 
+    def cordon(self, node: str, closed: bool = True) -> None:
+        """Let no further pod onto a node; return when the scheduler can see it."""
+        path = f"/api/v1/nodes/{node}"
+
+        def tainted() -> bool:
+            taints = self.plane.request("GET", path)["spec"].get("taints", ())
+            return any(taint["key"] == UNSCHEDULABLE for taint in taints)
+
+        self.plane.request("PATCH", path, {"spec": {"unschedulable": closed}}, content_type=MERGE)
+        wait_until(f"the taint of {node}", lambda: tainted() == closed, 20.0)
+
+    def uncordon(self, node: str) -> None:
+        """Let pods onto a node again."""
+        self.cordon(node, closed=False)
+
     @property
     def selector(self) -> dict[str, str]:
         """The selector of pods that run on the nodes of all."""
@@ -180,6 +207,11 @@ class JobCluster:
     def say(self, subject: str, word: str) -> None:
         """Say a word to a pod or to all pods of a job, by name; see `container_script`."""
         self.background.later(self.kubelet.words.say, self.namespace, subject, word)
+
+    def _listed(self, record: Recorder) -> bool:
+        if failures := self.background.failures():
+            raise failures[0]
+        return record.listed.is_set()
 
     async def _open(self) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(ssl=self.plane.ssl_context, limit=100)

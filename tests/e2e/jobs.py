@@ -19,13 +19,13 @@ from typing import Any, TypeVar
 
 from tests.controlplane.rest import ApiFailure
 from tests.controlplane.waiting import NotInTime, wait_until
-from tests.e2e.job_cluster import JobCluster
+from tests.e2e.job_cluster import MERGE, JobCluster
 from tests.e2e.job_rules import broken_rules
 from tests.e2e.recorder import Obj, Seen
 from tests.e2e.vcjobs import BATCH, vcjob
 
 T = TypeVar("T")
-MERGE = "application/merge-patch+json"
+
 JSON_PATCH = "application/json-patch+json"
 PATIENCE_S = 90.0
 POLL_S = 0.05
@@ -126,6 +126,10 @@ class Job:
     def executed(self, action: str) -> list[Obj]:
         """Return the events which say that an action was executed."""
         return [event for event in self.events("ExecuteAction") if action in event["message"]]
+
+    def times(self, action: str) -> int:
+        """Return how often an action was executed, according to the events."""
+        return sum(event.get("count") or 1 for event in self.executed(action))
 
     # What is done
 

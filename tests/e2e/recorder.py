@@ -13,6 +13,7 @@ import aiohttp
 WATCH_S = 300
 LINE_LIMIT = 8 * 1024 * 1024
 PAUSE_S = 0.2
+TOO_MANY_REQUESTS = 429
 
 Obj = dict[str, Any]
 
@@ -64,9 +65,7 @@ class Recorder:
 
     async def run(self) -> None:
         """Record until cancelled; raises VersionsLost."""
-        async with self._session.get(self._url) as answer:
-            answer.raise_for_status()
-            listed = await answer.json()
+        listed = await self._list()
         for item in listed["items"]:
             self._note("ADDED", item)
         version = str(listed["metadata"]["resourceVersion"])
@@ -76,6 +75,14 @@ class Recorder:
                 version = await self._watch(version)
             except (aiohttp.ClientError, OSError, TimeoutError, json.JSONDecodeError):
                 await asyncio.sleep(PAUSE_S)
+
+    async def _list(self) -> Any:
+        while True:
+            async with self._session.get(self._url) as answer:
+                if answer.status != TOO_MANY_REQUESTS:  # so a server answers that does not serve a new resource yet
+                    answer.raise_for_status()
+                    return await answer.json()
+            await asyncio.sleep(PAUSE_S)
 
     async def _watch(self, version: str) -> str:
         params = {"watch": "true", "resourceVersion": version, "timeoutSeconds": str(WATCH_S)}
