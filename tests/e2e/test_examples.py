@@ -96,6 +96,7 @@ def test_the_job_of_an_example_runs_to_its_end(jobs: Jobs, name: str) -> None:
     job = jobs.adopt(create(jobs, name))
 
     job.wait_phase("Completed")
+    job.rests()
 
     assert job.phases[:2] == ["Pending", "Running"], job.story()
     assert "Restarting" not in job.phases, job.story()
