@@ -22,18 +22,14 @@ from volcano_py.local import objects
 from volcano_py.local.up import LocalSystem, UpOptions
 from volcano_py.runtime.signals import Shutdown
 from volcano_py.scheduler import resolve
+from volcano_py.testing import a_priority_class, manifest
 
 SYNCS = 5
 SYNC_EVERY_S = 0.02
 TOO_LITTLE = UpOptions(nodes=1, cpu="3", memory="8Gi", extended=((objects.GPU, "4"),))
 TOO_SMALL = UpOptions(nodes=12, cpu="1", memory="4Gi", extended=((objects.GPU, "4"),))
 ROOM = objects.node("big", {"cpu": "32", "memory": "64Gi", objects.GPU: "8"})
-NIGHTLY = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "nightly"},
-    "value": 1000,
-}
+NIGHTLY = manifest(a_priority_class("nightly", 1000))
 FACTS = {name: yaml.safe_load(file.read_text()) for name, file in FILES.items()}
 GANGS = [name for name, facts in FACTS.items() if facts["group"]["spec"]["minMember"] > 1]
 
