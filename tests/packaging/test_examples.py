@@ -6,12 +6,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 import yaml
 
 from tests.packaging.pages import REPOSITORY, rows
 from volcano_py.api import keys
 from volcano_py.api.quantity import parse_quantity
+from volcano_py.local.cluster import LocalCluster
 
 EXAMPLES = REPOSITORY / "examples"
 INDEX = EXAMPLES / "README.md"
@@ -116,3 +118,16 @@ def test_programs_in_python_compile(file: Path) -> None:
                 texts.append(command[-1])
     for text in texts:
         compile(text, file.name, "exec")
+
+
+async def test_the_embedded_server_takes_every_example_as_it_is() -> None:
+    async with LocalCluster() as cluster, aiohttp.ClientSession() as session:
+        for file in FILES:
+            for document in documents(file):
+                version, kind = document["apiVersion"], document["kind"]
+                resource = cluster.registry.resources.of_kind(version, kind)
+                assert resource is not None, kind
+                path = f"/{'apis' if '/' in version else 'api'}/{version}/namespaces/default/{resource.plural}"
+                query = {"fieldValidation": "Strict"}
+                async with session.post(cluster.url + path, json=document, params=query) as answer:
+                    assert answer.status == 201, (file.name, await answer.text())
