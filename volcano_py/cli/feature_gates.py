@@ -77,7 +77,7 @@ SCHEDULER_FEATURES: Final = (
 )
 CONTROLLER_FEATURES: Final = (
     Feature("WorkLoadSupport", True, "PodGroups are always made for workloads; to avoid that, leave out pg-controller"),
-    Feature("VolcanoJobSupport", False, _NO_JOBS),
+    Feature("VolcanoJobSupport", True, "jobs are always run; to avoid that, leave out job-controller"),
     Feature("CronVolcanoJobSupport", False, _NO_JOBS),
     Feature("QueueCommandSync", False, "commands for queues are not carried out yet"),
 )

@@ -118,7 +118,6 @@ VOLCANO_FLAGS: Final = (
 
 CONTROLLER_FLAGS: Final = (
     *_TLS,
-    VolcanoFlag("worker-threads", _NO_JOBS),
     VolcanoFlag("worker-threads-for-cronjob", _NO_JOBS),
     VolcanoFlag("worker-threads-for-gc", _NO_JOBS),
     VolcanoFlag("sharding-configmap", _NO_SHARDS),

@@ -56,6 +56,7 @@ class Record:
         self._objects: tuple[PluginObject, ...] | None = None
         self._pod_factories: dict[str, PodFactory] = {}
         self._gone: dict[str, None] = {}  # uids of pods that are gone, oldest first
+        self._gone_groups: set[str] = set()  # uids of PodGroups that were deleted
         self._heap: list[tuple[datetime, str]] = []
         self._started = False
         self._answers: frozenset[str] = frozenset()
@@ -162,9 +163,17 @@ class Record:
 
     # The PodGroup
 
+    def group_deleted(self, uid: str) -> None:
+        """Note that the controller deleted a PodGroup; the watch may still show it for a moment."""
+        self._gone_groups.add(uid)
+        if self.group is not None and self.group.metadata.uid == uid:
+            self.group = None
+
     def put_group(self, group: PodGroup | None) -> bool:
         """Take a state of the PodGroup, or that it is gone; return whether a look at the job is needed."""
         known = self.group
+        if group is not None and group.metadata.uid in self._gone_groups:
+            return False
         if group is None or known is None or known.metadata.uid != group.metadata.uid:
             self.group = group
         elif is_older(group.metadata.resource_version, known.metadata.resource_version):
