@@ -187,9 +187,9 @@ class Record:
         if group is None:
             if known is not None and gone not in ("", known.metadata.uid):
                 return False
-        elif group.metadata.uid in self._gone_groups:
-            return False
-        elif known is not None and is_older(group.metadata.resource_version, known.metadata.resource_version):
+        elif group.metadata.uid in self._gone_groups or (
+            known is not None and is_older(group.metadata.resource_version, known.metadata.resource_version)
+        ):
             return False
         self.group = group
         if group is None or known is None:
