@@ -11,6 +11,7 @@ At the end of a test, `Jobs.close` judges the history of each of its jobs by the
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -128,8 +129,11 @@ class Job:
         return [event for event in self.events("ExecuteAction") if action in event["message"]]
 
     def times(self, action: str) -> int:
-        """Return how often an action was executed, according to the events."""
-        return sum(event.get("count") or 1 for event in self.executed(action))
+        """Return how often an action was executed, according to the events; announcements of a delay do not count."""
+        done = [
+            event for event in self.executed(action) if not re.match(r"Execute action \w+ after ", event["message"])
+        ]
+        return sum(event.get("count") or 1 for event in done)
 
     # What is done
 
