@@ -10,7 +10,6 @@ from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.controllers.controller import ControllerContext
 from volcano_py.controllers.job import acting, decision, objects
 from volcano_py.controllers.job.carrying_out import CarryOut
-from volcano_py.controllers.job.members import Member
 from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.observed import Observed, Problem
 from volcano_py.controllers.job.plugins.contract import PluginObject
@@ -108,18 +107,24 @@ class JobController:
         if self._put_job(job):
             self._queue.add(job.metadata.uid)
 
-    def pod_changed(self, name: str, pod: JobPod | None, uid: str, owner: str) -> None:
-        """Take a state of a pod from the watch, or that it is gone."""
-        if pod is None:
-            record = self._records.get(owner)
-            if record is None or not record.remove_pod(name, uid):
-                return
-            if record.job is None and not len(record.members):
-                del self._records[owner]
-                return
-        elif not self._put_pod(pod):
-            return
-        self._queue.add(owner)
+    def pod_changed(self, pod: JobPod, owner: str) -> bool:
+        """Take a state of a pod from the watch; return whether its job needs a look."""
+        return self._record(owner).put_pod(pod)
+
+    def pod_gone(self, name: str, uid: str, owner: str) -> bool:
+        """Take that a pod is gone; return whether its job needs a look."""
+        record = self._records.get(owner)
+        if record is None or not record.remove_pod(name, uid):
+            return False
+        if record.job is None and not len(record.members):
+            del self._records[owner]
+            return False
+        return True
+
+    def look_at(self, uids: Iterable[str]) -> None:
+        """Ask for a look at jobs."""
+        for uid in uids:
+            self._queue.add(uid)
 
     def _put_job(self, job: Job) -> bool:
         meta = job.metadata
@@ -128,7 +133,7 @@ class JobController:
 
     def _put_pod(self, pod: JobPod) -> bool:
         owner = objects.owner_of(pod.metadata)
-        return bool(owner) and self._record(owner).put_pod(Member.of(pod))
+        return bool(owner) and self._record(owner).put_pod(pod)
 
     def _record(self, uid: str) -> Record:
         found = self._records.get(uid)
@@ -305,17 +310,25 @@ class _Pods:
         self._known: dict[str, tuple[str, str]] = {}  # key -> uid of the pod, uid of its job
 
     def on_events(self, events: list[Event[JobPod]]) -> None:
-        """Apply changes in order."""
+        """Apply changes in order; each job gets one look for all of them."""
+        known, controller = self._known, self._controller
+        looks: dict[str, None] = {}
         for event in events:
-            uid, owner = self._known.get(event.key, ("", ""))
-            pod = event.object
+            key, pod = event.key, event.object
+            uid, owner = known.get(key, ("", ""))
             gone = event.type is EventType.DELETED or pod is None
             if owner and (gone or (pod is not None and pod.metadata.uid != uid)):
-                del self._known[event.key]
-                self._controller.pod_changed(event.key.partition("/")[2], None, uid, owner)
-            if not gone and pod is not None and (owner := objects.owner_of(pod.metadata)):
-                self._known[event.key] = (pod.metadata.uid, owner)
-                self._controller.pod_changed(pod.metadata.name, pod, pod.metadata.uid, owner)
+                del known[key]
+                if controller.pod_gone(key.partition("/")[2], uid, owner):
+                    looks[owner] = None
+                owner = ""
+            if gone or pod is None:
+                continue
+            if not owner and (owner := objects.owner_of(pod.metadata)):
+                known[key] = (pod.metadata.uid, owner)
+            if owner and controller.pod_changed(pod, owner):
+                looks[owner] = None
+        controller.look_at(looks)
 
     def on_quarantine(self, entry: Quarantined) -> None:
         """Keep the last readable state of an object; the reflector has reported what is wrong."""

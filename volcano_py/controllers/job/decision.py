@@ -40,6 +40,8 @@ PROBLEMS: Final = frozenset(
     {"QueueNotFound", "PluginError", "ClaimNotFound", "PriorityClassNotFound", "InvalidTemplate", "FailedCreate"}
 )
 """Reasons of a state that say why a job cannot proceed."""
+_TOLD: Final = phases.AT_REST | {phases.RUNNING}
+"""Phases whose beginning is an event on the job."""
 
 
 def plan(seen: Observed, now: datetime) -> JobPlan:
@@ -198,15 +200,7 @@ def _with_news(seen: Observed, found: JobPlan) -> JobPlan:
     group = seen.group
     if group is None or (news := group_news(group)) is None or news[0] == seen.told:
         return found
-    told = RecordEvent(
-        "Job",
-        seen.job.metadata.namespace,
-        seen.job.metadata.name,
-        seen.job.metadata.uid,
-        keys.EVENT_WARNING,
-        EVENT_GROUP_PENDING,
-        news[1],
-    )
+    told = acting.event(seen.job, keys.EVENT_WARNING, EVENT_GROUP_PENDING, news[1])
     return dataclasses.replace(found, events=(*found.events, told), told=news[0])
 
 
@@ -285,13 +279,20 @@ def _counters(seen: Observed, now: datetime, problem: Problem | None = None) -> 
             status = msgspec.structs.replace(status, controlled_resources=notes)
         if change.phase in phases.FINISHED:
             status = _leftovers_terminate(seen, status)
-        return JobPlan(status=statuses.entered(job, status, change, now), again=True)
+        told = (_story(job, change),) if change.phase in _TOLD else ()
+        return JobPlan(status=statuses.entered(job, status, change, now), events=told, again=True)
     if status == job.status:
         return JobPlan()
     wait_s = COUNTERS_EVERY_S - seen.written_ago_s
     if wait_s > 0 and status.state == job.status.state:
         return JobPlan(look_again_s=wait_s)
     return JobPlan(status=status, again=True)
+
+
+def _story(job: Job, change: Change) -> RecordEvent:
+    """Return the event that a job has started or ended: its events alone tell what became of it."""
+    kind = keys.EVENT_WARNING if change.phase == phases.FAILED else keys.EVENT_NORMAL
+    return acting.event(job, kind, change.phase, change.message)
 
 
 def _counted(seen: Observed, problem: Problem | None) -> JobStatus:
