@@ -200,6 +200,11 @@ class JobCluster:
         self.cordon(node, closed=False)
 
     @property
+    def node(self) -> str:
+        """One of the nodes of all."""
+        return self._nodes[0]
+
+    @property
     def selector(self) -> dict[str, str]:
         """The selector of pods that run on the nodes of all."""
         return {POOL: self.pool}

@@ -72,14 +72,16 @@ def _numbers_only_grow(statuses: Sequence[Obj]) -> list[str]:
 
 
 def _no_pod_is_counted_twice(versions: Sequence[Seen]) -> list[str]:
-    found, most = [], 0
+    found: list[str] = []
+    most: dict[str, int] = {}
     for each in versions:
         # Pods of a larger job that are still terminating after it was scaled down count as well.
-        most = max(most, sum(task.get("replicas", 0) for task in each.obj["spec"].get("tasks", ())))
+        for task in each.obj["spec"].get("tasks", ()):
+            most[task["name"]] = max(most.get(task["name"], 0), task.get("replicas", 0))
         status = each.obj.get("status", {})
-        total = sum(status.get(name, 0) for name in COUNTERS)
-        if total > most:
-            found.append(f"{total} pods are counted, there can be {most}: { {n: status.get(n) for n in COUNTERS} }")
+        counts = {name: status[name] for name in COUNTERS if status.get(name)}
+        if sum(counts.values()) > sum(most.values()):
+            found.append(f"more pods are counted than there can be: {counts}")
     return found
 
 

@@ -11,6 +11,7 @@ At the end of a test, `Jobs.close` judges the history of each of its jobs by the
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ from tests.controlplane.waiting import NotInTime, wait_until
 from tests.e2e.job_cluster import MERGE, JobCluster
 from tests.e2e.job_rules import broken_rules
 from tests.e2e.recorder import Obj, Seen
-from tests.e2e.vcjobs import BATCH, vcjob
+from tests.e2e.vcjobs import BATCH, BUS, command, vcjob
 
 T = TypeVar("T")
 
@@ -128,8 +129,11 @@ class Job:
         return [event for event in self.events("ExecuteAction") if action in event["message"]]
 
     def times(self, action: str) -> int:
-        """Return how often an action was executed, according to the events."""
-        return sum(event.get("count") or 1 for event in self.executed(action))
+        """Return how often an action was executed, according to the events; announcements of a delay do not count."""
+        done = [
+            event for event in self.executed(action) if not re.match(r"Execute action \w+ after ", event["message"])
+        ]
+        return sum(event.get("count") or 1 for event in done)
 
     # What is done
 
@@ -156,16 +160,8 @@ class Job:
 
     def command(self, action: str) -> None:
         """Send a Command."""
-        target = {"apiVersion": BATCH, "kind": "Job", "name": self.name, "uid": self.uid}
-        body = {
-            "apiVersion": "bus.volcano.sh/v1alpha1",
-            "kind": "Command",
-            "metadata": {"generateName": f"{self.name}-"},
-            "target": target,
-            "action": action,
-        }
-        path = f"/apis/bus.volcano.sh/v1alpha1/namespaces/{self.cluster.namespace}/commands"
-        self.cluster.plane.request("POST", path, body)
+        path = f"/apis/{BUS}/namespaces/{self.cluster.namespace}/commands"
+        self.cluster.plane.request("POST", path, command(action, "Job", BATCH, self.name, self.uid))
 
     def evict(self, pod: str, grace_s: int | None = None) -> None:
         """Delete a pod, named without the job."""

@@ -31,6 +31,8 @@ class CronJob:
         pods = template(script, selector=jobs.cluster.selector)
         made = vcjob("", [task("worker", 1, pods)])["spec"]
         body = {
+            "apiVersion": BATCH,
+            "kind": "CronJob",
             "metadata": {"name": self.name},
             "spec": {
                 "schedule": "@every 3s",

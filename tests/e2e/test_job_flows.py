@@ -13,7 +13,7 @@ from tests.e2e.recorder import Obj
 from tests.e2e.together import together
 from tests.e2e.vcjobs import task, template, vcjob
 
-FLOW = "/apis/flow.volcano.sh/v1alpha1"
+FLOW = "flow.volcano.sh/v1alpha1"
 
 
 class Flow:
@@ -22,7 +22,7 @@ class Flow:
     def __init__(self, jobs: Jobs, scripts: Mapping[str, str]) -> None:
         self._jobs = jobs
         self.name = f"f{secrets.token_hex(3)}"
-        self._path = f"{FLOW}/namespaces/{jobs.namespace}"
+        self._path = f"/apis/{FLOW}/namespaces/{jobs.namespace}"
         for step, script in scripts.items():
             self.create_template(step, script)
 
@@ -32,8 +32,7 @@ class Flow:
     def create_template(self, step: str, script: str) -> None:
         pods = template(script, selector=self._jobs.cluster.selector)
         spec = vcjob("", [task("worker", 1, pods)])["spec"]
-        body = {"metadata": {"name": self.template(step)}, "spec": spec}
-        self._jobs.plane.request("POST", f"{self._path}/jobtemplates", body)
+        self._create("JobTemplate", self.template(step), spec)
 
     def start(self, steps: Mapping[str, Sequence[str]], **spec: Any) -> None:
         """Create the flow; `steps` says on which steps each step depends."""
@@ -42,8 +41,12 @@ class Flow:
             flows.append({"name": self.template(step)})
             if targets:
                 flows[-1]["dependsOn"] = {"targets": [self.template(target) for target in targets]}
-        body = {"metadata": {"name": self.name}, "spec": {"flows": flows, **spec}}
-        self.uid = self._jobs.plane.request("POST", f"{self._path}/jobflows", body)["metadata"]["uid"]
+        self.uid = self._create("JobFlow", self.name, {"flows": flows, **spec})["metadata"]["uid"]
+
+    def _create(self, kind: str, name: str, spec: Obj) -> Obj:
+        body = {"apiVersion": FLOW, "kind": kind, "metadata": {"name": name}, "spec": spec}
+        answer: Obj = self._jobs.plane.request("POST", f"{self._path}/{kind.lower()}s", body)
+        return answer
 
     def status(self) -> Obj:
         found: Obj = self._jobs.plane.request("GET", f"{self._path}/jobflows/{self.name}").get("status", {})

@@ -96,7 +96,7 @@ EVENTS: Mapping[str, Event] = {
         "PodPending",
         nothing_more,
         init=f"{FIRST} && {FOR_EVER}; exit 0",
-        timeout="8s",
+        timeout="12s",
         before=("Pending",),
     ),
     "Unknown": Event("Unknown", cannot_run_again, before=("Pending", "Running", "Pending"), told=(), own_node=True),
@@ -269,7 +269,7 @@ def judge_pods(job: Job, event: Event, action: str, old: Mapping[str, str]) -> N
 def judge_words(job: Job, event: Event, action: str) -> None:
     """Judge the event about the action, the message of the state, and the count of terminating pods."""
     executed = job.executed(action)
-    assert 1 <= job.times(action) <= (1 if event.timeout is None else 2), job.story()
+    assert job.times(action) == 1, job.story()
     assert all(each["type"] == "Normal" and each["lastTimestamp"] for each in executed)
     others = [each["message"] for each in job.events("ExecuteAction") if each not in executed]
     assert not others, job.story()

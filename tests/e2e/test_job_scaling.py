@@ -141,7 +141,7 @@ def test_a_job_is_complete_after_it_was_scaled_to_the_pods_that_have_succeeded(j
     job.scale(worker=1)
     job.wait_phases(*START, "Completed")
 
-    assert job.counts() == {"succeeded": 1}
+    job.wait("the other pod is gone", lambda: job.counts() == {"succeeded": 1})
 
 
 @together

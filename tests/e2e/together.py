@@ -19,7 +19,7 @@ from tests.e2e.job_cluster import JobCluster
 from tests.e2e.jobs import Jobs
 
 F = TypeVar("F", bound=Callable[..., None])
-AT_ONCE = 32
+AT_ONCE = 12
 TOGETHER = "_runs_together"
 
 

@@ -9,6 +9,7 @@ from tests.e2e.scripted_kubelet import SELECTOR
 
 BATCH = "batch.volcano.sh/v1alpha1"
 FOR_EVER = "sleep infinity"
+BUS = "bus.volcano.sh/v1alpha1"
 Policy = dict[str, Any]
 
 
@@ -95,4 +96,15 @@ def vcjob(name: str, tasks: Sequence[Mapping[str, Any]], **spec: Any) -> dict[st
             "tasks": list(tasks),
             **spec,
         },
+    }
+
+
+def command(action: str, kind: str, api_version: str, name: str, uid: str) -> dict[str, Any]:
+    """Return a Command for an object."""
+    return {
+        "apiVersion": BUS,
+        "kind": "Command",
+        "metadata": {"generateName": f"{name}-"},
+        "target": {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid},
+        "action": action,
     }
