@@ -106,7 +106,7 @@ class CarryOut:
         answer = await self._writer.answered(write)
         if isinstance(write, Delete):
             if write.resource is PODGROUPS:
-                record.put_group(None)
+                record.remove_group(write.uid)
             elif write.resource is not PODGROUPS:
                 record.commands.pop(f"{write.namespace}/{write.name}", None)
         elif answer and write.resource is PODGROUPS:

@@ -112,10 +112,7 @@ class JobController:
         """Take a state of a pod from the watch, or that it is gone."""
         if pod is None:
             record = self._records.get(owner)
-            if record is None or not record.remove_pod(name, uid):
-                return
-            if record.job is None and not len(record.members):
-                del self._records[owner]
+            if record is None or not record.remove_pod(name, uid) or self._forgotten(record):
                 return
         elif not self._put_pod(pod):
             return
@@ -137,10 +134,21 @@ class JobController:
         return found
 
     def _group_changed(self, _: str, before: PodGroup | None, after: PodGroup | None) -> None:
-        group = after or before
-        owner = "" if group is None else objects.owner_of(group.metadata)
-        if owner and self._record(owner).put_group(after):
+        if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
+            owner = objects.owner_of(before.metadata)
+            record = self._records.get(owner)
+            if record is not None and record.remove_group(before.metadata.uid) and not self._forgotten(record):
+                self._queue.add(owner)
+        owner = "" if after is None else objects.owner_of(after.metadata)
+        if after is not None and owner and self._record(owner).put_group(after):
             self._queue.add(owner)
+
+    def _forgotten(self, record: Record) -> bool:
+        """Forget a job once it and all that was seen of it are gone; return whether that is so."""
+        if record.job is not None or len(record.members) or record.group is not None:
+            return False
+        self._records.pop(record.uid, None)
+        return True
 
     def _command_changed(self, key: str, before: Command | None, after: Command | None) -> None:
         command = after or before
