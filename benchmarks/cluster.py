@@ -25,7 +25,7 @@ class Named(msgspec.Struct, frozen=True):
     metadata: ObjectMeta
 
 
-async def in_turns(items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> None:
+async def in_turns(items: Iterable[T], work: Callable[[T], Awaitable[None]], at_once: int = CREATORS) -> None:
     """Work on items, a few at a time."""
     todo = iter(items)
 
@@ -33,7 +33,7 @@ async def in_turns(items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> 
         for item in todo:
             await work(item)
 
-    await asyncio.gather(*(worker() for _ in range(CREATORS)))
+    await asyncio.gather(*(worker() for _ in range(at_once)))
 
 
 async def define(client: ApiClient) -> None:

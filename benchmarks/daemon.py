@@ -1,4 +1,4 @@
-"""Runs vc-scheduler as users do, in a separate process; it is ready when the block begins."""
+"""Runs vc-scheduler and the controllers as users do, in separate processes; they are ready when the block begins."""
 
 import asyncio
 import contextlib
@@ -15,6 +15,7 @@ from tests.controlplane.ports import free_ports
 from volcano_py.conf.defaults import BUILT_IN_CONF
 
 VC_SCHEDULER = Path(sys.executable).with_name("vc-scheduler")
+VC_CONTROLLERS = VC_SCHEDULER.with_name("vc-controller-manager")
 READY_S = 120.0
 _END_S = 20.0
 _REQUESTS = re.compile(r"^volcano_py_api_requests_total\{([^}]*)\} (\S+)$", re.MULTILINE)
@@ -23,7 +24,7 @@ _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 @dataclass(frozen=True)
 class Daemon:
-    """A running scheduler."""
+    """A running scheduler or controller manager."""
 
     pid: int
     metrics_port: int
@@ -42,29 +43,49 @@ class Daemon:
 @contextlib.asynccontextmanager
 async def daemon(kubeconfig: Path, *, elect: bool = False) -> AsyncIterator[Daemon]:
     """Run vc-scheduler with the built-in configuration until the block ends; it is ready when the block begins."""
-    metrics, health = free_ports(2)
     with tempfile.TemporaryDirectory(prefix="volcano-py-bench-") as folder:
-        path, output = Path(folder) / "conf.yaml", Path(folder) / "scheduler.log"
+        path = Path(folder) / "conf.yaml"
         path.write_text(BUILT_IN_CONF)
-        started = time.monotonic()
-        with output.open("wb") as log:
-            process = await asyncio.create_subprocess_exec(
-                VC_SCHEDULER,
-                f"--kubeconfig={kubeconfig}",
-                f"--scheduler-conf={path}",
-                f"--leader-elect={str(elect).lower()}",
-                f"--listen-address=127.0.0.1:{metrics}",
-                f"--healthz-address=127.0.0.1:{health}",
-                stdout=log,
-                stderr=log,
-            )
-        try:
-            await _until_ready(health, process, output)
-            yield Daemon(process.pid, metrics, started, time.monotonic())
-        finally:
-            if process.returncode is None:
-                process.terminate()
-            await asyncio.wait_for(process.wait(), _END_S)
+        command = (str(VC_SCHEDULER), f"--scheduler-conf={path}")
+        async with _running(command, kubeconfig, Path(folder), elect=elect) as started:
+            yield started
+
+
+@contextlib.asynccontextmanager
+async def controllers(kubeconfig: Path, lag_file: Path | None = None) -> AsyncIterator[Daemon]:
+    """Run vc-controller-manager until the block ends; with a file, it writes there how late its event loop was."""
+    with tempfile.TemporaryDirectory(prefix="volcano-py-bench-") as folder:
+        command = (str(VC_CONTROLLERS),)
+        if lag_file is not None:
+            command = (sys.executable, "-m", "benchmarks.lagging", str(lag_file))
+        async with _running((*command, "--enable-metrics", "--enable-healthz"), kubeconfig, Path(folder)) as started:
+            yield started
+
+
+@contextlib.asynccontextmanager
+async def _running(
+    command: tuple[str, ...], kubeconfig: Path, folder: Path, *, elect: bool = False
+) -> AsyncIterator[Daemon]:
+    metrics, health = free_ports(2)
+    output = folder / "output.log"
+    started = time.monotonic()
+    with output.open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            f"--kubeconfig={kubeconfig}",
+            f"--leader-elect={str(elect).lower()}",
+            f"--listen-address=127.0.0.1:{metrics}",
+            f"--healthz-address=127.0.0.1:{health}",
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        await _until_ready(health, process, output)
+        yield Daemon(process.pid, metrics, started, time.monotonic())
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await asyncio.wait_for(process.wait(), _END_S)
 
 
 async def _until_ready(port: int, process: asyncio.subprocess.Process, log: Path) -> None:
@@ -74,7 +95,7 @@ async def _until_ready(port: int, process: asyncio.subprocess.Process, log: Path
             if " 200 " in (await _get(port, "/readyz")).partition("\n")[0]:
                 return
         await asyncio.sleep(0.05)
-    raise RuntimeError(f"vc-scheduler did not become ready:\n{_tail(log)}")
+    raise RuntimeError(f"a program did not become ready:\n{_tail(log)}")
 
 
 def _tail(log: Path) -> str:

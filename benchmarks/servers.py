@@ -32,8 +32,8 @@ class Server:
 
 @contextlib.contextmanager
 def server(kind: str) -> Iterator[Server]:
-    """Start an API server: ``embedded`` or ``real``."""
-    with _embedded() if kind == "embedded" else _real() as running:
+    """Start an API server: ``embedded``, ``kubelet`` (embedded, with a kubelet stand-in that runs pods), or ``real``."""
+    with _real() if kind == "real" else _embedded(*(("--kubelet",) if kind == "kubelet" else ())) as running:
         yield running
 
 
@@ -42,8 +42,8 @@ def populated(nodes: int, pods: int, shapes: int) -> contextlib.AbstractContextM
     return _child("populated", ["benchmarks.populated", str(nodes), str(pods), str(shapes)])
 
 
-def _embedded() -> contextlib.AbstractContextManager[Server]:
-    return _child("embedded", ["volcano_py.apiserver", "--port", "0"])
+def _embedded(*flags: str) -> contextlib.AbstractContextManager[Server]:
+    return _child("embedded", ["volcano_py.apiserver", "--port", "0", *flags])
 
 
 @contextlib.contextmanager

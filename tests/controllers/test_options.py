@@ -2,30 +2,36 @@
 
 import pytest
 
-from volcano_py.controllers.options import Chosen, chosen_controllers
+from volcano_py.controllers.options import CONTROLLERS_TO_COME, Chosen, chosen_controllers
+from volcano_py.controllers.table import CONTROLLERS
 from volcano_py.runtime.options import OptionError
 
 PG, QUEUE = "pg-controller", "queue-controller"
+ALL = set(CONTROLLERS)
 
 
 @pytest.mark.parametrize(
     ("text", "chosen"),
     [
-        ("*", {PG, QUEUE}),
-        ("*,-queue-controller", {PG}),
-        ("-queue-controller,*", {PG}),
+        ("*", ALL),
+        ("*,-queue-controller", ALL - {QUEUE}),
+        ("-queue-controller,*", ALL - {QUEUE}),
         ("pg-controller", {PG}),
         ("+queue-controller", {QUEUE}),
         ("-pg-controller", set()),
-        pytest.param("*,-sharding-controller", {PG, QUEUE}, id="Volcano's default"),
+        pytest.param("*,-sharding-controller", ALL, id="Volcano's default"),
     ],
 )
 def test_controllers_are_chosen_by_name(text: str, chosen: set[str]) -> None:
     assert chosen_controllers(text) == Chosen(frozenset(chosen))
 
 
+def test_no_controller_is_both_here_and_still_to_come() -> None:
+    assert not ALL & set(CONTROLLERS_TO_COME)
+
+
 def test_a_controller_that_only_volcano_has_is_named() -> None:
-    assert chosen_controllers("pg-controller,job-controller") == Chosen(frozenset({PG}), ("job-controller",))
+    assert chosen_controllers("pg-controller,sharding-controller") == Chosen(frozenset({PG}), ("sharding-controller",))
 
 
 @pytest.mark.parametrize(

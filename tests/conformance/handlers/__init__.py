@@ -12,6 +12,7 @@ from tests.conformance.handlers import (
     resources,
     unschedule_messages,
 )
+from tests.conformance.handlers.controllers import cronjob, garbage_collector
 from tests.conformance.handlers.scheduler import (
     cycle,
     enqueueable,
@@ -42,6 +43,8 @@ SESSION: Final[Mapping[str, Operation]] = {
 
 AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "arguments": arguments.OPERATIONS,
+    "controllers/cronjob": cronjob.OPERATIONS,
+    "controllers/garbage_collector": garbage_collector.OPERATIONS,
     "controllers/job_plugins": job_plugins.OPERATIONS,
     "jobs": jobs.OPERATIONS,
     "node_selection": node_selection.OPERATIONS,

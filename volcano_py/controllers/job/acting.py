@@ -132,7 +132,7 @@ def _answer_one(seen: Observed, draft: Draft, request: Request, now: datetime) -
 def _take(seen: Observed, draft: Draft, resolved: Resolved, request: Request, why: str) -> bool:
     """Apply an action to the draft; return False if it enters a second phase, which must wait for the next look."""
     rule = phases.rule(draft.phase, resolved.action)
-    if rule is None or (rule.kill is Kill.TARGET and not request.task):
+    if rule is None or (rule.kill is Kill.TARGET and not _has_target(resolved.action, request)):
         return True
     if draft.change is not None and rule.phase != draft.phase:
         return False
@@ -140,6 +140,10 @@ def _take(seen: Observed, draft: Draft, resolved: Resolved, request: Request, wh
         return True  # the whole job restarts already
     _apply(seen, draft, rule, resolved, request, why)
     return True
+
+
+def _has_target(action: str, request: Request) -> bool:
+    return bool(request.partition if action == policies.RESTART_PARTITION else request.task)
 
 
 def _whole(draft: Draft) -> bool:

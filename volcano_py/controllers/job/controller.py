@@ -10,7 +10,6 @@ from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.controllers.controller import ControllerContext
 from volcano_py.controllers.job import acting, decision, objects
 from volcano_py.controllers.job.carrying_out import CarryOut
-from volcano_py.controllers.job.members import Member
 from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.observed import Observed, Problem
 from volcano_py.controllers.job.plugins.contract import PluginObject
@@ -71,6 +70,7 @@ class JobController:
             observe=context.metrics.turn,
         )
         self._carry_out = CarryOut(context, self._put_job, self._put_pod)
+        context.jobs.subscribe(self._job_changed)
         self._commands.subscribe(self._command_changed)
         self._classes.subscribe(self._class_changed)
         self._queues.subscribe(self._something_appeared)
@@ -78,8 +78,7 @@ class JobController:
         context.groups.subscribe(self._group_changed)
 
     def watch(self, informers: Informers) -> None:
-        """Add the informers of the objects that this controller needs in addition to PodGroups."""
-        informers.add(VCJOBS, Job, _Jobs(self), optional=True)
+        """Add the informers of the objects that this controller needs in addition to PodGroups and jobs."""
         informers.add(PODS, JobPod, _Pods(self), name="pods of jobs", label_selector=keys.JOB_NAME)
         informers.add(QUEUES, Queue, self._queues, name="queues of jobs", optional=True)
         informers.add(PERSISTENT_VOLUME_CLAIMS, Claim, self._claims)
@@ -96,27 +95,32 @@ class JobController:
 
     # Changes
 
-    def job_changed(self, key: str, job: Job | None, uid: str) -> None:
-        """Take a state of a job from the watch, or that it is gone."""
-        if job is None:
-            if self._uids.get(key) == uid:
-                del self._uids[key]
-            self._stuck.discard(uid)
-            if self._records.pop(uid, None) is not None:
-                self._carry_out.job_gone(key)
-            return
-        if self._put_job(job):
-            self._queue.add(job.metadata.uid)
+    def _job_changed(self, key: str, before: Job | None, after: Job | None) -> None:
+        if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
+            self._job_gone(key, before.metadata.uid)
+        if after is not None and self._put_job(after):
+            self._queue.add(after.metadata.uid)
 
-    def pod_changed(self, name: str, pod: JobPod | None, uid: str, owner: str) -> None:
-        """Take a state of a pod from the watch, or that it is gone."""
-        if pod is None:
-            record = self._records.get(owner)
-            if record is None or not record.remove_pod(name, uid) or self._forgotten(record):
-                return
-        elif not self._put_pod(pod):
-            return
-        self._queue.add(owner)
+    def _job_gone(self, key: str, uid: str) -> None:
+        if self._uids.get(key) == uid:
+            del self._uids[key]
+        self._stuck.discard(uid)
+        if self._records.pop(uid, None) is not None:
+            self._carry_out.job_gone(key)
+
+    def pod_changed(self, pod: JobPod, owner: str) -> bool:
+        """Take a state of a pod from the watch; return whether its job needs a look."""
+        return self._record(owner).put_pod(pod)
+
+    def pod_gone(self, name: str, uid: str, owner: str) -> bool:
+        """Take that a pod is gone; return whether its job needs a look."""
+        record = self._records.get(owner)
+        return record is not None and record.remove_pod(name, uid) and not self._forgotten(record)
+
+    def look_at(self, uids: Iterable[str]) -> None:
+        """Ask for a look at jobs."""
+        for uid in uids:
+            self._queue.add(uid)
 
     def _put_job(self, job: Job) -> bool:
         meta = job.metadata
@@ -125,7 +129,7 @@ class JobController:
 
     def _put_pod(self, pod: JobPod) -> bool:
         owner = objects.owner_of(pod.metadata)
-        return bool(owner) and self._record(owner).put_pod(Member.of(pod))
+        return bool(owner) and self._record(owner).put_pod(pod)
 
     def _record(self, uid: str) -> Record:
         found = self._records.get(uid)
@@ -278,33 +282,6 @@ class JobController:
             self._events.record(acting.event(record.job, keys.EVENT_WARNING, EVENT_STATUS, text))
 
 
-class _Jobs:
-    """Hands jobs from the watch to the controller."""
-
-    def __init__(self, controller: JobController) -> None:
-        self._controller = controller
-        self._known: dict[str, str] = {}  # key -> uid
-
-    def on_events(self, events: list[Event[Job]]) -> None:
-        """Apply changes in order."""
-        for event in events:
-            known = self._known.pop(event.key, "")
-            job = event.object
-            if event.type is EventType.DELETED or job is None:
-                self._controller.job_changed(event.key, None, known)
-                continue
-            if known and known != job.metadata.uid:
-                self._controller.job_changed(event.key, None, known)
-            self._known[event.key] = job.metadata.uid
-            self._controller.job_changed(event.key, job, job.metadata.uid)
-
-    def on_quarantine(self, entry: Quarantined) -> None:
-        """Keep the last readable state of an object; the reflector has reported what is wrong."""
-
-    def on_release(self, entry: Quarantined) -> None:
-        """Do nothing: the event of the object follows, or its deletion has been reported already."""
-
-
 class _Pods:
     """Hands pods from the watch to the controller."""
 
@@ -313,17 +290,25 @@ class _Pods:
         self._known: dict[str, tuple[str, str]] = {}  # key -> uid of the pod, uid of its job
 
     def on_events(self, events: list[Event[JobPod]]) -> None:
-        """Apply changes in order."""
+        """Apply changes in order; each job gets one look for all of them."""
+        known, controller = self._known, self._controller
+        looks: dict[str, None] = {}
         for event in events:
-            uid, owner = self._known.get(event.key, ("", ""))
-            pod = event.object
+            key, pod = event.key, event.object
+            uid, owner = known.get(key, ("", ""))
             gone = event.type is EventType.DELETED or pod is None
             if owner and (gone or (pod is not None and pod.metadata.uid != uid)):
-                del self._known[event.key]
-                self._controller.pod_changed(event.key.partition("/")[2], None, uid, owner)
-            if not gone and pod is not None and (owner := objects.owner_of(pod.metadata)):
-                self._known[event.key] = (pod.metadata.uid, owner)
-                self._controller.pod_changed(pod.metadata.name, pod, pod.metadata.uid, owner)
+                del known[key]
+                if controller.pod_gone(key.partition("/")[2], uid, owner):
+                    looks[owner] = None
+                owner = ""
+            if gone or pod is None:
+                continue
+            if not owner and (owner := objects.owner_of(pod.metadata)):
+                known[key] = (pod.metadata.uid, owner)
+            if owner and controller.pod_changed(pod, owner):
+                looks[owner] = None
+        controller.look_at(looks)
 
     def on_quarantine(self, entry: Quarantined) -> None:
         """Keep the last readable state of an object; the reflector has reported what is wrong."""

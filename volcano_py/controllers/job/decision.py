@@ -26,8 +26,8 @@ from volcano_py.controllers.job.members import SUCCEEDED
 from volcano_py.controllers.job.min_resources import ranked
 from volcano_py.controllers.job.observed import JobPlan, Observed, Problem
 from volcano_py.controllers.job.phases import Change
-from volcano_py.controllers.writes import Delete, Write
-from volcano_py.kube.resource import PODGROUPS
+from volcano_py.controllers.writes import Delete, Patch, Write
+from volcano_py.kube.resource import PODGROUPS, VCJOBS
 from volcano_py.model.decisions import RecordEvent
 
 COUNTERS_EVERY_S: Final = 1.0
@@ -40,6 +40,8 @@ PROBLEMS: Final = frozenset(
     {"QueueNotFound", "PluginError", "ClaimNotFound", "PriorityClassNotFound", "InvalidTemplate", "FailedCreate"}
 )
 """Reasons of a state that say why a job cannot proceed."""
+_TOLD: Final = phases.AT_REST | {phases.RUNNING}
+"""Phases whose beginning is an event on the job."""
 
 
 def plan(seen: Observed, now: datetime) -> JobPlan:
@@ -98,7 +100,7 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
         status = msgspec.structs.replace(job.status, controlled_resources={**job.status.controlled_resources, **notes})
         return JobPlan(status=status, again=True)
     counters = _counters(seen, now, seen.problem)
-    if counters.status is not None and counters.status.state.phase != job.status.state.phase:
+    if counters.status is not None and counters.status.state != job.status.state:
         return counters
     if seen.group is None or seen.group.status.phase in ("", keys.PHASE_PENDING):
         return _with_news(seen, counters)
@@ -118,8 +120,9 @@ def _prepare(seen: Observed) -> JobPlan | None:
         return JobPlan(ensure=tuple(seen.outdated), again=True)
     writes: list[Write] = []
     if seen.group is None:
-        if (named := volumes.name_claims(job)) is not None:
-            return JobPlan(writes=(named,), again=True)
+        for write in (volumes.name_claims(job), _forward(seen)):
+            if write is not None:
+                return JobPlan(writes=(write,), again=True)
         for claim in volumes.missing_claims(job, seen.claims):
             if isinstance(claim, str):
                 raise Problem(
@@ -137,9 +140,18 @@ def _prepare(seen: Observed) -> JobPlan | None:
     return JobPlan(writes=tuple(writes), again=True) if writes else None
 
 
+def _forward(seen: Observed) -> Write | None:
+    """Return the patch that marks a job whose queue forwards jobs to other clusters."""
+    meta = seen.job.metadata
+    if seen.queue is None or not seen.queue.spec.extend_clusters or keys.JOB_FORWARDING in meta.annotations:
+        return None
+    body = {"metadata": {"uid": meta.uid, "annotations": {keys.JOB_FORWARDING: "true"}}}
+    return Patch(VCJOBS, meta.namespace, meta.name, body)
+
+
 def _check(seen: Observed) -> None:
     """Raise Problem if something that the job names does not exist."""
-    job, spec = seen.job, seen.job.spec
+    spec = seen.job.spec
     if seen.problem is not None and seen.problem.reason == "PluginError":
         raise seen.problem
     if seen.queue is None:
@@ -150,8 +162,6 @@ def _check(seen: Observed) -> None:
                 "PriorityClassNotFound",
                 f"PriorityClass {name} does not exist: create it; the job goes on when it exists",
             )
-    if job.metadata.deletion_timestamp is not None:
-        raise AssertionError("a job that is being deleted gets nothing new")
 
 
 def _class_of(task: Task) -> str:
@@ -201,15 +211,7 @@ def _with_news(seen: Observed, found: JobPlan) -> JobPlan:
     group = seen.group
     if group is None or (news := group_news(group)) is None or news[0] == seen.told:
         return found
-    told = RecordEvent(
-        "Job",
-        seen.job.metadata.namespace,
-        seen.job.metadata.name,
-        seen.job.metadata.uid,
-        keys.EVENT_WARNING,
-        EVENT_GROUP_PENDING,
-        news[1],
-    )
+    told = acting.event(seen.job, keys.EVENT_WARNING, EVENT_GROUP_PENDING, news[1])
     return dataclasses.replace(found, events=(*found.events, told), told=news[0])
 
 
@@ -288,13 +290,20 @@ def _counters(seen: Observed, now: datetime, problem: Problem | None = None) -> 
             status = msgspec.structs.replace(status, controlled_resources=notes)
         if change.phase in phases.FINISHED:
             status = _leftovers_terminate(seen, status)
-        return JobPlan(status=statuses.entered(job, status, change, now), again=True)
+        told = (_story(job, change),) if change.phase in _TOLD else ()
+        return JobPlan(status=statuses.entered(job, status, change, now), events=told, again=True)
     if status == job.status:
         return JobPlan()
     wait_s = COUNTERS_EVERY_S - seen.written_ago_s
     if wait_s > 0 and status.state == job.status.state:
         return JobPlan(look_again_s=wait_s)
     return JobPlan(status=status, again=True)
+
+
+def _story(job: Job, change: Change) -> RecordEvent:
+    """Return the event that a job has started or ended: its events alone tell what became of it."""
+    kind = keys.EVENT_WARNING if change.phase == phases.FAILED else keys.EVENT_NORMAL
+    return acting.event(job, kind, change.phase, change.message)
 
 
 def _counted(seen: Observed, problem: Problem | None) -> JobStatus:

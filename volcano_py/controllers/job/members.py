@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from volcano_py.api import keys
+import msgspec
+
 from volcano_py.controllers.job import objects
 from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.phases import Counts
@@ -19,8 +20,7 @@ ENDED: Final = frozenset({SUCCEEDED, FAILED})
 _PHASES: Final = frozenset({PENDING, RUNNING, SUCCEEDED, FAILED})
 
 
-@dataclass(slots=True)
-class Member:
+class Member(msgspec.Struct, gc=False):
     """One pod of a job."""
 
     name: str
@@ -32,45 +32,50 @@ class Member:
     phase: str
     deleting: bool
     killed: bool
-    """Whether the pod carries the mark of a pod that the controller kills."""
-    ready: bool
-    restarts: int
-    exit_code: int
-    partition: str
-    reason: str
-    created: datetime | None
-    ended: datetime | None
-    resource_version: str
+    """Whether the controller kills the pod: it carries the mark of that, or was deleted because it is not needed."""
+    ready: bool = False
+    restarts: int = 0
+    exit_code: int = 0
+    partition: str = ""
+    reason: str = ""
+    created: datetime | None = None
+    ended: datetime | None = None
+    resource_version: str = ""
 
     @classmethod
     def of(cls, pod: JobPod) -> "Member":
         """Read a pod."""
-        meta, annotations = pod.metadata, pod.metadata.annotations
+        meta, status = pod.metadata, pod.status
+        annotations, version = meta.annotations, meta.annotations.version
+        phase = status.phase or PENDING
         try:
             index = objects.index_of(meta)
         except ValueError:
             index = objects.LOST
-        version = annotations.get(keys.JOB_VERSION, "")
-        phase = pod.status.phase or PENDING
-        failed = phase == FAILED
-        return cls(
-            name=meta.name,
-            uid=meta.uid,
-            version=int(version) if version.isdigit() else 0,
-            task=objects.task_of_pod(pod),
-            index=index,
-            phase=phase if phase in _PHASES else UNKNOWN,
-            deleting=meta.deletion_timestamp is not None,
-            killed=annotations.get(keys.OUT_OF_SYNC) == "true",
-            ready=objects.is_ready(pod),
-            restarts=objects.restarts(pod),
-            exit_code=objects.exit_code(pod) if failed else 0,
-            partition=meta.labels.get(keys.PARTITION_ID, ""),
-            reason=pod.status.reason or pod.status.message if failed else "",
+        member = cls(
+            meta.name,
+            meta.uid,
+            int(version) if version.isdigit() else 0,
+            annotations.task,
+            index,
+            phase if phase in _PHASES else UNKNOWN,
+            meta.deletion_timestamp is not None,
+            annotations.killed == "true",
+            partition=meta.labels.partition,
             created=meta.creation_timestamp,
-            ended=objects.ended_at(pod) if phase in ENDED else None,
             resource_version=meta.resource_version,
         )
+        if status.container_statuses or status.init_container_statuses or phase in ENDED:
+            member.ready = objects.is_ready(pod)
+            member.restarts = objects.restarts(pod)
+            if phase in ENDED:
+                member.ended = objects.ended_at(pod)
+            if phase == FAILED:
+                member.exit_code = objects.exit_code(pod)
+                member.reason = status.reason or status.message
+        else:
+            member.ready = phase == RUNNING  # without containers, all of them are ready
+        return member
 
 
 @dataclass(slots=True)

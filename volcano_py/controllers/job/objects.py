@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from volcano_py.api import keys
-from volcano_py.api.meta import ObjectMeta, Wire
+from volcano_py.api.meta import ObjectMeta, OwnerReference, Wire
 from volcano_py.kube.resource import VCJOBS
 
 LOST: Final = -1
@@ -52,10 +52,39 @@ class JobPodSpec(Wire, frozen=True):
     restart_policy: str = ""
 
 
+class PodLabels(Wire, frozen=True):
+    """The labels that are read; a struct of them costs a third of a dictionary of all."""
+
+    index: str = msgspec.field(default="", name=keys.TASK_INDEX)
+    partition: str = msgspec.field(default="", name=keys.PARTITION_ID)
+
+
+class PodAnnotations(Wire, frozen=True):
+    """The annotations that are read."""
+
+    task: str = msgspec.field(default="", name=keys.TASK_SPEC)
+    version: str = msgspec.field(default="", name=keys.JOB_VERSION)
+    killed: str = msgspec.field(default="", name=keys.OUT_OF_SYNC)
+
+
+class JobPodMeta(Wire, frozen=True):
+    """The metadata of a pod of a job."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: PodLabels = PodLabels()
+    annotations: PodAnnotations = PodAnnotations()
+    owner_references: list[OwnerReference] = msgspec.field(default_factory=list)
+
+
 class JobPod(Wire, frozen=True):
     """A pod of a job."""
 
-    metadata: ObjectMeta
+    metadata: JobPodMeta
     spec: JobPodSpec = JobPodSpec()
     status: JobPodStatus = JobPodStatus()
 
@@ -70,7 +99,7 @@ class JobKey(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
-def owner_of(meta: ObjectMeta) -> str:
+def owner_of(meta: ObjectMeta | JobPodMeta) -> str:
     """Return the uid of the job that controls an object, "" if no job does."""
     for owner in meta.owner_references:
         if owner.controller and owner.kind == VCJOBS.kind and owner.api_version == VCJOBS.api_version:
@@ -100,17 +129,11 @@ def group_name(job: str, uid: str) -> str:
     return f"{job}-{uid}"
 
 
-def task_of_pod(pod: JobPod) -> str:
-    """Return the name of a pod's task, "" if it says none."""
-    return pod.metadata.annotations.get(keys.TASK_SPEC, "")
-
-
-def index_of(meta: ObjectMeta) -> int:
+def index_of(meta: JobPodMeta) -> int:
     """Return the index of a pod in its task from its label; raise ValueError if it says none."""
-    text = meta.labels.get(keys.TASK_INDEX)
-    if text is None:
+    if not meta.labels.index:
         raise ValueError(f"pod {meta.namespace}/{meta.name} has no label {keys.TASK_INDEX}")
-    return int(text)
+    return int(meta.labels.index)
 
 
 def exit_code(pod: JobPod) -> int:

@@ -18,6 +18,7 @@ from volcano_py.controllers.job.defaults import with_defaults
 from volcano_py.controllers.job.delays import Delayed
 from volcano_py.controllers.job.happenings import Trigger
 from volcano_py.controllers.job.members import Member, Members
+from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.observed import Problem
 from volcano_py.controllers.job.plugins.contract import PluginFactory, PluginObject, PluginProblem
 from volcano_py.controllers.job.plugins.registry import Plugins, build_plugins
@@ -58,6 +59,7 @@ class Record:
         self._heap: list[tuple[datetime, str]] = []
         self._started = False
         self._answers: frozenset[str] = frozenset()
+        self._budgets: dict[str, int] = {}  # maxRetry by task
 
     # The job
 
@@ -83,6 +85,7 @@ class Record:
         assert job is not None
         self._objects = None
         self._answers = policies.answered_events(job)
+        self._budgets = {task.name: task.max_retry for task in job.spec.tasks}
         self.plugins = build_plugins(job, self._plugin_table)
         self.news += [text for text in self.plugins.warnings if text not in self.news]
         self.members.expect((task.name, task.replicas) for task in job.spec.tasks)
@@ -105,17 +108,21 @@ class Record:
 
     # Pods
 
-    def put_pod(self, member: Member) -> bool:
+    def put_pod(self, pod: JobPod) -> bool:
         """Take a state of a pod; return False if it is older than the known one, the same, or gone already."""
-        known = self.members.get(member.name)
-        if member.uid in self._gone:
-            return False
-        if known is not None and known.uid == member.uid:
-            if known.resource_version == member.resource_version or is_older(
-                member.resource_version, known.resource_version
-            ):
+        meta = pod.metadata
+        known = self.members.get(meta.name)
+        if known is not None and known.uid == meta.uid:
+            version = meta.resource_version
+            if known.resource_version == version or is_older(version, known.resource_version):
                 return False
+            member = Member.of(pod)
             member.killed |= known.killed
+            member.deleting |= known.deleting  # a deletion that was answered may not show yet
+        elif meta.uid in self._gone:
+            return False
+        else:
+            member = Member.of(pod)
         before = self.members.put(member)
         if before is not None and before.uid != member.uid:
             self._note(before, happenings.removed(self.members, before))
@@ -145,8 +152,7 @@ class Record:
                 self.triggers.append(Trigger(event, member))
 
     def _budget(self, task: str) -> int:
-        found = None if self.job is None else policies.task_of(self.job, task)
-        return -1 if found is None else found.max_retry
+        return self._budgets.get(task, -1)
 
     def pod_factory(self, task: str, forwarded: bool) -> PodFactory:
         """Return the factory of the pods of a task."""

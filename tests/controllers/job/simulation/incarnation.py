@@ -25,7 +25,7 @@ from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Writer
 from volcano_py.kube import errors
 from volcano_py.kube.delivery import Delivery, EventHandler
-from volcano_py.kube.resource import PODGROUPS, Resource
+from volcano_py.kube.resource import PODGROUPS, VCJOBS, Resource
 from volcano_py.model.decisions import RecordEvent
 from volcano_py.runtime.clock import FakeClock
 
@@ -164,10 +164,12 @@ class Incarnation:
         self.client = client
         self.loop = loop
         groups: View[PodGroup] = View()
+        jobs: View[Job] = View()
         context = ControllerContext(
             client=client,  # type: ignore[arg-type]  # the methods that controllers use
             writer=Writer(client, rate_per_s=None, burst=1, clock=clock),  # type: ignore[arg-type]  # as above
             groups=groups,
+            jobs=jobs,
             events=_Events(record),  # type: ignore[arg-type]  # as above
             metrics=_metrics(),
             options=ControllerOptions(),
@@ -183,7 +185,7 @@ class Incarnation:
         self.controller.watch(informers)  # type: ignore[arg-type]  # as above
         self.feeds = {
             resource.label: Feed(server, resource, into, handler)
-            for resource, into, handler in [(PODGROUPS, PodGroup, groups), *informers.wanted]
+            for resource, into, handler in [(PODGROUPS, PodGroup, groups), (VCJOBS, Job, jobs), *informers.wanted]
         }
         self.task: asyncio.Task[None] | None = None
         self.key = ""
