@@ -13,9 +13,7 @@ FAILED = Request(event="PodFailed", job_uid=UID, task="worker", pod="train-worke
 
 
 def job_with(of_job: list[Any] = [], of_task: list[Any] = [], version: int = 2) -> Job:  # noqa: B006 - only read
-    return a_ready_job(
-        a_task("ps"), a_task("worker", policies=of_task), policies=of_job, status={"version": version}
-    )
+    return a_ready_job(a_task("ps"), a_task("worker", policies=of_task), policies=of_job, status={"version": version})
 
 
 EVERY = [on(ANY, "AbortJob")]

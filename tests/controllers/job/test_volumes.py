@@ -12,7 +12,10 @@ from volcano_py.controllers.job.volumes import claim_name, missing_claims, mount
 from volcano_py.controllers.writes import Create, JsonPatch
 
 NAMED = {"mountPath": "/a", "volumeClaimName": "data"}
-OWN = {"mountPath": "/b", "volumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+OWN = {
+    "mountPath": "/b",
+    "volumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
 
 
 def job_with(*volumes: Any, uid: str = UID) -> Job:
