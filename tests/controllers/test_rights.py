@@ -6,13 +6,19 @@ from typing import Any
 
 import yaml
 
-from tests.controllers.managing import GROUPS, controllers, group, pod_spec, put_pod, put_queue, put_workload
+from tests.controllers.jobflow.flows import a_step
+from tests.controllers.jobflow.test_controller import job as job_of_flow
+from tests.controllers.jobflow.test_controller import put_flow, put_templates
+from tests.controllers.managing import GROUPS, controllers, group, pod_spec, put_pod, put_queue, put_workload, state
+from tests.controllers.queue.test_commands import put_command as put_queue_command
+from tests.controllers.vcjobs import active, ago, put_cron_job, set_status
 from tests.daemon.cluster import event_reasons
 from tests.effects.waiting import until
+from volcano_py.api.timestamp import wire_time
 from volcano_py.apiserver import ApiServer
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.controllers.options import LEASE as DEFAULT_LEASE
-from volcano_py.controllers.podgroup.names import GROUP_MIN_MEMBER, QUEUE_NAME
+from volcano_py.controllers.podgroup.names import GROUP_MIN_MEMBER, LWS_NAME, LWS_WORKER_INDEX, QUEUE_NAME
 from volcano_py.kube.client import ApiClient, PatchType
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import COMMANDS, PODGROUPS, PODS, REPLICA_SETS, VCJOBS
@@ -20,7 +26,12 @@ from volcano_py.testing import a_group, a_namespace, manifest
 
 RULES = Path(__file__).parents[2] / "manifests" / "rbac" / "controllers.yaml"
 LEASE = replace(DEFAULT_LEASE, retry_period_s=0.1)
-ASKED_BY_ADMISSION = {("update", "pods/finalizers"), ("update", "jobs.batch.volcano.sh/finalizers")}
+ASKED_BY_ADMISSION = {
+    ("update", "pods/finalizers"),
+    ("update", "jobs.batch.volcano.sh/finalizers"),
+    ("update", "cronjobs.batch.volcano.sh/finalizers"),
+    ("update", "jobflows.flow.volcano.sh/finalizers"),
+}
 JOBS = VCJOBS.label
 
 
@@ -57,13 +68,30 @@ def put_foreign_workload(server: ApiServer, kind: str, name: str) -> dict[str, A
     return server.create({"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": spec})
 
 
+def put_replication_controller(server: ApiServer) -> dict[str, Any]:
+    labels = {"app": "old"}
+    template = {"metadata": {"labels": labels}, "spec": {**pod_spec(), "restartPolicy": "Always"}}
+    body = {"kind": "ReplicationController", "metadata": {"name": "old", "namespace": "default"}}
+    return server.create({**body, "apiVersion": "v1", "spec": {"selector": labels, "template": template}})
+
+
 async def test_every_right_is_used_and_no_other(server: ApiServer) -> None:
     server.create(manifest(a_namespace(DEFAULT_LEASE.namespace)))
-    async with ApiClient(Credentials(server.url)) as user, controllers(server.url, attempts=1, lease=LEASE) as manager:
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url, attempts=2, lease=LEASE) as manager:
         for kind in ("ReplicaSet", "StatefulSet"):
             put_pod(server, f"{kind.lower()}-0", put_foreign_workload(server, kind, kind.lower()))
         for kind in ("DaemonSet", "Job"):
             put_pod(server, f"{kind.lower()}-0", put_workload(server, kind, kind.lower()))
+        put_pod(server, "old-0", put_replication_controller(server))
+        put_pod(server, "llm-0", labels={LWS_NAME: "llm", LWS_WORKER_INDEX: "0"})
+        await until(lambda: state(server, "default") == "Open")
+        put_queue_command(server, "CloseQueue", "default")
+        put_templates(server, "a")
+        put_flow(server, a_step("a"), policy="delete")
+        await until(lambda: job_of_flow(server, "a"))
+        for phase in ("Running", "Completed"):
+            body = {"status": {"state": {"phase": phase}}}
+            await user.patch(VCJOBS, "f-a", body, dict, namespace="default", subresource="status")
         web = put_workload(server, "ReplicaSet", "web")
         await until(lambda: group(server, web))
         for body in ({"metadata": {"annotations": {GROUP_MIN_MEMBER: "2"}}}, {"spec": {"replicas": 0}}):
@@ -74,6 +102,7 @@ async def test_every_right_is_used_and_no_other(server: ApiServer) -> None:
         body = {"metadata": {"labels": {"tried": "again"}}}
         await user.patch(PODS, wrong["metadata"]["name"], body, dict, namespace="default")
         await run_jobs(server, user)
+        await run_cron_jobs(server, user)
 
         await until(lambda: granted() - ASKED_BY_ADMISSION <= used(manager))
 
@@ -100,6 +129,17 @@ async def run_jobs(server: ApiServer, user: ApiClient) -> None:
     late = put_job(server, "late", queue="later")
     server.create(manifest(a_group(f"late-{late['metadata']['uid']}")))
     put_queue(server, "later")
+
+
+async def run_cron_jobs(server: ApiServer, user: ApiClient) -> None:
+    """Have a cron job look for a job that is gone, create one and delete it when it has ended."""
+    put_cron_job(server, "hourly", "@every 1h", failedJobsHistoryLimit=0)
+    gone = {"name": "hourly-1", "namespace": "default", "uid": "gone"}
+    await set_status(user, "hourly", lastScheduleTime=wire_time(ago(3600)), active=[gone])
+    await until(lambda: active(server, "hourly") not in ([], ["hourly-1"]))
+    (name,) = active(server, "hourly")
+    put_command(server, name, server.get(JOBS, name, "default")["metadata"]["uid"])
+    await until(lambda: server.get(JOBS, name, "default") is None)
 
 
 async def enqueued(server: ApiServer, user: ApiClient, job: dict[str, Any]) -> None:

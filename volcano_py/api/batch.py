@@ -145,6 +145,51 @@ class Job(Wire, frozen=True):
     status: JobStatus = JobStatus()
 
 
+class CronJobSpec(Wire, frozen=True):
+    """When jobs are created, and from what."""
+
+    schedule: str = ""
+    time_zone: str | None = None
+    starting_deadline_seconds: int | None = None
+    """How late a job may start; None for any delay."""
+    concurrency_policy: str = ""
+    """``Allow``, ``Forbid`` or ``Replace``; empty counts as ``Allow``."""
+    suspend: bool | None = None
+    job_template: dict[str, Any] = {}
+    """``metadata`` and ``spec`` as they were sent: a job is built from all their fields."""
+    successful_jobs_history_limit: int | None = None
+    """Completed jobs that are kept; None for all."""
+    failed_jobs_history_limit: int | None = None
+
+
+class ObjectReference(Wire, frozen=True):
+    """Which object is meant."""
+
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class CronJobStatus(Wire, frozen=True):
+    """Where a cron job stands."""
+
+    active: list[ObjectReference] = []
+    """Its jobs that are not finished."""
+    last_schedule_time: datetime | None = None
+    """The time for which the last job was created, not that of its creation."""
+    last_successful_time: datetime | None = None
+
+
+class CronJob(Wire, frozen=True):
+    """A schedule that creates jobs."""
+
+    metadata: ObjectMeta
+    spec: CronJobSpec = CronJobSpec()
+    status: CronJobStatus = CronJobStatus()
+
+
 class Command(Wire, frozen=True):
     """A request to act on a job or queue; whoever carries it out deletes it."""
 

@@ -64,6 +64,8 @@ def _options(flags: argparse.Namespace) -> ManagerOptions:
         job_workers=flags.worker_threads,
         podgroup_workers=flags.worker_threads_for_podgroup,
         queue_workers=flags.worker_threads_for_queue,
+        cron_job_workers=flags.worker_threads_for_cronjob,
+        garbage_workers=flags.worker_threads_for_gc,
         attempts=flags.max_requeue_num,
         metrics_address=flags.listen_address if flags.enable_metrics else None,
         health_address=flags.healthz_address if flags.enable_healthz else None,
@@ -141,11 +143,11 @@ def _add_behaviour(add: Any) -> None:
         metavar="NUMBER",
         help="how many jobs (vcjobs) the job controller works on at once (default: %(default)s)",
     )
-    for name in ("podgroup", "queue"):
+    for name, threads in (("podgroup", 5), ("queue", 5), ("cronjob", 3), ("gc", 1)):
         add(
             f"--worker-threads-for-{name}",
             type=flag(_count),
-            default=5,
+            default=threads,
             metavar="NUMBER",
             help=f"how many objects the {name} controller works on at once (default: %(default)s)",
         )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from volcano_py.api import keys
+from volcano_py.api.batch import Job
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.metrics import ControllerMetrics
 from volcano_py.controllers.view import View
@@ -26,7 +27,10 @@ from volcano_py.runtime.clock import Clock
 from volcano_py.runtime.supervisor import Supervisor
 from volcano_py.writing.events import EventRecorder
 
-_REFILL_EVERY_S: Final = 60.0
+REFILL_EVERY_S: Final = 60.0
+"""Seconds between two refills of a work queue."""
+SOON_S: Final = 1.5 * REFILL_EVERY_S
+"""A look that is due later needs no place in a work queue, whose size is limited: a refill before it brings it back."""
 
 
 class Controller(Protocol):
@@ -60,6 +64,8 @@ class ControllerOptions:
     job_workers: int = 32
     podgroup_workers: int = 5
     queue_workers: int = 5
+    cron_job_workers: int = 3
+    garbage_workers: int = 1
     attempts: int = 15
     """After so many failures in a row, an object is not tried again until it changes."""
     count_after_s: float = 0.5
@@ -67,7 +73,7 @@ class ControllerOptions:
 
     def work_queue(self, workers: int) -> WorkQueueOptions:
         """Return the options of a work queue with this number of workers."""
-        return WorkQueueOptions(workers=workers, attempts=self.attempts, refill_every_s=_REFILL_EVERY_S)
+        return WorkQueueOptions(workers=workers, attempts=self.attempts, refill_every_s=REFILL_EVERY_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,8 @@ class ControllerContext:
     writer: Writer
     groups: View[PodGroup]
     """All PodGroups; the manager watches them for all controllers."""
+    jobs: View[Job]
+    """All jobs of Volcano; the manager watches them if a controller subscribes."""
     events: EventRecorder
     metrics: ControllerMetrics
     options: ControllerOptions

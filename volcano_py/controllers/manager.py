@@ -11,6 +11,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 import volcano_py
+from volcano_py.api.batch import Job
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.controller import Controller, ControllerContext
 from volcano_py.controllers.metrics import ControllerMetrics
@@ -20,7 +21,7 @@ from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Writer
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.informer import Informers
-from volcano_py.kube.resource import PODGROUPS
+from volcano_py.kube.resource import PODGROUPS, VCJOBS
 from volcano_py.metrics.effects import WriteQueueMetrics
 from volcano_py.process.context import ProcessContext
 from volcano_py.process.lifecycle import Lifecycle
@@ -79,10 +80,12 @@ class ControllerManager:
         """Build the chosen controllers and add their informers."""
         groups: View[PodGroup] = View()
         self._informers.add(PODGROUPS, PodGroup, groups, optional=True)
+        jobs: View[Job] = View()
         context = ControllerContext(
             client=self.client,
             writer=self._writer,
             groups=groups,
+            jobs=jobs,
             events=self._events,
             metrics=self._metrics,
             options=self.options,
@@ -96,6 +99,8 @@ class ControllerManager:
                 controller.watch(self._informers)
                 self._metrics.watch_backlog(name, controller.backlog)
                 yield controller
+        if jobs.watched:
+            self._informers.add(VCJOBS, Job, jobs, optional=True)
 
     # Life
 

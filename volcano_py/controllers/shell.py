@@ -2,17 +2,18 @@
 
     change of an object ──▶ `changed(key)` ──▶ work queue ──▶ look: key -> Plan ──▶ writes, events, next look
 
-A controller passes ``look``, which reads its views and returns the plan of one key. Looks are repeated after failures,
-after the time that a plan names, and now and then for all keys (``refill``).
+A controller passes ``look``, which reads its views and returns the plan of one key. A look that first must ask the
+server something returns an awaitable instead. Looks are repeated after failures, after the time that a plan names, and
+now and then for all keys (``refill``).
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
 from volcano_py.controllers.controller import ControllerContext
 from volcano_py.controllers.plan import Plan
-from volcano_py.controllers.writes import Write
+from volcano_py.controllers.writes import Write, is_needed
 from volcano_py.kube import errors
 from volcano_py.kube.workqueue import WorkQueue
 from volcano_py.runtime.supervisor import Supervisor
@@ -27,17 +28,19 @@ class Shell(Generic[K]):
         self,
         context: ControllerContext,
         name: str,
-        look: Callable[[K], Plan],
+        look: Callable[[K], Plan | Awaitable[Plan]],
         *,
         workers: int,
         refill: Callable[[], Iterable[K]],
         on_written: Callable[[Write, bytes], None] = lambda _, __: None,
+        on_refused: Callable[[Write, errors.ApiError], None] = lambda _, __: None,
         on_given_up: Callable[[K, errors.ApiError], None] = lambda _, __: None,
     ) -> None:
         self._writer = context.writer
         self._events = context.events
         self._look = look
         self._on_written = on_written
+        self._on_refused = on_refused
         self._queue: WorkQueue[K] = WorkQueue(
             name,
             self._reconcile,
@@ -63,7 +66,8 @@ class Shell(Generic[K]):
         self._queue.add_later(key, after_s)
 
     async def _reconcile(self, key: K) -> None:
-        plan = self._look(key)
+        looked = self._look(key)
+        plan = looked if isinstance(looked, Plan) else await looked
         for step in plan.steps:
             if isinstance(step, tuple):
                 await self._all(step)
@@ -75,8 +79,13 @@ class Shell(Generic[K]):
             self._queue.add_later(key, plan.look_again_s)
 
     async def _one(self, write: Write) -> None:
-        answer = await self._writer.answered(write)
-        if answer is not None:
+        try:
+            answer = await self._writer.sent(write)
+        except errors.ApiError as error:
+            self._on_refused(write, error)
+            if is_needed(write, error):
+                raise
+        else:
             self._on_written(write, answer)
 
     async def _all(self, writes: tuple[Write, ...]) -> None:

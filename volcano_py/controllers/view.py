@@ -27,6 +27,11 @@ class View(Generic[T]):
         """Call ``callback`` after every change."""
         self._callbacks.append(callback)
 
+    @property
+    def watched(self) -> bool:
+        """Whether anybody has subscribed."""
+        return bool(self._callbacks)
+
     def get(self, key: str) -> T | None:
         """Return an object by ``namespace/name``, or by its name if it has no namespace."""
         return self._objects.get(key)

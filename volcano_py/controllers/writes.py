@@ -61,6 +61,8 @@ class Delete:
     uid: str
     propagation: str = ""
     """``Background``, ``Foreground`` or ``Orphan``; empty leaves it to the API server."""
+    resource_version: str = ""
+    """If given, the object is deleted only in this version, else the write fails with Conflict."""
 
 
 Write = Create | Patch | JsonPatch | Delete
@@ -94,15 +96,22 @@ class Writer:
 
         Returns None if the write is not needed. Raises ApiError.
         """
+        try:
+            return await self.sent(write)
+        except errors.ApiError as error:
+            if is_needed(write, error):
+                raise
+            log.debug("write not needed", error=str(error))
+            return None
+
+    async def sent(self, write: Write) -> bytes:
+        """Carry out a write and return the object that the server answers, b"" for a deletion.
+
+        Raises ApiError, also where `is_needed` says that the write is not needed.
+        """
         async with self._in_flight:
             await self._paced()
-            try:
-                return await self._send(write)
-            except (errors.AlreadyExists, errors.NotFound, errors.NamespaceTerminating) as error:
-                if isinstance(write, Create) and isinstance(error, errors.NotFound):
-                    raise  # its namespace or its resource definition is missing
-                log.debug("write not needed", error=str(error))
-                return None
+            return await self._send(write)
 
     async def _send(self, write: Write) -> bytes:
         match write:
@@ -129,9 +138,15 @@ class Writer:
                     namespace=namespace,
                     timeout_s=_TIMEOUT_S,
                 )
-            case Delete(resource, namespace, name, uid, propagation):
+            case Delete(resource, namespace, name, uid, propagation, version):
                 await self._client.delete(
-                    resource, name, namespace=namespace, uid=uid, propagation=propagation, timeout_s=_TIMEOUT_S
+                    resource,
+                    name,
+                    namespace=namespace,
+                    uid=uid,
+                    resource_version=version,
+                    propagation=propagation,
+                    timeout_s=_TIMEOUT_S,
                 )
                 return b""
 
@@ -141,3 +156,10 @@ class Writer:
         async with self._turn:
             while wait_s := self._bucket.take(self._clock.monotonic()):
                 await self._clock.sleep(wait_s)
+
+
+def is_needed(write: Write, error: errors.ApiError) -> bool:
+    """Say whether a refused write is still needed: not if the object exists, is gone, or its namespace ends."""
+    if isinstance(error, errors.NotFound):
+        return isinstance(write, Create)  # its namespace or its resource definition is missing
+    return not isinstance(error, errors.AlreadyExists | errors.NamespaceTerminating)

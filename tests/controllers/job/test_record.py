@@ -257,11 +257,11 @@ def test_late_news_of_a_former_group_do_not_hide_its_successor() -> None:
     record = a_record(a_job())
     record.put_group(a_group("g2", "5"))
 
-    assert not record.put_group(None, "g1")
+    assert not record.remove_group("g1")
     assert not record.put_group(a_group("g1", "4"))
     assert record.group is not None
     assert record.group.metadata.uid == "g2"
-    assert record.put_group(None, "g2")
+    assert record.remove_group("g2")
     assert record.group is None
 
 

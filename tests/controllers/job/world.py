@@ -240,7 +240,7 @@ class World:
                 assert self.group is not None
                 assert self.group["metadata"]["uid"] == write.uid
                 self.group = None
-                record.group_deleted(write.uid)
+                record.remove_group(write.uid)
                 return
             case Delete() if write.resource is COMMANDS:
                 del self.commands[write.name]

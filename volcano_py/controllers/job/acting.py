@@ -119,7 +119,7 @@ def _answer_one(seen: Observed, draft: Draft, request: Request, now: datetime) -
         _forget_eviction(draft, request)
         return True
     if resolved.policy is not None and resolved.delay_s > 0:
-        if draft.phase in phases.ACTIVE:
+        if draft.phase in phases.ACTIVE or draft.phase == phases.RESTARTING:
             _arm(seen, draft, request, resolved, now)
         _forget_eviction(draft, request)
         return True

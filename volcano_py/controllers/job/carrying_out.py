@@ -120,7 +120,7 @@ class CarryOut:
         answer = await self._writer.answered(write)
         if isinstance(write, Delete):
             if write.resource is PODGROUPS:
-                record.group_deleted(write.uid)
+                record.remove_group(write.uid)
             else:
                 record.commands.pop(f"{write.namespace}/{write.name}", None)
         elif answer and write.resource is PODGROUPS:

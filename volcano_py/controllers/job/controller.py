@@ -70,6 +70,7 @@ class JobController:
             observe=context.metrics.turn,
         )
         self._carry_out = CarryOut(context, self._put_job, self._put_pod)
+        context.jobs.subscribe(self._job_changed)
         self._commands.subscribe(self._command_changed)
         self._classes.subscribe(self._class_changed)
         self._queues.subscribe(self._something_appeared)
@@ -77,8 +78,7 @@ class JobController:
         context.groups.subscribe(self._group_changed)
 
     def watch(self, informers: Informers) -> None:
-        """Add the informers of the objects that this controller needs in addition to PodGroups."""
-        informers.add(VCJOBS, Job, _Jobs(self), optional=True)
+        """Add the informers of the objects that this controller needs in addition to PodGroups and jobs."""
         informers.add(PODS, JobPod, _Pods(self), name="pods of jobs", label_selector=keys.JOB_NAME)
         informers.add(QUEUES, Queue, self._queues, name="queues of jobs", optional=True)
         informers.add(PERSISTENT_VOLUME_CLAIMS, Claim, self._claims)
@@ -95,17 +95,18 @@ class JobController:
 
     # Changes
 
-    def job_changed(self, key: str, job: Job | None, uid: str) -> None:
-        """Take a state of a job from the watch, or that it is gone."""
-        if job is None:
-            if self._uids.get(key) == uid:
-                del self._uids[key]
-            self._stuck.discard(uid)
-            if self._records.pop(uid, None) is not None:
-                self._carry_out.job_gone(key)
-            return
-        if self._put_job(job):
-            self._queue.add(job.metadata.uid)
+    def _job_changed(self, key: str, before: Job | None, after: Job | None) -> None:
+        if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
+            self._job_gone(key, before.metadata.uid)
+        if after is not None and self._put_job(after):
+            self._queue.add(after.metadata.uid)
+
+    def _job_gone(self, key: str, uid: str) -> None:
+        if self._uids.get(key) == uid:
+            del self._uids[key]
+        self._stuck.discard(uid)
+        if self._records.pop(uid, None) is not None:
+            self._carry_out.job_gone(key)
 
     def pod_changed(self, pod: JobPod, owner: str) -> bool:
         """Take a state of a pod from the watch; return whether its job needs a look."""
@@ -114,12 +115,7 @@ class JobController:
     def pod_gone(self, name: str, uid: str, owner: str) -> bool:
         """Take that a pod is gone; return whether its job needs a look."""
         record = self._records.get(owner)
-        if record is None or not record.remove_pod(name, uid):
-            return False
-        if record.job is None and not len(record.members):
-            del self._records[owner]
-            return False
-        return True
+        return record is not None and record.remove_pod(name, uid) and not self._forgotten(record)
 
     def look_at(self, uids: Iterable[str]) -> None:
         """Ask for a look at jobs."""
@@ -142,11 +138,21 @@ class JobController:
         return found
 
     def _group_changed(self, _: str, before: PodGroup | None, after: PodGroup | None) -> None:
-        group = after or before
-        owner = "" if group is None else objects.owner_of(group.metadata)
-        gone = "" if before is None else before.metadata.uid
-        if owner and self._record(owner).put_group(after, gone):
+        if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
+            owner = objects.owner_of(before.metadata)
+            record = self._records.get(owner)
+            if record is not None and record.remove_group(before.metadata.uid) and not self._forgotten(record):
+                self._queue.add(owner)
+        owner = "" if after is None else objects.owner_of(after.metadata)
+        if after is not None and owner and self._record(owner).put_group(after):
             self._queue.add(owner)
+
+    def _forgotten(self, record: Record) -> bool:
+        """Forget a job once it and all that was seen of it are gone; return whether that is so."""
+        if record.job is not None or len(record.members) or record.group is not None:
+            return False
+        self._records.pop(record.uid, None)
+        return True
 
     def _command_changed(self, key: str, before: Command | None, after: Command | None) -> None:
         command = after or before
@@ -274,33 +280,6 @@ class JobController:
         if record is not None and record.job is not None:
             text = f"the job is not tried again before it changes or {self._options.attempts} attempts later: {error}"
             self._events.record(acting.event(record.job, keys.EVENT_WARNING, EVENT_STATUS, text))
-
-
-class _Jobs:
-    """Hands jobs from the watch to the controller."""
-
-    def __init__(self, controller: JobController) -> None:
-        self._controller = controller
-        self._known: dict[str, str] = {}  # key -> uid
-
-    def on_events(self, events: list[Event[Job]]) -> None:
-        """Apply changes in order."""
-        for event in events:
-            known = self._known.pop(event.key, "")
-            job = event.object
-            if event.type is EventType.DELETED or job is None:
-                self._controller.job_changed(event.key, None, known)
-                continue
-            if known and known != job.metadata.uid:
-                self._controller.job_changed(event.key, None, known)
-            self._known[event.key] = job.metadata.uid
-            self._controller.job_changed(event.key, job, job.metadata.uid)
-
-    def on_quarantine(self, entry: Quarantined) -> None:
-        """Keep the last readable state of an object; the reflector has reported what is wrong."""
-
-    def on_release(self, entry: Quarantined) -> None:
-        """Do nothing: the event of the object follows, or its deletion has been reported already."""
 
 
 class _Pods:

@@ -85,12 +85,16 @@ def _begin(job: Job, now: datetime) -> JobPlan:
 
 def _active(seen: Observed, now: datetime) -> JobPlan:
     job, members = seen.job, seen.members
+    # Pods that are not needed go before the phase is looked at: they must not count for a smaller job.
+    drop = JobPlan(delete=tuple(members.extra()), again=True)
     try:
         steps = _prepare(seen)
     except Problem as problem:
-        return _counters(seen, now, problem)
+        return drop if drop.delete else _counters(seen, now, problem)
     if steps is not None:
         return steps
+    if drop.delete:
+        return drop
     notes = acting.evictions_to_note(job, members)
     if notes:
         status = msgspec.structs.replace(job.status, controlled_resources={**job.status.controlled_resources, **notes})
@@ -101,10 +105,9 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
     if seen.group is None or seen.group.status.phase in ("", keys.PHASE_PENDING):
         return _with_news(seen, counters)
     marked = tuple(members.marked())
-    extra = tuple(members.extra())
     create = _missing(seen)
-    if marked or extra or create:
-        return JobPlan(kill=marked, delete=extra, create=create, again=True)
+    if marked or create:
+        return JobPlan(kill=marked, create=create, again=True)
     return _with_news(seen, counters)
 
 

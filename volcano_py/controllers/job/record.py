@@ -55,8 +55,7 @@ class Record:
         self._plugin_table = factories
         self._objects: tuple[PluginObject, ...] | None = None
         self._pod_factories: dict[str, PodFactory] = {}
-        self._gone: dict[str, None] = {}  # uids of pods that are gone, oldest first
-        self._gone_groups: set[str] = set()  # uids of PodGroups that were deleted
+        self._gone: dict[str, None] = {}  # uids of pods and PodGroups that are gone, oldest first
         self._heap: list[tuple[datetime, str]] = []
         self._started = False
         self._answers: frozenset[str] = frozenset()
@@ -127,7 +126,7 @@ class Record:
                 return False
             member = Member.of(pod)
             member.killed |= known.killed
-            member.deleting |= known.deleting  # a state from before our deletion may be seen after it
+            member.deleting |= known.deleting  # a deletion that was answered may not show yet
         elif meta.uid in self._gone:
             return False
         else:
@@ -141,15 +140,18 @@ class Record:
     def remove_pod(self, name: str, uid: str) -> bool:
         """Take that a pod is gone; return False if it was not known."""
         if uid:
-            self._gone[uid] = None
-            while len(self._gone) > 20_000:
-                del self._gone[next(iter(self._gone))]
+            self._note_gone(uid)
         known = self.members.get(name)
         if known is None or (uid and known.uid != uid):
             return False
         self.members.remove(name)
         self._note(known, happenings.removed(self.members, known))
         return True
+
+    def _note_gone(self, uid: str) -> None:
+        self._gone[uid] = None
+        while len(self._gone) > 20_000:
+            del self._gone[next(iter(self._gone))]
 
     def _note(self, member: Member | None, events: Iterable[str]) -> None:
         for event in events if self._started else ():
@@ -172,33 +174,29 @@ class Record:
 
     # The PodGroup
 
-    def group_deleted(self, uid: str) -> None:
-        """Note that the controller deleted a PodGroup; the watch may still show it for a moment."""
-        self._gone_groups.add(uid)
-        if self.group is not None and self.group.metadata.uid == uid:
-            self.group = None
-
-    def put_group(self, group: PodGroup | None, gone: str = "") -> bool:
-        """Take a state of the PodGroup, or that it is gone; return whether a look at the job is needed.
-
-        ``gone`` is the uid of the PodGroup that is gone; its successor may be known already.
-        """
+    def put_group(self, group: PodGroup) -> bool:
+        """Take a state of the PodGroup; return whether a look at the job is needed."""
         known = self.group
-        if group is None:
-            if known is not None and gone not in ("", known.metadata.uid):
-                return False
-        elif group.metadata.uid in self._gone_groups:
+        if group.metadata.uid in self._gone:
             return False
-        elif known is not None and is_older(group.metadata.resource_version, known.metadata.resource_version):
-            return False
+        if known is not None and is_older(group.metadata.resource_version, known.metadata.resource_version):
+            return False  # also one with another uid: it was deleted before the known one was created
         self.group = group
-        if group is None or known is None:
-            return group is not known
+        if known is None or known.metadata.uid != group.metadata.uid:
+            return True
         same = known.spec == group.spec and known.status.conditions == group.status.conditions
         if known.status.phase == group.status.phase:
             return not same
         if group.status.phase == phases.GROUP_UNKNOWN:
             self._note(None, [policies.UNKNOWN])
+        return True
+
+    def remove_group(self, uid: str) -> bool:
+        """Take that a PodGroup is gone; return False if it was not known."""
+        self._note_gone(uid)
+        if self.group is None or self.group.metadata.uid != uid:
+            return False
+        self.group = None
         return True
 
     # Plugins

@@ -1,0 +1,1 @@
+"""Creates jobs by a schedule, and keeps the last ones that are finished."""

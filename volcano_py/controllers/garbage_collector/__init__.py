@@ -1,0 +1,1 @@
+"""Deletes finished jobs when their time to live is over."""
