@@ -189,7 +189,7 @@ def test_volumes_are_mounted_into_every_container_but_not_into_init_containers()
 
     names = [volume["name"] for volume in made["volumes"]]
     assert len(set(names)) == 2, "two mounts of one claim share a volume"
-    assert [volume["persistentVolumeClaim"]["claimName"] for volume in made["volumes"]][0] == "data"
+    assert made["volumes"][0]["persistentVolumeClaim"] == {"claimName": "data"}
     mounted = [
         {"name": names[0], "mountPath": "/in"},
         {"name": names[0], "mountPath": "/out"},
