@@ -201,7 +201,7 @@ class World:
         record.told = plan.told or record.told
         for one in plan.ensure:
             self.writes += 1
-            self.objects[one.body["metadata"]["name"]] = one
+            self.objects[f"{one.resource.kind} {one.body['metadata']['name']}"] = one
             record.note_applied(one)
         for write in plan.writes:
             self.writes += 1
