@@ -53,7 +53,8 @@ def test_the_table_has_every_phase_and_leads_only_to_phases_that_may_follow() ->
 
 def test_a_finished_job_stays_finished_and_every_other_phase_leads_on() -> None:
     assert {phase for phase, following in SUCCESSORS.items() if not following} == FINISHED
-    assert AT_REST - FINISHED == {"Aborted"}
+    resumable = AT_REST - FINISHED
+    assert resumable == {"Aborted"}
     reached = {following for phase in SUCCESSORS for following in SUCCESSORS[phase]}
     assert reached == set(TABLE)
 
