@@ -6,16 +6,17 @@ STAMP := $(VENV)/.installed
 # A fixed number, because a container may often use fewer cores than it sees.
 WORKERS ?= 2
 
-.PHONY: help demo test check words e2e bench picture image lint types imports format clean
+.PHONY: help demo test check words e2e bench picture crds image lint types imports format clean
 
 help:
-	@echo "make demo     a scheduler, an API server and nodes in one process, with a live table (needs no cluster)"
+	@echo "make demo     jobs, controllers and a scheduler in one process, with a live table (needs no cluster)"
 	@echo "make test     unit, property, contract and scenario tests (no cluster, no network), WORKERS=$(WORKERS) at a time"
 	@echo "make check    format, lint, types, layers, retired words"
 	@echo "make words    retired words in code and docs, with the word to use instead"
 	@echo "make e2e      end-to-end tests on a real kube-apiserver and etcd (built with Go the first time)"
 	@echo "make bench    measure; results are kept as JSON in benchmarks/results/"
 	@echo "make picture  draw docs/demo.svg, the picture of the demo in the README"
+	@echo "make crds     write manifests/crds/ from volcano_py/api and tools/crds"
 	@echo "make image    build the container image with buildah and try it (needs root, no daemon)"
 
 $(STAMP): pyproject.toml
@@ -56,6 +57,10 @@ bench: $(STAMP)
 # The picture of the demo in the README; tests/packaging/test_picture.py says when it is out of date.
 picture: $(STAMP)
 	$(BIN)/python -m benchmarks.picture
+
+# tests/tools/test_crds.py says when they are out of date.
+crds: $(STAMP)
+	@$(BIN)/python -m tools.crds
 
 image:
 	@manifests/image/build.sh

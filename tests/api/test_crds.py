@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 from typing import Any
 
@@ -9,17 +11,21 @@ import msgspec
 import pytest
 from msgspec import inspect
 
+import volcano_py.api
 from volcano_py.api import keys
-from volcano_py.api.batch import Command, Job
 from volcano_py.api.meta import Wire
-from volcano_py.cache.watched_kinds import WATCHED_KINDS
 from volcano_py.local.manifests import definitions
 
 DEFINITIONS: dict[str, dict[str, Any]] = {one["spec"]["names"]["plural"]: one for one in definitions()}
 PLURALS = sorted(DEFINITIONS)
 KINDS: dict[str, type[Wire]] = {
-    kind.resource.plural: kind.type for kind in WATCHED_KINDS if kind.resource.group.endswith("volcano.sh")
-} | {"jobs": Job, "commands": Command}
+    plural: found
+    for plural, definition in DEFINITIONS.items()
+    for module in pkgutil.iter_modules(volcano_py.api.__path__, "volcano_py.api.")
+    for found in (vars(importlib.import_module(module.name)).get(definition["spec"]["names"]["kind"]),)
+    if isinstance(found, type) and issubclass(found, Wire) and found.__module__ == module.name
+}
+"""The kinds that have a type of ours, by plural."""
 SCALARS: dict[type[inspect.Type], dict[str, str]] = {
     inspect.StrType: {"type": "string"},
     inspect.IntType: {"type": "integer"},

@@ -37,9 +37,9 @@ def warned(main: Main, flags: Sequence[str], folder: Path, capsys: pytest.Captur
         ),
         pytest.param(
             vc_controller_manager.main,
-            ["--worker-threads=3", "--controllers=*,+sharding-controller", "-v=3"],
+            ["--sharding-configmap=shards", "--controllers=*,+sharding-controller", "-v=3"],
             [
-                "--worker-threads",
+                "--sharding-configmap",
                 "-v",
                 "--feature-gates=Foo=true (unknown feature)",
                 "--controllers=sharding-controller (not implemented yet)",

@@ -17,11 +17,12 @@ import pytest
 import yaml
 
 from tests.contract.api import CRDS, Api, a_definition, unique
-from tests.controlplane.fixtures import control_plane
+from tests.contract.volcano_kinds import Kinds
+from tests.controlplane.fixtures import control_plane, installed
 from tests.e2e.control_plane import ControlPlane
 from volcano_py.apiserver import ApiServer, ApiServerOptions
 
-__all__ = ["control_plane"]
+__all__ = ["control_plane", "installed"]
 
 OPTIONS = ApiServerOptions(node_lifecycle=True, bookmark_interval_s=0.2)
 DIFFERENCES = Path(__file__).with_name("differences.yaml")
@@ -156,3 +157,14 @@ async def plains(api: Api) -> AsyncIterator[Custom]:
     made = await _define(api, "plains", "Plain", status=False)
     yield made
     await api.delete(made.definition)
+
+
+@pytest.fixture
+async def kinds(request: pytest.FixtureRequest, api: Api) -> AsyncIterator[Kinds]:
+    """Every kind of `manifests/crds`; what a test makes is deleted after it."""
+    real = request.node.callspec.params["api"] == "real"
+    if real:
+        request.getfixturevalue("installed")
+    made = Kinds(api, real)
+    yield made
+    await made.clean_up()

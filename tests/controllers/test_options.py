@@ -2,7 +2,7 @@
 
 import pytest
 
-from volcano_py.controllers.options import Chosen, chosen_controllers
+from volcano_py.controllers.options import CONTROLLERS_TO_COME, Chosen, chosen_controllers
 from volcano_py.controllers.table import CONTROLLERS
 from volcano_py.runtime.options import OptionError
 
@@ -26,10 +26,12 @@ def test_controllers_are_chosen_by_name(text: str, chosen: set[str]) -> None:
     assert chosen_controllers(text) == Chosen(frozenset(chosen))
 
 
-def test_a_controller_that_only_volcano_has_is_named() -> None:
-    chosen = chosen_controllers("pg-controller,sharding-controller")
+def test_no_controller_is_both_here_and_still_to_come() -> None:
+    assert not ALL & set(CONTROLLERS_TO_COME)
 
-    assert chosen == Chosen(frozenset({PG}), ("sharding-controller",))
+
+def test_a_controller_that_only_volcano_has_is_named() -> None:
+    assert chosen_controllers("pg-controller,sharding-controller") == Chosen(frozenset({PG}), ("sharding-controller",))
 
 
 @pytest.mark.parametrize(

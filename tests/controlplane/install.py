@@ -12,6 +12,8 @@ from pathlib import Path
 import yaml
 
 from tests.controlplane.cluster import Cluster
+from tests.controlplane.waiting import wait_until
+from volcano_py.local.manifests import definitions
 
 MANIFESTS = Path(__file__).resolve().parents[2] / "manifests"
 NAMESPACE = "volcano-system"
@@ -34,9 +36,15 @@ def install(cluster: Cluster) -> Installed:
 
 
 def wait_established(cluster: Cluster) -> None:
-    """Wait until the API server serves the custom resources of `manifests/crds`."""
-    for crd in sorted((MANIFESTS / "crds").glob("*.yaml")):
-        cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(crd))
+    """Wait until the API server serves the custom resources of `manifests/crds`, and lists them for kubectl."""
+    names = {definition["metadata"]["name"] for definition in definitions()}
+    crds = [f"crd/{name}" for name in sorted(names)]
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *crds)
+
+    def listed() -> bool:  # some seconds later than they are served
+        return names <= set(cluster.kubectl("api-resources", "--output=name").stdout.split())
+
+    wait_until("the custom resources in discovery", listed, 30.0)
 
 
 @contextlib.contextmanager
@@ -62,7 +70,8 @@ def install_beside(cluster: Cluster, folder: Path) -> Iterator[Installed]:
             undo.callback(cluster.kubectl, "delete", "--ignore-not-found", "--wait=false", *arguments)
 
         for crd in sorted((MANIFESTS / "crds").glob("*.yaml")):
-            name = yaml.safe_load(crd.read_text())["metadata"]["name"]
+            group, _, plural = crd.stem.partition("_")
+            name = f"{plural}.{group}"
             if not cluster.kubectl("get", "crd", name, "--ignore-not-found", "-oname").stdout:
                 undo_with("-f", str(crd))
                 cluster.kubectl("create", "-f", str(crd))

@@ -20,7 +20,6 @@ SHARDS = "nodeshards.shard.volcano.sh"
 @pytest.fixture
 def shards(server: ApiServer) -> ApiServer:
     """A server with three nodes of one CPU each, on which nodes can be divided."""
-    server.create(yaml.safe_load((MANIFESTS / "shard.volcano.sh_nodeshards.yaml").read_text()))
     for name in ("n1", "n2", "n3"):
         put_node(server, name, cpu=1)
     return server

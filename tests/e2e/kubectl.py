@@ -98,8 +98,8 @@ def embedded() -> Iterator[Run]:
                 timeout=60,
             )
 
-        for definition in sorted((REPOSITORY / "manifests" / "crds").glob("*.yaml")):
-            assert run("apply", "-f", str(definition)).returncode == 0
+        applied = run("apply", "-f", str(REPOSITORY / "manifests" / "crds"))
+        assert applied.returncode == 0, applied.stderr
         yield run
     finally:
         processes.close()

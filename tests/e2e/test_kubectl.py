@@ -170,8 +170,8 @@ def test_apply_refuses_unknown_fields_and_kinds(kubectl: Kubectl) -> None:
     wrong = pod()
     wrong["spec"]["schedulerNam"] = "volcano"
     assert 'unknown field "spec.schedulerNam"' in kubectl.fails("apply", "-f", "-", stdin=wrong)
-    wrong = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "a"}}
-    assert 'no matches for kind "Job"' in kubectl.fails("apply", "-f", "-", stdin=wrong)
+    wrong = {"apiVersion": "training.volcano.sh/v1alpha1", "kind": "HyperJob", "metadata": {"name": "a"}}
+    assert 'no matches for kind "HyperJob"' in kubectl.fails("apply", "-f", "-", stdin=wrong)
 
 
 def test_apply_on_the_server_side_knows_owners(kubectl: Kubectl) -> None:

@@ -294,7 +294,6 @@ def test_the_arguments_of_volcanos_own_controllers_are_accepted():
     ]
 
     assert in_one_line(judged_for_controllers(*arguments)) == [
-        "--worker-threads",
         "--sharding-configmap",
         "--sharding-configmap-namespace",
         "-v",

@@ -28,7 +28,9 @@ def test_every_plugin_has_its_line_and_only_those_to_come_are_not_yet_here():
     assert {name for name, state in said.items() if state == "not yet"} == PLUGINS_TO_COME
 
 
-@pytest.mark.parametrize("section", ["Actions", "Plugins", "Plugins of jobs", "The rest of the scheduler"])
+@pytest.mark.parametrize(
+    "section", ["Actions", "Plugins", "Plugins of jobs", "Cron jobs and finished jobs", "The rest of the scheduler"]
+)
 def test_every_difference_gives_a_reason_and_names_existing_tests(section: str):
     for cells in rows(PAGE, section):
         tests = re.findall(r"`(tests/[^`]+)`", cells[-1])

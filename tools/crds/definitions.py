@@ -39,11 +39,11 @@ class SourceError(Exception):
 
 def definitions() -> Iterator[Schema]:
     """Yield every definition."""
-    shared = _read(KINDS / _SHARED)["types"]
+    shared = _read(KINDS / _SHARED)
     for file in sorted(KINDS.glob("*.yaml")):
         if file.name != _SHARED:
             group = _read(file)
-            builder = _Builder(file.name, group.get("api"), group["types"] | shared)
+            builder = _Builder(file.name, _typed(shared) | _typed(group))
             for kind, shown in group["kinds"].items():
                 yield _definition(group["group"], group["version"], kind, shown, builder.root(kind))
 
@@ -52,6 +52,11 @@ def file_name(definition: Schema) -> str:
     """Return the name of the file that holds a definition."""
     spec = definition["spec"]
     return f"{spec['group']}_{spec['names']['plural']}.yaml"
+
+
+def _typed(group: Schema) -> dict[str, tuple[str | None, Schema]]:
+    """Return the types of a file by name, each with the module that may have it."""
+    return {name: (group.get("api"), words) for name, words in group["types"].items()}
 
 
 def _read(file: Path) -> Schema:
@@ -88,9 +93,8 @@ def _definition(group: str, version: str, kind: str, shown: Schema, schema: Sche
 class _Builder:
     """Puts the types of one file together."""
 
-    def __init__(self, file: str, api: str | None, types: dict[str, Schema]) -> None:
+    def __init__(self, file: str, types: dict[str, tuple[str | None, Schema]]) -> None:
         self._file = file
-        self._api = api
         self._types = types
 
     def root(self, kind: str) -> Schema:
@@ -103,10 +107,10 @@ class _Builder:
             return kubernetes.structural(name)
         if name not in self._types:
             raise SourceError(f"{self._file}: there is no type {name}: add it under types")
-        words = self._types[name]
+        module, words = self._types[name]
         if "fields" not in words:
             return self._schema(words, name)
-        held = wire_types.fields(self._api, name)
+        held = wire_types.fields(module, name)
         missing = held.keys() - words["fields"].keys()
         if missing:
             raise SourceError(f"{self._file}: type {name} has no words for {', '.join(sorted(missing))}: describe them")

@@ -71,9 +71,9 @@ def _structural(schema: Schema) -> Schema:
         (only,) = schema["allOf"]
         made = _structural(only)
         if "description" in schema:
-            made = {"description": _described(schema), **{k: v for k, v in made.items() if k != "description"}}
+            made = {"description": described(schema), **{k: v for k, v in made.items() if k != "description"}}
         return made
-    made = {"description": _described(schema)} if "description" in schema else {}
+    made = {"description": described(schema)} if "description" in schema else {}
     for key in ("type", "format", "required", "x-kubernetes-map-type"):
         if key in schema:
             made[key] = schema[key]
@@ -96,7 +96,8 @@ def _list_type(schema: Schema, made: Schema) -> Schema:
     return {"x-kubernetes-list-type": "atomic"}
 
 
-def _described(schema: Schema) -> str:
+def described(schema: Schema) -> str:
+    """Return the description of a schema, cut to what says what it is, with the values of an enumeration."""
     text = _MORE.sub("", _SPACE.sub(" ", schema["description"]).strip()).removesuffix(".")
     for end in _SENTENCE.finditer(text):
         if end.start() >= _SHORTEST:

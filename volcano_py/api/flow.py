@@ -141,4 +141,3 @@ class JobTemplate(Wire, frozen=True):
     metadata: ObjectMeta
     spec: dict[str, Any] = {}
     status: JobTemplateStatus = JobTemplateStatus()
-

@@ -77,6 +77,8 @@ class QueueSpec(Wire, frozen=True):
     parent: str = ""
     priority: int = 0
     dequeue_strategy: str = ""
+    extend_clusters: list[dict[str, Any]] = []
+    """Clusters that jobs of the queue may be forwarded to, by another project."""
 
 
 class QueueStatus(Wire, frozen=True):

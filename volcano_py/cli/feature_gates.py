@@ -23,7 +23,6 @@ class Feature(NamedTuple):
     otherwise: str = ""  # why the other value has no effect; "" if it switches the feature
 
 
-_NO_JOBS: Final = "jobs of Volcano are not run by this program yet"
 _NO_VOLUMES: Final = "pods with volume claims are not placed yet"
 _NO_CLAIMS: Final = "pods with resource claims are not placed yet"
 _ALWAYS: Final = "always on here"
@@ -77,7 +76,7 @@ SCHEDULER_FEATURES: Final = (
 )
 CONTROLLER_FEATURES: Final = (
     Feature("WorkLoadSupport", True, "PodGroups are always made for workloads; to avoid that, leave out pg-controller"),
-    Feature("VolcanoJobSupport", False, _NO_JOBS),
+    Feature("VolcanoJobSupport", True, "jobs are always run; to avoid that, leave out job-controller"),
     Feature("CronVolcanoJobSupport", True, "cron jobs are always run; to avoid that, leave out cronjob-controller"),
     Feature("QueueCommandSync", False, "commands for queues are not carried out yet"),
 )

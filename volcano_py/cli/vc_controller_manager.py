@@ -61,6 +61,7 @@ def _options(flags: argparse.Namespace) -> ManagerOptions:
         inherit_owner_annotations=flags.inherit_owner_annotations,
         rate_per_s=flags.kube_api_qps,
         burst=flags.kube_api_burst,
+        job_workers=flags.worker_threads,
         podgroup_workers=flags.worker_threads_for_podgroup,
         queue_workers=flags.worker_threads_for_queue,
         cron_job_workers=flags.worker_threads_for_cronjob,
@@ -134,6 +135,13 @@ def _add_behaviour(add: Any) -> None:
         **SWITCH,
         default=True,
         help="whether a PodGroup takes over annotations of the pod's owner (default: true)",
+    )
+    add(
+        "--worker-threads",
+        type=flag(_count),
+        default=32,
+        metavar="NUMBER",
+        help="how many jobs (vcjobs) the job controller works on at once (default: %(default)s)",
     )
     for name, threads in (("podgroup", 5), ("queue", 5), ("cronjob", 3), ("gc", 1)):
         add(

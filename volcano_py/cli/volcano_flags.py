@@ -69,7 +69,6 @@ _LOGS: Final = (
     VolcanoFlag("add-dir-header", _PLAIN_LOGS, boolean=True, as_here="false"),
     VolcanoFlag("one-output", _PLAIN_LOGS, boolean=True),
 )
-_NO_JOBS: Final = "this program does not run jobs of Volcano (vcjobs) yet, so the flag has no effect"
 _NO_SHARDS: Final = (
     "there is no sharding controller yet: NodeShards are written by hand or by Volcano's sharding controller, "
     "so the flag has no effect"
@@ -118,7 +117,6 @@ VOLCANO_FLAGS: Final = (
 
 CONTROLLER_FLAGS: Final = (
     *_TLS,
-    VolcanoFlag("worker-threads", _NO_JOBS),
     VolcanoFlag("sharding-configmap", _NO_SHARDS),
     VolcanoFlag("sharding-configmap-namespace", _NO_SHARDS),
     _LOCK_NAMESPACE,

@@ -38,11 +38,11 @@ class ControllerMetrics:
 
         job_labels = ["job_name", "queue_name"]
         self._jobs = {
-            "Completed": Counter(
-                "volcano_job_completed_phase_count", "Jobs that entered Completed.", job_labels, registry=registry
+            "Completed": Gauge(
+                "volcano_job_completed_phase_count", "1 for a job that has completed.", job_labels, registry=registry
             ),
-            "Failed": Counter(
-                "volcano_job_failed_phase_count", "Jobs that entered Failed.", job_labels, registry=registry
+            "Failed": Gauge(
+                "volcano_job_failed_phase_count", "1 for a job that has failed.", job_labels, registry=registry
             ),
         }
         self._job_labels: dict[str, set[tuple[str, str]]] = {}

@@ -4,7 +4,12 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-COUNTERS_WITHOUT_TOTAL: Final = ("volcano_job_retry_counts", "volcano_total_preemption_attempts")
+COUNTERS_WITHOUT_TOTAL: Final = (
+    "volcano_job_retry_counts",
+    "volcano_total_preemption_attempts",
+    "volcano_job_completed_phase_count",
+    "volcano_job_failed_phase_count",
+)
 """Counters of Volcano without the suffix that the library adds to every counter; they are therefore kept as gauges."""
 
 

@@ -88,6 +88,17 @@ def test_null_is_replaced_by_the_default_but_kept_where_it_is_allowed() -> None:
     assert value == {"a": 3, "b": {"c": "x", "d": None}}
 
 
+def test_null_without_a_default_is_taken_away_but_not_out_of_a_list() -> None:
+    strings = {"type": "object", "additionalProperties": {"type": "string"}}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "m": strings, "l": {"type": "array", "items": strings}},
+    }
+    value = {"a": None, "m": {"k": None, "v": "1"}, "l": [None, {"k": None}]}
+    apply_defaults(value, schema)
+    assert value == {"m": {"v": "1"}, "l": [None, {}]}
+
+
 def test_defaults_of_two_objects_are_not_the_same_object() -> None:
     one: dict[str, Any] = {}
     two: dict[str, Any] = {}
@@ -126,6 +137,14 @@ def test_defaults_applied_twice_are_the_same_as_once(value: Any) -> None:
         (1, {"anyOf": [{"minimum": 2}, {"minimum": 3}]}, "must validate at least one schema (anyOf)"),
         (1, {"not": {"minimum": 1}}, "must not validate the schema (not)"),
         (1, {"allOf": [{"minimum": 2}]}, "should be greater than or equal to 2"),
+        (1 << 31, {"type": "integer", "format": "int32"}, "must be of type integer with format int32 in f"),
+        (-(1 << 31) - 1, {"type": "integer", "format": "int32"}, "must be of type integer with format int32 in f"),
+        ("a\n", {"type": "string", "pattern": "^a$"}, "should match '^a$'"),
+        ("today", {"type": "string", "format": "date-time"}, 'must be of type date-time: "today"'),
+        ("2026-02-30T00:00:00Z", {"type": "string", "format": "date-time"}, "must be of type date-time"),
+        ("2026-W01-1T00:00:00Z", {"type": "string", "format": "date-time"}, "must be of type date-time"),
+        ("2026-01-01T24:00:00Z", {"type": "string", "format": "date-time"}, "must be of type date-time"),
+        ("2026-01-01T00:00:00", {"type": "string", "format": "date-time"}, "must be of type date-time"),
     ],
 )
 def test_every_keyword_finds_values_that_violate_it(value: Any, schema: dict[str, Any], problem: str) -> None:
@@ -134,8 +153,34 @@ def test_every_keyword_finds_values_that_violate_it(value: Any, schema: dict[str
 
 
 @pytest.mark.parametrize(
+    ("value", "schema", "wanted", "found"),
+    [
+        (1.5, {"type": "integer"}, "integer", "number"),
+        (1 << 63, {"type": "integer"}, "integer", "number"),
+        (1.5, {"type": "integer", "format": "int32"}, "int32", "float64"),
+        (1 << 63, {"type": "integer", "format": "int64"}, "int64", "float64"),
+    ],
+)
+def test_a_number_that_is_no_integer_is_reported_twice_as_by_kubernetes(
+    value: float, schema: dict[str, Any], wanted: str, found: str
+) -> None:
+    first, second = validate(value, schema, "f")
+    assert (first.field, first.message) == (
+        "f",
+        f'Invalid value: "{found}": f in body must be of type {wanted}: "{found}"',
+    )
+    assert second.field == "<nil>"
+
+
+@pytest.mark.parametrize(
     ("value", "schema"),
     [
+        ((1 << 31) - 1, {"type": "integer", "format": "int32"}),
+        ((1 << 63) - 1, {"type": "integer"}),
+        ("$\n", {"type": "string", "pattern": "^[$]\n"}),
+        ("a$", {"type": "string", "pattern": r"a\$"}),
+        ("2026-01-01T00:00:00Z", {"type": "string", "format": "date-time"}),
+        ("2026-01-01t23:59:59.123456+01:00", {"type": "string", "format": "date-time"}),
         (None, {"type": "string", "nullable": True}),
         (2, {"type": "number"}),
         (2.0, {"type": "integer"}),

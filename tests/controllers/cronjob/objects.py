@@ -48,7 +48,7 @@ def number_of(start: datetime) -> str:
     return str(int(start.timestamp()) // 60)
 
 
-def a_job(
+def a_vcjob(
     start: datetime,
     phase: str = "Running",
     *,

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from tests.controllers.cronjob.objects import EVERY_FIVE, MORNING, a_cron_job, a_job, at, number_of, seen
+from tests.controllers.cronjob.objects import EVERY_FIVE, MORNING, a_cron_job, a_vcjob, at, number_of, seen
 from volcano_py.api.batch import CronJob
 from volcano_py.controllers.cronjob.decision import Decision, decide
 from volcano_py.controllers.cronjob.status import Observed
@@ -104,7 +104,7 @@ def test_starts_in_one_minute_have_jobs_of_different_names() -> None:
 
 
 def test_a_created_job_is_entered_with_its_start() -> None:
-    decision = decide(seen(a_cron_job(), a_job(at(10, 5))), at(10, 5, 1))
+    decision = decide(seen(a_cron_job(), a_vcjob(at(10, 5))), at(10, 5, 1))
 
     assert status_of(decision) == {
         "active": [
@@ -123,7 +123,7 @@ def test_a_created_job_is_entered_with_its_start() -> None:
 
 
 def test_the_status_is_written_only_in_the_version_that_was_looked_at() -> None:
-    (patch,) = decide(seen(a_cron_job(), a_job(at(10, 5))), at(10, 5, 1)).plan.steps
+    (patch,) = decide(seen(a_cron_job(), a_vcjob(at(10, 5))), at(10, 5, 1)).plan.steps
 
     assert isinstance(patch, Patch)
     assert patch.body["metadata"] == {"uid": "cron", "resourceVersion": "7"}
@@ -132,11 +132,11 @@ def test_the_status_is_written_only_in_the_version_that_was_looked_at() -> None:
 def test_a_second_look_writes_nothing() -> None:
     cron_job = a_cron_job(active=(number_of(at(10, 5)),), last=at(10, 5))
 
-    assert decide(seen(cron_job, a_job(at(10, 5))), at(10, 7)).plan.steps == ()
+    assert decide(seen(cron_job, a_vcjob(at(10, 5))), at(10, 7)).plan.steps == ()
 
 
 def test_a_job_that_finished_before_anybody_entered_it_is_not_run_again() -> None:
-    decision = decide(seen(a_cron_job(), a_job(at(10, 5), "Failed")), at(10, 7))
+    decision = decide(seen(a_cron_job(), a_vcjob(at(10, 5), "Failed")), at(10, 7))
 
     assert status_of(decision) == {"lastScheduleTime": "2025-03-11T10:05:00Z"}
     assert not creates(decision)
@@ -145,14 +145,14 @@ def test_a_job_that_finished_before_anybody_entered_it_is_not_run_again() -> Non
 def test_the_status_of_a_job_is_written_before_the_job_is_deleted() -> None:
     cron_job = a_cron_job(successfulJobsHistoryLimit=0)
 
-    patch, deletions = decide(seen(cron_job, a_job(at(10, 5), "Completed")), at(10, 7)).plan.steps
+    patch, deletions = decide(seen(cron_job, a_vcjob(at(10, 5), "Completed")), at(10, 7)).plan.steps
 
     assert isinstance(patch, Patch)
     assert isinstance(deletions, tuple)
 
 
 def test_a_running_job_is_taken_over_even_if_its_start_is_long_past() -> None:
-    decision = decide(seen(a_cron_job(concurrencyPolicy="Forbid"), a_job(at(10, 5))), at(10, 31))
+    decision = decide(seen(a_cron_job(concurrencyPolicy="Forbid"), a_vcjob(at(10, 5))), at(10, 31))
 
     assert [entry["name"] for entry in status_of(decision)["active"]] == [f"nightly-{number_of(at(10, 5))}"]
     assert reasons(decision) == ["ForbidConcurrent"]
@@ -160,7 +160,7 @@ def test_a_running_job_is_taken_over_even_if_its_start_is_long_past() -> None:
 
 
 def test_a_job_of_somebody_else_is_left_alone_and_named() -> None:
-    other = a_job(at(10, 5), owner="another")
+    other = a_vcjob(at(10, 5), owner="another")
 
     decision = decide(seen(a_cron_job(), others=(other,)), at(10, 5))
 
@@ -170,7 +170,7 @@ def test_a_job_of_somebody_else_is_left_alone_and_named() -> None:
 
 
 def test_an_unfinished_job_that_the_status_never_had_is_reported_and_left_alone() -> None:
-    by_hand = a_job(at(10, 1), name="by-hand")
+    by_hand = a_vcjob(at(10, 1), name="by-hand")
 
     decision = decide(seen(a_cron_job(last=at(10, 5)), by_hand), at(10, 7))
 
@@ -187,7 +187,8 @@ def test_a_job_that_is_gone_is_taken_off_the_list() -> None:
 def test_a_job_of_the_same_name_that_came_later_is_not_the_one_of_the_list() -> None:
     cron_job = a_cron_job(active=(number_of(at(10, 5)),), last=at(10, 5))
     later = msgspec.structs.replace(
-        a_job(at(10, 5)), metadata=msgspec.structs.replace(a_job(at(10, 5)).metadata, uid="new", owner_references=[])
+        a_vcjob(at(10, 5)),
+        metadata=msgspec.structs.replace(a_vcjob(at(10, 5)).metadata, uid="new", owner_references=[]),
     )
 
     decision = decide(seen(cron_job, others=(later,)), at(10, 7))
@@ -197,7 +198,7 @@ def test_a_job_of_the_same_name_that_came_later_is_not_the_one_of_the_list() -> 
 
 
 def test_a_tampered_time_on_a_job_moves_no_start() -> None:
-    job = a_job(at(10, 5))
+    job = a_vcjob(at(10, 5))
     far = {"volcano.sh/cronjob-scheduled-timestamp": "2099-01-01T00:00:00Z"}
     job = msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, annotations=far))
 
@@ -212,7 +213,7 @@ def test_a_tampered_time_on_a_job_moves_no_start() -> None:
 def test_a_completed_job_leaves_the_list_and_its_end_is_the_last_success() -> None:
     cron_job = a_cron_job(active=(number_of(at(10, 5)),), last=at(10, 5))
 
-    decision = decide(seen(cron_job, a_job(at(10, 5), "Completed", ended=at(10, 6))), at(10, 7))
+    decision = decide(seen(cron_job, a_vcjob(at(10, 5), "Completed", ended=at(10, 6))), at(10, 7))
 
     assert status_of(decision) == {"active": [], "lastSuccessfulTime": "2025-03-11T10:06:00Z"}
     assert [event.reason for event in decision.plan.events] == ["SawCompletedJob"]
@@ -222,18 +223,18 @@ def test_a_completed_job_leaves_the_list_and_its_end_is_the_last_success() -> No
 def test_a_job_that_did_not_complete_is_no_success(phase: str) -> None:
     cron_job = a_cron_job(active=(number_of(at(10, 5)),), last=at(10, 5))
 
-    assert status_of(decide(seen(cron_job, a_job(at(10, 5), phase)), at(10, 7))) == {"active": []}
+    assert status_of(decide(seen(cron_job, a_vcjob(at(10, 5), phase)), at(10, 7))) == {"active": []}
 
 
 def test_an_aborted_job_stays_on_the_list_because_it_can_be_resumed() -> None:
     cron_job = a_cron_job(active=(number_of(at(10, 5)),), last=at(10, 5))
 
-    assert decide(seen(cron_job, a_job(at(10, 5), "Aborted")), at(10, 7)).plan.steps == ()
+    assert decide(seen(cron_job, a_vcjob(at(10, 5), "Aborted")), at(10, 7)).plan.steps == ()
 
 
 def test_the_oldest_finished_jobs_beyond_the_limits_are_deleted() -> None:
     ends = [("Completed", 1), ("Failed", 2), ("Completed", 3), ("Terminated", 4), ("Completed", 5), ("Failed", 6)]
-    jobs = [a_job(at(9, minute), phase) for phase, minute in ends]
+    jobs = [a_vcjob(at(9, minute), phase) for phase, minute in ends]
     cron_job = a_cron_job(last=at(10, 5), successfulJobsHistoryLimit=2, failedJobsHistoryLimit=1)
 
     decision = decide(seen(cron_job, *reversed(jobs)), at(10, 7))
@@ -241,8 +242,17 @@ def test_the_oldest_finished_jobs_beyond_the_limits_are_deleted() -> None:
     assert deleted(decision) == [f"nightly-{number_of(at(9, minute))}" for minute in (1, 2, 4)]
 
 
+def test_a_history_that_cannot_be_trimmed_keeps_no_job_from_its_start() -> None:
+    cron_job = a_cron_job(last=at(10, 0), successfulJobsHistoryLimit=0)
+
+    create, trimmed = decide(seen(cron_job, a_vcjob(at(9, 1), "Completed")), at(10, 5)).plan.steps[-2:]
+
+    assert isinstance(create, Create)
+    assert isinstance(trimmed, tuple)
+
+
 def test_without_limits_all_finished_jobs_stay() -> None:
-    jobs = [a_job(at(9, minute), "Completed") for minute in range(20)]
+    jobs = [a_vcjob(at(9, minute), "Completed") for minute in range(20)]
 
     assert deleted(decide(seen(a_cron_job(last=at(10, 5)), *jobs), at(10, 7))) == []
 
@@ -250,7 +260,7 @@ def test_without_limits_all_finished_jobs_stay() -> None:
 def test_a_job_that_is_being_deleted_is_not_deleted_again() -> None:
     cron_job = a_cron_job(last=at(10, 5), successfulJobsHistoryLimit=0)
 
-    assert deleted(decide(seen(cron_job, a_job(at(9, 1), "Completed", deleting=True)), at(10, 7))) == []
+    assert deleted(decide(seen(cron_job, a_vcjob(at(9, 1), "Completed", deleting=True)), at(10, 7))) == []
 
 
 # Jobs that still run
@@ -258,7 +268,7 @@ def test_a_job_that_is_being_deleted_is_not_deleted_again() -> None:
 
 def running(**spec: Any) -> Observed:
     """Return a cron job whose job of 10:05 runs."""
-    return seen(a_cron_job(active=(number_of(at(10, 5)),), last=at(10, 5), **spec), a_job(at(10, 5)))
+    return seen(a_cron_job(active=(number_of(at(10, 5)),), last=at(10, 5), **spec), a_vcjob(at(10, 5)))
 
 
 def test_allow_starts_a_second_job() -> None:
@@ -269,7 +279,7 @@ def test_forbid_waits_until_the_running_job_ends_and_then_makes_up_for_the_start
     cron_job = running(concurrencyPolicy="Forbid").cron_job
 
     waits = decide(running(concurrencyPolicy="Forbid"), at(10, 10))
-    ended = decide(seen(cron_job, a_job(at(10, 5), "Completed")), at(10, 12))
+    ended = decide(seen(cron_job, a_vcjob(at(10, 5), "Completed")), at(10, 12))
 
     assert (waits.plan.steps, reasons(waits)) == ((), ["ForbidConcurrent"])
     assert created(ended)["metadata"]["name"] == f"nightly-{number_of(at(10, 10))}"
@@ -289,7 +299,7 @@ def test_what_was_replaced_leaves_the_list_with_the_entry_of_the_new_job_and_wit
     cron_job = running(concurrencyPolicy="Replace").cron_job
     gone = f"uid-{number_of(at(10, 5))}"
 
-    decision = decide(seen(cron_job, a_job(at(10, 10)), is_deleted={gone}.__contains__), at(10, 10, 1))
+    decision = decide(seen(cron_job, a_vcjob(at(10, 10)), is_deleted={gone}.__contains__), at(10, 10, 1))
 
     assert [entry["uid"] for entry in status_of(decision)["active"]] == [f"uid-{number_of(at(10, 10))}"]
     assert (decision.warnings, len(decision.plan.steps)) == ((), 1)
@@ -298,7 +308,7 @@ def test_what_was_replaced_leaves_the_list_with_the_entry_of_the_new_job_and_wit
 def test_replace_does_not_delete_a_job_that_is_being_deleted() -> None:
     cron_job = running(concurrencyPolicy="Replace").cron_job
 
-    decision = decide(seen(cron_job, a_job(at(10, 5), deleting=True)), at(10, 10))
+    decision = decide(seen(cron_job, a_vcjob(at(10, 5), deleting=True)), at(10, 10))
 
     assert (deleted(decision), creates(decision)) == ([], True)
 
@@ -328,7 +338,7 @@ def test_the_same_look_again_warns_in_the_same_words() -> None:
 def test_a_clock_that_was_put_back_starts_nothing_twice() -> None:
     cron_job = a_cron_job(last=at(10, 10), active=(number_of(at(10, 10)),))
 
-    decision = decide(seen(cron_job, a_job(at(10, 10))), at(10, 5))
+    decision = decide(seen(cron_job, a_vcjob(at(10, 10))), at(10, 5))
 
     assert decision.plan.steps == ()
     assert decision.plan.look_again_s == pytest.approx(600.1)
@@ -397,13 +407,13 @@ def test_an_edit_that_cannot_be_read_has_a_reason_of_its_own() -> None:
 def test_a_cron_job_that_cannot_be_read_still_counts_its_finished_jobs() -> None:
     cron_job = a_cron_job("often", active=(number_of(at(10, 5)),), last=at(10, 5))
 
-    assert status_of(decide(seen(cron_job, a_job(at(10, 5), "Failed")), at(10, 7))) == {"active": []}
+    assert status_of(decide(seen(cron_job, a_vcjob(at(10, 5), "Failed")), at(10, 7))) == {"active": []}
 
 
 def test_a_suspended_cron_job_starts_nothing_but_counts_its_finished_jobs() -> None:
     cron_job = a_cron_job(suspend=True, active=(number_of(at(10, 5)),), last=at(10, 5), failedJobsHistoryLimit=0)
 
-    decision = decide(seen(cron_job, a_job(at(10, 5), "Failed")), at(10, 17))
+    decision = decide(seen(cron_job, a_vcjob(at(10, 5), "Failed")), at(10, 17))
 
     assert status_of(decision) == {"active": []}
     assert (len(deleted(decision)), creates(decision), decision.plan.look_again_s) == (1, False, None)
@@ -418,7 +428,7 @@ def test_a_resumed_cron_job_makes_up_for_its_last_start() -> None:
 def test_a_cron_job_that_is_being_deleted_does_nothing() -> None:
     cron_job = a_cron_job(active=("1",), meta={"deletionTimestamp": MORNING.isoformat()}, failedJobsHistoryLimit=0)
 
-    decision = decide(seen(cron_job, a_job(at(9, 0), "Failed")), at(12, 0))
+    decision = decide(seen(cron_job, a_vcjob(at(9, 0), "Failed")), at(12, 0))
 
     assert (decision.plan.steps, decision.warnings, decision.plan.look_again_s) == ((), (), None)
 

@@ -1,13 +1,14 @@
 """Structural schemas of custom resources: prune unknown fields, fill in defaults, validate.
 
 The keywords are those that structural schemas of apiextensions/v1 allow, except CEL rules
-(`x-kubernetes-validations`), which are ignored.
+(`x-kubernetes-validations`), which are ignored. The formats that are checked are int32, int64 and date-time.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import date
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +16,9 @@ from volcano_py.apiserver.objects import Obj, copy_value, encode
 from volcano_py.apiserver.status import FieldError, invalid_value, required, unsupported_value
 
 _ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
+_BITS = {"int32": 31, "int64": 63}
+_DATE_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
+_CLASS_OR_DOLLAR = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
 
 
 def prune(value: Any, schema: Obj, path: str = "") -> list[str]:
@@ -51,17 +55,22 @@ def _prune_object(value: Obj, schema: Obj, path: str, pruned: list[str]) -> None
 
 
 def apply_defaults(value: Any, schema: Obj) -> None:
-    """Fill in defaults of missing fields, in place; a null in a field that is not nullable counts as missing."""
+    """Fill in defaults of missing fields, in place; a null in a field that is not nullable counts as missing.
+
+    So does a null in a map. An item of a list stays, and validation refuses it.
+    """
     if isinstance(value, dict):
         properties = schema.get("properties") or {}
-        for name, child in properties.items():
-            if name in value and value[name] is None and "default" in child and not child.get("nullable"):
+        additional = schema.get("additionalProperties")
+        for name in [name for name, item in value.items() if item is None]:
+            child = properties.get(name, additional)
+            if isinstance(child, dict) and not child.get("nullable"):
                 del value[name]
+        for name, child in properties.items():
             if name not in value and "default" in child:
                 value[name] = copy_value(child["default"])
             if name in value:
                 apply_defaults(value[name], child)
-        additional = schema.get("additionalProperties")
         if isinstance(additional, dict):
             for name, item in value.items():
                 if name not in properties:
@@ -75,9 +84,9 @@ def validate(value: Any, schema: Obj, path: str = "") -> list[FieldError]:
     """Validation errors of a value; paths are written as the API writes them."""
     if value is None and schema.get("nullable"):
         return []
-    problem = _type_problem(value, schema, path)
-    if problem is not None:
-        return [problem]
+    problems = _type_problems(value, schema, path)
+    if problems:
+        return problems
     errors: list[FieldError] = []
     if "enum" in schema and value not in schema["enum"]:
         errors.append(unsupported_value(path, value, schema["enum"]))
@@ -99,7 +108,7 @@ def _type_name(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
-        return "integer"
+        return "integer" if _fits(value, "int64") else "number"
     if isinstance(value, float):
         return "integer" if value.is_integer() else "number"
     if isinstance(value, str):
@@ -107,18 +116,33 @@ def _type_name(value: Any) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
-def _type_problem(value: Any, schema: Obj, path: str) -> FieldError | None:
+def _fits(value: int, integer_format: str) -> bool:
+    limit = 1 << _BITS[integer_format]
+    return -limit <= value < limit
+
+
+def _type_problems(value: Any, schema: Obj, path: str) -> list[FieldError]:
     found = _type_name(value)
     if schema.get("x-kubernetes-int-or-string"):
         wanted: tuple[str, ...] = ("integer", "string")
     elif schema.get("type"):
         wanted = (schema["type"],)
     else:
-        return None
+        return []
     if found in wanted or (found == "integer" and "number" in wanted):
-        return None
+        return []
+    not_whole = found == "number" and wanted == ("integer",)
+    if not_whole and schema.get("format") in _BITS:
+        wanted, found = (schema["format"],), "float64"
     text = f'{path} in body must be of type {",".join(wanted)}: "{found}"'
-    return FieldError(path, "FieldValueTypeInvalid", f'Invalid value: "{found}": {text}')
+    problem = FieldError(path, "FieldValueTypeInvalid", f'Invalid value: "{found}": {text}')
+    return [problem, _no_integer(schema, path)] if not_whole else [problem]
+
+
+def _no_integer(schema: Obj, path: str) -> FieldError:
+    wanted = f"with format {schema['format']}" if schema.get("format") in _BITS else "(default format)"
+    text = f'Invalid value: "": Checked value must be of type integer {wanted} in {path}'
+    return FieldError("<nil>", "FieldValueInvalid", text)
 
 
 def _in_body(path: str, value: Any, text: str) -> FieldError:
@@ -184,7 +208,20 @@ def _duplicates(value: list[Any], schema: Obj, path: str) -> list[FieldError]:
 
 @lru_cache(maxsize=1024)
 def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text)
+    """Compile a pattern; its $ is the end of the text, as in Go, and never the place before a final newline."""
+    return re.compile(_CLASS_OR_DOLLAR.sub(lambda found: r"\Z" if found[0] == "$" else found[0], text))
+
+
+def _is_date_time(text: str) -> bool:
+    """Say whether a text is a time as RFC 3339 has it; T and Z may be small letters."""
+    found = _DATE_TIME.fullmatch(text)
+    if found is None or found[2] > "23" or found[3] > "59" or found[4] > "59":
+        return False
+    try:
+        date.fromisoformat(found[1])
+    except ValueError:
+        return False
+    return True
 
 
 def _string_errors(value: str, schema: Obj, path: str) -> list[FieldError]:
@@ -196,12 +233,16 @@ def _string_errors(value: str, schema: Obj, path: str) -> list[FieldError]:
         errors.append(FieldError(path, "FieldValueTooLong", f"Too long: {detail}"))
     if "pattern" in schema and not _pattern(schema["pattern"]).search(value):
         errors.append(_in_body(path, value, f"should match '{schema['pattern']}'"))
+    if schema.get("format") == "date-time" and not _is_date_time(value):
+        errors.append(_in_body(path, value, f"must be of type date-time: {encode(value).decode()}"))
     return errors
 
 
 def _number_errors(value: float, schema: Obj, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
+    if schema.get("format") in _BITS and not _fits(int(value), schema["format"]):
+        errors.append(_no_integer(schema, path))
     if low is not None:
         if schema.get("exclusiveMinimum") and value <= low:
             errors.append(_in_body(path, value, f"should be greater than {low}"))

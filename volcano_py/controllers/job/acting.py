@@ -119,7 +119,7 @@ def _answer_one(seen: Observed, draft: Draft, request: Request, now: datetime) -
         _forget_eviction(draft, request)
         return True
     if resolved.policy is not None and resolved.delay_s > 0:
-        if draft.phase in phases.ACTIVE:
+        if draft.phase in phases.ACTIVE or draft.phase == phases.RESTARTING:
             _arm(seen, draft, request, resolved, now)
         _forget_eviction(draft, request)
         return True
@@ -132,7 +132,7 @@ def _answer_one(seen: Observed, draft: Draft, request: Request, now: datetime) -
 def _take(seen: Observed, draft: Draft, resolved: Resolved, request: Request, why: str) -> bool:
     """Apply an action to the draft; return False if it enters a second phase, which must wait for the next look."""
     rule = phases.rule(draft.phase, resolved.action)
-    if rule is None or (rule.kill is Kill.TARGET and not request.task):
+    if rule is None or (rule.kill is Kill.TARGET and not _has_target(resolved.action, request)):
         return True
     if draft.change is not None and rule.phase != draft.phase:
         return False
@@ -140,6 +140,10 @@ def _take(seen: Observed, draft: Draft, resolved: Resolved, request: Request, wh
         return True  # the whole job restarts already
     _apply(seen, draft, rule, resolved, request, why)
     return True
+
+
+def _has_target(action: str, request: Request) -> bool:
+    return bool(request.partition if action == policies.RESTART_PARTITION else request.task)
 
 
 def _whole(draft: Draft) -> bool:
@@ -251,6 +255,8 @@ def _since(seen: Observed, request: Request, now: datetime) -> datetime:
         return now
     if request.event == policies.POD_PENDING:
         return member.created or now
+    if request.event == policies.TASK_COMPLETED:
+        return max((one.ended for one in seen.members if one.task == request.task and one.ended), default=now)
     return (member.ended or now) if request.event == policies.POD_FAILED else now
 
 

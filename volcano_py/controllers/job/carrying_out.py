@@ -24,6 +24,7 @@ from volcano_py.controllers.job.plugins.key_pair import generate_key_pair
 from volcano_py.controllers.job.record import Record
 from volcano_py.controllers.writes import IN_FLIGHT, Create, Delete, Patch, Write
 from volcano_py.kube import errors
+from volcano_py.kube.decoding import decoder_for
 from volcano_py.kube.resource import PODGROUPS, PODS, VCJOBS
 
 log = structlog.get_logger()
@@ -32,11 +33,24 @@ EVENT_CREATE: Final = "FailedCreate"
 EVENT_DELETE: Final = "FailedDelete"
 EVENT_PLUGIN: Final = "PluginError"
 _TIMEOUT_S: Final = 10.0
+_LASTING: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest, errors.Conflict, errors.NotFound, PluginProblem)
+"""Reasons why a pod cannot be created that do not go away by themselves; users are told."""
 
 T = TypeVar("T")
-_JOB: Final = msgspec.json.Decoder(Job)
-_POD: Final = msgspec.json.Decoder(JobPod)
-_GROUP: Final = msgspec.json.Decoder(PodGroup)
+
+
+def _read(answer: bytes, into: type[T], use: Callable[[T], object]) -> None:
+    """Use the object of an answer; one that cannot be read comes back from the watch, which reports it."""
+    try:
+        found = decoder_for(into).decode(answer)
+    except msgspec.DecodeError as error:
+        log.debug("an answer cannot be read", error=str(error))
+        return
+    use(found)
+
+
+class _NotYet(errors.Conflict):
+    """An object cannot be created before another one is gone, which needs nobody's help."""
 
 
 class CarryOut:
@@ -90,7 +104,7 @@ class CarryOut:
         record.written_at = self._clock.monotonic()
         if answer is None:
             return  # the job is gone; the watch will say so
-        self._put_job(_JOB.decode(answer))
+        _read(answer, Job, self._put_job)
         before, after = job.status.state.phase, plan.status.state.phase
         if before != after:
             log.info(
@@ -106,13 +120,13 @@ class CarryOut:
         answer = await self._writer.answered(write)
         if isinstance(write, Delete):
             if write.resource is PODGROUPS:
-                record.put_group(None)
-            elif write.resource is not PODGROUPS:
+                record.remove_group(write.uid)
+            else:
                 record.commands.pop(f"{write.namespace}/{write.name}", None)
         elif answer and write.resource is PODGROUPS:
-            record.put_group(_GROUP.decode(answer))
+            _read(answer, PodGroup, record.put_group)
         elif answer and write.resource is VCJOBS:
-            self._put_job(_JOB.decode(answer))
+            _read(answer, Job, self._put_job)
         elif isinstance(write, Create) and write.resource is PODGROUPS:
             await self._adopt_group(record, write)
 
@@ -245,7 +259,7 @@ class CarryOut:
             created = Create(PODS, job.metadata.namespace, body)
             answer = await self._writer.answered(created)
             if answer is not None:
-                self._put_pod(_POD.decode(answer))
+                _read(answer, JobPod, self._put_pod)
             else:
                 await self._adopt_pod(job, body["metadata"]["name"])
 
@@ -253,6 +267,8 @@ class CarryOut:
         try:
             await self._each(((task, index) for task, indices in wanted for index in indices), create)
         except (errors.ApiError, PluginProblem) as error:
+            if not isinstance(error, _LASTING) or isinstance(error, _NotYet):
+                raise
             text = f"a pod could not be created: {error}"
             record.problem = Problem("FailedCreate", text)
             self._events.record(acting.event(job, keys.EVENT_WARNING, EVENT_CREATE, text))
@@ -268,10 +284,13 @@ class CarryOut:
         try:
             pod = await self._client.get(PODS, name, JobPod, namespace=namespace, timeout_s=_TIMEOUT_S)
         except errors.NotFound:
-            return  # it is gone now; the next look creates it
+            text = "its predecessor has just gone, or its namespace is being deleted"
+            raise _NotYet("create", PODS.item(name, namespace), text) from None
         if objects.owner_of(pod.metadata) == job.metadata.uid:
             self._put_pod(pod)
             return
+        if pod.metadata.deletion_timestamp is not None:
+            raise _NotYet("create", PODS.item(name, namespace), "a pod of that name still terminates")
         text = "a pod of that name exists and belongs to somebody else: delete it, or give the job another name"
         raise errors.Conflict("create", PODS.item(name, namespace), text)
 

@@ -115,12 +115,7 @@ class JobController:
     def pod_gone(self, name: str, uid: str, owner: str) -> bool:
         """Take that a pod is gone; return whether its job needs a look."""
         record = self._records.get(owner)
-        if record is None or not record.remove_pod(name, uid):
-            return False
-        if record.job is None and not len(record.members):
-            del self._records[owner]
-            return False
-        return True
+        return record is not None and record.remove_pod(name, uid) and not self._forgotten(record)
 
     def look_at(self, uids: Iterable[str]) -> None:
         """Ask for a look at jobs."""
@@ -143,10 +138,21 @@ class JobController:
         return found
 
     def _group_changed(self, _: str, before: PodGroup | None, after: PodGroup | None) -> None:
-        group = after or before
-        owner = "" if group is None else objects.owner_of(group.metadata)
-        if owner and self._record(owner).put_group(after):
+        if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
+            owner = objects.owner_of(before.metadata)
+            record = self._records.get(owner)
+            if record is not None and record.remove_group(before.metadata.uid) and not self._forgotten(record):
+                self._queue.add(owner)
+        owner = "" if after is None else objects.owner_of(after.metadata)
+        if after is not None and owner and self._record(owner).put_group(after):
             self._queue.add(owner)
+
+    def _forgotten(self, record: Record) -> bool:
+        """Forget a job once it and all that was seen of it are gone; return whether that is so."""
+        if record.job is not None or len(record.members) or record.group is not None:
+            return False
+        self._records.pop(record.uid, None)
+        return True
 
     def _command_changed(self, key: str, before: Command | None, after: Command | None) -> None:
         command = after or before

@@ -26,8 +26,8 @@ from volcano_py.controllers.job.members import SUCCEEDED
 from volcano_py.controllers.job.min_resources import ranked
 from volcano_py.controllers.job.observed import JobPlan, Observed, Problem
 from volcano_py.controllers.job.phases import Change
-from volcano_py.controllers.writes import Delete, Write
-from volcano_py.kube.resource import PODGROUPS
+from volcano_py.controllers.writes import Delete, Patch, Write
+from volcano_py.kube.resource import PODGROUPS, VCJOBS
 from volcano_py.model.decisions import RecordEvent
 
 COUNTERS_EVERY_S: Final = 1.0
@@ -85,26 +85,29 @@ def _begin(job: Job, now: datetime) -> JobPlan:
 
 def _active(seen: Observed, now: datetime) -> JobPlan:
     job, members = seen.job, seen.members
+    # Pods that are not needed go before the phase is looked at: they must not count for a smaller job.
+    drop = JobPlan(delete=tuple(members.extra()), again=True)
     try:
         steps = _prepare(seen)
     except Problem as problem:
-        return _counters(seen, now, problem)
+        return drop if drop.delete else _counters(seen, now, problem)
     if steps is not None:
         return steps
+    if drop.delete:
+        return drop
     notes = acting.evictions_to_note(job, members)
     if notes:
         status = msgspec.structs.replace(job.status, controlled_resources={**job.status.controlled_resources, **notes})
         return JobPlan(status=status, again=True)
     counters = _counters(seen, now, seen.problem)
-    if counters.status is not None and counters.status.state.phase != job.status.state.phase:
+    if counters.status is not None and counters.status.state != job.status.state:
         return counters
     if seen.group is None or seen.group.status.phase in ("", keys.PHASE_PENDING):
         return _with_news(seen, counters)
     marked = tuple(members.marked())
-    extra = tuple(members.extra())
     create = _missing(seen)
-    if marked or extra or create:
-        return JobPlan(kill=marked, delete=extra, create=create, again=True)
+    if marked or create:
+        return JobPlan(kill=marked, create=create, again=True)
     return _with_news(seen, counters)
 
 
@@ -117,8 +120,9 @@ def _prepare(seen: Observed) -> JobPlan | None:
         return JobPlan(ensure=tuple(seen.outdated), again=True)
     writes: list[Write] = []
     if seen.group is None:
-        if (named := volumes.name_claims(job)) is not None:
-            return JobPlan(writes=(named,), again=True)
+        for write in (volumes.name_claims(job), _forward(seen)):
+            if write is not None:
+                return JobPlan(writes=(write,), again=True)
         for claim in volumes.missing_claims(job, seen.claims):
             if isinstance(claim, str):
                 raise Problem(
@@ -136,9 +140,18 @@ def _prepare(seen: Observed) -> JobPlan | None:
     return JobPlan(writes=tuple(writes), again=True) if writes else None
 
 
+def _forward(seen: Observed) -> Write | None:
+    """Return the patch that marks a job whose queue forwards jobs to other clusters."""
+    meta = seen.job.metadata
+    if seen.queue is None or not seen.queue.spec.extend_clusters or keys.JOB_FORWARDING in meta.annotations:
+        return None
+    body = {"metadata": {"uid": meta.uid, "annotations": {keys.JOB_FORWARDING: "true"}}}
+    return Patch(VCJOBS, meta.namespace, meta.name, body)
+
+
 def _check(seen: Observed) -> None:
     """Raise Problem if something that the job names does not exist."""
-    job, spec = seen.job, seen.job.spec
+    spec = seen.job.spec
     if seen.problem is not None and seen.problem.reason == "PluginError":
         raise seen.problem
     if seen.queue is None:
@@ -149,8 +162,6 @@ def _check(seen: Observed) -> None:
                 "PriorityClassNotFound",
                 f"PriorityClass {name} does not exist: create it; the job goes on when it exists",
             )
-    if job.metadata.deletion_timestamp is not None:
-        raise AssertionError("a job that is being deleted gets nothing new")
 
 
 def _class_of(task: Task) -> str:

@@ -56,9 +56,11 @@ def follow(job: Job, group: PodGroup, priorities: Mapping[str, int], waiting: Co
     policies = wanted.get("subGroupPolicy") or []
     if _stripped(policies) != _stripped(spec.sub_group_policy):
         changed["subGroupPolicy"] = policies
-    if not changed:
+    meta: dict[str, Any] = {"uid": group.metadata.uid}
+    if version_of(group) is None:  # another program created it
+        meta["annotations"] = {keys.JOB_VERSION: str(job.status.version)}
+    elif not changed:
         return None
-    meta = {"uid": group.metadata.uid}
     return Patch(PODGROUPS, group.metadata.namespace, group.metadata.name, {"metadata": meta, "spec": changed})
 
 

@@ -55,7 +55,7 @@ class Record:
         self._plugin_table = factories
         self._objects: tuple[PluginObject, ...] | None = None
         self._pod_factories: dict[str, PodFactory] = {}
-        self._gone: dict[str, None] = {}  # uids of pods that are gone, oldest first
+        self._gone: dict[str, None] = {}  # uids of pods and PodGroups that are gone, oldest first
         self._heap: list[tuple[datetime, str]] = []
         self._started = False
         self._answers: frozenset[str] = frozenset()
@@ -96,13 +96,21 @@ class Record:
             )
 
     def start(self) -> None:
-        """Derive once what happened before this process saw the job."""
+        """Begin to note what happens, with what the present state says about the time before.
+
+        Until the first look, nothing is noted: a process that waits for its lease sees many changes that another one
+        answers, and pods may be seen before their job.
+        """
         job = self.job
         if self._started or job is None:
             return
         self._started = True
         for one in delays.restored(job.status.controlled_resources):
             self.arm((one,))
+        for trigger in happenings.present(self.members, self._budgets):
+            self._note(trigger.member, [trigger.event])
+        if self.group is not None and self.group.status.phase == phases.GROUP_UNKNOWN:
+            self._note(None, [policies.UNKNOWN])
         if job.status.state.phase in (phases.PENDING, phases.RUNNING):
             self.triggers.extend(happenings.missed(job, self.members))
 
@@ -118,6 +126,7 @@ class Record:
                 return False
             member = Member.of(pod)
             member.killed |= known.killed
+            member.deleting |= known.deleting  # a deletion that was answered may not show yet
         elif meta.uid in self._gone:
             return False
         else:
@@ -131,9 +140,7 @@ class Record:
     def remove_pod(self, name: str, uid: str) -> bool:
         """Take that a pod is gone; return False if it was not known."""
         if uid:
-            self._gone[uid] = None
-            while len(self._gone) > 20_000:
-                del self._gone[next(iter(self._gone))]
+            self._note_gone(uid)
         known = self.members.get(name)
         if known is None or (uid and known.uid != uid):
             return False
@@ -141,10 +148,15 @@ class Record:
         self._note(known, happenings.removed(self.members, known))
         return True
 
-    def _note(self, member: Member, events: Iterable[str]) -> None:
-        for event in events:
+    def _note_gone(self, uid: str) -> None:
+        self._gone[uid] = None
+        while len(self._gone) > 20_000:
+            del self._gone[next(iter(self._gone))]
+
+    def _note(self, member: Member | None, events: Iterable[str]) -> None:
+        for event in events if self._started else ():
             # Most jobs have no policies: then ten thousand pods that start cost no answer each.
-            if self.job is None or self.delayed or event in self._answers:
+            if self.delayed or event in self._answers:
                 self.triggers.append(Trigger(event, member))
 
     def _budget(self, task: str) -> int:
@@ -162,22 +174,29 @@ class Record:
 
     # The PodGroup
 
-    def put_group(self, group: PodGroup | None) -> bool:
-        """Take a state of the PodGroup, or that it is gone; return whether a look at the job is needed."""
+    def put_group(self, group: PodGroup) -> bool:
+        """Take a state of the PodGroup; return whether a look at the job is needed."""
         known = self.group
-        if group is None or known is None or known.metadata.uid != group.metadata.uid:
-            self.group = group
-        elif is_older(group.metadata.resource_version, known.metadata.resource_version):
+        if group.metadata.uid in self._gone:
             return False
-        else:
-            self.group = group
-        if group is None or known is None:
-            return group is not known
+        if known is not None and is_older(group.metadata.resource_version, known.metadata.resource_version):
+            return False  # also one with another uid: it was deleted before the known one was created
+        self.group = group
+        if known is None or known.metadata.uid != group.metadata.uid:
+            return True
         same = known.spec == group.spec and known.status.conditions == group.status.conditions
         if known.status.phase == group.status.phase:
             return not same
         if group.status.phase == phases.GROUP_UNKNOWN:
-            self.triggers.append(Trigger(policies.UNKNOWN))
+            self._note(None, [policies.UNKNOWN])
+        return True
+
+    def remove_group(self, uid: str) -> bool:
+        """Take that a PodGroup is gone; return False if it was not known."""
+        self._note_gone(uid)
+        if self.group is None or self.group.metadata.uid != uid:
+            return False
+        self.group = None
         return True
 
     # Plugins

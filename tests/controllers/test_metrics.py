@@ -1,0 +1,46 @@
+"""Metrics of the job controller have Volcano's names, types and labels."""
+
+from prometheus_client import CollectorRegistry
+
+from volcano_py.controllers.metrics import ControllerMetrics
+from volcano_py.metrics.exposition import exposition
+
+
+def lines(registry: CollectorRegistry, name: str) -> list[str]:
+    """Return the lines of one metric as Prometheus reads them, without help."""
+    text = exposition(registry).decode().splitlines()
+    return [line for line in text if name in line and not line.startswith("# HELP")]
+
+
+def test_a_job_that_ends_is_counted_under_volcanos_name_until_it_is_gone() -> None:
+    metrics = ControllerMetrics(registry := CollectorRegistry())
+
+    metrics.job_phase("ns/done", "q", "Running")
+    metrics.job_phase("ns/done", "q", "Completed")
+    metrics.job_phase("ns/broken", "q", "Failed")
+
+    assert lines(registry, "volcano_job_completed_phase_count") == [
+        "# TYPE volcano_job_completed_phase_count counter",
+        'volcano_job_completed_phase_count{job_name="ns/done",queue_name="q"} 1.0',
+    ]
+    assert lines(registry, "volcano_job_failed_phase_count") == [
+        "# TYPE volcano_job_failed_phase_count counter",
+        'volcano_job_failed_phase_count{job_name="ns/broken",queue_name="q"} 1.0',
+    ]
+
+    metrics.job_gone("ns/done")
+    metrics.job_gone("ns/never-seen")
+
+    assert lines(registry, "volcano_job_completed_phase_count") == ["# TYPE volcano_job_completed_phase_count counter"]
+
+
+def test_the_creation_of_pods_is_timed_in_volcanos_buckets() -> None:
+    metrics = ControllerMetrics(registry := CollectorRegistry())
+
+    metrics.pods_created(0.2)
+
+    name = "volcano_controller_job_to_pod_creation_latency_milliseconds"
+    bounds = [float(line.split('"')[1]) for line in lines(registry, f"{name}_bucket")]
+    assert len(bounds) == 31
+    assert (bounds[0], round(bounds[29]), bounds[30]) == (50.0, 60_000, float("inf"))
+    assert f"{name}_sum 200.0" in lines(registry, f"{name}_sum")
