@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.controllers.job.builders import a_command, a_job, a_task, on
+from tests.controllers.job.builders import a_command, a_job_task, a_vcjob, on
 from tests.controllers.job.world import World, later
 from volcano_py.controllers.job import acting, bookkeeping
 from volcano_py.controllers.job.members import Members
@@ -13,7 +13,7 @@ from volcano_py.controllers.job.phases import Counts
 
 def running(*policies: Any, task: Any = None, **spec: Any) -> World:
     """Return a job of three pods that runs."""
-    world = World(a_job(task or a_task(replicas=3), policies=list(policies), **spec))
+    world = World(a_vcjob(task or a_job_task(replicas=3), policies=list(policies), **spec))
     world.runs()
     return world
 
@@ -73,7 +73,7 @@ def test_a_restart_says_what_happened_to_which_pod_with_which_exit_code_under_wh
 
 
 def test_a_policy_of_a_task_is_named() -> None:
-    world = running(task=a_task(replicas=3, policies=[on("PodFailed", "RestartTask")]))
+    world = running(task=a_job_task(replicas=3, policies=[on("PodFailed", "RestartTask")]))
     world.pod_is("train-worker-1", "Failed", exit_code=1)
     world.look()
 
@@ -92,7 +92,9 @@ def test_a_restart_of_a_part_kills_that_part_and_keeps_the_group_and_the_version
     action: str, killed: list[str]
 ) -> None:
     partitions = {"partitionSize": 2, "totalPartitions": 2}
-    world = World(a_job(a_task("a", 4, partitionPolicy=partitions), a_task("b", 2), policies=[on("PodFailed", action)]))
+    world = World(
+        a_vcjob(a_job_task("a", 4, partitionPolicy=partitions), a_job_task("b", 2), policies=[on("PodFailed", action)])
+    )
     world.runs()
     before = {name: world.uid_of(name) for name in world.pods}
     assert world.group is not None
@@ -150,7 +152,7 @@ def test_events_of_pods_that_a_restart_kills_do_not_restart_again() -> None:
 
 
 def test_two_pods_that_fail_together_are_both_restarted_by_one_retry() -> None:
-    world = running(on("PodFailed", "RestartPod"), task=a_task(replicas=3, minAvailable=1))
+    world = running(on("PodFailed", "RestartPod"), task=a_job_task(replicas=3, minAvailable=1))
     for name in ("train-worker-0", "train-worker-2"):
         world.pod_is(name, "Failed", exit_code=1)
     world.settle()
@@ -213,7 +215,7 @@ def test_every_event_leads_to_every_action_once(
     event: str, happens: Any, action: str, phase: str, task_level: bool
 ) -> None:
     policy = [on(event, action)]
-    task = a_task(replicas=3, policies=policy if task_level else [])
+    task = a_job_task(replicas=3, policies=policy if task_level else [])
     world = running(*([] if task_level else policy), task=task)
 
     happens(world)
@@ -243,7 +245,7 @@ def test_a_restart_of_a_task_needs_a_task_to_restart() -> None:
 
 
 def test_restarts_of_killed_pods_use_up_the_budget_of_their_task() -> None:
-    task = a_task(replicas=2, minAvailable=1, maxRetry=3, policies=[on("TaskFailed", "TerminateJob")])
+    task = a_job_task(replicas=2, minAvailable=1, maxRetry=3, policies=[on("TaskFailed", "TerminateJob")])
     world = running(on("PodFailed", "RestartPod"), task=task, maxRetry=10)
     for _ in range(2):
         world.pod_is("train-worker-0", "Failed", exit_code=1)
@@ -405,7 +407,7 @@ def test_a_delayed_action_waits_for_its_time() -> None:
 
 
 def test_a_pod_that_leaves_pending_in_time_disarms_the_action() -> None:
-    world = World(a_job(policies=[on("PodPending", "AbortJob", timeout="10s")]))
+    world = World(a_vcjob(policies=[on("PodPending", "AbortJob", timeout="10s")]))
     world.starts()
     assert len(world.record.delayed) == 2
 
@@ -420,7 +422,7 @@ def test_a_pod_that_leaves_pending_in_time_disarms_the_action() -> None:
 
 
 def test_a_pod_that_stays_pending_leads_to_the_action_also_after_a_restart_of_the_controller() -> None:
-    world = World(a_job(policies=[on("PodPending", "AbortJob", timeout="10s")]))
+    world = World(a_vcjob(policies=[on("PodPending", "AbortJob", timeout="10s")]))
     world.starts()
     world.waits(6)
     world.restart()
@@ -443,8 +445,8 @@ def test_a_pod_that_stays_pending_leads_to_the_action_also_after_a_restart_of_th
     ],
 )
 def test_a_delayed_action_survives_a_restart_of_the_controller(event: str, happens: Any) -> None:
-    tasks = a_task(replicas=3), a_task("other", 1)
-    world = World(a_job(*tasks, policies=[on(event, "TerminateJob", timeout="1m")]))
+    tasks = a_job_task(replicas=3), a_job_task("other", 1)
+    world = World(a_vcjob(*tasks, policies=[on(event, "TerminateJob", timeout="1m")]))
     world.runs()
     world.waits(10)
     happens(world)
@@ -459,7 +461,7 @@ def test_a_delayed_action_survives_a_restart_of_the_controller(event: str, happe
 
 
 def test_a_pod_that_runs_again_disarms_what_its_failure_had_armed() -> None:
-    world = running(on("PodEvicted", "AbortJob", timeout="1m"), task=a_task(replicas=2, minAvailable=1))
+    world = running(on("PodEvicted", "AbortJob", timeout="1m"), task=a_job_task(replicas=2, minAvailable=1))
     world.pod_goes("train-worker-0")
     world.settle()
     assert [key for key in world.job.status.controlled_resources if key.startswith("delayed-")]

@@ -1,10 +1,10 @@
 """Notes on a job: what a restart has still to kill, and what of them a restart of the whole job makes void."""
 
-from tests.controllers.job.builders import a_member, a_ready_job, a_task, members_of
+from tests.controllers.job.builders import a_job_task, a_member, a_ready_job, members_of
 from volcano_py.controllers.job import bookkeeping, volumes
 from volcano_py.controllers.job.members import Members
 
-JOB = a_ready_job(a_task("a", 3), a_task("b", 1))
+JOB = a_ready_job(a_job_task("a", 3), a_job_task("b", 1))
 
 
 def a_crowd() -> Members:

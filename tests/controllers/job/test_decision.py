@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from tests.controllers.job.builders import a_command, a_job, a_pod_body, a_task, on
+from tests.controllers.job.builders import a_command, a_job_pod_body, a_job_task, a_vcjob, on
 from tests.controllers.job.world import World
 from volcano_py.controllers.job import decision
 
-TWO = a_task(replicas=2)
+TWO = a_job_task(replicas=2)
 
 
 def counts(world: World) -> dict[str, int]:
@@ -26,7 +26,7 @@ def of_tasks(world: World) -> dict[str, dict[str, int]]:
 
 
 def test_a_job_runs_and_completes() -> None:
-    world = World(a_job(TWO))
+    world = World(a_vcjob(TWO))
     world.runs()
     world.pod_is("train-worker-0", "Succeeded")
     world.pod_is("train-worker-1", "Succeeded")
@@ -43,7 +43,7 @@ def test_a_job_runs_and_completes() -> None:
 
 
 def test_a_job_without_plugins_costs_few_writes() -> None:
-    world = World(a_job(a_task(replicas=20)))
+    world = World(a_vcjob(a_job_task(replicas=20)))
     world.starts()
     for phase in ("Running", "Succeeded"):
         for index in range(20):
@@ -57,7 +57,7 @@ def test_a_job_without_plugins_costs_few_writes() -> None:
 
 
 def test_a_second_look_over_unchanged_objects_writes_nothing() -> None:
-    world = World(a_job(TWO, plugins={"svc": []}, volumes=[{"mountPath": "/d", "volumeClaim": {}}]))
+    world = World(a_vcjob(TWO, plugins={"svc": []}, volumes=[{"mountPath": "/d", "volumeClaim": {}}]))
     world.runs()
     for event in (None, "Succeeded"):
         if event:
@@ -74,7 +74,7 @@ def test_a_second_look_over_unchanged_objects_writes_nothing() -> None:
 
 
 def test_a_process_that_takes_over_a_job_that_runs_writes_only_the_objects_of_plugins() -> None:
-    world = World(a_job(TWO, plugins={"svc": []}, policies=[on("*", "RestartJob")]))
+    world = World(a_vcjob(TWO, plugins={"svc": []}, policies=[on("*", "RestartJob")]))
     world.runs()
     world.waits(5)
     world.settle()
@@ -88,9 +88,9 @@ def test_a_process_that_takes_over_a_job_that_runs_writes_only_the_objects_of_pl
 
 
 def test_a_job_that_is_being_deleted_is_left_to_the_garbage_collector() -> None:
-    world = World(a_job(TWO))
+    world = World(a_vcjob(TWO))
     world.runs()
-    world.job = a_job(TWO, phase="Running", meta={"deletionTimestamp": world.now, "generation": 2})
+    world.job = a_vcjob(TWO, phase="Running", meta={"deletionTimestamp": world.now, "generation": 2})
     world.restart()
     world.pod_goes("train-worker-0")
 
@@ -103,7 +103,7 @@ def test_a_job_that_is_being_deleted_is_left_to_the_garbage_collector() -> None:
 
 
 def test_the_first_look_writes_the_phase_before_anything_is_created() -> None:
-    world = World(a_job(TWO))
+    world = World(a_vcjob(TWO))
 
     plan = world.look()
 
@@ -113,7 +113,7 @@ def test_the_first_look_writes_the_phase_before_anything_is_created() -> None:
 
 
 def test_pods_wait_until_the_queue_has_let_their_group_in() -> None:
-    world = World(a_job(TWO))
+    world = World(a_vcjob(TWO))
     world.settle()
     assert world.group is not None
     assert world.pods == {}
@@ -128,13 +128,15 @@ def test_pods_wait_until_the_queue_has_let_their_group_in() -> None:
 
 
 def test_claims_and_objects_of_plugins_exist_before_the_group_and_the_group_before_pods() -> None:
-    world = World(a_job(TWO, plugins={"svc": []}, volumes=[{"mountPath": "/d", "volumeClaim": {}}]))
+    world = World(a_vcjob(TWO, plugins={"svc": []}, volumes=[{"mountPath": "/d", "volumeClaim": {}}]))
     order = []
     for _ in range(10):
         before = len(world.objects), len(world.claims), world.group is not None
         world.look()
         after = len(world.objects), len(world.claims), world.group is not None
-        order += [name for name, was, now in zip(("objects", "claims", "group"), before, after) if was != now]
+        order += [
+            name for name, was, now in zip(("objects", "claims", "group"), before, after, strict=True) if was != now
+        ]
 
     assert order == ["objects", "claims", "group"]
     (claim,) = world.claims
@@ -144,7 +146,7 @@ def test_claims_and_objects_of_plugins_exist_before_the_group_and_the_group_befo
 
 def test_pods_are_created_by_priority_of_their_task_and_by_index() -> None:
     low, high = ({"spec": {"priorityClassName": name}} for name in ("low", "high"))
-    world = World(a_job(a_task("a", 2, low), a_task("b", 2, high)))
+    world = World(a_vcjob(a_job_task("a", 2, low), a_job_task("b", 2, high)))
     world.priorities = {"low": 1, "high": 10}
     world.starts()
 
@@ -152,7 +154,7 @@ def test_pods_are_created_by_priority_of_their_task_and_by_index() -> None:
 
 
 def test_one_look_creates_a_limited_number_of_pods() -> None:
-    world = World(a_job(a_task("a", 400), a_task("b", 400)))
+    world = World(a_vcjob(a_job_task("a", 400), a_job_task("b", 400)))
     world.settle()
     world.group_is("Inqueue")
     world.look()
@@ -164,7 +166,7 @@ def test_one_look_creates_a_limited_number_of_pods() -> None:
 
 
 def test_a_task_starts_when_the_tasks_it_depends_on_are_ready() -> None:
-    world = World(a_job(a_task("a", 2), a_task("b", 1, dependsOn={"name": ["a"]})))
+    world = World(a_vcjob(a_job_task("a", 2), a_job_task("b", 1, dependsOn={"name": ["a"]})))
     world.starts()
     assert world.alive() == ["train-a-0", "train-a-1"]
     assert world.group is not None
@@ -182,7 +184,7 @@ def test_a_task_starts_when_the_tasks_it_depends_on_are_ready() -> None:
 
 
 def test_the_scheduler_s_reason_for_waiting_is_told_once_each() -> None:
-    world = World(a_job(TWO))
+    world = World(a_vcjob(TWO))
     world.settle()
     full = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "0/3 nodes"}
     for _ in range(2):
@@ -222,7 +224,7 @@ def test_the_scheduler_s_reason_for_waiting_is_told_once_each() -> None:
             id="priority-class-of-the-job",
         ),
         pytest.param(
-            {"tasks": [a_task(template={"spec": {"priorityClassName": "high"}})]},
+            {"tasks": [a_job_task(template={"spec": {"priorityClassName": "high"}})]},
             "PriorityClassNotFound",
             "PriorityClass high",
             lambda world: world.priorities.update(high=1),
@@ -233,7 +235,7 @@ def test_the_scheduler_s_reason_for_waiting_is_told_once_each() -> None:
 def test_a_job_that_cannot_proceed_says_why_and_the_way_out_and_goes_on_when_the_thing_appears(
     spec: dict[str, Any], reason: str, named: str, appears: Any
 ) -> None:
-    world = World(a_job(**{"queue": "default", **spec}) if "tasks" not in spec else a_job(*spec["tasks"]))
+    world = World(a_vcjob(**{"queue": "default", **spec}) if "tasks" not in spec else a_vcjob(*spec["tasks"]))
     world.settle()
     world.waits(2)
     world.settle()
@@ -252,7 +254,7 @@ def test_a_job_that_cannot_proceed_says_why_and_the_way_out_and_goes_on_when_the
 
 
 def test_a_job_with_an_unknown_plugin_says_so_and_creates_nothing() -> None:
-    world = World(a_job(TWO, plugins={"nope": []}))
+    world = World(a_vcjob(TWO, plugins={"nope": []}))
     world.settle()
     world.waits(2)
     world.settle()
@@ -265,7 +267,7 @@ def test_a_job_with_an_unknown_plugin_says_so_and_creates_nothing() -> None:
 
 def test_a_quantity_that_cannot_be_read_is_named() -> None:
     container = {"name": "main", "resources": {"requests": {"cpu": "lots"}}}
-    world = World(a_job(a_task(template={"spec": {"containers": [container]}})))
+    world = World(a_vcjob(a_job_task(template={"spec": {"containers": [container]}})))
     world.settle()
     world.waits(2)
     world.settle()
@@ -277,7 +279,7 @@ def test_a_quantity_that_cannot_be_read_is_named() -> None:
 
 
 def test_a_problem_is_written_once() -> None:
-    world = World(a_job(TWO, queue="team"))
+    world = World(a_vcjob(TWO, queue="team"))
     world.settle()
     before = world.writes
     for _ in range(3):
@@ -288,7 +290,7 @@ def test_a_problem_is_written_once() -> None:
 
 
 def test_a_job_that_runs_goes_on_without_its_queue() -> None:
-    world = World(a_job(TWO))
+    world = World(a_vcjob(TWO))
     world.runs()
     world.queues.clear()
     world.pod_goes("train-worker-0")
@@ -302,7 +304,7 @@ def test_a_job_that_runs_goes_on_without_its_queue() -> None:
 
 
 def test_counters_that_change_within_a_phase_are_written_at_most_once_a_second() -> None:
-    world = World(a_job(a_task(replicas=4, minAvailable=1)))
+    world = World(a_vcjob(a_job_task(replicas=4, minAvailable=1)))
     world.runs()
     world.waits(5)
     world.pod_is("train-worker-0", "Succeeded")
@@ -319,7 +321,7 @@ def test_counters_that_change_within_a_phase_are_written_at_most_once_a_second()
 
 
 def test_a_pod_that_vanishes_is_created_again() -> None:
-    world = World(a_job(a_task(replicas=2, minAvailable=1)))
+    world = World(a_vcjob(a_job_task(replicas=2, minAvailable=1)))
     world.runs()
     first = world.uid_of("train-worker-0")
     world.pod_goes("train-worker-0")
@@ -330,7 +332,7 @@ def test_a_pod_that_vanishes_is_created_again() -> None:
 
 
 def test_a_pod_that_terminates_is_created_again_only_when_it_is_gone() -> None:
-    world = World(a_job(a_task(replicas=2, minAvailable=1)))
+    world = World(a_vcjob(a_job_task(replicas=2, minAvailable=1)))
     world.runs()
     world.pods["train-worker-0"]["metadata"]["deletionTimestamp"] = world.now
     world.pod_is("train-worker-0", "Running")
@@ -344,7 +346,7 @@ def test_a_pod_that_terminates_is_created_again_only_when_it_is_gone() -> None:
 
 
 def test_a_job_whose_pods_are_pending_again_is_pending_and_runs_later() -> None:
-    world = World(a_job(TWO))
+    world = World(a_vcjob(TWO))
     world.runs()
     for name in list(world.pods):
         world.pod_goes(name)
@@ -361,9 +363,9 @@ def test_a_job_whose_pods_are_pending_again_is_pending_and_runs_later() -> None:
 
 
 def test_a_job_grows_with_its_group() -> None:
-    world = World(a_job(TWO, plugins={"svc": []}))
+    world = World(a_vcjob(TWO, plugins={"svc": []}))
     world.runs()
-    world.edits(tasks=[a_task(replicas=4)], minAvailable=4)
+    world.edits(tasks=[a_job_task(replicas=4)], minAvailable=4)
     hosts = world.objects["ConfigMap train-svc"].body["data"]["worker.host"]
     plans = [world.look() for _ in range(3)]
 
@@ -376,9 +378,9 @@ def test_a_job_grows_with_its_group() -> None:
 
 
 def test_a_job_shrinks_from_the_end_and_that_is_no_eviction() -> None:
-    world = World(a_job(a_task(replicas=4), policies=[on("PodEvicted", "AbortJob")]))
+    world = World(a_vcjob(a_job_task(replicas=4), policies=[on("PodEvicted", "AbortJob")]))
     world.runs()
-    world.edits(tasks=[a_task(replicas=1)], minAvailable=1)
+    world.edits(tasks=[a_job_task(replicas=1)], minAvailable=1)
     world.settle()
     assert world.alive() == ["train-worker-0"]
     assert world.terminating() == ["train-worker-1", "train-worker-2", "train-worker-3"]
@@ -389,15 +391,15 @@ def test_a_job_shrinks_from_the_end_and_that_is_no_eviction() -> None:
 
 
 def test_a_job_scaled_to_zero_keeps_its_phase_and_grows_again() -> None:
-    world = World(a_job(TWO))
+    world = World(a_vcjob(TWO))
     world.runs()
-    world.edits(tasks=[a_task(replicas=0)], minAvailable=0)
+    world.edits(tasks=[a_job_task(replicas=0)], minAvailable=0)
     world.settle()
     world.terminated_go()
     world.settle()
     assert (world.phase, world.pods) == ("Running", {})
 
-    world.edits(tasks=[a_task(replicas=1)], minAvailable=1)
+    world.edits(tasks=[a_job_task(replicas=1)], minAvailable=1)
     world.settle()
     assert world.alive() == ["train-worker-0"]
 
@@ -406,7 +408,7 @@ def test_a_job_scaled_to_zero_keeps_its_phase_and_grows_again() -> None:
 
 
 def test_pods_that_still_run_when_enough_have_succeeded_are_killed_and_count_as_terminating() -> None:
-    world = World(a_job(a_task(replicas=3), minSuccess=1))
+    world = World(a_vcjob(a_job_task(replicas=3), minSuccess=1))
     world.runs()
     world.pod_is("train-worker-1", "Succeeded")
     world.look()
@@ -422,7 +424,7 @@ def test_pods_that_still_run_when_enough_have_succeeded_are_killed_and_count_as_
 
 
 def test_a_finished_job_keeps_what_its_users_still_read() -> None:
-    world = World(a_job(TWO, plugins={"svc": []}))
+    world = World(a_vcjob(TWO, plugins={"svc": []}))
     world.runs()
     for name in list(world.pods):
         world.pod_is(name, "Failed", exit_code=1)
@@ -448,7 +450,7 @@ def test_a_finished_job_keeps_what_its_users_still_read() -> None:
     ],
 )
 def test_a_job_that_is_ended_kills_what_runs_and_keeps_what_has_ended(action: str, on_the_way: str, final: str) -> None:
-    world = World(a_job(a_task(replicas=3), plugins={"svc": []}))
+    world = World(a_vcjob(a_job_task(replicas=3), plugins={"svc": []}))
     world.runs()
     world.pod_is("train-worker-2", "Succeeded")
     world.settle()
@@ -469,8 +471,8 @@ def test_a_job_that_is_ended_kills_what_runs_and_keeps_what_has_ended(action: st
 
 
 def test_a_process_that_takes_over_kills_what_is_left() -> None:
-    world = World(a_job(TWO, phase="Terminating", status={"version": 1}))
-    world.pods = {name: a_pod_body(name) for name in ("train-worker-0", "train-worker-1")}
+    world = World(a_vcjob(TWO, phase="Terminating", status={"version": 1}))
+    world.pods = {name: a_job_pod_body(name) for name in ("train-worker-0", "train-worker-1")}
     world.restart()
     world.settle()
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from tests.controllers.job.builders import UID, a_job, a_member, a_ready_job, a_task, members_of
+from tests.controllers.job.builders import UID, a_job_task, a_member, a_ready_job, a_vcjob, members_of
 from volcano_py.api.batch import Job
 from volcano_py.controllers.job import happenings
 from volcano_py.controllers.job.happenings import Trigger, is_complete, missed, present, removed
 from volcano_py.controllers.job.members import Member, Members
 
-JOB = a_ready_job(a_task(replicas=2))
+JOB = a_ready_job(a_job_task(replicas=2))
 
 
 def changes(*states: Member, others: tuple[Member, ...] = (), budget: int = 3) -> list[list[str]]:
@@ -114,7 +114,7 @@ def test_a_pod_that_is_gone_was_evicted_unless_we_killed_it_or_nobody_needs_it(p
 
 
 def test_the_present_state_says_what_happened_and_whole_tasks_speak_once() -> None:
-    job = a_ready_job(a_task("a", 2), a_task("b", 3))
+    job = a_ready_job(a_job_task("a", 2), a_job_task("b", 3))
     pods = [
         *(a_member(f"train-a-{index}", "Succeeded") for index in (0, 1)),
         a_member("train-b-0", "Failed", exit_code=1, restarts=1),
@@ -154,7 +154,7 @@ def job_counting(noted: dict[str, str] | None = None, partition: bool = False, *
         "controlledResources": noted or {},
         "version": 3,
     }
-    return a_ready_job(a_task(replicas=3, **policy), phase="Running", status=status)
+    return a_ready_job(a_job_task(replicas=3, **policy), phase="Running", status=status)
 
 
 def evicted(job: Job, *pods: Member) -> list[tuple[str, str]]:
@@ -202,4 +202,4 @@ def test_a_pod_that_is_gone_belonged_to_its_partition_and_to_this_version() -> N
 
 
 def test_a_job_without_counts_missed_nothing() -> None:
-    assert missed(a_job(), members_of(a_job(), [])) == []
+    assert missed(a_vcjob(), members_of(a_vcjob(), [])) == []

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.controllers.job.builders import NOW, a_member, a_pod_body
+from tests.controllers.job.builders import NOW, a_job_pod_body, a_member
 from volcano_py.controllers.job.members import ENDED, Member, Members
 from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.phases import Counts
@@ -114,14 +114,14 @@ def test_a_pod_is_ready_if_it_succeeded_or_runs_with_ready_containers(phase: str
 
 @pytest.mark.parametrize(("phase", "ready"), [("Running", True), ("Pending", False), ("Failed", False)])
 def test_a_pod_that_lists_no_containers_is_ready_when_it_runs(phase: str, ready: bool) -> None:
-    body = a_pod_body(phase=phase)
+    body = a_job_pod_body(phase=phase)
 
     assert Member.of(msgspec.convert({**body, "status": {"phase": phase}}, JobPod)).ready is ready
 
 
 def of_containers(*containers: object, phase: str = "Failed", init: object = ()) -> Member:
     status = {"phase": phase, "reason": "Evicted", "message": "disk full", "containerStatuses": containers}
-    return Member.of(msgspec.convert({**a_pod_body(), "status": {**status, "initContainerStatuses": init}}, JobPod))
+    return Member.of(msgspec.convert({**a_job_pod_body(), "status": {**status, "initContainerStatuses": init}}, JobPod))
 
 
 def ended(code: int, restarts: int = 0) -> dict[str, object]:

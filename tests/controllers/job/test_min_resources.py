@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.controllers.job.builders import a_ready_job, a_task
+from tests.controllers.job.builders import a_job_task, a_ready_job
 from volcano_py.api.quantity import QuantityError
 from volcano_py.controllers.job.min_resources import min_resources, ranked
 
@@ -12,7 +12,7 @@ from volcano_py.controllers.job.min_resources import min_resources, ranked
 def task(name: str, replicas: int, cpu: str, minimum: int | None = None, priority: str = "", **more: Any) -> Any:
     container = {"name": "main", "resources": {"requests": {"cpu": cpu}, **more}}
     spec = {"containers": [container]} | ({"priorityClassName": priority} if priority else {})
-    return a_task(name, replicas, {"spec": spec}, **({} if minimum is None else {"minAvailable": minimum}))
+    return a_job_task(name, replicas, {"spec": spec}, **({} if minimum is None else {"minAvailable": minimum}))
 
 
 PRIORITIES = {"high": 100, "low": -5}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.controllers.job.builders import a_job, a_ready_job, a_task
+from tests.controllers.job.builders import a_job_task, a_ready_job, a_vcjob
 from volcano_py.api.batch import Job
 from volcano_py.controllers.job import phases, policies
 from volcano_py.controllers.job.phases import AT_REST, FINISHED, SUCCESSORS, TABLE, Counts, Kill, next_phase, rule
@@ -72,7 +72,7 @@ def follows(job: Job, *, tasks: dict[str, int] | None = None, **counts: int) -> 
     return None if change is None else change.phase
 
 
-FOUR = a_task(replicas=4, minAvailable=2)
+FOUR = a_job_task(replicas=4, minAvailable=2)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_running_job_ends_or_waits_again_as_its_pods_say(
 
 
 def two_tasks(**fields: Any) -> Job:
-    tasks = a_task("ps", 1, minAvailable=1), a_task("worker", 3, minAvailable=2)
+    tasks = a_job_task("ps", 1, minAvailable=1), a_job_task("worker", 3, minAvailable=2)
     return a_job_in("Running", *tasks, **fields)
 
 
@@ -143,8 +143,8 @@ def test_when_all_pods_have_ended_the_minimum_of_each_task_counts(
 
 
 def test_a_job_scaled_to_zero_keeps_its_phase() -> None:
-    assert follows(a_job_in("Running", a_task(replicas=0)), terminating=4) is None
-    assert follows(a_job_in("Running", a_task(replicas=0), minSuccess=1)) is None
+    assert follows(a_job_in("Running", a_job_task(replicas=0)), terminating=4) is None
+    assert follows(a_job_in("Running", a_job_task(replicas=0), minSuccess=1)) is None
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_phase_at_rest_is_left_only_on_request(phase: str) -> None:
 def test_a_final_phase_keeps_the_reason_of_what_led_to_it() -> None:
     state = {"phase": "Terminating", "reason": "PodFailed", "message": "pod x failed"}
 
-    assert next_phase(a_job(status={"state": state}), Counts(), {}) == ("Terminated", "PodFailed", "pod x failed")
+    assert next_phase(a_vcjob(status={"state": state}), Counts(), {}) == ("Terminated", "PodFailed", "pod x failed")
 
 
 def test_every_change_says_why_with_numbers() -> None:
@@ -187,7 +187,7 @@ def test_every_change_says_why_with_numbers() -> None:
     assert change == ("Failed", "MinSuccessMissed", "all pods have ended and 2 succeeded; minSuccess is 3")
     change = next_phase(a_job_in("Running", FOUR), Counts(succeeded=1, failed=3), {"worker": 1})
     assert change == ("Failed", "TaskFailed", "1 pods of task worker succeeded; its minAvailable is 2")
-    assert phases.replicas_of(a_job(FOUR, a_task("b", 3))) == 7
+    assert phases.replicas_of(a_vcjob(FOUR, a_job_task("b", 3))) == 7
 
 
 _COUNT = st.integers(0, 4)
@@ -203,7 +203,7 @@ _COUNT = st.integers(0, 4)
 def test_every_change_leads_to_a_phase_that_may_follow(
     phase: str, counts: Counts, replicas: int, retries: int, min_success: int | None
 ) -> None:
-    job = a_job_in(phase, a_task(replicas=replicas), status={"retryCount": retries, "minAvailable": replicas})
+    job = a_job_in(phase, a_job_task(replicas=replicas), status={"retryCount": retries, "minAvailable": replicas})
     job = msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, min_success=min_success))
 
     change = next_phase(job, counts, {"worker": counts.succeeded})

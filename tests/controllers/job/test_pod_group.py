@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import yaml
 
-from tests.controllers.job.builders import UID, a_ready_job, a_task
+from tests.controllers.job.builders import UID, a_job_task, a_ready_job
 from tests.controllers.job.world import merged
 from volcano_py.api.batch import Job
 from volcano_py.api.scheduling import PodGroup
@@ -52,26 +52,26 @@ def _defaulted(value: Any, schema: dict[str, Any]) -> Any:
 JOBS = {
     "plain": a_ready_job(),
     "classes": a_ready_job(
-        a_task("a", template={"spec": {"priorityClassName": "high"}}), a_task("b"), priorityClassName="low"
+        a_job_task("a", template={"spec": {"priorityClassName": "high"}}), a_job_task("b"), priorityClassName="low"
     ),
-    "partitions": a_ready_job(a_task(replicas=4, partitionPolicy=PARTITIONS)),
+    "partitions": a_ready_job(a_job_task(replicas=4, partitionPolicy=PARTITIONS)),
     "hard-topology": a_ready_job(
-        a_task(replicas=4, partitionPolicy={**PARTITIONS, "networkTopology": {"highestTierAllowed": 1}}),
+        a_job_task(replicas=4, partitionPolicy={**PARTITIONS, "networkTopology": {"highestTierAllowed": 1}}),
         networkTopology={"highestTierAllowed": 2},
     ),
     "named-tier": a_ready_job(
-        a_task(
+        a_job_task(
             replicas=4,
             partitionPolicy={**PARTITIONS, "networkTopology": {"mode": "soft", "highestTierName": "rack"}},
         ),
         networkTopology={"mode": "hard", "highestTierName": "rack"},
     ),
-    "no-pods": a_ready_job(a_task(replicas=0)),
-    "no-requests": a_ready_job(a_task(template={"spec": {"containers": [{"name": "main"}]}})),
+    "no-pods": a_ready_job(a_job_task(replicas=0)),
+    "no-requests": a_ready_job(a_job_task(template={"spec": {"containers": [{"name": "main"}]}})),
     "odd-quantities": a_ready_job(
-        a_task(template={"spec": {"containers": [{"resources": {"requests": {"cpu": "0.5", "memory": "1024Mi"}}}]}})
+        a_job_task(template={"spec": {"containers": [{"resources": {"requests": {"cpu": "0.5", "memory": "1024Mi"}}}]}})
     ),
-    "zero-minimum": a_ready_job(a_task("a", 2, minAvailable=0), a_task("b", 1)),
+    "zero-minimum": a_ready_job(a_job_task("a", 2, minAvailable=0), a_job_task("b", 1)),
 }
 
 
@@ -102,14 +102,18 @@ def test_a_patch_brings_the_group_up_to_the_job_and_the_next_one_changes_nothing
 
 def test_the_group_carries_name_marks_and_owner_of_the_job() -> None:
     job = a_ready_job(
-        queue="team", meta={"labels": {"l": "1"}, "annotations": {"a": "1"}}, status={"version": 3}, minAvailable=1
+        queue="team",
+        schedulerName="mine",
+        meta={"labels": {"l": "1"}, "annotations": {"a": "1"}},
+        status={"version": 3},
+        minAvailable=1,
     )
 
     body = created(job)
 
     meta = body["metadata"]
     assert (meta["name"], meta["namespace"], meta["labels"]) == (f"train-{UID}", "ns", {"l": "1"})
-    assert meta["annotations"] == {"a": "1", "volcano.sh/job-version": "3"}
+    assert meta["annotations"] == {"a": "1", "volcano.sh/job-version": "3", "volcano.sh/scheduler-name": "mine"}
     assert [(owner["kind"], owner["uid"], owner["controller"]) for owner in meta["ownerReferences"]] == [
         ("Job", UID, True)
     ]
@@ -118,16 +122,16 @@ def test_the_group_carries_name_marks_and_owner_of_the_job() -> None:
 
 
 def test_each_task_has_its_minimum() -> None:
-    tasks = a_task("a", 3, minAvailable=1), a_task("b", 4, partitionPolicy=PARTITIONS), a_task("c", 2)
+    tasks = a_job_task("a", 3, minAvailable=1), a_job_task("b", 4, partitionPolicy=PARTITIONS), a_job_task("c", 2)
 
     assert created(a_ready_job(*tasks))["spec"]["minTaskMember"] == {"a": 1, "b": 2, "c": 2}
 
 
 def test_partitions_become_sub_groups() -> None:
     topology = {"mode": "hard", "highestTierAllowed": 1}
-    task = a_task("b", 4, partitionPolicy={**PARTITIONS, "networkTopology": topology})
+    task = a_job_task("b", 4, partitionPolicy={**PARTITIONS, "networkTopology": topology})
 
-    assert created(a_ready_job(a_task("a"), task))["spec"]["subGroupPolicy"] == [
+    assert created(a_ready_job(a_job_task("a"), task))["spec"]["subGroupPolicy"] == [
         {
             "name": "b",
             "subGroupSize": 2,
@@ -149,7 +153,7 @@ def test_a_tier_by_number_counts_before_one_by_name() -> None:
 
 
 def test_tasks_that_wait_for_others_do_not_count_for_the_minimum() -> None:
-    tasks = a_task("a", 2), a_task("b", 3, dependsOn={"name": ["a"]})
+    tasks = a_job_task("a", 2), a_job_task("b", 3, dependsOn={"name": ["a"]})
 
     waiting = created(a_ready_job(*tasks), waiting=("b",))["spec"]
     assert (waiting["minMember"], waiting["minTaskMember"]) == (2, {"a": 2})
@@ -161,7 +165,7 @@ def test_tasks_that_wait_for_others_do_not_count_for_the_minimum() -> None:
 
 
 def test_a_task_that_waits_again_loses_its_minimum() -> None:
-    tasks = a_task("a", 2), a_task("b", 3, dependsOn={"name": ["a"]})
+    tasks = a_job_task("a", 2), a_job_task("b", 3, dependsOn={"name": ["a"]})
     group = msgspec.convert(as_stored(created(a_ready_job(*tasks))), PodGroup)
 
     patch = follow(a_ready_job(*tasks), group, {}, ("b",))
@@ -171,7 +175,7 @@ def test_a_task_that_waits_again_loses_its_minimum() -> None:
 
 
 def test_a_smaller_minimum_of_the_job_stays_while_tasks_wait() -> None:
-    tasks = a_task("a", 4), a_task("b", 3, dependsOn={"name": ["a"]})
+    tasks = a_job_task("a", 4), a_job_task("b", 3, dependsOn={"name": ["a"]})
 
     assert created(a_ready_job(*tasks, minAvailable=2), waiting=("b",))["spec"]["minMember"] == 2
 

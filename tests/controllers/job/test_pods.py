@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.controllers.job.builders import UID, a_ready_job, a_task
+from tests.controllers.job.builders import UID, a_job_task, a_ready_job
 from tests.tools.samples import POD_TEMPLATE, every_field
 from volcano_py.controllers.job.pods import PodFactory, partition_of
 
@@ -20,7 +20,7 @@ def test_every_field_of_a_pod_spec_arrives() -> None:
     template = every_field(POD_TEMPLATE)
     before = msgspec.json.encode(template)
 
-    pod = built(0, a_task(template=template))
+    pod = built(0, a_job_task(template=template))
 
     assert len(pod["spec"]) > 40
     assert pod["spec"] == template["spec"]
@@ -31,7 +31,7 @@ def test_every_field_of_a_template_also_arrives_beside_the_volumes_of_the_job() 
     template = every_field(POD_TEMPLATE)
     volumes = [{"mountPath": "/data", "volumeClaimName": "data"}]
 
-    spec = built(0, a_task(template=template), volumes=volumes)["spec"]
+    spec = built(0, a_job_task(template=template), volumes=volumes)["spec"]
 
     assert {name for name in spec if spec[name] != template["spec"][name]} == {"volumes", "containers"}
     assert spec["volumes"][0] == template["spec"]["volumes"][0]
@@ -41,7 +41,7 @@ def test_every_field_of_a_template_also_arrives_beside_the_volumes_of_the_job() 
 
 
 def test_fields_that_nobody_knows_yet_arrive() -> None:
-    spec = built(0, a_task(template={"spec": {"containers": [], "fieldOfTheFuture": {"deep": [1]}}}))["spec"]
+    spec = built(0, a_job_task(template={"spec": {"containers": [], "fieldOfTheFuture": {"deep": [1]}}}))["spec"]
 
     assert spec["fieldOfTheFuture"] == {"deep": [1]}
 
@@ -56,7 +56,7 @@ def test_metadata_of_the_template_arrives_except_names() -> None:
         "finalizers": ["example.com/hold"],
     }
 
-    meta = built(1, a_task(template={"metadata": given, "spec": {}}))["metadata"]
+    meta = built(1, a_job_task(template={"metadata": given, "spec": {}}))["metadata"]
 
     assert (meta["name"], meta["namespace"], "generateName" in meta) == ("train-worker-1", "ns", False)
     assert meta["finalizers"] == ["example.com/hold"]
@@ -143,7 +143,7 @@ def test_some_marks_of_the_job_are_copied_to_its_pods(
 
 @pytest.mark.parametrize(("policy", "said"), [("", None), ("none", None), ("single-numa-node", "single-numa-node")])
 def test_a_numa_policy_is_an_annotation(policy: str, said: str | None) -> None:
-    annotations = built(0, a_task(topologyPolicy=policy))["metadata"]["annotations"]
+    annotations = built(0, a_job_task(topologyPolicy=policy))["metadata"]["annotations"]
 
     assert annotations.get("volcano.sh/numa-topology-policy") == said
 
@@ -151,9 +151,9 @@ def test_a_numa_policy_is_an_annotation(policy: str, said: str | None) -> None:
 def test_scheduler_and_priority_of_the_job_count_unless_the_template_has_its_own() -> None:
     job = {"schedulerName": "mine", "priorityClassName": "high"}
 
-    assert built(0, a_task(), **job)["spec"].items() >= job.items()
+    assert built(0, a_job_task(), **job)["spec"].items() >= job.items()
     own = {"schedulerName": "theirs", "priorityClassName": "low"}
-    assert built(0, a_task(template={"spec": own}), **job)["spec"] == own
+    assert built(0, a_job_task(template={"spec": own}), **job)["spec"] == own
 
 
 def test_a_job_that_is_forwarded_says_so_on_its_pods() -> None:
@@ -169,7 +169,7 @@ def test_a_job_that_is_forwarded_says_so_on_its_pods() -> None:
 )
 def test_pods_fill_one_partition_after_the_other(size: int, index: int, partition: int) -> None:
     assert partition_of(size, index) == partition
-    labels = built(index, a_task(partitionPolicy={"partitionSize": size}))["metadata"]["labels"]
+    labels = built(index, a_job_task(partitionPolicy={"partitionSize": size}))["metadata"]["labels"]
     assert labels["volcano.sh/partition-id"] == str(partition)
 
 
@@ -185,7 +185,7 @@ def test_volumes_are_mounted_into_every_container_but_not_into_init_containers()
         {"mountPath": "/tmp/x", "volumeClaim": {}},
     ]
 
-    made = built(0, a_task(template={"spec": spec}), volumes=volumes)["spec"]
+    made = built(0, a_job_task(template={"spec": spec}), volumes=volumes)["spec"]
 
     names = [volume["name"] for volume in made["volumes"]]
     assert len(set(names)) == 2, "two mounts of one claim share a volume"
@@ -200,7 +200,7 @@ def test_volumes_are_mounted_into_every_container_but_not_into_init_containers()
 
 
 def test_pods_of_one_factory_do_not_share_what_they_say_about_themselves() -> None:
-    job = a_ready_job(a_task(partitionPolicy={"partitionSize": 1}))
+    job = a_ready_job(a_job_task(partitionPolicy={"partitionSize": 1}))
     factory = PodFactory(job, job.spec.tasks[0])
     first, second = factory.pod(0), factory.pod(1)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.controllers.job.builders import NOW, a_job
+from tests.controllers.job.builders import NOW, a_vcjob
 from tests.controllers.job.world import merged
 from volcano_py.api.batch import Job, JobCondition, JobState, JobStatus, TaskState
 from volcano_py.controllers.job.phases import Change, Counts
@@ -29,7 +29,7 @@ def test_counters_are_those_of_the_pods_and_tasks_without_pods_are_left_out() ->
 def test_a_phase_is_entered_with_reason_message_time_condition_and_duration() -> None:
     now = NOW + timedelta(hours=1, seconds=5, milliseconds=700)
 
-    status = entered(a_job(), JobStatus(), Change("Running", "Why", "x" * 5000), now)
+    status = entered(a_vcjob(), JobStatus(), Change("Running", "Why", "x" * 5000), now)
 
     moment = NOW + timedelta(hours=1, seconds=5)
     assert (status.state.phase, status.state.reason, status.state.message) == ("Running", "Why", "x" * 1000)
@@ -39,7 +39,7 @@ def test_a_phase_is_entered_with_reason_message_time_condition_and_duration() ->
 
 
 def test_a_job_that_the_server_has_not_dated_has_no_duration() -> None:
-    job = a_job(meta={"creationTimestamp": None})
+    job = a_vcjob(meta={"creationTimestamp": None})
 
     assert entered(job, JobStatus(), Change("Pending", "", ""), NOW).running_duration == ""
 
@@ -47,7 +47,7 @@ def test_a_job_that_the_server_has_not_dated_has_no_duration() -> None:
 def test_a_clock_that_is_behind_the_servers_gives_no_negative_duration() -> None:
     before = NOW - timedelta(seconds=5)
 
-    assert entered(a_job(), JobStatus(), Change("Pending", "", ""), before).running_duration == "0s"
+    assert entered(a_vcjob(), JobStatus(), Change("Pending", "", ""), before).running_duration == "0s"
 
 
 def test_a_phase_that_is_entered_again_moves_to_the_end() -> None:
@@ -103,7 +103,7 @@ _STATUSES = [
 @pytest.mark.parametrize("before", _STATUSES)
 @pytest.mark.parametrize("after", _STATUSES)
 def test_a_patch_turns_the_status_of_a_job_into_the_new_one(before: JobStatus, after: JobStatus) -> None:
-    job = msgspec.structs.replace(a_job(), status=before)
+    job = msgspec.structs.replace(a_vcjob(), status=before)
 
     written = patch(job, after)
 
@@ -113,19 +113,19 @@ def test_a_patch_turns_the_status_of_a_job_into_the_new_one(before: JobStatus, a
 
 
 def test_a_patch_holds_only_for_the_state_of_the_job_that_was_seen() -> None:
-    body = patch(a_job(meta={"resourceVersion": "42"}), a_status(version=1)).body
+    body = patch(a_vcjob(meta={"resourceVersion": "42"}), a_status(version=1)).body
 
     assert body == {"metadata": {"uid": "uid-train", "resourceVersion": "42"}, "status": {"version": 1}}
 
 
 def test_a_note_that_is_dropped_is_removed_from_the_job() -> None:
-    job: Job = msgspec.structs.replace(a_job(), status=a_status(controlledResources={"a": "1", "b": "2"}))
+    job: Job = msgspec.structs.replace(a_vcjob(), status=a_status(controlledResources={"a": "1", "b": "2"}))
 
     assert patch(job, a_status(controlledResources={"b": "2"})).body["status"] == {"controlledResources": {"a": None}}
 
 
 def test_a_state_keeps_nothing_of_the_one_before() -> None:
-    job = msgspec.structs.replace(a_job(), status=a_status(state={"phase": "Running", "reason": "R", "message": "M"}))
+    job = msgspec.structs.replace(a_vcjob(), status=a_status(state={"phase": "Running", "reason": "R", "message": "M"}))
     after = msgspec.structs.replace(job.status, state=JobState(phase="Pending"))
 
     found = merged(msgspec.to_builtins(job), patch(job, after).body)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tests.controllers.job.builders import NOW, a_pod_body
+from tests.controllers.job.builders import NOW, a_job_pod_body
 from volcano_py.api import keys
 from volcano_py.api.batch import Command, Job
 from volcano_py.api.scheduling import PodGroup, Queue
@@ -127,7 +127,7 @@ class World:
     def pod_is(self, name: str, phase: str, exit_code: int | None = None, restarts: int = 0, **fields: Any) -> None:
         """Change the status of a pod."""
         ended = self.now if phase in ("Succeeded", "Failed") else None
-        written = a_pod_body("train-x-0", phase, exit_code=exit_code, restarts=restarts, ended=ended, **fields)
+        written = a_job_pod_body("train-x-0", phase, exit_code=exit_code, restarts=restarts, ended=ended, **fields)
         self.pods[name]["status"] = written["status"]
         self._seen_pod(name)
 
