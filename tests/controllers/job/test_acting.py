@@ -188,6 +188,21 @@ def test_an_abortion_during_a_restart_is_an_abortion() -> None:
     assert bookkeeping.RESTARTING_ALL not in world.job.status.controlled_resources
 
 
+def test_a_restart_of_a_part_keeps_the_objects_of_plugins_and_one_of_the_job_keeps_them_too() -> None:
+    world = running(on("PodFailed", "RestartPod"), plugins={"svc": [], "ssh": []})
+    before = dict(world.objects)
+    writes = world.writes
+    world.pod_is("train-worker-0", "Failed", exit_code=1)
+    world.settle()
+    restarted(world)
+
+    assert world.objects == before
+    world.asks(a_command("RestartJob"))
+    world.settle()
+    assert world.objects == before
+    assert world.writes > writes
+
+
 # Events
 
 
