@@ -244,6 +244,21 @@ def test_restarts_of_killed_pods_use_up_the_budget_of_their_task() -> None:
     assert "TerminateJob" in " ".join(done(world))
 
 
+def test_a_task_that_is_restarted_because_its_restarts_are_used_up_has_all_of_them_again() -> None:
+    task = a_job_task(replicas=2, maxRetry=3, policies=[on("TaskFailed", "RestartTask")])
+    world = running(task=task, maxRetry=10)
+    for retries in (1, 2):
+        for restarts in (1, 2):
+            world.pod_is("train-worker-0", "Running", restarts=restarts)
+            world.settle()
+        assert numbers(world) == (0, retries - 1)
+
+        world.pod_is("train-worker-0", "Running", restarts=3)
+        world.settle()
+        assert numbers(world) == (0, retries)
+        restarted(world)
+
+
 def test_a_pod_that_somebody_deletes_counts_as_evicted_even_if_no_controller_sees_it_go() -> None:
     world = running(on("PodEvicted", "AbortJob"))
     world.pods["train-worker-0"]["metadata"]["deletionTimestamp"] = world.now

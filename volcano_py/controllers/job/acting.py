@@ -156,8 +156,13 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
     last = rule.retry and status.retry_count >= job.spec.max_retry - 1
     if rule.kill is Kill.TARGET:
         victims, notes = _target(seen.members, resolved.action, request)
-        for member in victims:
-            _spend(draft.notes, member)
+        if (request.event, resolved.action) == (policies.TASK_FAILED, policies.RESTART_TASK):
+            draft.notes.pop(
+                f"{bookkeeping.SPENT}{request.task}", None
+            )  # this answers it: the task has its budget again
+        else:
+            for member in victims:
+                _spend(draft.notes, member)
         if draft.phase != rule.phase or resolved.action != policies.RESTART_POD:
             draft.notes.update(notes)
         draft.disarm.extend(one.key for one in seen.delayed.values() if _aims_at(one, resolved.action, request))
