@@ -153,7 +153,7 @@ def _whole(draft: Draft) -> bool:
 def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request: Request, why: str) -> None:
     job = draft.job
     status = job.status
-    last = rule.retry and status.retry_count >= job.spec.max_retry - 1
+    last = status.retry_count + rule.retry >= job.spec.max_retry  # then the job fails, and pods that ended stay
     if rule.kill is Kill.TARGET:
         victims, notes = _target(seen.members, resolved.action, request)
         for member in victims:

@@ -130,7 +130,7 @@ class Client:
         match fate:
             case Fate.FAILED:
                 raise errors.ServerError(verb, path, "the server has trouble", status=500)
-            case Fate.CONFLICT if verb != "get":
+            case Fate.CONFLICT if verb not in ("get", "create"):
                 raise errors.Conflict(verb, path, "the object changed", status=409)
             case Fate.LOST:
                 self.unsure = True
