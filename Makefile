@@ -9,7 +9,7 @@ WORKERS ?= 2
 .PHONY: help demo test check words e2e bench picture crds image lint types imports format clean
 
 help:
-	@echo "make demo     a scheduler, an API server and nodes in one process, with a live table (needs no cluster)"
+	@echo "make demo     jobs, controllers and a scheduler in one process, with a live table (needs no cluster)"
 	@echo "make test     unit, property, contract and scenario tests (no cluster, no network), WORKERS=$(WORKERS) at a time"
 	@echo "make check    format, lint, types, layers, retired words"
 	@echo "make words    retired words in code and docs, with the word to use instead"

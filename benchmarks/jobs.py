@@ -1,4 +1,4 @@
-"""Jobs: how long one takes from its creation until its pods are bound, many at once beside a bare client, and a large one.
+"""Jobs: one from its creation until its pods are bound, many at once beside a bare client, and a large one.
 
 The bare client creates the same PodGroups and pods, as fast as one process can with as many requests in flight, and
 watches nothing. Both halves use the same scheduler, in the order A-B-B-A.

@@ -32,7 +32,7 @@ class Server:
 
 @contextlib.contextmanager
 def server(kind: str) -> Iterator[Server]:
-    """Start an API server: ``embedded``, ``kubelet`` (embedded, with a kubelet stand-in that runs pods), or ``real``."""
+    """Start an API server: ``embedded``, ``kubelet`` (embedded, with a stand-in that runs pods), or ``real``."""
     with _real() if kind == "real" else _embedded(*(("--kubelet",) if kind == "kubelet" else ())) as running:
         yield running
 

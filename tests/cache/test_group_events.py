@@ -26,6 +26,31 @@ def test_a_pod_group_without_pods_is_ours(make_cluster: Any) -> None:
     assert make_cluster(a_group("g1")).store.job(KEY) is not None
 
 
+def test_a_pod_group_without_pods_is_left_alone_while_its_annotation_names_another_scheduler(make_cluster: Any) -> None:
+    theirs = a_group("g1", annotations={"volcano.sh/scheduler-name": "other"})
+    cache = make_cluster(theirs)
+    seen = [cache.store.job(KEY) is not None]
+
+    modified(cache, a_group("g1", annotations={"volcano.sh/scheduler-name": "volcano"}))
+    seen.append(cache.store.job(KEY) is not None)
+    modified(cache, theirs)
+    seen.append(cache.store.job(KEY) is not None)
+    modified(cache, a_group("g1"))
+    seen.append(cache.store.job(KEY) is not None)
+
+    assert seen == [False, True, False, True]
+
+
+def test_a_pod_group_that_comes_again_without_the_annotation_is_ours(make_cluster: Any) -> None:
+    theirs = a_group("g1", annotations={"volcano.sh/scheduler-name": "other"})
+    cache = make_cluster(theirs)
+    deleted(cache, theirs)
+
+    added(cache, a_group("g1"))
+
+    assert cache.store.job(KEY) is not None
+
+
 @pytest.mark.parametrize("node", ["", "n1"], ids=["waiting", "standing"])
 def test_a_pod_group_is_left_alone_while_a_pod_of_it_asks_for_another_scheduler(make_cluster: Any, node: str) -> None:
     theirs = a_pod("theirs", group="g1", scheduler="other", node=node)

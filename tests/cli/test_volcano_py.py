@@ -33,7 +33,7 @@ def test_up_prints_how_to_reach_it_and_leaves_nothing_behind(tmp_path: Path, num
         lines = []
         for line in process.stdout:
             lines.append(line)
-            if line.startswith("Pods need"):
+            if line.startswith("Pods of your own need"):
                 break
         text = "".join(lines)
         kubeconfig = re.search(r"export KUBECONFIG=(\S+)", text)

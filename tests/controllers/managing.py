@@ -46,10 +46,14 @@ async def controllers(url: str, code: int = 0, **options: Any) -> AsyncIterator[
 
 
 def put_pod(
-    server: ApiServer, name: str, owner: Mapping[str, Any] | None = None, annotations: Mapping[str, str] | None = None
+    server: ApiServer,
+    name: str,
+    owner: Mapping[str, Any] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Create a pod of our scheduler, with an owner if one is given."""
-    meta: dict[str, Any] = {}
+    meta: dict[str, Any] = {} if labels is None else {"labels": labels}
     if owner is not None:
         reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
         meta["ownerReferences"] = [

@@ -6,7 +6,11 @@ from typing import Any
 
 import yaml
 
-from tests.controllers.managing import GROUPS, controllers, group, pod_spec, put_pod, put_queue, put_workload
+from tests.controllers.jobflow.flows import a_step
+from tests.controllers.jobflow.test_controller import job as job_of_flow
+from tests.controllers.jobflow.test_controller import put_flow, put_templates
+from tests.controllers.managing import GROUPS, controllers, group, pod_spec, put_pod, put_queue, put_workload, state
+from tests.controllers.queue.test_commands import put_command as put_queue_command
 from tests.controllers.vcjobs import active, ago, put_cron_job, set_status
 from tests.daemon.cluster import event_reasons
 from tests.effects.waiting import until
@@ -14,7 +18,7 @@ from volcano_py.api.timestamp import wire_time
 from volcano_py.apiserver import ApiServer
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.controllers.options import LEASE as DEFAULT_LEASE
-from volcano_py.controllers.podgroup.names import GROUP_MIN_MEMBER, QUEUE_NAME
+from volcano_py.controllers.podgroup.names import GROUP_MIN_MEMBER, LWS_NAME, LWS_WORKER_INDEX, QUEUE_NAME
 from volcano_py.kube.client import ApiClient, PatchType
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.resource import COMMANDS, PODGROUPS, PODS, REPLICA_SETS, VCJOBS
@@ -26,6 +30,7 @@ ASKED_BY_ADMISSION = {
     ("update", "pods/finalizers"),
     ("update", "jobs.batch.volcano.sh/finalizers"),
     ("update", "cronjobs.batch.volcano.sh/finalizers"),
+    ("update", "jobflows.flow.volcano.sh/finalizers"),
 }
 JOBS = VCJOBS.label
 
@@ -63,13 +68,30 @@ def put_foreign_workload(server: ApiServer, kind: str, name: str) -> dict[str, A
     return server.create({"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": spec})
 
 
+def put_replication_controller(server: ApiServer) -> dict[str, Any]:
+    labels = {"app": "old"}
+    template = {"metadata": {"labels": labels}, "spec": {**pod_spec(), "restartPolicy": "Always"}}
+    body = {"kind": "ReplicationController", "metadata": {"name": "old", "namespace": "default"}}
+    return server.create({**body, "apiVersion": "v1", "spec": {"selector": labels, "template": template}})
+
+
 async def test_every_right_is_used_and_no_other(server: ApiServer) -> None:
     server.create(manifest(a_namespace(DEFAULT_LEASE.namespace)))
-    async with ApiClient(Credentials(server.url)) as user, controllers(server.url, attempts=1, lease=LEASE) as manager:
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url, attempts=2, lease=LEASE) as manager:
         for kind in ("ReplicaSet", "StatefulSet"):
             put_pod(server, f"{kind.lower()}-0", put_foreign_workload(server, kind, kind.lower()))
         for kind in ("DaemonSet", "Job"):
             put_pod(server, f"{kind.lower()}-0", put_workload(server, kind, kind.lower()))
+        put_pod(server, "old-0", put_replication_controller(server))
+        put_pod(server, "llm-0", labels={LWS_NAME: "llm", LWS_WORKER_INDEX: "0"})
+        await until(lambda: state(server, "default") == "Open")
+        put_queue_command(server, "CloseQueue", "default")
+        put_templates(server, "a")
+        put_flow(server, a_step("a"), policy="delete")
+        await until(lambda: job_of_flow(server, "a"))
+        for phase in ("Running", "Completed"):
+            body = {"status": {"state": {"phase": phase}}}
+            await user.patch(VCJOBS, "f-a", body, dict, namespace="default", subresource="status")
         web = put_workload(server, "ReplicaSet", "web")
         await until(lambda: group(server, web))
         for body in ({"metadata": {"annotations": {GROUP_MIN_MEMBER: "2"}}}, {"spec": {"replicas": 0}}):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,12 @@ from tests.controlplane.fixtures import (
     own_control_plane,
     running_control_plane,
 )
+from tests.controlplane.install import Installed
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.job_cluster import JobCluster
+from tests.e2e.jobs import Jobs
 from tests.e2e.kubectl import embedded, kubectl, node, server
+from tests.e2e.together import Outcomes, runs_together
 
 __all__ = [
     "control_plane",
@@ -53,3 +58,39 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         for name, log in plane.processes.logs().items():
             report.sections.append((f"{name}: end of {log}", plane.processes.log_tail(name)))
     return report
+
+
+@pytest.fixture(scope="module")
+def job_cluster(control_plane: ControlPlane, installed: Installed) -> Iterator[JobCluster]:
+    """A cluster that runs jobs, for the tests of one module."""
+    cluster = JobCluster(control_plane, installed)
+    try:
+        yield cluster.start()
+    finally:
+        problems = cluster.stop()
+    assert not problems, problems
+
+
+@pytest.fixture(scope="module")
+def outcomes(job_cluster: JobCluster) -> Iterator[Outcomes]:
+    """The results of the tests of one module that run together."""
+    found = Outcomes(job_cluster)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def jobs(job_cluster: JobCluster, outcomes: Outcomes) -> Iterator[Jobs]:
+    """The jobs of one test; their histories are judged when it ends."""
+    made = Jobs(job_cluster)
+    yield made
+    made.close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Wait for the result of a test that runs together with others, instead of calling it."""
+    if not runs_together(pyfuncitem):
+        return None
+    pyfuncitem.funcargs["outcomes"].of(pyfuncitem, pyfuncitem.session.items)
+    return True

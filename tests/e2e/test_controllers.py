@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import secrets
-import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.controlplane.fixtures import MakeNodes
 from tests.controlplane.install import Installed
-from tests.controlplane.ports import free_ports
 from tests.controlplane.rest import ApiFailure
 from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.controllers import Controllers
 from tests.e2e.daemon import Daemon
 from volcano_py.testing import a_group, a_pod, a_queue, manifest
 
@@ -25,54 +21,6 @@ SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
 QUEUES = f"{SCHEDULING}/queues"
 POOL = "e2e.volcano-py/pool"
 MERGE = "application/merge-patch+json"
-SCHEDULER_ACCOUNT, CONTROLLERS_ACCOUNT = "volcano-scheduler", "volcano-controllers"
-
-
-class Controllers:
-    """One vc-controller-manager with exactly the rights of manifests/."""
-
-    def __init__(self, plane: ControlPlane, installed: Installed) -> None:
-        self._plane = plane
-        self._name = f"vc-controller-manager-{secrets.token_hex(2)}"
-        account = installed.service_account.replace(SCHEDULER_ACCOUNT, CONTROLLERS_ACCOUNT)
-        kubeconfig = plane.kubeconfig_for(installed.namespace, account)
-        metrics, health = free_ports(2)
-        self._health = f"http://127.0.0.1:{health}/readyz"
-        self._metrics = f"http://127.0.0.1:{metrics}/metrics"
-        self._command: list[str | Path] = [
-            sys.executable,
-            "-m",
-            "volcano_py.cli.vc_controller_manager",
-            f"--kubeconfig={kubeconfig}",
-            f"--listen-address=127.0.0.1:{metrics}",
-            f"--healthz-address=127.0.0.1:{health}",
-            f"--leader-elect-resource-namespace={installed.namespace}",
-            "--log-format=json",
-        ]
-
-    def start(self) -> Controllers:
-        self._plane.processes.start(self._name, self._command)
-        wait_until("the controllers are ready", self._ready, 30.0)
-        return self
-
-    def _ready(self) -> bool:
-        self._plane.processes.check_alive(self._name)
-        try:
-            with urllib.request.urlopen(self._health, timeout=2) as answer:
-                return bool(answer.status == 200)
-        except (urllib.error.URLError, OSError):
-            return False
-
-    def metrics(self) -> str:
-        with urllib.request.urlopen(self._metrics, timeout=5) as answer:
-            return str(answer.read().decode())
-
-    def log(self) -> str:
-        return self._plane.processes.log(self._name).read_text()
-
-    def stop(self) -> None:
-        if self._name in self._plane.processes.running:
-            self._plane.processes.stop(self._name)
 
 
 @pytest.fixture
@@ -80,8 +28,7 @@ def controllers(control_plane: ControlPlane, installed: Installed) -> Iterator[C
     running = Controllers(control_plane, installed).start()
     yield running
     running.stop()
-    refused = [line for line in running.log().splitlines() if "by RBAC" in line]
-    assert not refused, "manifests/rbac/controllers.yaml grants too little"
+    assert not running.refused(), "manifests/rbac/controllers.yaml grants too little"
 
 
 @pytest.fixture

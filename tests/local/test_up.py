@@ -14,6 +14,7 @@ from volcano_py.api import keys
 from volcano_py.apiserver import PortInUse
 from volcano_py.conf.loader import built_in_conf
 from volcano_py.local import objects
+from volcano_py.local.cluster import LocalCluster
 from volcano_py.local.kubeconfig import KubeconfigError, written_kubeconfig
 from volcano_py.local.up import LocalSystem, UpOptions
 from volcano_py.runtime.signals import Shutdown
@@ -44,6 +45,24 @@ async def test_a_gang_and_a_bare_pod_are_placed() -> None:
     assert names == ["node-0", "node-1"]
     assert len(groups) == 2  # the bare pod got one of its own
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
+
+
+async def test_a_job_runs_to_its_end() -> None:
+    task = objects.task("worker", 2, {"cpu": "1"})
+    task["template"]["metadata"] = {"annotations": {"kubelet.volcano-py/start-after": "0"}}
+    async with LocalSystem(UpOptions(nodes=1), resolve(built_in_conf()), Shutdown()) as system:
+        cluster = system.cluster
+        cluster.create(objects.job("train", [task]))
+        await until(lambda: _phase(cluster) == "Running")
+        pods = list(cluster.pods())
+        await cluster.finish(pods)
+        await until(lambda: _phase(cluster) == "Completed")
+    assert sorted(pod["metadata"]["name"] for pod in pods) == ["train-worker-0", "train-worker-1"]
+
+
+def _phase(cluster: LocalCluster) -> str:
+    (job,) = cluster.registry.objects("jobs.batch.volcano.sh")
+    return str(job.get("status", {}).get("state", {}).get("phase", ""))
 
 
 async def test_a_port_in_use_is_reported() -> None:

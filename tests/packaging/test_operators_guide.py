@@ -21,7 +21,7 @@ def test_reasons_are_those_of_conditions_and_events():
     reasons = {cells[2].strip("`") for cells in rows(PAGE, "Conditions and events")}
     known = {value for name, value in vars(keys).items() if name.startswith(("REASON_", "EVENT_"))}
 
-    assert reasons - known == {"Unreadable", "FailedPodGroup", "OwnerCycle"}  # not decisions of a cycle
+    assert {"Unreadable", "FailedPodGroup", "OwnerCycle"} <= reasons - known  # not decisions of a cycle
     assert [reason for reason in reasons - known if f'"{reason}"' not in SOURCES] == []
 
 

@@ -45,11 +45,16 @@ NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"  # annotation: topologyPo
 JOB_FORWARDING: Final = "volcano.sh/job-forwarding"  # annotation and label: the queue forwards to other clusters
 HCCL_RANK: Final = "hccl/rankIndex"  # annotation: the rank of the pod for Huawei's collective communication
 
+# Jobs of job flows
+BY_JOB_TEMPLATE: Final = "volcano.sh/createdByJobTemplate"  # annotation and label: NAMESPACE.NAME
+BY_JOB_FLOW: Final = "volcano.sh/createdByJobFlow"  # annotation and label: NAMESPACE.NAME
+
 # Nodes
 OVERSUBSCRIPTION_CPU: Final = "volcano.sh/oversubscription-cpu"  # annotation: millicores to give out beyond allocatable
 OVERSUBSCRIPTION_MEMORY: Final = "volcano.sh/oversubscription-memory"  # annotation: bytes
 
 # PodGroups
+GROUP_SCHEDULER: Final = "volcano.sh/scheduler-name"  # annotation: the scheduler of the job that owns the PodGroup
 SLA_WAITING_TIME: Final = "volcano.sh/sla-waiting-time"  # annotation: duration after which it is enqueued
 SLA_WAITING_TIME_OLD: Final = "sla-waiting-time"
 TOPOLOGY_AFFINITY: Final = "volcano.sh/task-topology-affinity"  # annotation: roles to stand together, "ps,worker;chief"

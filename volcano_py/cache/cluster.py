@@ -56,7 +56,7 @@ class ClusterCache:
         self._unreadable = UnreadableObjects()
         priorities = PriorityTable()
         self.nodes = NodeEvents(self._state, self._unreadable)
-        self.groups = PodGroupEvents(self._state, self._unreadable, priorities, default_queue)
+        self.groups = PodGroupEvents(self._state, self._unreadable, priorities, default_queue, scheduler_names)
         self.queues = QueueEvents(self._state, self._unreadable, self.groups)
         self.priority_classes = PriorityClassEvents(self._state, self._unreadable, priorities, self.groups)
         self.facts = FactEventHandlers(self._state, self._unreadable)

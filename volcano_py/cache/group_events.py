@@ -1,17 +1,21 @@
 """PodGroup, Queue and PriorityClass events.
 
-A PodGroup does not name a scheduler. It is ours unless one of its pods names another scheduler. While there is such a
-pod, the PodGroup is kept out of the store, so that it is neither scheduled nor written.
+A PodGroup is ours unless one of its pods names another scheduler, or its annotation ``volcano.sh/scheduler-name`` does.
+The controllers write this annotation on the PodGroups of jobs that name another scheduler, since such a PodGroup may
+have no pods yet. While a PodGroup is not ours, it is kept out of the store, so that it is neither scheduled nor
+written.
 
 Pods without a PodGroup may form a gang by annotations. A PodGroup of the same name replaces that gang, even if the
 PodGroup cannot be read.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import msgspec
 import structlog
 
+from volcano_py.api import keys
 from volcano_py.api.core import Pod
 from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.cache.annotation_gangs import AnnotationGangs, is_annotation_gang
@@ -31,18 +35,25 @@ class PodGroupEvents:
     """Keeps the store's jobs equal to the PodGroups that are ours."""
 
     def __init__(
-        self, state: ClusterState, unreadable: UnreadableObjects, priorities: PriorityTable, default_queue: str
+        self,
+        state: ClusterState,
+        unreadable: UnreadableObjects,
+        priorities: PriorityTable,
+        default_queue: str,
+        scheduler_names: Collection[str],
     ) -> None:
         self.assumed_queue = AssumedQueue(state, default_queue)
         self._state = state
         self._unreadable = unreadable
         self._priorities = priorities
         self._default_queue = default_queue
+        self._scheduler_names = frozenset(scheduler_names)
         self._gangs = AnnotationGangs(default_queue, lambda key: len(state.store.tasks_of(key)))
         self._problems: dict[JobKey, str] = {}  # why existing PodGroups cannot be read
         self._records: dict[JobKey, JobRecord] = {}  # every readable PodGroup, ours or not
         self._classes: dict[JobKey, str] = {}  # name of its PriorityClass
         self._foreign: dict[JobKey, set[str]] = {}  # uids of its pods that name another scheduler
+        self._left_to: dict[JobKey, str] = {}  # the other scheduler that its annotation names
 
     def on_events(self, events: list[Event[PodGroup]]) -> None:
         """Apply changes in order."""
@@ -124,8 +135,8 @@ class PodGroupEvents:
                 self._show(key)
 
     def is_ours(self, key: JobKey) -> bool:
-        """Say whether no pod of this group names another scheduler."""
-        return key not in self._foreign
+        """Say whether neither this group nor one of its pods names another scheduler."""
+        return key not in self._foreign and key not in self._left_to
 
     def reprioritise(self) -> None:
         """Give every job the present priority of its class."""
@@ -146,6 +157,10 @@ class PodGroupEvents:
             return
         self._unreadable.discard("PodGroup", meta.uid)
         self._problems.pop(record.key, None)
+        self._left_to.pop(record.key, None)
+        scheduler = meta.annotations.get(keys.GROUP_SCHEDULER)
+        if scheduler and scheduler not in self._scheduler_names:
+            self._left_to[record.key] = scheduler
         self._records[record.key] = record
         self._classes[record.key] = group.spec.priority_class_name
         self._show(record.key)
@@ -163,6 +178,7 @@ class PodGroupEvents:
     def _drop(self, key: JobKey) -> None:
         self._records.pop(key, None)
         self._classes.pop(key, None)
+        self._left_to.pop(key, None)
         self._show(key)
 
     def _wanted(self, key: JobKey) -> tuple[JobRecord | None, str]:
@@ -170,6 +186,8 @@ class PodGroupEvents:
         known = self._records.get(key)
         if known is not None and self.is_ours(key):
             return known, ""
+        if key in self._left_to:
+            return None, f"PodGroup {key} is left to scheduler {self._left_to[key]}, which its job names"
         if known is not None:
             return (
                 None,
@@ -190,7 +208,7 @@ class PodGroupEvents:
         if after is None:
             store.remove_job(key)
             if key in self._records:
-                log.info("PodGroup left to another scheduler: one of its pods names it", pod_group=str(key))
+                log.info("PodGroup left to another scheduler: its job or one of its pods names it", pod_group=str(key))
         else:
             store.set_job(after)
             self.assume_queue()

@@ -45,9 +45,9 @@ def run(flags: argparse.Namespace) -> int:
     configure_logging("warning")
     console = Console(soft_wrap=not sys.stdout.isatty())
     mode = "with gang scheduling" if options.gang else "WITHOUT the gang plugin"
-    console.print(f"[bold]volcano_py demo[/], {mode}: an API server, 17 nodes and the scheduler in this process.")
+    console.print(f"[bold]volcano_py demo[/], {mode}: API server, 17 nodes, controllers and scheduler in this process.")
     console.print(
-        f"{TRAINING_JOBS} training jobs of 2 ps + 4 workers (10 CPU) on 16 CPUs; {GPU_PODS} pods on 99 GPUs.\n"
+        f"{TRAINING_JOBS} training jobs of 2 ps + 4 workers (10 CPU) on 16 CPUs; a job of {GPU_PODS} pods on 99 GPUs.\n"
     )
     try:
         if console.is_terminal:
@@ -93,13 +93,12 @@ class _Lines:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._last: tuple[tuple[str, str, int, int], ...] = ()
+        self._last = ""
 
     def __call__(self, frame: Frame) -> None:
-        now = tuple((job.name, job.phase, job.placed, job.ended) for job in frame.jobs)
-        if now != self._last:
-            self._last = now
-            jobs = "  ".join(f"{job.name} {_short(job)}" for job in frame.jobs)
+        jobs = "  ".join(f"{job.name} {_short(job)}" for job in frame.jobs)
+        if jobs != self._last:
+            self._last = jobs
             print(f"{frame.seconds:5.1f} s  {jobs}", file=sys.stdout, flush=True)
 
 
@@ -161,13 +160,17 @@ def _report(options: DemoOptions, result: DemoResult) -> list[str]:
     if result.gpu_seconds is not None:
         lines.append(f"    {result.gpu_seconds:.1f} s after that GPU came, all {GPU_PODS} were bound")
     lines.append(
-        f"  - the scheduler wrote {result.bindings} bindings and {result.other_writes} statuses, conditions and events"
+        f"  - the job controller made {result.pods} pods, and the scheduler bound {result.bindings}; "
+        f"both wrote {result.other_writes} PodGroups, statuses, conditions and events"
     )
     lines.append("")
     if options.gang:
         lines.append("Next: [bold]volcano-py demo --without-gang[/] shows what goes wrong without it;")
     else:
         lines.append("Next: [bold]volcano-py demo[/] shows the same with the gang plugin;")
+    lines.append(
+        "      [bold]volcano-py up[/] keeps a cluster running for jobs of your own, such as those of examples/;"
+    )
     lines.append("      [bold]vc-scheduler --kubeconfig ...[/] runs the scheduler on a cluster of yours (README).")
     return lines
 

@@ -92,8 +92,11 @@ def _welcome(options: UpOptions, url: str, path: Path) -> list[str]:
         "",
         f"    export KUBECONFIG={path}",
         "    kubectl get nodes",
+        "    kubectl apply -f examples/flow.yaml    # in a checkout: jobs that end by themselves",
+        "    kubectl get jobflow,vcjob,podgroup,pod",
         "",
-        "Pods need `schedulerName: volcano`; Deployments, Jobs and the like create none here. Ctrl-C ends everything.",
+        "Volcano's jobs, cron jobs and job flows run. Deployments and Jobs of Kubernetes create no pods here.",
+        "Pods of your own need `schedulerName: volcano`. Ctrl-C ends everything.",
     ]
 
 

@@ -7,6 +7,8 @@ from volcano_py.controllers.controller import Controller, ControllerContext
 from volcano_py.controllers.cronjob.controller import CronJobController
 from volcano_py.controllers.garbage_collector.controller import GarbageCollector
 from volcano_py.controllers.job.controller import JobController
+from volcano_py.controllers.jobflow.controller import JobFlowController
+from volcano_py.controllers.jobtemplate.controller import JobTemplateController
 from volcano_py.controllers.podgroup.controller import PodGroupController
 from volcano_py.controllers.queue.controller import QueueController
 
@@ -16,5 +18,7 @@ CONTROLLERS: Final[Mapping[str, Callable[[ControllerContext], Controller]]] = {
     CronJobController.name: CronJobController,
     GarbageCollector.name: GarbageCollector,
     JobController.name: JobController,
+    JobFlowController.name: JobFlowController,
+    JobTemplateController.name: JobTemplateController,
 }
 """Builds each controller by its name; they are built and started in this order."""

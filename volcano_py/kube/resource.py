@@ -125,6 +125,10 @@ STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
 DAEMON_SETS: Final = Resource("apps", "v1", "daemonsets", "DaemonSet")
 JOBS: Final = Resource("batch", "v1", "jobs", "Job")
 
+# leaderworkerset.x-k8s.io
+
+LEADER_WORKER_SETS: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
+
 # networking.k8s.io, policy, scheduling.k8s.io, coordination.k8s.io and apiextensions.k8s.io
 
 NETWORK_POLICIES: Final = Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")

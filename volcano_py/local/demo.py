@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from volcano_py.api import keys
-from volcano_py.local import objects, workload
+from volcano_py.kube.resource import PODS
+from volcano_py.local import workload
 from volcano_py.local.cluster import LocalCluster
+from volcano_py.local.controllers import make_controllers
+from volcano_py.local.running import running
 from volcano_py.local.scheduler import local_scheduler
 from volcano_py.local.workload import JobView
+from volcano_py.runtime.signals import Shutdown
 
 POLL_S: Final = 0.1
-SUBMIT_S: Final = 0.003
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,9 @@ class DemoResult:
     gpus_bound_before: int = 0  # GPU pods bound while a GPU was missing
     why_gpu: str = ""
     gpu_seconds: float | None = None  # from the hundredth GPU to the hundredth bind
+    pods: int = 0  # that the job controller created
     bindings: int = 0
-    other_writes: int = 0  # PodGroup statuses, pod conditions and events by the scheduler
+    other_writes: int = 0  # PodGroups, statuses, conditions and events, by scheduler and controllers
 
 
 @dataclass(slots=True)
@@ -56,14 +59,16 @@ class Frame:
 async def run_demo(options: DemoOptions, show: Callable[[Frame], None]) -> DemoResult:
     """Run the demo and return its result; ``show`` is called with every new frame."""
     result = DemoResult()
-    async with LocalCluster(options.port) as cluster, local_scheduler(cluster.url, gang=options.gang):
+    async with (
+        LocalCluster(options.port) as cluster,
+        running("controller manager", await make_controllers(cluster.url), Shutdown()),
+        local_scheduler(cluster.url, gang=options.gang),
+    ):
         result.url = cluster.url
-        for obj in (*workload.nodes(), *workload.training_jobs(), *workload.gpu_gang()):
+        for obj in (*workload.nodes(), *workload.training_jobs(), workload.gpu_gang()):
             cluster.create(obj)
-            if obj["kind"] == "Pod":
-                await asyncio.sleep(SUBMIT_S)  # about the speed of a few controllers; other tasks run meanwhile
         await _Run(options, cluster, result, show).until_done()
-        result.bindings, result.other_writes = _writes(cluster.writes)
+        result.pods, result.bindings, result.other_writes = _writes(cluster.writes)
     return result
 
 
@@ -115,11 +120,8 @@ class _Run:
             if view.running == view.pods:
                 started = self._working.setdefault(view.name, now)
                 if now - started >= self._options.run_time_s:
-                    await self._cluster.finish(self._pods_of(view.name))
+                    await self._cluster.finish(list(workload.pods_of(self._cluster, view.name)))
                     self._result.ended.append(view.name)
-
-    def _pods_of(self, group: str) -> list[objects.Obj]:
-        return [pod for pod in self._cluster.pods() if pod["metadata"]["annotations"].get(keys.GROUP_NAME) == group]
 
     def _watch_gpus(self, views: list[JobView], now: float) -> None:
         gang = next((view for view in views if view.name == workload.GPU_GANG), None)
@@ -145,7 +147,8 @@ class _Run:
         return f"all {workload.GPU_PODS} GPU pods are bound; the training jobs {training}"
 
 
-def _writes(counts: Mapping[tuple[str, str], int]) -> tuple[int, int]:
-    """Return the scheduler's bindings and its other writes; nothing else in this process writes over HTTP."""
+def _writes(counts: Mapping[tuple[str, str], int]) -> tuple[int, int, int]:
+    """Return the created pods, the bindings and all other writes; only scheduler and controllers write over HTTP."""
+    pods = counts.get(("create", PODS.plural), 0)
     bindings = sum(count for (_, resource), count in counts.items() if resource == "pods/binding")
-    return bindings, sum(counts.values()) - bindings
+    return pods, bindings, sum(counts.values()) - pods - bindings

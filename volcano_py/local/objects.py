@@ -1,9 +1,10 @@
 """Objects of the demo as a user would write them, in wire form."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from volcano_py.api import keys
+from volcano_py.kube.resource import VCJOBS
 
 NAMESPACE: Final = "default"
 GPU: Final = "nvidia.com/gpu"
@@ -39,11 +40,31 @@ def pod_group(name: str, min_member: int) -> Obj:
     }
 
 
+def task(name: str, replicas: int, requests: Mapping[str, str], tolerations: tuple[Obj, ...] = ()) -> Obj:
+    """Return a task of a job: equal pods that run until they are marked as ended."""
+    pod_spec: Obj = {"restartPolicy": "Never", "containers": [_container(name, requests)]}
+    if tolerations:
+        pod_spec["tolerations"] = list(tolerations)
+    return {"name": name, "replicas": replicas, "template": {"spec": pod_spec}}
+
+
+def job(name: str, tasks: Sequence[Obj]) -> Obj:
+    """Return a Volcano job (vcjob) whose pods start together or not at all."""
+    return {
+        "apiVersion": VCJOBS.api_version,
+        "kind": VCJOBS.kind,
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "schedulerName": keys.SCHEDULER_NAME,
+            "queue": keys.DEFAULT_QUEUE,
+            "minAvailable": sum(task["replicas"] for task in tasks),
+            "tasks": list(tasks),
+        },
+    }
+
+
 def pod(name: str, group: str, role: str, requests: Mapping[str, str], tolerations: tuple[Obj, ...] = ()) -> Obj:
     """Return a pod of a gang that runs until it is marked as ended."""
-    resources: Obj = {"requests": dict(requests)}
-    if GPU in requests:
-        resources["limits"] = {GPU: requests[GPU]}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -56,6 +77,13 @@ def pod(name: str, group: str, role: str, requests: Mapping[str, str], toleratio
             "schedulerName": keys.SCHEDULER_NAME,
             "restartPolicy": "Never",
             "tolerations": list(tolerations),
-            "containers": [{"name": role, "image": "demo", "command": ["train"], "resources": resources}],
+            "containers": [_container(role, requests)],
         },
     }
+
+
+def _container(name: str, requests: Mapping[str, str]) -> Obj:
+    resources: Obj = {"requests": dict(requests)}
+    if GPU in requests:
+        resources["limits"] = {GPU: requests[GPU]}
+    return {"name": name, "image": "demo", "command": ["train"], "resources": resources}

@@ -23,7 +23,10 @@ tiers:
   - name: nodeorder
   - name: binpack
 """
-NO_GANG_CONF: Final = GANG_CONF.replace("  - name: gang\n", "")
+_WITH_GANG, _WITHOUT_GANG = "  - name: gang\n", ""
+NO_GANG_CONF: Final = GANG_CONF.replace(_WITH_GANG, _WITHOUT_GANG)
+DEMO_CONF: Final = GANG_CONF.replace("  - name: predicates\n", "  - name: drf\n  - name: predicates\n")
+"""Jobs get equal shares (drf), as in Volcano's built-in policy: without the gang plugin, every job gets a part."""
 
 
 async def make_scheduler(url: str, policy: Policy) -> SchedulerDaemon:
@@ -35,7 +38,8 @@ async def make_scheduler(url: str, policy: Policy) -> SchedulerDaemon:
 @asynccontextmanager
 async def local_scheduler(url: str, gang: bool = True) -> AsyncIterator[SchedulerDaemon]:
     """Run the demo's scheduler on the API server at ``url`` until the block ends; it is ready when the block begins."""
-    policy = resolve(parse_conf(GANG_CONF if gang else NO_GANG_CONF, "(demo)"))
+    conf = DEMO_CONF if gang else DEMO_CONF.replace(_WITH_GANG, _WITHOUT_GANG)
+    policy = resolve(parse_conf(conf, "(demo)"))
     daemon = await make_scheduler(url, policy)
     async with running("scheduler", daemon, Shutdown()):
         yield daemon

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from volcano_py.controllers.manager import ControllerManager
-from volcano_py.controllers.options import ManagerOptions
-from volcano_py.kube.credentials import load_credentials
 from volcano_py.local import objects
 from volcano_py.local.cluster import LocalCluster
+from volcano_py.local.controllers import make_controllers
 from volcano_py.local.running import running
 from volcano_py.local.scheduler import make_scheduler
 from volcano_py.runtime.signals import Shutdown
@@ -45,10 +43,7 @@ class LocalSystem:
             await stack.enter_async_context(self.cluster)
             for node in _nodes(self._options):
                 self.cluster.create(node)
-            manager = ControllerManager(
-                await load_credentials(server=self.cluster.url),
-                ManagerOptions(metrics_address=None, health_address=None),
-            )
+            manager = await make_controllers(self.cluster.url)
             scheduler = await make_scheduler(self.cluster.url, self._policy)
             for name, daemon in (("controller manager", manager), ("scheduler", scheduler)):
                 self._daemons.append(await stack.enter_async_context(running(name, daemon, self._shutdown)))

@@ -1,7 +1,9 @@
 """The two cases of the demo, and the state of their jobs. A job works once all its pods run.
 
 E1: five training jobs of 2 parameter servers and 4 workers on a cluster with room for one job and a part of a second.
-A1: a gang of 100 pods of one GPU each on 99 free GPUs; then a hundredth GPU is added.
+A1: a job of 100 pods of one GPU each on 99 free GPUs; then a hundredth GPU is added.
+
+All of them are Volcano jobs (vcjobs): the job controller makes their PodGroups and pods.
 """
 
 from collections.abc import Iterator
@@ -9,12 +11,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from volcano_py.api import keys
+from volcano_py.kube.resource import PODGROUPS, VCJOBS
 from volcano_py.local import objects
 from volcano_py.local.cluster import LocalCluster
 
 TRAINING_JOBS: Final = 5
 GPU_GANG: Final = "gpu-gang"
 GPU_PODS: Final = 100
+_JOBS: Final = f"{VCJOBS.plural}.{VCJOBS.group}"
+_GROUPS: Final = f"{PODGROUPS.plural}.{PODGROUPS.group}"
 _GPU_TAINT: Final = {"key": "example.com/gpu-only", "value": "true", "effect": "NoSchedule"}
 _GPU_TOLERATION: Final = {"key": "example.com/gpu-only", "operator": "Exists"}
 
@@ -39,24 +44,17 @@ def _gpu_node(number: int, gpus: int) -> objects.Obj:
 
 
 def training_jobs() -> Iterator[objects.Obj]:
-    """Yield five PodGroups and their pods, 2 x 1 CPU + 4 x 2 CPU each, interleaved as from five controllers."""
-    names = [f"train-{number}" for number in range(TRAINING_JOBS)]
-    for name in names:
-        yield objects.pod_group(name, 6)
-    for i in range(2):
-        for name in names:
-            yield objects.pod(f"{name}-ps-{i}", name, "ps", {"cpu": "1", "memory": "1Gi"})
-    for i in range(4):
-        for name in names:
-            yield objects.pod(f"{name}-worker-{i}", name, "worker", {"cpu": "2", "memory": "2Gi"})
+    """Yield five jobs of 2 x 1 CPU + 4 x 2 CPU each."""
+    for number in range(TRAINING_JOBS):
+        servers = objects.task("ps", 2, {"cpu": "1", "memory": "1Gi"})
+        workers = objects.task("worker", 4, {"cpu": "2", "memory": "2Gi"})
+        yield objects.job(f"train-{number}", [servers, workers])
 
 
-def gpu_gang() -> Iterator[objects.Obj]:
-    """Yield one PodGroup of 100 and its pods."""
-    yield objects.pod_group(GPU_GANG, GPU_PODS)
-    for i in range(GPU_PODS):
-        requests = {"cpu": "1", "memory": "1Gi", objects.GPU: "1"}
-        yield objects.pod(f"{GPU_GANG}-{i}", GPU_GANG, "worker", requests, tolerations=(dict(_GPU_TOLERATION),))
+def gpu_gang() -> objects.Obj:
+    """Return one job of 100 pods."""
+    requests = {"cpu": "1", "memory": "1Gi", objects.GPU: "1"}
+    return objects.job(GPU_GANG, [objects.task("worker", GPU_PODS, requests, tolerations=(dict(_GPU_TOLERATION),))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,35 +64,44 @@ class JobView:
     name: str
     phase: str
     minimum: int
-    pods: int
+    pods: int  # that it shall have
     placed: int
     running: int
     ended: int
-    why: str
+    why: str  # what its PodGroup says while it waits
 
 
 def jobs(cluster: LocalCluster) -> list[JobView]:
     """Return all jobs of the API server, sorted by name."""
-    members: dict[str, list[dict[str, Any]]] = {}
-    for pod in cluster.pods():
-        members.setdefault(pod["metadata"].get("annotations", {}).get(keys.GROUP_NAME, ""), []).append(pod)
+    why = {}
+    for group in cluster.registry.objects(_GROUPS):
+        for owner in group["metadata"].get("ownerReferences", []):
+            why[owner["uid"]] = _why(group)
     views = []
-    for group in cluster.registry.objects(f"podgroups.{keys.SCHEDULING_GROUP}"):
-        pods = members.get(group["metadata"]["name"], [])
+    for job in cluster.registry.objects(_JOBS):
+        name, spec = job["metadata"]["name"], job["spec"]
+        pods = list(pods_of(cluster, name))
         phases = [pod["status"].get("phase") for pod in pods]
         views.append(
             JobView(
-                name=group["metadata"]["name"],
-                phase=group.get("status", {}).get("phase", "Pending"),
-                minimum=group["spec"]["minMember"],
-                pods=len(pods),
+                name=name,
+                phase=job.get("status", {}).get("state", {}).get("phase", "Pending"),
+                minimum=spec["minAvailable"],
+                pods=sum(task["replicas"] for task in spec["tasks"]),
                 placed=sum(bool(pod["spec"].get("nodeName")) for pod in pods),
                 running=phases.count("Running"),
                 ended=phases.count("Succeeded"),
-                why=_why(group),
+                why=why.get(job["metadata"]["uid"], ""),
             )
         )
     return sorted(views, key=lambda view: view.name)
+
+
+def pods_of(cluster: LocalCluster, job: str) -> Iterator[objects.Obj]:
+    """Yield the pods of a job."""
+    for pod in cluster.pods():
+        if pod["metadata"].get("labels", {}).get(keys.JOB_NAME) == job:
+            yield pod
 
 
 def _why(group: dict[str, Any]) -> str:

@@ -31,6 +31,8 @@ _API_VERSIONS: Final[Mapping[str, str]] = {
     "CronJob": f"{keys.BATCH_GROUP}/{keys.BATCH_VERSION}",
     "PodGroup": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
     "Queue": f"{keys.SCHEDULING_GROUP}/{keys.SCHEDULING_VERSION}",
+    "JobFlow": f"{keys.FLOW_GROUP}/{keys.FLOW_VERSION}",
+    "Command": f"{keys.BUS_GROUP}/{keys.BUS_VERSION}",
     "Lease": "coordination.k8s.io/v1",
 }
 _CLUSTER_NAMESPACE: Final = "default"  # where events about objects without a namespace are kept

@@ -12,7 +12,17 @@ from tests.conformance.handlers import (
     resources,
     unschedule_messages,
 )
-from tests.conformance.handlers.controllers import cronjob, garbage_collector
+from tests.conformance.handlers.controllers import (
+    cronjob,
+    garbage_collector,
+    job_flow,
+    job_pods,
+    job_steps,
+    min_resources,
+    pod_groups,
+    policies,
+    queue_states,
+)
 from tests.conformance.handlers.scheduler import (
     cycle,
     enqueueable,
@@ -43,9 +53,16 @@ SESSION: Final[Mapping[str, Operation]] = {
 
 AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "arguments": arguments.OPERATIONS,
+    "controllers/apply_policies": policies.OPERATIONS,
     "controllers/cronjob": cronjob.OPERATIONS,
     "controllers/garbage_collector": garbage_collector.OPERATIONS,
     "controllers/job_plugins": job_plugins.OPERATIONS,
+    "controllers/job_pods": job_pods.OPERATIONS,
+    "controllers/job_state_machine": job_steps.OPERATIONS,
+    "controllers/jobflow": job_flow.OPERATIONS,
+    "controllers/pod_group_min_resources": min_resources.OPERATIONS,
+    "controllers/podgroup": pod_groups.OPERATIONS,
+    "controllers/queue_state_machine": queue_states.OPERATIONS,
     "jobs": jobs.OPERATIONS,
     "node_selection": node_selection.OPERATIONS,
     "pod_requests": pod_requests.OPERATIONS,

@@ -233,3 +233,20 @@ def test_pods_whose_requests_cannot_be_read_get_a_group_all_the_same() -> None:
 )
 def test_workloads_are_known_by_their_template(spec: dict[str, str], ours: bool) -> None:
     assert decision.makes_our_pods(a_workload(**spec), OURS) is ours
+
+
+def test_the_minimum_may_stand_on_the_pod_and_that_of_the_owner_goes_before() -> None:
+    pod = owned(a_pod(annotations={MIN_MEMBER: "4"}), kind="Custom")
+
+    assert made(pod)["spec"]["minMember"] == 4
+    assert made(pod, {MIN_MEMBER: "2"})["spec"]["minMember"] == 2
+
+
+def test_limits_are_part_of_the_resources_of_the_minimum() -> None:
+    resources = {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}
+    container = {"name": "main", "resources": resources}
+    pod = msgspec.convert(as_json(a_pod(), spec={"containers": [container]}), Pod)
+
+    least = made(owned(pod), {MIN_MEMBER: "3"})["spec"]["minResources"]
+
+    assert (least["cpu"], least["requests.cpu"], least["limits.cpu"]) == ("3", "3", "6")

@@ -15,6 +15,7 @@ from tests.effects.waiting import until
 from volcano_py.apiserver import ApiServer, Fault
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.kube.resource import QUEUES as QUEUE_RESOURCE
+from volcano_py.testing import a_group, manifest
 
 
 async def set_state(manager: ControllerManager, queue: str, text: str) -> None:
@@ -77,6 +78,14 @@ async def test_groups_are_counted_and_the_counts_follow(server: ApiServer) -> No
 
         name = "volcano_queue_pod_group_pending_count"
         assert manager.registry.get_sample_value(name, {"queue_name": "default"}) == 1
+
+
+async def test_groups_of_another_scheduler_are_not_counted(server: ApiServer) -> None:
+    meta = {"annotations": {"volcano.sh/scheduler-name": "other"}}
+    server.create(manifest(a_group("theirs"), metadata=meta, status={"phase": "Running"}))
+    put_group(server, "ours", phase="Running")
+    async with controllers(server.url):
+        await until(lambda: status(server, "default").get("running") == 1)
 
 
 async def test_many_groups_that_change_together_cost_few_writes(server: ApiServer) -> None:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from volcano_py.controllers.queue import decision
+from volcano_py.controllers.queue.commands import CLOSE, OPEN, refusal
 from volcano_py.controllers.queue.decision import CountedQueue
 from volcano_py.controllers.writes import Patch, Write
 from volcano_py.testing import a_queue, as_json
@@ -121,3 +122,88 @@ def test_a_parent_that_does_not_exist_changes_nothing() -> None:
 @pytest.mark.parametrize(("name", "reclaimable"), [("root", False), ("default", True)])
 def test_queues_that_must_exist_are_made(name: str, reclaimable: bool) -> None:
     assert decision.missing(name).body["spec"] == {"weight": 1, "reclaimable": reclaimable}
+
+
+def test_completed_groups_do_not_keep_a_queue_from_closing() -> None:
+    queue = a_counted_queue(state="Closing", completed=3)
+
+    assert decision.judge(queue, "Closing", ROOT, {"Completed": 3}).state == "Closed"
+    assert decision.judge(queue, "Closing", ROOT, {"Completed": 3, "Pending": 1}).state == "Closing"
+
+
+def told(verdict: decision.Verdict) -> list[tuple[str, str]]:
+    """Return reason and text of each event."""
+    return [(event.reason, event.message) for event in verdict.events]
+
+
+def test_a_command_closes_a_queue_and_the_event_says_what_is_left() -> None:
+    queue = a_counted_queue(state="Open", running=2)
+
+    verdict = decision.judge(queue, "Open", ROOT, {"Running": 2}, CLOSE)
+
+    assert patches(verdict.writes) == [("status", {"status": {"state": "Closing"}})]
+    assert told(verdict) == [("CloseQueue", "queue q is closing: 2 PodGroups are left")]
+
+
+def test_a_command_opens_a_closed_queue() -> None:
+    verdict = decision.judge(a_counted_queue(state="Closed"), "Closed", ROOT, {}, OPEN)
+
+    assert verdict.state == "Open"
+    assert told(verdict) == [("OpenQueue", "queue q is open")]
+
+
+@pytest.mark.parametrize(("action", "state"), [(CLOSE, "Closed"), (OPEN, "Open")])
+def test_a_command_that_is_carried_out_again_writes_nothing(action: str, state: str) -> None:
+    assert decision.judge(a_counted_queue(state=state), state, ROOT, {}, action).writes == ()
+
+
+def test_a_queue_that_a_command_closes_stays_closed_when_its_parent_opens() -> None:
+    queue = a_counted_queue(state="Closed", parent="team", mark="true")
+
+    verdict = decision.judge(queue, "Closed", a_counted_queue("team", "Closed"), {}, CLOSE)
+
+    (write,) = verdict.writes
+    assert isinstance(write, Patch)
+    assert write.body["metadata"]["annotations"] == {MARK: "false"}
+
+
+@pytest.mark.parametrize("state", ["Open", "Unknown"])
+def test_the_event_of_a_queue_that_is_closed_with_its_parent_names_the_parent(state: str) -> None:
+    queue = a_counted_queue(state=state, parent="team")
+
+    verdict = decision.judge(queue, state, a_counted_queue("team", "Closed"), {})
+
+    assert told(verdict) == [("CloseQueue", "queue q is closed, like its parent team")]
+
+
+def test_a_state_that_somebody_wrote_is_no_event() -> None:
+    assert decision.judge(a_counted_queue(state="Closed"), "Open", ROOT, {}).events == ()
+
+
+@pytest.mark.parametrize(
+    ("queue", "action", "parent", "text"),
+    [
+        (ROOT, CLOSE, None, "queue root cannot be closed: close the queues below it"),
+        (
+            a_counted_queue(state="Closed", parent="team"),
+            OPEN,
+            a_counted_queue("team", "Closing"),
+            "queue q cannot be opened while its parent team is Closing: open team first",
+        ),
+        (a_counted_queue(), "AbortJob", ROOT, "AbortJob is no command for a queue: use OpenQueue or CloseQueue"),
+        (
+            a_counted_queue(),
+            "",
+            ROOT,
+            "a command without action is no command for a queue: use OpenQueue or CloseQueue",
+        ),
+        (a_counted_queue(state="Closed"), OPEN, ROOT, ""),
+        (a_counted_queue(state="Closed", parent="gone"), OPEN, None, ""),
+        (a_counted_queue(state="Open"), CLOSE, ROOT, ""),
+        (a_counted_queue(state="Open"), "SyncQueue", ROOT, ""),
+    ],
+)
+def test_commands_that_cannot_be_carried_out_are_refused_in_words(
+    queue: CountedQueue, action: str, parent: CountedQueue | None, text: str
+) -> None:
+    assert refusal(queue, action, parent) == text

@@ -255,6 +255,8 @@ def _since(seen: Observed, request: Request, now: datetime) -> datetime:
         return now
     if request.event == policies.POD_PENDING:
         return member.created or now
+    if request.event == policies.TASK_COMPLETED:
+        return max((one.ended for one in seen.members if one.task == request.task and one.ended), default=now)
     return (member.ended or now) if request.event == policies.POD_FAILED else now
 
 

@@ -1,10 +1,11 @@
 """What happens to the pods of a job, as requests that its policies answer.
 
-A change of a pod becomes a `Trigger` at the moment it is seen. A pod that the controller sees for the first time, for
-instance after a restart, gives the triggers of its present state. So no trigger is lost with a process. Pods that the
-controller kills itself give none.
+A change of a pod becomes a `Trigger` at the moment it is seen. At its first look at a job, for instance after a
+restart, the controller derives triggers from the present state (`present`, `missed`). So no trigger is lost with a
+process. Pods that the controller kills itself give none.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from volcano_py.api.batch import Job
@@ -58,6 +59,20 @@ def changed(members: Members, before: Member | None, after: Member, budget: int)
     if more and 0 <= budget <= members.task(after.task).restarts + members.task(after.task).spent:
         events.append(policies.TASK_FAILED)
     return events
+
+
+def present(members: Members, budgets: Mapping[str, int]) -> list[Trigger]:
+    """Return the triggers of the present state of all pods; ``budgets`` is the maxRetry of each task."""
+    found: list[Trigger] = []
+    told: set[tuple[str, str]] = set()  # events of whole tasks
+    for member in sorted(members, key=lambda one: one.name):
+        for event in changed(members, None, member, budgets.get(member.task, -1)):
+            if event in (policies.TASK_COMPLETED, policies.TASK_FAILED):
+                if (event, member.task) in told:
+                    continue
+                told.add((event, member.task))
+            found.append(Trigger(event, member))
+    return found
 
 
 def removed(members: Members, last: Member) -> list[str]:

@@ -23,10 +23,6 @@ class Ranked(NamedTuple):
     task: Task
     priority: int = 0
 
-    def before(self, other: "Ranked") -> bool:
-        """Say whether this task comes before another one."""
-        return self.priority > other.priority
-
 
 def ranked(job: Job, priorities: Mapping[str, int]) -> list[Ranked]:
     """Return the tasks by priority, highest first; a class that does not exist counts as 0."""

@@ -96,13 +96,21 @@ class Record:
             )
 
     def start(self) -> None:
-        """Derive once what happened before this process saw the job."""
+        """Begin to note what happens, with what the present state says about the time before.
+
+        Until the first look, nothing is noted: a process that waits for its lease sees many changes that another one
+        answers, and pods may be seen before their job.
+        """
         job = self.job
         if self._started or job is None:
             return
         self._started = True
         for one in delays.restored(job.status.controlled_resources):
             self.arm((one,))
+        for trigger in happenings.present(self.members, self._budgets):
+            self._note(trigger.member, [trigger.event])
+        if self.group is not None and self.group.status.phase == phases.GROUP_UNKNOWN:
+            self._note(None, [policies.UNKNOWN])
         if job.status.state.phase in (phases.PENDING, phases.RUNNING):
             self.triggers.extend(happenings.missed(job, self.members))
 
@@ -145,10 +153,10 @@ class Record:
         while len(self._gone) > 20_000:
             del self._gone[next(iter(self._gone))]
 
-    def _note(self, member: Member, events: Iterable[str]) -> None:
-        for event in events:
+    def _note(self, member: Member | None, events: Iterable[str]) -> None:
+        for event in events if self._started else ():
             # Most jobs have no policies: then ten thousand pods that start cost no answer each.
-            if self.job is None or self.delayed or event in self._answers:
+            if self.delayed or event in self._answers:
                 self.triggers.append(Trigger(event, member))
 
     def _budget(self, task: str) -> int:
@@ -180,7 +188,7 @@ class Record:
         if known.status.phase == group.status.phase:
             return not same
         if group.status.phase == phases.GROUP_UNKNOWN:
-            self.triggers.append(Trigger(policies.UNKNOWN))
+            self._note(None, [policies.UNKNOWN])
         return True
 
     def remove_group(self, uid: str) -> bool:

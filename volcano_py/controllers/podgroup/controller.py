@@ -1,25 +1,29 @@
 """The podgroup controller: watches pods and workloads, and carries out the writes of `decision.plan`."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from volcano_py.api import keys
+from volcano_py.api.batch import Job
 from volcano_py.api.core import Pod
-from volcano_py.api.meta import ObjectMeta
+from volcano_py.api.meta import ObjectMeta, OwnerReference
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.controller import ControllerContext
-from volcano_py.controllers.podgroup import decision, names
+from volcano_py.controllers.plan import NOTHING, Plan
+from volcano_py.controllers.podgroup import decision, job_groups, leader_worker, names
 from volcano_py.controllers.podgroup.decision import GroupKey, ReplicaSet, StatefulSet, Workload
+from volcano_py.controllers.podgroup.leader_worker import LeaderWorkerSet
 from volcano_py.controllers.podgroup.owner_cycles import owner_cycle
 from volcano_py.controllers.recent import Recent
+from volcano_py.controllers.shell import Shell
 from volcano_py.controllers.view import View
 from volcano_py.controllers.writes import Create, Patch, Write
 from volcano_py.kube import errors
 from volcano_py.kube.informer import Informers
-from volcano_py.kube.resource import PODGROUPS, PODS, REPLICA_SETS, STATEFUL_SETS
+from volcano_py.kube.resource import LEADER_WORKER_SETS, PODGROUPS, PODS, REPLICA_SETS, STATEFUL_SETS
 from volcano_py.kube.workqueue import WorkQueue
 from volcano_py.model.decisions import RecordEvent
 from volcano_py.runtime.supervisor import Supervisor
@@ -62,7 +66,13 @@ class PodGroupController:
             on_given_up=self._report_failure,
             observe=context.metrics.turn,
         )
+        self._jobs = context.jobs
+        self._by_job: dict[str, set[str]] = {}  # job -> the PodGroups that it owns
+        self._job_groups: Shell[str] = Shell(
+            context, "pg-controller for jobs", self._look_at_group_of_job, workers=1, refill=self._groups_of_jobs
+        )
         self._pods.subscribe(self._pod_changed)
+        context.jobs.subscribe(self._job_changed)
         context.groups.subscribe(self._group_changed)
 
     def watch(self, informers: Informers) -> None:
@@ -80,10 +90,11 @@ class PodGroupController:
     def start(self, supervisor: Supervisor) -> None:
         """Start to reconcile; until then, changes are only collected."""
         self._queue.start(supervisor)
+        self._job_groups.start(supervisor)
 
     def backlog(self) -> int:
         """Return how many PodGroups wait in the work queue or are being reconciled."""
-        return self._queue.backlog
+        return self._queue.backlog + self._job_groups.backlog
 
     # Changes
 
@@ -111,10 +122,37 @@ class PodGroupController:
 
     def _group_changed(self, key: str, before: PodGroup | None, after: PodGroup | None) -> None:
         self._created.discard(key)
+        self._note_job(key, before, after)
         namespace, _, name = key.partition("/")
         group = GroupKey(namespace, name.removeprefix(names.GROUP_PREFIX))
         if after is None and group.name == name and (group in self._waiting or group in self._workloads):
             self._queue.add(group)  # it was deleted although it is needed
+
+    def _note_job(self, key: str, before: PodGroup | None, after: PodGroup | None) -> None:
+        """Note which job owns a PodGroup."""
+        if before is not None and (job := job_groups.job_of(before)):
+            groups = self._by_job[job]
+            groups.discard(key)
+            if not groups:
+                del self._by_job[job]
+        if after is not None and (job := job_groups.job_of(after)):
+            self._by_job.setdefault(job, set()).add(key)
+            self._job_groups.changed(key)
+
+    def _job_changed(self, key: str, before: Job | None, after: Job | None) -> None:
+        if after is not None and (before is None or before.spec.scheduler_name != after.spec.scheduler_name):
+            for group in sorted(self._by_job.get(key, ())):
+                self._job_groups.changed(group)
+
+    def _groups_of_jobs(self) -> Iterable[str]:
+        return sorted(group for groups in self._by_job.values() for group in groups)
+
+    def _look_at_group_of_job(self, key: str) -> Plan:
+        group = self._groups.get(key)
+        job = None if group is None else self._jobs.get(job_groups.job_of(group))
+        if group is None or job is None:
+            return NOTHING
+        return job_groups.plan(group, job, self._options.scheduler_names)
 
     def _unfinished(self) -> Iterable[GroupKey]:
         """Return every group that may need work."""
@@ -135,11 +173,42 @@ class PodGroupController:
             return
         if pods:
             self._report_cycle(pods[0])
+        if leader_worker.is_member(pods[0].metadata if pods else None, workload):
+            if pods and (leader := await self._leader_of(pods[0], workload)) is not None:
+                await self._join_leader(pods, leader)
+            return
         group = self._groups.get(str(key))
         annotations = await self._owner_annotations(pods[0] if pods else None, workload)
         plan = decision.plan(key, group, pods, workload, annotations)
         await self._write_group(str(key), plan.group)
         await self._annotate(plan.pods)
+
+    async def _leader_of(self, pod: Pod, workload: Workload | None) -> OwnerReference | None:
+        """Return the leader of a pod of a LeaderWorkerSet; None if it is gone."""
+        if decision.is_leader(pod.metadata):
+            return leader_worker.reference(pod.metadata)
+        meta = workload.metadata if workload is not None else await self._owner_of(pod)
+        return None if meta is None else leader_worker.leader(meta)
+
+    async def _join_leader(self, pods: Sequence[Pod], leader: OwnerReference) -> None:
+        """Create the PodGroup of a group of a LeaderWorkerSet unless it exists, and annotate pods of the group."""
+        meta = pods[0].metadata
+        key = GroupKey(meta.namespace, leader.uid)
+        if self._groups.get(str(key)) is None and str(key) not in self._created:
+            owner = await self._leader_worker_set(meta)
+            if not self._options.inherit_owner_annotations and owner is not None:
+                owner = leader_worker.without_annotations(owner)
+            await self._write_group(str(key), leader_worker.create(key, leader, pods[0], owner))
+        await self._annotate(decision.annotate(pods, key))
+
+    async def _leader_worker_set(self, meta: ObjectMeta) -> LeaderWorkerSet | None:
+        name = meta.labels[names.LWS_NAME]
+        try:
+            return await self._client.get(
+                LEADER_WORKER_SETS, name, LeaderWorkerSet, namespace=meta.namespace, timeout_s=_TIMEOUT_S
+            )
+        except errors.NotFound:
+            return None
 
     async def _write_group(self, key: str, write: Write | None) -> None:
         if write is None or (isinstance(write, Create) and key in self._created):
@@ -154,17 +223,22 @@ class PodGroupController:
             return {}
         if workload is not None:
             return workload.metadata.annotations
-        owner = decision.controller_of(pod.metadata) if pod is not None else None
+        meta = None if pod is None else await self._owner_of(pod)
+        return {} if meta is None else meta.annotations
+
+    async def _owner_of(self, pod: Pod) -> ObjectMeta | None:
+        """Read the controller of a pod; None if its kind is not read, or if it is gone."""
+        owner = decision.controller_of(pod.metadata)
         resource = names.OWNERS.get(owner.kind) if owner is not None else None
-        if pod is None or owner is None or resource is None:
-            return {}
+        if owner is None or resource is None:
+            return None
         try:
             found = await self._client.get(
                 resource, owner.name, _Owner, namespace=pod.metadata.namespace, timeout_s=_TIMEOUT_S
             )
         except errors.NotFound:
-            return {}
-        return found.metadata.annotations if found.metadata.uid == owner.uid else {}
+            return None
+        return found.metadata if found.metadata.uid == owner.uid else None
 
     async def _annotate(self, patches: tuple[Patch, ...]) -> None:
         """Carry out the patches of pods, some of them at once; after a failure, the others still go on."""

@@ -1,6 +1,7 @@
 """Decides which pods need a PodGroup, what it contains, and what must be written: objects in, writes out.
 
-our pod without a group annotation    create podgroup-<uid of its controller, or its own uid>; then annotate the pod
+our pod without a group annotation    create podgroup-<uid of its controller, or its own uid>; then annotate the pod;
+                                      for pods of a LeaderWorkerSet see `leader_worker`
 workload scaled to zero               delete its PodGroup
 workload scaled up                    create its PodGroup again
 PodGroup deleted while needed         create it again
@@ -9,7 +10,7 @@ changed
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
@@ -113,14 +114,19 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
 
 
 def group_key(pod: Pod) -> GroupKey:
-    """Return the PodGroup that a pod should have."""
-    owner = controller_of(pod.metadata)
+    """Return the PodGroup that a pod should have; the leader of a group of a LeaderWorkerSet has one of its own."""
+    owner = None if is_leader(pod.metadata) else controller_of(pod.metadata)
     return GroupKey(pod.metadata.namespace, owner.uid if owner is not None else pod.metadata.uid)
 
 
-def min_member(owner_annotations: Mapping[str, str]) -> int:
-    """Return the minimum that the owner of pods asks for; 1 unless it is an integer from 0."""
-    written = owner_annotations.get(names.GROUP_MIN_MEMBER)
+def is_leader(meta: ObjectMeta) -> bool:
+    """Say whether a pod leads a group of a LeaderWorkerSet."""
+    return names.LWS_NAME in meta.labels and meta.labels.get(names.LWS_WORKER_INDEX) == "0"
+
+
+def min_member(owner_annotations: Mapping[str, str], pod_annotations: Mapping[str, str]) -> int:
+    """Return the minimum that the owner of pods asks for, else the pods; 1 unless it is an integer from 0."""
+    written = owner_annotations.get(names.GROUP_MIN_MEMBER, pod_annotations.get(names.GROUP_MIN_MEMBER))
     wanted = None if written is None else _integer(written)
     return _DEFAULT_MIN_MEMBER if wanted is None or not 0 <= wanted <= _INT32_MAX else wanted
 
@@ -133,7 +139,7 @@ def plan(
     owner_annotations: Mapping[str, str],
 ) -> Plan:
     """Return the writes for one PodGroup and the pods that wait for it."""
-    annotations = tuple(_annotate(pod, key.name) for pod in pods)
+    annotations = annotate(pods, key)
     if group is None:
         if pods:
             pod = pods[0]
@@ -156,10 +162,10 @@ def pod_group(
     owner_annotations: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return the PodGroup of pods with this metadata and spec."""
-    minimum = min_member(owner_annotations)
+    minimum = min_member(owner_annotations, meta.annotations)
     queue = meta.annotations.get(names.QUEUE_NAME)
     topology = network_topology(meta.annotations)
-    least = _min_resources(key, spec, minimum)
+    least = min_resources(key, [(spec, minimum)])
     annotations = {
         **{name: text for name, text in owner_annotations.items() if name.startswith(names.INHERITED_PREFIX)},
         **_chosen(meta.annotations, names.POD_ANNOTATIONS),
@@ -211,14 +217,19 @@ def _create(
 
 def _follow(key: GroupKey, group: PodGroup, workload: Workload, owner_annotations: Mapping[str, str]) -> Patch | None:
     """Return the patch that gives a PodGroup the present minimum of its workload; other fields are not changed."""
-    minimum = min_member(owner_annotations)
+    minimum = min_member(owner_annotations, workload.spec.template.metadata.annotations)
     if group.spec.min_member == minimum:
         return None
-    least = _min_resources(key, workload.spec.template.spec, minimum)
+    least = min_resources(key, [(workload.spec.template.spec, minimum)])
     stale = dict.fromkeys(group.spec.min_resources or {})  # a merge patch removes what is null
     meta = {"uid": group.metadata.uid, "resourceVersion": group.metadata.resource_version}
     body = {"metadata": meta, "spec": {"minMember": minimum, "minResources": {**stale, **least}}}
     return Patch(PODGROUPS, key.namespace, key.name, body)
+
+
+def annotate(pods: Iterable[Pod], key: GroupKey) -> tuple[Patch, ...]:
+    """Return the patches that write the name of their PodGroup on pods."""
+    return tuple(_annotate(pod, key.name) for pod in pods)
 
 
 def _annotate(pod: Pod, group: str) -> Patch:
@@ -254,9 +265,10 @@ def _is_owned_by(group: PodGroup, workload: Workload) -> bool:
     return any(owner.uid == workload.metadata.uid for owner in group.metadata.owner_references)
 
 
-def _min_resources(key: GroupKey, spec: PodSpec, minimum: int) -> dict[str, str]:
+def min_resources(key: GroupKey, parts: Iterable[tuple[PodSpec, int]]) -> dict[str, str]:
+    """Return what so many pods of each spec use; {} if that cannot be read."""
     try:
-        return usage_text(usage_sum([(quota_usage(admitted(spec)), minimum)]))
+        return usage_text(usage_sum([(quota_usage(admitted(spec)), pods) for spec, pods in parts]))
     except QuantityError as error:
         log.warning(
             "PodGroup without minResources: the pods' requests cannot be read", group=str(key), error=str(error)

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from volcano_py.kube.resource import DAEMON_SETS, JOBS, REPLICA_SETS, STATEFUL_SETS
+from volcano_py.kube.resource import DAEMON_SETS, JOBS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS
 
 QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"  # pod annotation: the queue of its PodGroup
-GROUP_MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"  # annotation of the owner: minMember
+GROUP_MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"  # annotation of the owner, else the pod: minMember
 TOPOLOGY_MODE: Final = "volcano.sh/network-topology-mode"  # pod annotation: hard or soft
 TOPOLOGY_TIER: Final = "volcano.sh/network-topology-highest-tier"  # pod annotation: an integer
 INHERITED_PREFIX: Final = "volcano.sh/"  # annotations of the owner that are taken over
@@ -23,5 +23,12 @@ POD_LABELS: Final = (PREEMPTABLE, COOLDOWN_TIME)
 
 GROUP_PREFIX: Final = "podgroup-"
 
-OWNERS: Final = {resource.kind: resource for resource in (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, JOBS)}
-"""The kinds of owners whose annotations count."""
+OWNERS: Final = {
+    resource.kind: resource for resource in (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, JOBS, REPLICATION_CONTROLLERS)
+}
+"""The kinds of owners whose annotations count; owners of other kinds, such as custom resources, are not read."""
+
+# What a LeaderWorkerSet writes on its pods and their stateful sets (kubernetes-sigs/lws, api/leaderworkerset/v1)
+LWS_NAME: Final = "leaderworkerset.sigs.k8s.io/name"  # label of pods and stateful sets
+LWS_WORKER_INDEX: Final = "leaderworkerset.sigs.k8s.io/worker-index"  # label of pods; the leader has 0
+LWS_SIZE: Final = "leaderworkerset.sigs.k8s.io/size"  # annotation of pods: pods of a group

@@ -1,4 +1,4 @@
-"""The queue controller: watches queues and PodGroups, and carries out the writes of `decision.judge`."""
+"""The queue controller: watches queues, PodGroups and commands, and carries out the writes of `decision.judge`."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,26 +7,36 @@ from typing import Final
 import structlog
 
 from volcano_py.api import keys
+from volcano_py.api.batch import Command
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.controller import ControllerContext
-from volcano_py.controllers.queue import decision
+from volcano_py.controllers.queue import commands, decision
 from volcano_py.controllers.queue.decision import CountedQueue
+from volcano_py.controllers.recent import Recent
 from volcano_py.controllers.view import View
+from volcano_py.controllers.writes import Delete
 from volcano_py.kube.informer import Informers
-from volcano_py.kube.resource import QUEUES
+from volcano_py.kube.resource import COMMANDS, QUEUES
 from volcano_py.kube.workqueue import WorkQueue
+from volcano_py.model.decisions import RecordEvent
 from volcano_py.runtime.supervisor import Supervisor
 
 log = structlog.get_logger()
 
+_WAITS_S: Final = 0.5  # until the next look at a command that has to wait
+_DONE_S: Final = 86400.0  # how long a command that cannot be deleted is remembered
+_PATIENCE_S: Final = 30.0  # how long a command waits for a queue that the watch does not show
+
 
 class QueueController:
-    """Creates required queues, and writes the state of every queue and its number of PodGroups."""
+    """Creates required queues, writes state and PodGroups of every queue, and carries out commands for queues."""
 
     name: Final = "queue-controller"
 
     def __init__(self, context: ControllerContext) -> None:
         self._writer = context.writer
+        self._clock = context.clock
+        self._events = context.events
         self._metrics = context.metrics
         self._options = options = context.options
         self._served = context.served
@@ -34,6 +44,11 @@ class QueueController:
         self._counts: dict[str, Counter[str]] = {}  # queue -> phase -> PodGroups
         self._children: dict[str, set[str]] = {}  # queue -> queues that name it as their parent
         self._states: dict[str, tuple[str, str]] = {}  # queue -> uid and last known state
+        self._commands: View[Command] = View(commands.is_for_queues)
+        self._orders: dict[str, dict[str, float]] = {}  # queue -> its commands, and when they were first seen
+        self._deleted: Recent[str] = Recent(context.clock)  # uids of commands that the watch may still show
+        self._done: Recent[str] = Recent(context.clock, _DONE_S)  # uids of commands that only have to be deleted
+        self._ours = options.scheduler_names
         self._required = tuple(dict.fromkeys((keys.ROOT_QUEUE, options.default_queue)))
         self._queue: WorkQueue[str] = WorkQueue(
             self.name,
@@ -45,11 +60,13 @@ class QueueController:
             observe=context.metrics.turn,
         )
         self._queues.subscribe(self._queue_changed)
+        self._commands.subscribe(self._command_changed)
         context.groups.subscribe(self._group_changed)
 
     def watch(self, informers: Informers) -> None:
         """Add the informers of the objects that this controller needs in addition to PodGroups."""
         informers.add(QUEUES, CountedQueue, self._queues, optional=True)
+        informers.add(COMMANDS, Command, self._commands, name="commands for queues", optional=True)
 
     def start(self, supervisor: Supervisor) -> None:
         """Start to reconcile; until then, changes are only collected."""
@@ -91,10 +108,21 @@ class QueueController:
                         del self._counts[queue]
                 self._queue.add_later(queue, self._options.count_after_s)
 
+    def _command_changed(self, key: str, before: Command | None, after: Command | None) -> None:
+        if before is not None:
+            orders = self._orders[before.target.name]
+            del orders[key]
+            if not orders:
+                del self._orders[before.target.name]
+            self._queue.add(before.target.name)  # for the next command
+        if after is not None:
+            self._orders.setdefault(after.target.name, {})[key] = self._clock.monotonic()
+            self._queue.add(after.target.name)
+
     def _place(self, group: PodGroup | None) -> tuple[str, str] | None:
         """Return the queue and the phase under which a PodGroup counts."""
-        if group is None:
-            return None
+        if group is None or group.metadata.annotations.get(keys.GROUP_SCHEDULER, self._ours[0]) not in self._ours:
+            return None  # the annotation names another scheduler
         phase = group.status.phase or keys.PHASE_PENDING
         return (
             group.spec.queue or self._options.default_queue,
@@ -102,7 +130,7 @@ class QueueController:
         )
 
     def _all(self) -> Iterable[str]:
-        return [*self._required, *self._queues.keys()]
+        return [*self._required, *self._queues.keys(), *self._orders]
 
     # Reconciling
 
@@ -110,13 +138,22 @@ class QueueController:
         if not self._served(QUEUES):
             return
         queue = self._queues.get(name)
-        if queue is None:
-            if name in self._required and await self._writer.write(decision.missing(name)):
-                log.info("queue created", queue=name)
-            return
+        if queue is None and name in self._required and await self._writer.write(decision.missing(name)):
+            log.info("queue created", queue=name)
+        command = self._next_command(name)
+        if command is not None:
+            if await self._carry_out(queue, command):
+                return  # its deletion is the next change of this queue
+            self._queue.add_later(name, _WAITS_S)
+        if queue is not None:
+            await self._synchronise(queue)
+
+    async def _synchronise(self, queue: CountedQueue, action: str = "") -> None:
+        """Bring a queue up to date, and carry out an action."""
+        name = queue.metadata.name
         counts = self._counts.get(name, Counter())
         uid, was = self._states.get(name, ("", None))
-        parent = self._queues.get(queue.spec.parent) if queue.spec.parent else None
+        parent = self._parent_of(queue)
         missing = queue.spec.parent if parent is None and name != keys.ROOT_QUEUE else ""
         if missing and missing not in self._required:  # required queues are created in a moment
             log.warning(
@@ -124,11 +161,50 @@ class QueueController:
                 queue=name,
                 parent=queue.spec.parent,
             )
-        verdict = decision.judge(queue, was if uid == queue.metadata.uid else None, parent, counts)
+        verdict = decision.judge(queue, was if uid == queue.metadata.uid else None, parent, counts, action)
         for write in verdict.writes:
             await self._writer.write(write)
+        for event in verdict.events:
+            self._events.record(event)
         if self._queues.get(name) is not None:
             self._states[name] = (queue.metadata.uid, verdict.state)
             self._metrics.queue(name, counts)
         if verdict.state != queue.status.state:
             log.info("queue changes its state", queue=name, before=queue.status.state, state=verdict.state)
+
+    def _parent_of(self, queue: CountedQueue) -> CountedQueue | None:
+        return self._queues.get(queue.spec.parent) if queue.spec.parent else None
+
+    # Commands
+
+    def _next_command(self, name: str) -> Command | None:
+        """Return the command for a queue whose turn it is."""
+        found = (self._commands.get(key) for key in self._orders.get(name, ()))
+        waiting = (command for command in found if command is not None and command.metadata.uid not in self._deleted)
+        return min(waiting, key=commands.place, default=None)
+
+    async def _carry_out(self, queue: CountedQueue | None, command: Command) -> bool:
+        """Carry out a command and delete it; return False if its queue is not there yet."""
+        meta = command.metadata
+        if meta.uid not in self._done:
+            if queue is None or queue.metadata.uid != command.target.uid:
+                since = self._orders[command.target.name][f"{meta.namespace}/{meta.name}"]
+                if self._clock.monotonic() - since < _PATIENCE_S:
+                    return False
+                self._report_lost(command)
+            elif text := commands.refusal(queue, command.action, self._parent_of(queue)):
+                reason = command.action if command.action in (commands.OPEN, commands.CLOSE) else commands.UNKNOWN
+                self._events.record(decision.event(queue, keys.EVENT_WARNING, reason, text))
+            else:
+                await self._synchronise(queue, command.action)
+            self._done.add(meta.uid)
+        await self._writer.write(Delete(COMMANDS, meta.namespace, meta.name, meta.uid))
+        self._deleted.add(meta.uid)
+        return True
+
+    def _report_lost(self, command: Command) -> None:
+        meta, target = command.metadata, command.target
+        text = f"{command.action} is not carried out: queue {target.name} with uid {target.uid} does not exist"
+        log.warning("command without a queue", command=f"{meta.namespace}/{meta.name}", queue=target.name)
+        who = (COMMANDS.kind, meta.namespace, meta.name, meta.uid)
+        self._events.record(RecordEvent(*who, keys.EVENT_WARNING, commands.LATE, text))

@@ -1,7 +1,8 @@
 """Decides about a queue: objects in, state and writes out.
 
 A queue without a parent gets ``root``. A queue is closed together with its parent and opened together with it; an
-annotation records that it was closed by its parent. ``root`` is always open.
+annotation records that it was closed by its parent. ``root`` is always open. A queue is closed when none of its
+PodGroups is left, except completed ones (in Volcano, these keep it Closing).
 """
 
 from collections.abc import Mapping
@@ -9,9 +10,10 @@ from typing import Any, Final, NamedTuple
 
 from volcano_py.api import keys
 from volcano_py.api.scheduling import Queue, QueueStatus
-from volcano_py.controllers.queue import states
+from volcano_py.controllers.queue import commands, states
 from volcano_py.controllers.writes import Create, Patch, Write
 from volcano_py.kube.resource import QUEUES
+from volcano_py.model.decisions import RecordEvent
 
 CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"  # annotation: "true" while a queue is closed with its parent
 _TRUE, _FALSE = "true", "false"
@@ -43,10 +45,11 @@ class CountedQueue(Queue, frozen=True):
 
 
 class Verdict(NamedTuple):
-    """The state of a queue, and the writes that bring the object up to date."""
+    """The state of a queue, the writes that bring the object up to date, and what to tell about them."""
 
     state: str
     writes: tuple[Write, ...]
+    events: tuple[RecordEvent, ...] = ()
 
 
 def missing(name: str) -> Create:
@@ -56,27 +59,61 @@ def missing(name: str) -> Create:
     return Create(QUEUES, "", body)
 
 
-def judge(queue: CountedQueue, was: str | None, parent: CountedQueue | None, counts: Mapping[str, int]) -> Verdict:
-    """Return the state of a queue, and the writes; ``was`` is its last known state, None for a new queue."""
-    has_groups = any(counts.values())
+def judge(
+    queue: CountedQueue,
+    was: str | None,
+    parent: CountedQueue | None,
+    counts: Mapping[str, int],
+    action: str = "",
+) -> Verdict:
+    """Return the state of a queue, and the writes and events.
+
+    ``was`` is its last known state, None for a new queue; ``action`` is that of a command that is not refused.
+    """
+    left = sum(count for phase, count in counts.items() if phase != keys.PHASE_COMPLETED)
     stored = queue.status.state
     by_parent = queue.metadata.annotations.get(CLOSED_BY_PARENT)
-    mark = by_parent
+    mark, told = by_parent, action
     if queue.metadata.name == keys.ROOT_QUEUE:
         state = states.open_()
     else:
-        state = states.sync(stored if was is None else was, stored, has_groups)
-        if parent is not None and parent.status.state in states.SHUT and state == keys.QUEUE_OPEN:
-            state, mark = states.close(state, has_groups), _TRUE
-        elif by_parent == _TRUE and state in states.SHUT and _is_open(parent):
-            state, mark = states.open_(), _FALSE
-        elif by_parent == _TRUE and state == keys.QUEUE_OPEN:
-            mark = _FALSE  # it was opened by hand, and its parent is open
+        state = states.sync(stored if was is None else was, stored, left > 0)
+        if action == commands.CLOSE:
+            state = states.close(state, left > 0)
+        elif action == commands.OPEN:
+            state = states.open_()
+        shut = parent is not None and parent.status.state in states.SHUT
+        if shut and state not in states.SHUT:
+            state, mark, told = states.close(state, left > 0), _TRUE, commands.CLOSE
+        elif by_parent == _TRUE and state in states.SHUT and _is_open(parent) and action != commands.CLOSE:
+            state, mark, told = states.open_(), _FALSE, commands.OPEN
+        elif by_parent == _TRUE and (state == keys.QUEUE_OPEN or action == commands.CLOSE):
+            mark = _FALSE  # it was opened or closed on its own
     spec = _spec(queue, by_parent, mark)
+    events = _events(queue, told, state, left, parent if told != action else None)
     # This order lets the next start repair what is missing if the process ends between two writes.
-    if mark == _FALSE:
-        return Verdict(state, (*_status(queue, state, counts, guarded=True), *spec))
-    return Verdict(state, (*spec, *_status(queue, state, counts, guarded=not spec)))
+    if mark == _FALSE and state == keys.QUEUE_OPEN:
+        return Verdict(state, (*_status(queue, state, counts, guarded=True), *spec), events)
+    return Verdict(state, (*spec, *_status(queue, state, counts, guarded=not spec)), events)
+
+
+def _events(
+    queue: CountedQueue, action: str, state: str, left: int, parent: CountedQueue | None
+) -> tuple[RecordEvent, ...]:
+    """Return the event about an action: of a command, or because of the parent."""
+    if action not in (commands.OPEN, commands.CLOSE):
+        return ()
+    text = f"queue {queue.metadata.name} is {state.lower()}"
+    if state == keys.QUEUE_CLOSING:
+        text += f": {left} PodGroups are left"
+    if parent is not None:
+        text += f", like its parent {parent.metadata.name}"
+    return (event(queue, keys.EVENT_NORMAL, action, text),)
+
+
+def event(queue: Queue, kind: str, reason: str, text: str) -> RecordEvent:
+    """Return an event on a queue."""
+    return RecordEvent(QUEUES.kind, "", queue.metadata.name, queue.metadata.uid, kind, reason, text)
 
 
 def _is_open(parent: CountedQueue | None) -> bool:

@@ -1,0 +1,1 @@
+"""Areas below controllers/."""
