@@ -146,6 +146,7 @@ class CarryOut:
         assert job is not None
         meta = job.metadata
         name = str(wanted.body["metadata"]["name"])
+        planned = wanted  # the job may change meanwhile, and then the next look wants something else
         existing = None
         if wanted.keep:
             existing = await self._find(wanted, meta.namespace, name)
@@ -154,7 +155,7 @@ class CarryOut:
         if existing is None:
             body = _owned(wanted.body, job)
             if await self._writer.answered(Create(wanted.resource, meta.namespace, body)) is not None:
-                record.note_applied(self._as_wanted(record, wanted))
+                record.note_applied(planned)
                 return
             existing = await self._find(wanted, meta.namespace, name)
             if existing is None:
@@ -166,13 +167,7 @@ class CarryOut:
         if changes := _changes(wanted, existing):
             body = {"metadata": {"uid": existing["metadata"]["uid"]}, **changes}
             await self._writer.answered(Patch(wanted.resource, meta.namespace, name, body))
-        record.note_applied(self._as_wanted(record, wanted))
-
-    def _as_wanted(self, record: Record, wanted: PluginObject) -> PluginObject:
-        """Return an object as the next look will want it: without the keys that are kept."""
-        name = wanted.body["metadata"]["name"]
-        same = (one for one in record.plugin_objects() if one.resource is wanted.resource)
-        return next((one for one in same if one.body["metadata"]["name"] == name), wanted)
+        record.note_applied(planned)
 
     async def _with_keys(self, record: Record, job: Job, wanted: PluginObject) -> PluginObject:
         """Return the object with generated keys; they are made outside of the event loop, since that takes long."""
