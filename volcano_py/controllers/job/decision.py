@@ -90,8 +90,8 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
     drop = JobPlan(delete=tuple(members.extra()), again=True)
     try:
         steps = _prepare(seen)
-    except Problem as problem:
-        return drop if drop.delete else _counters(seen, now, problem)
+    except Problem as found:
+        return drop if drop.delete else _counters(seen, now, found)
     if steps is not None:
         return steps
     if drop.delete:
