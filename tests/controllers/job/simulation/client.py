@@ -38,6 +38,10 @@ class Fate(Enum):
 class Audit(Protocol):
     """Sees every write of the controller that reaches the server."""
 
+    def sent(self) -> None:
+        """See that the controller sends a write."""
+        ...
+
     def before(self, verb: str, resource: Resource, name: str, body: Any) -> None:
         """See a write that is about to be carried out."""
         ...
@@ -118,6 +122,8 @@ class Client:
                 self._audit.after(verb, resource, name, before, answer)
             return answer
 
+        if self._audit is not None:
+            self._audit.sent()
         answer = await self._request(verb, resource, audited)
         return msgspec.Raw(b"" if answer is None else msgspec.json.encode(answer))
 
