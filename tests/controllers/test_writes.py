@@ -48,6 +48,27 @@ async def test_another_object_of_the_same_name_is_not_deleted(server: ApiServer)
     assert server.get(GROUPS, "g", "default")
 
 
+async def test_an_object_that_has_changed_is_not_deleted_in_its_old_version(server: ApiServer) -> None:
+    put_group(server, "g")
+    meta = (server.get(GROUPS, "g", "default") or {})["metadata"]
+    deletion = Delete(PODGROUPS, "default", "g", meta["uid"], resource_version=meta["resourceVersion"])
+    async with ApiClient(Credentials(server.url)) as client:
+        await client.patch(PODGROUPS, "g", {"metadata": {"labels": {"a": "b"}}}, dict, namespace="default")
+        with pytest.raises(errors.Conflict):
+            await a_writer(client).write(deletion)
+
+    assert server.get(GROUPS, "g", "default")
+
+
+async def test_whoever_must_know_why_a_write_is_not_needed_is_told(server: ApiServer) -> None:
+    put_group(server, "g")
+    async with ApiClient(Credentials(server.url)) as client:
+        with pytest.raises(errors.AlreadyExists):
+            await a_writer(client).sent(a_create())
+        with pytest.raises(errors.NotFound):
+            await a_writer(client).sent(Delete(PODGROUPS, "default", "gone", "uid"))
+
+
 async def test_a_write_in_a_terminating_namespace_is_no_error(server: ApiServer) -> None:
     server.create(manifest(a_namespace("going"), metadata={"finalizers": ["a.b/slow"]}))
     async with ApiClient(Credentials(server.url)) as client:

@@ -242,6 +242,15 @@ def test_the_oldest_finished_jobs_beyond_the_limits_are_deleted() -> None:
     assert deleted(decision) == [f"nightly-{number_of(at(9, minute))}" for minute in (1, 2, 4)]
 
 
+def test_a_history_that_cannot_be_trimmed_keeps_no_job_from_its_start() -> None:
+    cron_job = a_cron_job(last=at(10, 0), successfulJobsHistoryLimit=0)
+
+    create, trimmed = decide(seen(cron_job, a_vcjob(at(9, 1), "Completed")), at(10, 5)).plan.steps[-2:]
+
+    assert isinstance(create, Create)
+    assert isinstance(trimmed, tuple)
+
+
 def test_without_limits_all_finished_jobs_stay() -> None:
     jobs = [a_vcjob(at(9, minute), "Completed") for minute in range(20)]
 

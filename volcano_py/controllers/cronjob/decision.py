@@ -3,7 +3,7 @@
 A start takes two looks. The first creates the job, under a name that follows from the start. The second sees the job,
 and writes it into the status with its start. A process that ends between the two leaves a job that the next one takes
 over. A status is written before the finished jobs that it counts are deleted, and jobs that are replaced are deleted
-before the new one is created.
+before the new one is created. A history that cannot be trimmed keeps no job from its start.
 """
 
 from collections.abc import Container, Iterable
@@ -29,6 +29,9 @@ _AGES_S: Final = 10 * 365 * 24 * 3600  # a deadline that is as good as none
 _FORBID, _REPLACE = "Forbid", "Replace"
 
 
+Steps = tuple[Write | tuple[Write, ...], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What a look at a cron job leads to."""
@@ -52,7 +55,7 @@ class _ProblemError(Exception):
 class _Start:
     """The job to create for a start that has come, and the running ones that it replaces."""
 
-    writes: tuple[Write | tuple[Write, ...], ...] = ()
+    writes: Steps = ()
     warnings: tuple[RecordEvent, ...] = ()
 
 
@@ -67,15 +70,12 @@ def decide(observed: Observed, now: datetime, local: tzinfo = UTC) -> Decision:
     if cron_job.metadata.deletion_timestamp is not None:
         return Decision(Plan())
     settled = status.settle(observed, now)
-    writes: list[Write | tuple[Write, ...]] = []
-    patch = status.status_patch(cron_job, settled.status)
-    if patch is not None:
-        writes.append(patch)
-    if trimmed := status.trimmed(observed):
-        writes.append(trimmed)
+    patch, trimmed = status.status_patch(cron_job, settled.status), status.trimmed(observed)
+    first: Steps = () if patch is None else (patch,)
+    last: Steps = (trimmed,) if trimmed else ()
     events, warnings = tuple(settled.completed), tuple(settled.warnings)
     if cron_job.spec.suspend:
-        return Decision(Plan(tuple(writes), events), warnings)
+        return Decision(Plan(first + last, events), warnings)
     try:
         schedule, zone = read(cron_job, local, edited=observed.edited is not None)
         starts = starts_of(cron_job, settled.status, schedule, zone, now)
@@ -83,13 +83,13 @@ def decide(observed: Observed, now: datetime, local: tzinfo = UTC) -> Decision:
         again_s = seconds_to_next(starts, now)
     except _ProblemError as problem:
         warnings += (reports.warning(cron_job, problem.reason, str(problem)),)
-        return Decision(Plan(tuple(writes), events), warnings, str(problem))
+        return Decision(Plan(first + last, events), warnings, str(problem))
     except NeverError as never:
         text = f"spec.schedule {cron_job.spec.schedule!r} starts no job: {never}"
         warnings += (reports.warning(cron_job, reports.INVALID_SCHEDULE, text),)
-        return Decision(Plan(tuple(writes), events), warnings, text)
+        return Decision(Plan(first + last, events), warnings, text)
     warnings += _about_zone(cron_job)
-    return Decision(Plan((*writes, *start.writes), events, again_s), warnings + start.warnings)
+    return Decision(Plan(first + start.writes + last, events, again_s), warnings + start.warnings)
 
 
 def read(cron_job: CronJob, local: tzinfo, *, edited: bool = False) -> tuple[Schedule, tzinfo]:

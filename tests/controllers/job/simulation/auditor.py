@@ -115,7 +115,8 @@ class Auditor:
         need(version_of(pod) == version, f"{name} gets version {version_of(pod)} in version {version} of the job")
         task = next(one for one in job["spec"]["tasks"] if one["name"] == task_of(pod))
         need(
-            expected.may_start(job, task, self.most_ready), f"{name} is created before what its task depends on was ready"
+            expected.may_start(job, task, self.most_ready),
+            f"{name} is created before what its task depends on was ready",
         )
         record = life.record(owner)
         group = None if record is None else record.group
@@ -143,7 +144,9 @@ class Auditor:
             known = life.known(job["metadata"]["uid"])
             assert known is not None
             wanted = {task.name: task.replicas for task in known.spec.tasks}
-            need(not marks and index_of(pod) >= wanted.get(task_of(pod), 0), f"{name} is killed while the job is {phase}")
+            need(
+                not marks and index_of(pod) >= wanted.get(task_of(pod), 0), f"{name} is killed while the job is {phase}"
+            )
             return
         if phase != "Restarting":
             need(uid not in life.had_ended, f"{name} has ended and is killed while the job is {phase}")
@@ -203,7 +206,10 @@ class Auditor:
         old, new = before["status"], after["status"]
         was, phase = (old.get("state") or {}).get("phase", ""), new["state"]["phase"]
         if old != new:
-            self._tell("status", {name: value for name, value in new.items() if name != "conditions" and value != old.get(name)})
+            self._tell(
+                "status",
+                {name: value for name, value in new.items() if name != "conditions" and value != old.get(name)},
+            )
         retries = new.get("retryCount", 0) - old.get("retryCount", 0)
         kills = new.get("version", 0) - old.get("version", 0)
         life = self._life()
@@ -234,7 +240,10 @@ class Auditor:
             need(retries == 0 and kills == 0, f"the step from {step} counts a retry or version")
 
     def _stays(self, old: Obj, new: Obj, phase: str, retries: int, kills: int, life: Incarnation | None) -> None:
-        need(new["state"].get("lastTransitionTime") == old["state"].get("lastTransitionTime"), "the time of a phase moves")
+        need(
+            new["state"].get("lastTransitionTime") == old["state"].get("lastTransitionTime"),
+            "the time of a phase moves",
+        )
         need(new.get("conditions") == old.get("conditions"), "conditions change within a phase")
         need(retries == 0, f"a retry is counted within {phase}")
         need(kills >= 0 and (kills == 0 or phase == "Restarting"), f"the version changes within {phase}")
@@ -321,7 +330,8 @@ class Auditor:
     def _not_early(self, event: str, subject: str, delay_s: float) -> None:
         since = [cause.at for cause in self._causes.all if cause.event == event and cause.pod == subject]
         need(
-            not since or self._clock.monotonic() - min(since) >= delay_s - 1.0, f"{event} of {subject} is answered early"
+            not since or self._clock.monotonic() - min(since) >= delay_s - 1.0,
+            f"{event} of {subject} is answered early",
         )
 
 

@@ -231,7 +231,9 @@ class Run:
         return self._rng.choice(pods) if pods else None
 
     def _may_run(self) -> bool:
-        return any((one.get("status") or {}).get("phase") not in (None, *_PASSIVE) for one in self._server.all(PODGROUPS))
+        return any(
+            (one.get("status") or {}).get("phase") not in (None, *_PASSIVE) for one in self._server.all(PODGROUPS)
+        )
 
     def _bind(self) -> None:
         for pod in self._pods("Pending"):
@@ -499,7 +501,10 @@ class Run:
         counted = {name: task["phase"] for name, task in (status.get("taskStatusCount") or {}).items()}
         need(counted == by_task, f"at rest, the tasks say {counted}; there are {by_task}")
         need(not self._server.all(COMMANDS), "at rest, a Command is left")
-        need(expected.by_itself(job, status) is None, f"at rest, a job in {phase} should be {expected.by_itself(job, status)}")
+        need(
+            expected.by_itself(job, status) is None,
+            f"at rest, a job in {phase} should be {expected.by_itself(job, status)}",
+        )
         need(phase in (*expected.FINAL, "Pending", "Running", "Restarting"), f"a job rests in {phase}")
         if phase in expected.FINAL:
             alive = [pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] not in expected.ENDED]
@@ -553,7 +558,10 @@ class Run:
             scaled = any(shrunk == name for shrunk, _ in self._shrunk)
             if task["replicas"] and len(done) == task["replicas"] and not scaled:
                 action = expected.answer(job, "TaskCompleted", name).action
-                need(action not in (*expected.WHOLE, "RestartTask"), f"{action} on TaskCompleted of {name} did not happen")
+                need(
+                    action not in (*expected.WHOLE, "RestartTask"),
+                    f"{action} on TaskCompleted of {name} did not happen",
+                )
             spent = sum(expected.restarts(pod) for pod in mine)
             budget = expected.task_max_retry(task)
             if 0 <= budget <= spent:
