@@ -170,6 +170,9 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
             draft.notes[bookkeeping.RESTARTING_ALL] = bookkeeping.EVERYTHING if ended else bookkeeping.UNFINISHED
         draft.disarm.extend(seen.delayed)
         version = status.version + 1
+    if request.event == policies.TASK_FAILED:
+        task = seen.members.task(request.task)
+        draft.notes[f"{bookkeeping.TASK_FAILED}{request.task}"] = str(task.restarts + task.spent)
     draft.victims.update((member.name, member) for member in victims)
     for key in draft.disarm:
         draft.notes.pop(f"{delays.PREFIX}{key}", None)

@@ -218,29 +218,24 @@ class CarryOut:
             member.killed = True  # from now on, its end is no eviction
             if not member.deleting:
                 body = {"metadata": {"uid": member.uid, "annotations": {keys.OUT_OF_SYNC: "true"}}}
-                await self._gone_is_fine(Patch(PODS, namespace, member.name, body))
-            await self._gone_is_fine(Delete(PODS, namespace, member.name, member.uid))
+                await self._writer.answered(Patch(PODS, namespace, member.name, body))
+            await self._writer.answered(Delete(PODS, namespace, member.name, member.uid))
             record.members.mark_deleting(member.name, member.uid)
 
         async def drop(member: Member) -> None:
             member.killed = True
-            await self._gone_is_fine(Delete(PODS, namespace, member.name, member.uid))
+            await self._writer.answered(Delete(PODS, namespace, member.name, member.uid))
             record.members.mark_deleting(member.name, member.uid)
 
         try:
             await self._each(plan.kill, kill)
             await self._each(plan.delete, drop)
+        except errors.Conflict:
+            raise  # another pod has the name, or this one changes too fast: the watch will say which
         except errors.ApiError as error:
             text = f"a pod could not be deleted: {error}"
             self._events.record(acting.event(job, keys.EVENT_WARNING, EVENT_DELETE, text))
             raise
-
-    async def _gone_is_fine(self, write: Write) -> None:
-        """Carry out a write on a pod; it is not needed if the pod is gone or another one has its name."""
-        try:
-            await self._writer.answered(write)
-        except errors.Conflict as error:
-            log.debug("write not needed", error=str(error))
 
     async def _create_pods(self, record: Record, wanted: tuple[tuple[Task, tuple[int, ...]], ...]) -> None:
         job = record.job

@@ -13,7 +13,7 @@ import msgspec
 
 from volcano_py.api.batch import Command, Job
 from volcano_py.api.scheduling import PodGroup
-from volcano_py.controllers.job import bookkeeping, delays, happenings, phases, policies
+from volcano_py.controllers.job import bookkeeping, delays, happenings, phases, pod_group, policies
 from volcano_py.controllers.job.defaults import with_defaults
 from volcano_py.controllers.job.delays import Delayed
 from volcano_py.controllers.job.happenings import Trigger
@@ -110,10 +110,11 @@ class Record:
         self._started = True
         for one in delays.restored(job.status.controlled_resources):
             self.arm((one,))
-        for trigger in happenings.present(self.members, self._budgets):
-            self._note(trigger.member, [trigger.event])
+        for trigger in happenings.present(self.members, self._budgets, job.status.controlled_resources):
+            if trigger.member is not None:
+                self._note(trigger.member, [trigger.event])
         if self.group is not None and self.group.status.phase == phases.GROUP_UNKNOWN:
-            self._note(None, [policies.UNKNOWN])
+            self._note_unknown(self.group)
         if job.status.state.phase in (phases.PENDING, phases.RUNNING):
             self.triggers.extend(happenings.missed(job, self.members))
 
@@ -164,7 +165,7 @@ class Record:
         while len(self._gone) > 20_000:
             del self._gone[next(iter(self._gone))]
 
-    def _note(self, member: Member | None, events: Iterable[str]) -> None:
+    def _note(self, member: Member, events: Iterable[str]) -> None:
         for event in events if self._started else ():
             # Most jobs have no policies: then ten thousand pods that start cost no answer each.
             if self.delayed or event in self._answers:
@@ -203,8 +204,12 @@ class Record:
         if known.status.phase == group.status.phase:
             return not same
         if group.status.phase == phases.GROUP_UNKNOWN:
-            self._note(None, [policies.UNKNOWN])
+            self._note_unknown(group)
         return True
+
+    def _note_unknown(self, group: PodGroup) -> None:
+        if self._started and policies.UNKNOWN in self._answers:
+            self.triggers.append(Trigger(policies.UNKNOWN, version=pod_group.version_of(group)))
 
     def remove_group(self, uid: str) -> bool:
         """Take that a PodGroup is gone; return False if it was not known."""
