@@ -92,14 +92,13 @@ def answer(seen: Observed, now: datetime) -> tuple[JobPlan | None, Draft, int]:
     job = seen.job
     draft = Draft(job, dict(job.status.controlled_resources))
     for one in seen.due:
+        resolved = Resolved(one.action, 0.0, one.task)
+        if _still(seen, one):
+            why = f"{_why(seen, one.request, resolved)}, after its timeout"
+            if not _take(seen, draft, resolved, one.request, why):
+                break
         draft.disarm.append(one.key)
         draft.notes.pop(f"{delays.PREFIX}{one.key}", None)
-        if not _still(seen, one):
-            continue
-        resolved = Resolved(one.action, 0.0, one.task)
-        if not _take(seen, draft, resolved, one.request, f"{_why(seen, one.request, resolved)}, after its timeout"):
-            draft.disarm.pop()
-            break
     handled = 0
     for trigger in seen.triggers:
         request = trigger.request(job.metadata.uid)
@@ -119,7 +118,7 @@ def _answer_one(seen: Observed, draft: Draft, request: Request, now: datetime) -
         _forget_eviction(draft, request)
         return True
     if resolved.policy is not None and resolved.delay_s > 0:
-        if draft.phase in phases.ACTIVE or draft.phase == phases.RESTARTING:
+        if phases.rule(draft.phase, resolved.action) is not None and _has_target(resolved.action, request):
             _arm(seen, draft, request, resolved, now)
         _forget_eviction(draft, request)
         return True
@@ -132,7 +131,7 @@ def _answer_one(seen: Observed, draft: Draft, request: Request, now: datetime) -
 def _take(seen: Observed, draft: Draft, resolved: Resolved, request: Request, why: str) -> bool:
     """Apply an action to the draft; return False if it enters a second phase, which must wait for the next look."""
     rule = phases.rule(draft.phase, resolved.action)
-    if rule is None or (rule.kill is Kill.TARGET and not _has_target(resolved.action, request)):
+    if rule is None or not _has_target(resolved.action, request):
         return True
     if draft.change is not None and rule.phase != draft.phase:
         return False
@@ -143,6 +142,9 @@ def _take(seen: Observed, draft: Draft, resolved: Resolved, request: Request, wh
 
 
 def _has_target(action: str, request: Request) -> bool:
+    """Say whether a request names what an action restarts; the whole job needs no name."""
+    if action not in _TARGETED:
+        return True
     return bool(request.partition if action == policies.RESTART_PARTITION else request.task)
 
 

@@ -356,7 +356,9 @@ class Run:
         if job is None:
             return
         self._numbers += 1
-        action = self._rng.choice(("AbortJob", "ResumeJob", "RestartJob", "TerminateJob", "CompleteJob", "ResumeJob"))
+        action = self._rng.choice(("AbortJob", "AbortJob", "RestartJob", "TerminateJob", "CompleteJob", "ResumeJob"))
+        if (job["status"].get("state") or {}).get("phase", "") in ("Aborting", "Aborted") and self._rng.random() < 0.8:
+            action = "ResumeJob"
         target = {"apiVersion": VCJOBS.api_version, "kind": VCJOBS.kind, "name": NAME, "uid": job["metadata"]["uid"]}
         name = f"c{self._numbers}"
         self._tell("Command", name, action)
