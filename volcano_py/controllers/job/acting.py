@@ -92,14 +92,13 @@ def answer(seen: Observed, now: datetime) -> tuple[JobPlan | None, Draft, int]:
     job = seen.job
     draft = Draft(job, dict(job.status.controlled_resources))
     for one in seen.due:
+        resolved = Resolved(one.action, 0.0, one.task)
+        if _still(seen, one):
+            why = f"{_why(seen, one.request, resolved)}, after its timeout"
+            if not _take(seen, draft, resolved, one.request, why):
+                break
         draft.disarm.append(one.key)
         draft.notes.pop(f"{delays.PREFIX}{one.key}", None)
-        if not _still(seen, one):
-            continue
-        resolved = Resolved(one.action, 0.0, one.task)
-        if not _take(seen, draft, resolved, one.request, f"{_why(seen, one.request, resolved)}, after its timeout"):
-            draft.disarm.pop()
-            break
     handled = 0
     for trigger in seen.triggers:
         request = trigger.request(job.metadata.uid)
@@ -119,7 +118,7 @@ def _answer_one(seen: Observed, draft: Draft, request: Request, now: datetime) -
         _forget_eviction(draft, request)
         return True
     if resolved.policy is not None and resolved.delay_s > 0:
-        if draft.phase in phases.ACTIVE or draft.phase == phases.RESTARTING:
+        if phases.rule(draft.phase, resolved.action) is not None and _has_target(resolved.action, request):
             _arm(seen, draft, request, resolved, now)
         _forget_eviction(draft, request)
         return True
@@ -132,7 +131,7 @@ def _answer_one(seen: Observed, draft: Draft, request: Request, now: datetime) -
 def _take(seen: Observed, draft: Draft, resolved: Resolved, request: Request, why: str) -> bool:
     """Apply an action to the draft; return False if it enters a second phase, which must wait for the next look."""
     rule = phases.rule(draft.phase, resolved.action)
-    if rule is None or (rule.kill is Kill.TARGET and not _has_target(resolved.action, request)):
+    if rule is None or not _has_target(resolved.action, request):
         return True
     if draft.change is not None and rule.phase != draft.phase:
         return False
@@ -143,6 +142,9 @@ def _take(seen: Observed, draft: Draft, resolved: Resolved, request: Request, wh
 
 
 def _has_target(action: str, request: Request) -> bool:
+    """Say whether a request names what an action restarts; the whole job needs no name."""
+    if action not in _TARGETED:
+        return True
     return bool(request.partition if action == policies.RESTART_PARTITION else request.task)
 
 
@@ -153,7 +155,7 @@ def _whole(draft: Draft) -> bool:
 def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request: Request, why: str) -> None:
     job = draft.job
     status = job.status
-    last = rule.retry and status.retry_count >= job.spec.max_retry - 1
+    last = status.retry_count + rule.retry >= job.spec.max_retry  # then the job fails, and pods that ended stay
     if rule.kill is Kill.TARGET:
         victims, notes = _target(seen.members, resolved.action, request)
         if (request.event, resolved.action) == (policies.TASK_FAILED, policies.RESTART_TASK):
@@ -175,6 +177,9 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
             draft.notes[bookkeeping.RESTARTING_ALL] = bookkeeping.EVERYTHING if ended else bookkeeping.UNFINISHED
         draft.disarm.extend(seen.delayed)
         version = status.version + 1
+    if request.event == policies.TASK_FAILED:
+        task = seen.members.task(request.task)
+        draft.notes[f"{bookkeeping.TASK_FAILED}{request.task}"] = str(task.restarts + task.spent)
     draft.victims.update((member.name, member) for member in victims)
     for key in draft.disarm:
         draft.notes.pop(f"{delays.PREFIX}{key}", None)

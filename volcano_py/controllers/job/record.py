@@ -13,7 +13,7 @@ import msgspec
 
 from volcano_py.api.batch import Command, Job
 from volcano_py.api.scheduling import PodGroup
-from volcano_py.controllers.job import bookkeeping, delays, happenings, phases, policies
+from volcano_py.controllers.job import bookkeeping, delays, happenings, phases, pod_group, policies
 from volcano_py.controllers.job.defaults import with_defaults
 from volcano_py.controllers.job.delays import Delayed
 from volcano_py.controllers.job.happenings import Trigger
@@ -23,6 +23,8 @@ from volcano_py.controllers.job.observed import Problem
 from volcano_py.controllers.job.plugins.contract import PluginFactory, PluginObject, PluginProblem
 from volcano_py.controllers.job.plugins.registry import Plugins, build_plugins
 from volcano_py.controllers.job.pods import PodFactory
+from volcano_py.controllers.job.unseen import Created, Unseen
+from volcano_py.kube.resource import PODGROUPS, PODS
 
 
 def is_older(version: str, than: str) -> bool:
@@ -55,6 +57,7 @@ class Record:
         self._plugin_table = factories
         self._objects: tuple[PluginObject, ...] | None = None
         self._pod_factories: dict[str, PodFactory] = {}
+        self.unseen = Unseen()
         self._gone: dict[str, None] = {}  # uids of pods and PodGroups that are gone, oldest first
         self._heap: list[tuple[datetime, str]] = []
         self._started = False
@@ -107,18 +110,24 @@ class Record:
         self._started = True
         for one in delays.restored(job.status.controlled_resources):
             self.arm((one,))
-        for trigger in happenings.present(self.members, self._budgets):
-            self._note(trigger.member, [trigger.event])
+        for trigger in happenings.present(self.members, self._budgets, job.status.controlled_resources):
+            if trigger.member is not None:
+                self._note(trigger.member, [trigger.event])
         if self.group is not None and self.group.status.phase == phases.GROUP_UNKNOWN:
-            self._note(None, [policies.UNKNOWN])
+            self._note_unknown(self.group)
         if job.status.state.phase in (phases.PENDING, phases.RUNNING):
             self.triggers.extend(happenings.missed(job, self.members))
 
     # Pods
 
-    def put_pod(self, pod: JobPod) -> bool:
-        """Take a state of a pod; return False if it is older than the known one, the same, or gone already."""
+    def put_pod(self, pod: JobPod, answered_at: float | None = None) -> bool:
+        """Take a state of a pod; return False if it is older than the known one, the same, or gone already.
+
+        ``answered_at`` is the time if it is the answer to a request, None if the watch shows it.
+        """
         meta = pod.metadata
+        if answered_at is None:
+            self.unseen.seen(meta.uid)
         known = self.members.get(meta.name)
         if known is not None and known.uid == meta.uid:
             version = meta.resource_version
@@ -131,6 +140,8 @@ class Record:
             return False
         else:
             member = Member.of(pod)
+            if answered_at is not None:
+                self.unseen.add(Created(PODS, meta.name, meta.uid), answered_at)
         before = self.members.put(member)
         if before is not None and before.uid != member.uid:
             self._note(before, happenings.removed(self.members, before))
@@ -141,6 +152,7 @@ class Record:
         """Take that a pod is gone; return False if it was not known."""
         if uid:
             self._note_gone(uid)
+            self.unseen.seen(uid)
         known = self.members.get(name)
         if known is None or (uid and known.uid != uid):
             return False
@@ -153,7 +165,7 @@ class Record:
         while len(self._gone) > 20_000:
             del self._gone[next(iter(self._gone))]
 
-    def _note(self, member: Member | None, events: Iterable[str]) -> None:
+    def _note(self, member: Member, events: Iterable[str]) -> None:
         for event in events if self._started else ():
             # Most jobs have no policies: then ten thousand pods that start cost no answer each.
             if self.delayed or event in self._answers:
@@ -174,26 +186,35 @@ class Record:
 
     # The PodGroup
 
-    def put_group(self, group: PodGroup) -> bool:
-        """Take a state of the PodGroup; return whether a look at the job is needed."""
-        known = self.group
+    def put_group(self, group: PodGroup, answered_at: float | None = None) -> bool:
+        """Take a state of the PodGroup, as `put_pod` does; return whether a look at the job is needed."""
+        known, meta = self.group, group.metadata
+        if answered_at is None:
+            self.unseen.seen(meta.uid)
         if group.metadata.uid in self._gone:
             return False
         if known is not None and is_older(group.metadata.resource_version, known.metadata.resource_version):
             return False  # also one with another uid: it was deleted before the known one was created
         self.group = group
         if known is None or known.metadata.uid != group.metadata.uid:
+            if answered_at is not None:
+                self.unseen.add(Created(PODGROUPS, meta.name, meta.uid), answered_at)
             return True
         same = known.spec == group.spec and known.status.conditions == group.status.conditions
         if known.status.phase == group.status.phase:
             return not same
         if group.status.phase == phases.GROUP_UNKNOWN:
-            self._note(None, [policies.UNKNOWN])
+            self._note_unknown(group)
         return True
+
+    def _note_unknown(self, group: PodGroup) -> None:
+        if self._started and policies.UNKNOWN in self._answers:
+            self.triggers.append(Trigger(policies.UNKNOWN, version=pod_group.version_of(group)))
 
     def remove_group(self, uid: str) -> bool:
         """Take that a PodGroup is gone; return False if it was not known."""
         self._note_gone(uid)
+        self.unseen.seen(uid)
         if self.group is None or self.group.metadata.uid != uid:
             return False
         self.group = None

@@ -59,6 +59,7 @@ class Auditor:
         """The most ready pods that a task had at once."""
         self.status_writes = 0
         self._executed: list[str] = []
+        self._known_pods = 0
         self._counted_at = float("-inf")
         self._counting_life: Incarnation | None = None
 
@@ -66,6 +67,12 @@ class Auditor:
     def job(self) -> Obj | None:
         """The job on the server."""
         return self._server.find(VCJOBS, NAME)
+
+    def sent(self) -> None:
+        """Remember how many pods the controller knows at the moment it sends a write."""
+        life, job = self._life(), self.job
+        record = None if life is None or job is None else life.record(job["metadata"]["uid"])
+        self._known_pods = 0 if record is None else len(record.members)
 
     def before(self, verb: str, resource: Resource, name: str, body: Any) -> None:
         """Check a write before it is carried out."""
@@ -142,11 +149,11 @@ class Auditor:
             )
             return
         if phase != "Restarting":
-            need(member.phase not in expected.ENDED, f"{name} has ended and is killed while the job is {phase}")
+            need(uid not in life.had_ended, f"{name} has ended and is killed while the job is {phase}")
             return
         if "restarting-all" in notes:
             need(
-                not (self.retained and member.phase in expected.ENDED) or self._by_part(job, pod, notes),
+                not (self.retained and uid in life.had_ended) or self._by_part(job, pod, notes),
                 f"{name} has ended, and is killed by the last restart",
             )
             return
@@ -211,7 +218,7 @@ class Auditor:
             return
         if life is not self._counting_life or life is None:
             self._counting_life = life
-        self._counted_at = self._clock.monotonic()
+        self._counted_at = self._clock.monotonic() if life is None or not life.client.unsure else float("-inf")
         step = f"{was or 'nothing'} to {phase}"
         need(phase in expected.MAY_FOLLOW[was].split(), f"a job goes from {step}")
         self.phases.append(phase)
@@ -220,8 +227,7 @@ class Auditor:
         state = new["state"]
         need(bool(state.get("reason")) and bool(state.get("message")), f"the step from {step} says no reason")
         self._has_condition(new, phase)
-        if life is not None:
-            self._counts_each_pod_once(before, new, life)
+        self._counts_each_pod_once(new)
         if not was:
             need(retries == 0 and kills == 0, "a new job counts a retry or version")
         elif expected.is_event(state["reason"]) and expected.by_itself(before, new) != phase:
@@ -247,7 +253,8 @@ class Auditor:
         now = self._clock.monotonic()
         if same and not kills and life is self._counting_life:
             need(now - self._counted_at >= 0.999, "counters are written more than once a second")
-        self._counting_life, self._counted_at = life, now
+        self._counting_life = life
+        self._counted_at = now if life is None or not life.client.unsure else float("-inf")
 
     def _has_condition(self, status: Obj, phase: str) -> None:
         conditions = status["conditions"]
@@ -259,10 +266,8 @@ class Auditor:
             "the time of the condition is not that of the state",
         )
 
-    def _counts_each_pod_once(self, job: Obj, status: Obj, life: Incarnation) -> None:
-        record = life.record(job["metadata"]["uid"])
-        assert record is not None
-        there = len(record.members)
+    def _counts_each_pod_once(self, status: Obj) -> None:
+        there = self._known_pods
         total = sum(_counters(status).values())
         need(total == there, f"the counters say {total} pods, and the controller knows {there}: {_counters(status)}")
         by_phase: Counter[str] = Counter()
