@@ -57,6 +57,8 @@ class Auditor:
         """Every Command that was ever issued, by name."""
         self.most_ready: Counter[str] = Counter()
         """The most ready pods that a task had at once."""
+        self.least: dict[str, int] = {}
+        """The smallest minimum that a task ever had."""
         self.status_writes = 0
         self._executed: list[str] = []
         self._known_pods = 0

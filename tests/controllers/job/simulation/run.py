@@ -90,6 +90,7 @@ class Run:
             self._make_queue()
         job = self._server.create(VCJOBS, "default", specs.a_job(rng))
         self._tell("job", job["spec"])
+        self._watch_the_world()
         self._begin_life()
         self._choose_steps()
         for _ in range(rng.choice((30, 60, 120))):
@@ -418,12 +419,15 @@ class Run:
 
     def _watch_the_world(self) -> None:
         """Note how many pods of each task are ready, and collect what a deleted job owned."""
+        for task in (self._job or {"spec": {"tasks": ()}})["spec"]["tasks"]:
+            name, least = task["name"], expected.least(task)
+            self._audit.least[name] = min(self._audit.least.get(name, least), least)
         ready: dict[str, int] = {}
         for pod in self._server.all(PODS):
             if expected.is_ready(pod):
                 ready[task_of(pod)] = ready.get(task_of(pod), 0) + 1
-        for task, number in ready.items():
-            self._audit.most_ready[task] = max(self._audit.most_ready[task], number)
+        for name, number in ready.items():
+            self._audit.most_ready[name] = max(self._audit.most_ready[name], number)
 
     # Rest
 
