@@ -104,7 +104,8 @@ def missed(job: Job, members: Members) -> list[Trigger]:
         if name == key or ((member := members.get(name)) is not None and member.uid == uid):
             continue
         last = _vanished(job, *_task_and_index(job, name))
-        found |= {name: Trigger(event, last) for event in removed(members, last)}
+        if removed(members, last):
+            found[name] = Trigger(policies.POD_EVICTED, last)
     for task in job.spec.tasks:
         state, there = status.task_status_count.get(task.name), members.task(task.name)
         lost = 0 if state is None else sum(state.phase.values()) - len(there.by_index)

@@ -1,9 +1,12 @@
 """One random run: a job, a world in which much goes wrong, and a controller that must bring the job to rest."""
 
+import logging
 import random
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
+
+import structlog
 
 from tests.controllers.job.simulation import expected, specs
 from tests.controllers.job.simulation.auditor import Auditor, Wrong, need, recount
@@ -42,6 +45,16 @@ _MOST_ROUNDS: Final = 150
 _MOST_LOOKS: Final = 400
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence the log of the controller while runs go on: it would take most of their time."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    try:
+        yield
+    finally:
+        structlog.reset_defaults()
+
+
 class Run:
     """One random run; the same seed gives the same run."""
 
@@ -71,8 +84,18 @@ class Run:
     def _job(self) -> Obj | None:
         return self._server.find(VCJOBS, NAME)
 
-    def run(self) -> None:
-        """Run; raise Wrong with the story if the controller broke a rule."""
+    @property
+    def phases(self) -> frozenset[str]:
+        """The phases that the job entered."""
+        return frozenset(self._audit.phases)
+
+    @property
+    def actions(self) -> frozenset[str]:
+        """The actions that were carried out."""
+        return frozenset(self._audit.actions)
+
+    def run(self) -> list[str]:
+        """Run and return the story; raise Wrong with its end if the controller broke a rule."""
         try:
             self._play()
         except (AssertionError, ExceptionGroup) as found:
@@ -83,6 +106,7 @@ class Run:
                 raise
             story = "\n".join(self._story[-80:])
             raise Wrong(f"{wrong}\nseed {self.seed}, and before that:\n{story}") from wrong
+        return self._story
 
     def _play(self) -> None:
         rng = self._rng
@@ -636,7 +660,3 @@ class Run:
                 self._server.delete(resource, "default", obj["metadata"]["name"], "")
         if job is not None and not owned:
             self._server.remove((VCJOBS.label, "default", NAME))
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
