@@ -4,7 +4,7 @@ An action changes the status first: phase, version, retryCount and the notes abo
 killed after that is written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -49,6 +49,14 @@ class Draft:
     change: Change | None = None
     """The phase that is entered."""
     acted: bool = False
+
+    def void(self, keys: Iterable[str]) -> None:
+        """Disarm delayed actions, also those that were armed by this draft."""
+        gone = frozenset(keys)
+        self.arm = [one for one in self.arm if one.key not in gone]
+        self.disarm += sorted(gone)
+        for key in gone:
+            self.notes.pop(f"{delays.PREFIX}{key}", None)
 
     @property
     def phase(self) -> str:
@@ -97,8 +105,7 @@ def answer(seen: Observed, now: datetime) -> tuple[JobPlan | None, Draft, int]:
             why = f"{_why(seen, one.request, resolved)}, after its timeout"
             if not _take(seen, draft, resolved, one.request, why):
                 break
-        draft.disarm.append(one.key)
-        draft.notes.pop(f"{delays.PREFIX}{one.key}", None)
+        draft.void((one.key,))
     handled = 0
     for trigger in seen.triggers:
         request = trigger.request(job.metadata.uid)
@@ -167,7 +174,8 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
                 _spend(draft.notes, member)
         if draft.phase != rule.phase or resolved.action != policies.RESTART_POD:
             draft.notes.update(notes)
-        draft.disarm.extend(one.key for one in seen.delayed.values() if _aims_at(one, resolved.action, request))
+        armed = (*seen.delayed.values(), *draft.arm)
+        draft.void(one.key for one in armed if _aims_at(one, resolved.action, request))
         version = status.version
     else:
         ended = rule.kill is Kill.ALL and not last
@@ -175,14 +183,12 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
         draft.notes = bookkeeping.of_past(draft.notes)
         if rule.phase == phases.RESTARTING:
             draft.notes[bookkeeping.RESTARTING_ALL] = bookkeeping.EVERYTHING if ended else bookkeeping.UNFINISHED
-        draft.disarm.extend(seen.delayed)
+        draft.void((*seen.delayed, *(one.key for one in draft.arm)))
         version = status.version + 1
     if request.event == policies.TASK_FAILED:
         task = seen.members.task(request.task)
         draft.notes[f"{bookkeeping.TASK_FAILED}{request.task}"] = str(task.restarts + task.spent)
     draft.victims.update((member.name, member) for member in victims)
-    for key in draft.disarm:
-        draft.notes.pop(f"{delays.PREFIX}{key}", None)
     retries = status.retry_count + rule.retry
     draft.job = msgspec.structs.replace(
         job, status=msgspec.structs.replace(status, version=version, retry_count=retries)
@@ -247,7 +253,9 @@ def _arm(seen: Observed, draft: Draft, request: Request, resolved: Resolved, now
     delayed = Delayed(
         _since(seen, request, now) + timedelta(seconds=resolved.delay_s), resolved.action, request, resolved.task
     )
-    if delayed.key in seen.delayed or any(one.key == delayed.key for one in draft.arm):
+    if delayed.key in seen.delayed and delayed.key not in draft.disarm:
+        return
+    if any(one.key == delayed.key for one in draft.arm):
         return
     draft.arm.append(delayed)
     if request.event in delays.KEPT and sum(key.startswith(delays.PREFIX) for key in draft.notes) < delays.MOST_KEPT:
@@ -285,16 +293,13 @@ def _still(seen: Observed, delayed: Delayed) -> bool:
 
 def _disarm_void(seen: Observed, draft: Draft, request: Request) -> None:
     """Disarm what a pod makes void: it left Pending, or it runs again after it had failed or been evicted."""
-    if not seen.delayed or not request.pod:
+    if not (seen.delayed or draft.arm) or not request.pod:
         return
     void = [] if request.event == policies.POD_PENDING else [policies.POD_PENDING]
     if request.event == policies.POD_RUNNING:
         void += [policies.POD_FAILED, policies.POD_EVICTED]
-    for name in void:
-        key = f"{name}/{request.task}/{request.pod}"
-        if key in seen.delayed:
-            draft.disarm.append(key)
-            draft.notes.pop(f"{delays.PREFIX}{key}", None)
+    armed = {*seen.delayed, *(one.key for one in draft.arm)}
+    draft.void(key for name in void if (key := f"{name}/{request.task}/{request.pod}") in armed)
 
 
 def _aims_at(delayed: Delayed, action: str, request: Request) -> bool:

@@ -86,6 +86,16 @@ def spent(notes: Mapping[str, str], task: str) -> int:
     return int(text) if text.isdigit() else 0
 
 
+def with_evictions_under_way(notes: Mapping[str, str], members: Members) -> Notes:
+    """Return the notes without evictions of pods that are gone: whatever these led to is done."""
+    return {
+        key: value
+        for key, value in notes.items()
+        if not key.startswith(EVICTING)
+        or ((member := members.get(key.removeprefix(EVICTING))) is not None and member.uid == value)
+    }
+
+
 def answered_restarts(notes: Mapping[str, str], task: str) -> int:
     """Return with how many restarts of a task a policy answered that it failed, 0 if none did."""
     text = notes.get(f"{TASK_FAILED}{task}", "")

@@ -75,8 +75,8 @@ class CarryOut:
             await self._write_status(record, plan)
             if record.job is None:
                 return
-        record.arm(plan.arm)
         record.disarm(plan.disarm)
+        record.arm(plan.arm)
         for event in plan.events:
             self._events.record(event)
         if plan.told:

@@ -323,7 +323,7 @@ def _counted(seen: Observed, problem: Problem | None) -> JobStatus:
         if seen.removed:
             notes = bookkeeping.without(notes, bookkeeping.PLUGIN)
     elif state.phase in phases.ACTIVE:
-        notes = {**notes, **bookkeeping.possessions(job)}
+        notes = {**bookkeeping.with_evictions_under_way(notes, members), **bookkeeping.possessions(job)}
     return msgspec.structs.replace(
         status, state=state, controlled_resources=notes, min_available=job.spec.min_available
     )

@@ -101,8 +101,11 @@ def missed(job: Job, members: Members) -> list[Trigger]:
     status = job.status
     for key, uid in status.controlled_resources.items():
         name = key.removeprefix(bookkeeping.EVICTING)
-        if name != key and ((member := members.get(name)) is None or member.uid != uid):
-            found[name] = Trigger(policies.POD_EVICTED, _vanished(job, *_task_and_index(job, name)))
+        if name == key or ((member := members.get(name)) is not None and member.uid == uid):
+            continue
+        last = _vanished(job, *_task_and_index(job, name))
+        if removed(members, last):
+            found[name] = Trigger(policies.POD_EVICTED, last)
     for task in job.spec.tasks:
         state, there = status.task_status_count.get(task.name), members.task(task.name)
         lost = 0 if state is None else sum(state.phase.values()) - len(there.by_index)

@@ -1,5 +1,6 @@
 """Checks every write of the job controller against the rules in `expected`, at the moment the server carries it out."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -57,7 +58,11 @@ class Auditor:
         """Every Command that was ever issued, by name."""
         self.most_ready: Counter[str] = Counter()
         """The most ready pods that a task had at once."""
+        self.least: dict[str, int] = {}
+        """The smallest minimum that a task ever had."""
         self.status_writes = 0
+        self.actions: set[str] = set()
+        """Every action that was carried out."""
         self._executed: list[str] = []
         self._known_pods = 0
         self._counted_at = float("-inf")
@@ -115,7 +120,7 @@ class Auditor:
         need(version_of(pod) == version, f"{name} gets version {version_of(pod)} in version {version} of the job")
         task = next(one for one in job["spec"]["tasks"] if one["name"] == task_of(pod))
         need(
-            expected.may_start(job, task, self.most_ready),
+            expected.may_start(job, task, self.most_ready, self.least),
             f"{name} is created before what its task depends on was ready",
         )
         record = life.record(owner)
@@ -164,6 +169,8 @@ class Auditor:
         self._tell("event", event.reason, event.message)
         if event.reason == "ExecuteAction":
             self._executed.append(event.message)
+            if (found := re.search(r"execute action (\w+):", event.message)) is not None:
+                self.actions.add(found[1])
 
     def _by_part(self, job: Obj, pod: Obj, notes: Obj) -> bool:
         name, uid, task = pod["metadata"]["name"], pod["metadata"]["uid"], task_of(pod)

@@ -1,9 +1,12 @@
 """One random run: a job, a world in which much goes wrong, and a controller that must bring the job to rest."""
 
+import logging
 import random
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
+
+import structlog
 
 from tests.controllers.job.simulation import expected, specs
 from tests.controllers.job.simulation.auditor import Auditor, Wrong, need, recount
@@ -42,6 +45,16 @@ _MOST_ROUNDS: Final = 150
 _MOST_LOOKS: Final = 400
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence the log of the controller while runs go on: it would take most of their time."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    try:
+        yield
+    finally:
+        structlog.reset_defaults()
+
+
 class Run:
     """One random run; the same seed gives the same run."""
 
@@ -71,8 +84,18 @@ class Run:
     def _job(self) -> Obj | None:
         return self._server.find(VCJOBS, NAME)
 
-    def run(self) -> None:
-        """Run; raise Wrong with the story if the controller broke a rule."""
+    @property
+    def phases(self) -> frozenset[str]:
+        """The phases that the job entered."""
+        return frozenset(self._audit.phases)
+
+    @property
+    def actions(self) -> frozenset[str]:
+        """The actions that were carried out."""
+        return frozenset(self._audit.actions)
+
+    def run(self) -> list[str]:
+        """Run and return the story; raise Wrong with its end if the controller broke a rule."""
         try:
             self._play()
         except (AssertionError, ExceptionGroup) as found:
@@ -83,6 +106,7 @@ class Run:
                 raise
             story = "\n".join(self._story[-80:])
             raise Wrong(f"{wrong}\nseed {self.seed}, and before that:\n{story}") from wrong
+        return self._story
 
     def _play(self) -> None:
         rng = self._rng
@@ -90,6 +114,7 @@ class Run:
             self._make_queue()
         job = self._server.create(VCJOBS, "default", specs.a_job(rng))
         self._tell("job", job["spec"])
+        self._watch_the_world()
         self._begin_life()
         self._choose_steps()
         for _ in range(rng.choice((30, 60, 120))):
@@ -418,12 +443,15 @@ class Run:
 
     def _watch_the_world(self) -> None:
         """Note how many pods of each task are ready, and collect what a deleted job owned."""
+        for task in (self._job or {"spec": {"tasks": ()}})["spec"]["tasks"]:
+            name, least = task["name"], expected.least(task)
+            self._audit.least[name] = min(self._audit.least.get(name, least), least)
         ready: dict[str, int] = {}
         for pod in self._server.all(PODS):
             if expected.is_ready(pod):
                 ready[task_of(pod)] = ready.get(task_of(pod), 0) + 1
-        for task, number in ready.items():
-            self._audit.most_ready[task] = max(self._audit.most_ready[task], number)
+        for name, number in ready.items():
+            self._audit.most_ready[name] = max(self._audit.most_ready[name], number)
 
     # Rest
 
@@ -632,7 +660,3 @@ class Run:
                 self._server.delete(resource, "default", obj["metadata"]["name"], "")
         if job is not None and not owned:
             self._server.remove((VCJOBS.label, "default", NAME))
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
