@@ -122,7 +122,7 @@ def test_the_present_state_says_what_happened_and_whole_tasks_speak_once() -> No
         a_member("train-b-2", "Failed", killed=True),
     ]
 
-    found = present(members_of(job, pods), {"a": 3, "b": 2})
+    found = present(members_of(job, pods), {"a": 3, "b": 2}, {})
 
     assert [(one.event, one.member.name) for one in found if one.member] == [
         ("TaskCompleted", "train-a-0"),

@@ -274,7 +274,7 @@ def test_an_object_is_outdated_until_it_is_written_as_wanted() -> None:
     assert record.outdated(wanted) == wanted
 
     for one in wanted:
-        record.note_applied(one)
+        record.note_applied(one, "uid")
     assert record.outdated(record.plugin_objects()) == ()
 
     grown = a_vcjob(a_job_task(replicas=3), plugins={"svc": []}, meta={"resourceVersion": "2", "generation": 2})

@@ -203,7 +203,7 @@ class World:
         for one in plan.ensure:
             self.writes += 1
             self.objects[f"{one.resource.kind} {one.body['metadata']['name']}"] = one
-            record.note_applied(one)
+            record.note_applied(one, "uid")
         for write in plan.writes:
             self.writes += 1
             self._write(write)

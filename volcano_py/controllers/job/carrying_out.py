@@ -12,6 +12,7 @@ import structlog
 
 from volcano_py.api import keys
 from volcano_py.api.batch import Job, Task
+from volcano_py.api.meta import ObjectMeta
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.controller import ControllerContext
 from volcano_py.controllers.job import acting, objects
@@ -48,6 +49,12 @@ def _read(answer: bytes, into: type[T], use: Callable[[T], object]) -> None:
         log.debug("an answer cannot be read", error=str(error))
         return
     use(found)
+
+
+class _Named(msgspec.Struct):
+    """An object of which only the metadata matters."""
+
+    metadata: ObjectMeta
 
 
 class _NotYet(errors.Conflict):
@@ -148,6 +155,8 @@ class CarryOut:
         meta = job.metadata
         name = str(wanted.body["metadata"]["name"])
         planned = wanted  # the job may change meanwhile, and then the next look wants something else
+        if await self._follow(record, wanted, meta.namespace, name):
+            return
         existing = None
         if wanted.keep:
             existing = await self._find(wanted, meta.namespace, name)
@@ -155,8 +164,9 @@ class CarryOut:
                 wanted = await self._with_keys(record, job, wanted)
         if existing is None:
             body = _owned(wanted.body, job)
-            if await self._writer.answered(Create(wanted.resource, meta.namespace, body)) is not None:
-                record.note_applied(planned)
+            answer = await self._writer.answered(Create(wanted.resource, meta.namespace, body))
+            if answer is not None:
+                _read(answer, _Named, lambda made: record.note_applied(planned, made.metadata.uid))
                 return
             existing = await self._find(wanted, meta.namespace, name)
             if existing is None:
@@ -168,7 +178,24 @@ class CarryOut:
         if changes := _changes(wanted, existing):
             body = {"metadata": {"uid": existing["metadata"]["uid"]}, **changes}
             await self._writer.answered(Patch(wanted.resource, meta.namespace, name, body))
-        record.note_applied(planned)
+        record.note_applied(planned, existing["metadata"]["uid"])
+
+    async def _follow(self, record: Record, wanted: PluginObject, namespace: str, name: str) -> bool:
+        """Change an object that this process has written; return False if it has not, or the object is gone."""
+        known = record.applied_as(wanted)
+        if known is None:
+            return False
+        changes = _changes(wanted, msgspec.json.decode(known.fields))
+        body = {"metadata": {"uid": known.uid}, **changes}
+        try:
+            answer = await self._writer.answered(Patch(wanted.resource, namespace, name, body))
+        except errors.Conflict:  # another object has its name now
+            answer = None
+        if answer is None:
+            record.forget_applied(wanted)
+            return False
+        record.note_applied(wanted, known.uid)
+        return True
 
     async def _with_keys(self, record: Record, job: Job, wanted: PluginObject) -> PluginObject:
         """Return the object with generated keys; they are made outside of the event loop, since that takes long."""
@@ -278,7 +305,9 @@ class CarryOut:
             text = "its predecessor has just gone, or its namespace is being deleted"
             raise _NotYet("create", PODS.item(name, namespace), text) from None
         if objects.owner_of(pod.metadata) == job.metadata.uid:
-            record.put_pod(pod, self._clock.monotonic())
+            if not record.put_pod(pod, self._clock.monotonic()) and record.members.get(name) is None:
+                text = f"it exists without the label {keys.JOB_NAME}: give it the label again, or delete it"
+                raise errors.Conflict("create", PODS.item(name, namespace), text)
             return
         if pod.metadata.deletion_timestamp is not None:
             raise _NotYet("create", PODS.item(name, namespace), "a pod of that name still terminates")

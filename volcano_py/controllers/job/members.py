@@ -48,15 +48,12 @@ class Member(msgspec.Struct, gc=False):
         meta, status = pod.metadata, pod.status
         annotations, version = meta.annotations, meta.annotations.version
         phase = status.phase or PENDING
-        try:
-            index = objects.index_of(meta)
-        except ValueError:
-            index = objects.LOST
+        task, index = objects.task_and_index(meta)
         member = cls(
             meta.name,
             meta.uid,
             int(version) if version.isdigit() else 0,
-            annotations.task,
+            task,
             index,
             phase if phase in _PHASES else UNKNOWN,
             meta.deletion_timestamp is not None,

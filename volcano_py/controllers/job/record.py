@@ -8,6 +8,7 @@ import heapq
 from collections import deque
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -32,6 +33,14 @@ def is_older(version: str, than: str) -> bool:
     return version.isdigit() and than.isdigit() and int(version) < int(than)
 
 
+class Applied(NamedTuple):
+    """An object of a plugin as it was written last."""
+
+    uid: str
+    fields: bytes
+    """What follows the job, as JSON."""
+
+
 class Record:
     """One job, by its uid."""
 
@@ -46,7 +55,7 @@ class Record:
         self.delayed: dict[str, Delayed] = {}
         self.problem: Problem | None = None
         """Why the last pod could not be created."""
-        self.applied: dict[tuple[str, str], bytes] = {}
+        self.applied: dict[tuple[str, str], Applied] = {}
         """The objects of plugins as they were written: by resource and name, what follows the job."""
         self.removed = False
         self.told = ""
@@ -236,11 +245,19 @@ class Record:
 
     def outdated(self, wanted: Iterable[PluginObject]) -> tuple[PluginObject, ...]:
         """Return the objects that were not written as they are wanted."""
-        return tuple(one for one in wanted if self.applied.get(_key(one)) != following(one))
+        return tuple(one for one in wanted if (known := self.applied_as(one)) is None or known.fields != following(one))
 
-    def note_applied(self, one: PluginObject) -> None:
+    def applied_as(self, one: PluginObject) -> "Applied | None":
+        """Return how an object was written last, None if this process has not written it."""
+        return self.applied.get(_key(one))
+
+    def forget_applied(self, one: PluginObject) -> None:
+        """Forget how an object was written, because it is not as it was."""
+        self.applied.pop(_key(one), None)
+
+    def note_applied(self, one: PluginObject, uid: str) -> None:
         """Note that an object exists as it is wanted."""
-        self.applied[_key(one)] = following(one)
+        self.applied[_key(one)] = Applied(uid, following(one))
         self.removed = False
 
     # Delayed actions
