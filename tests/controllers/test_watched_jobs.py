@@ -9,7 +9,7 @@ from volcano_py.apiserver import ApiServer
 
 @pytest.mark.parametrize(
     ("chosen", "lists"),
-    [({"pg-controller", "queue-controller"}, 0), ({"gc-controller", "cronjob-controller", "job-controller"}, 1)],
+    [({"queue-controller"}, 0), ({"gc-controller", "job-controller", "jobflow-controller", "pg-controller"}, 1)],
 )
 async def test_jobs_are_listed_only_as_often_as_needed(server: ApiServer, chosen: set[str], lists: int) -> None:
     async with controllers(server.url, controllers=frozenset(chosen)):

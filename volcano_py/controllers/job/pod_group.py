@@ -24,7 +24,11 @@ def create(job: Job, priorities: Mapping[str, int], waiting: Collection[str] = (
         "metadata": {
             "name": objects.group_name(meta.name, meta.uid),
             "namespace": meta.namespace,
-            "annotations": {**meta.annotations, keys.JOB_VERSION: str(job.status.version)},
+            "annotations": {
+                **meta.annotations,
+                keys.JOB_VERSION: str(job.status.version),
+                keys.GROUP_SCHEDULER: job.spec.scheduler_name,
+            },
             "labels": meta.labels,
             "ownerReferences": [objects.owner_reference(meta.name, meta.uid)],
         },
