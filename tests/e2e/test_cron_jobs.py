@@ -129,8 +129,8 @@ def test_a_second_job_waits_for_the_end_of_the_first_when_the_policy_forbids_to_
         stays(cron, LONG, lambda: len(cron.children()) == 1)
         assert "ForbidConcurrent" in cron.reasons()
         jobs.cluster.say(cron.alive()[0]["metadata"]["name"], "go")
-        cron.wait("another one runs", lambda: [phase_of(job) for job in cron.unfinished()] == ["Running"])
-        assert len(cron.children()) == 2
+        cron.wait("another one is created", lambda: len(cron.children()) == 2)
+        cron.wait("it runs alone", lambda: [phase_of(job) for job in cron.unfinished()] == ["Running"])
 
 
 @together

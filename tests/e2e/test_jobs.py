@@ -99,6 +99,40 @@ def test_pods_that_terminate_slowly_are_shown_until_they_are_gone(jobs: Jobs) ->
     assert job.entered("Pending", 1).at - shown[0].at > 2.0, "pods of the old start were still there"
 
 
+@together
+def test_the_group_of_a_job_asks_for_what_its_pods_need(jobs: Jobs) -> None:
+    job = jobs.create(
+        [task("a", 2, minAvailable=1), task("b", 1, template(cpu="20m"))],
+        meta={"labels": {"team": "blue"}, "annotations": {"volcano.sh/preemptable": "true"}},
+    )
+    job.wait_phases("Pending", "Running")
+    group = job.group()
+
+    assert group is not None
+    assert group["metadata"]["name"] == f"{job.name}-{job.uid}"
+    assert group["metadata"]["labels"]["team"] == "blue"
+    assert group["metadata"]["annotations"]["volcano.sh/preemptable"] == "true"
+    assert group["spec"]["queue"] == "default"
+    assert group["spec"]["minMember"] == 3
+    assert group["spec"]["minTaskMember"] == {"a": 1, "b": 1}
+    asked = group["spec"]["minResources"]
+    assert {name: asked[name] for name in ("pods", "cpu", "requests.cpu")} == {
+        "pods": "3",
+        "cpu": "40m",
+        "requests.cpu": "40m",
+    }
+
+
+@together
+def test_a_job_whose_pods_cannot_be_scheduled_says_why(jobs: Jobs) -> None:
+    job = jobs.create([task("worker", 1, template(cpu="1000"))])
+    job.wait("an event says why", lambda: job.events("PodGroupPending"))
+
+    (event,) = job.events("PodGroupPending")
+    assert event["type"] == "Warning"
+    assert "unschedulable" in event["message"].lower()
+
+
 # Limits
 
 
@@ -146,6 +180,16 @@ def test_a_limit_of_a_task_counts_again_after_the_restart_of_the_task(jobs: Jobs
 
     assert job.status["retryCount"] == 2
     assert job.times("RestartTask") == 2
+
+
+@together
+def test_a_task_that_is_never_restarted_by_its_kubelet_has_a_limit_for_restarts_of_its_pods(jobs: Jobs) -> None:
+    policies = [on("PodFailed", "RestartPod"), on("TaskFailed", "TerminateJob")]
+    job = jobs.create([task("worker", 1, template("sleep 1; exit 1"), maxRetry=2, policies=policies)], maxRetry=10)
+    job.wait_phase("Terminated")
+
+    assert 1 <= job.times("RestartPod") <= 2, job.story()
+    assert job.times("TerminateJob") == 1
 
 
 # Evictions
@@ -201,11 +245,8 @@ def test_a_pod_failure_is_delayed_as_long_as_its_policy_says(jobs: Jobs) -> None
     job.say("go")
     job.wait_phases(*ONCE, "Pending", "Running")
 
-    (failed,) = (
-        seen.at
-        for history in job.pod_histories()
-        for seen in history
-        if seen.obj["status"]["phase"] == "Failed" and "deletionTimestamp" not in seen.obj["metadata"]
+    failed = min(
+        seen.at for history in job.pod_histories() for seen in history if seen.obj["status"]["phase"] == "Failed"
     )
     waited = job.entered("Restarting").at - failed
     assert 2.5 < waited < 8.0, f"{waited:.1f} s"
@@ -241,6 +282,19 @@ def test_an_unknown_group_restarts_its_job_also_after_the_first_restart(jobs: Jo
     job.wait_phase("Running")
 
     assert job.status["version"] == 2
+
+
+@together
+def test_the_group_of_the_old_start_is_no_reason_to_act_while_the_job_restarts(jobs: Jobs) -> None:
+    pods = template(f"{FIRST_TIME} && [ $INDEX = 0 ] && await go && exit 1; {FOR_EVER}", annotations=SLOW)
+    policies = [on("PodFailed", "RestartJob"), on("Unknown", "TerminateJob")]
+    job = jobs.create([task("worker", 3, pods)], policies=policies)
+    job.wait_phases("Pending", "Running")
+    job.say("go")
+    job.wait_phases(*ONCE, "Pending", "Running")
+    job.rests()
+
+    assert job.status["retryCount"] == job.status["version"] == 1
 
 
 # Which policy

@@ -300,6 +300,13 @@ def test_the_arguments_of_volcanos_own_controllers_are_accepted():
     ]
 
 
+@pytest.mark.parametrize(("arguments", "jobs"), [([], 32), (["--worker-threads=3"], 3)])
+def test_jobs_at_once_are_limited_by_worker_threads_and_writes_by_nothing(arguments: list[str], jobs: int):
+    options = vc_controller_manager._options(controllers_parser().parse_args(arguments))
+
+    assert (options.job_workers, options.rate_per_s) == (jobs, None)
+
+
 def test_the_election_of_the_controllers_is_volcanos_by_default():
     options = vc_controller_manager._options(controllers_parser().parse_args([]))
 

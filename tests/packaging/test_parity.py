@@ -29,7 +29,8 @@ def test_every_plugin_has_its_line_and_only_those_to_come_are_not_yet_here():
 
 
 @pytest.mark.parametrize(
-    "section", ["Actions", "Plugins", "Plugins of jobs", "Cron jobs and finished jobs", "The rest of the scheduler"]
+    "section",
+    ["Actions", "Plugins", "Jobs", "Plugins of jobs", "Cron jobs and finished jobs", "The rest of the scheduler"],
 )
 def test_every_difference_gives_a_reason_and_names_existing_tests(section: str):
     for cells in rows(PAGE, section):

@@ -17,13 +17,15 @@ NOW: Final = datetime(2024, 1, 1, 12, tzinfo=UTC)
 UID: Final = "uid-train"
 
 
-def a_task(name: str = "worker", replicas: int = 2, template: Mapping[str, Any] | None = None, **fields: Any) -> Any:
+def a_job_task(
+    name: str = "worker", replicas: int = 2, template: Mapping[str, Any] | None = None, **fields: Any
+) -> Any:
     """Return a task; its template has one container unless another template is given."""
     container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}
     return {"name": name, "replicas": replicas, "template": template or {"spec": {"containers": [container]}}, **fields}
 
 
-def a_job(
+def a_vcjob(
     *tasks: Any,
     phase: str = "",
     status: Mapping[str, Any] | None = None,
@@ -35,7 +37,7 @@ def a_job(
     state = {"state": {"phase": phase}} if phase else {}
     body = {
         "metadata": {**metadata, "creationTimestamp": NOW, **(meta or {})},
-        "spec": {"tasks": list(tasks) or [a_task()], **spec},
+        "spec": {"tasks": list(tasks) or [a_job_task()], **spec},
         "status": {**state, **(status or {})},
     }
     return msgspec.convert(body, Job)
@@ -43,7 +45,7 @@ def a_job(
 
 def a_ready_job(*tasks: Any, **fields: Any) -> Job:
     """Return a job with its defaults."""
-    return with_defaults(a_job(*tasks, **fields))
+    return with_defaults(a_vcjob(*tasks, **fields))
 
 
 def on(event: str, action: str, **fields: Any) -> Any:
@@ -51,7 +53,7 @@ def on(event: str, action: str, **fields: Any) -> Any:
     return {"event": event, "action": action, **fields}
 
 
-def a_pod_body(
+def a_job_pod_body(
     name: str = "train-worker-0",
     phase: str = "Running",
     *,
@@ -66,7 +68,7 @@ def a_pod_body(
     partition: str | None = None,
     ended: datetime | None = None,
 ) -> dict[str, Any]:
-    """Return a pod of the job `a_job`, whose task and index are read from its name."""
+    """Return a pod of the job `a_vcjob`, whose task and index are read from its name."""
     task, index = name.removeprefix("train-").rsplit("-", 1)
     annotations = {keys.TASK_SPEC: task, keys.JOB_VERSION: str(version)} | (
         {keys.OUT_OF_SYNC: "true"} if killed else {}
@@ -90,14 +92,14 @@ def a_pod_body(
     }
 
 
-def a_pod(name: str = "train-worker-0", phase: str = "Running", **fields: Any) -> JobPod:
+def a_job_pod(name: str = "train-worker-0", phase: str = "Running", **fields: Any) -> JobPod:
     """Return a pod as the controller reads it."""
-    return msgspec.convert(a_pod_body(name, phase, **fields), JobPod)
+    return msgspec.convert(a_job_pod_body(name, phase, **fields), JobPod)
 
 
 def a_member(name: str = "train-worker-0", phase: str = "Running", **fields: Any) -> Member:
     """Return a pod as the controller keeps it."""
-    return Member.of(a_pod(name, phase, **fields))
+    return Member.of(a_job_pod(name, phase, **fields))
 
 
 def members_of(job: Job, pods: Iterable[Member]) -> Members:
@@ -110,7 +112,7 @@ def members_of(job: Job, pods: Iterable[Member]) -> Members:
 
 
 def a_command(action: str, name: str = "c1", **target: Any) -> Command:
-    """Return a request to act on the job `a_job`."""
+    """Return a request to act on the job `a_vcjob`."""
     aim = {"apiVersion": VCJOBS.api_version, "kind": VCJOBS.kind, "name": "train", "uid": UID, **target}
     meta = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "creationTimestamp": NOW}
     return msgspec.convert({"metadata": meta, "action": action, "target": aim}, Command)

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from tests.controllers.job.builders import a_job, a_ready_job, a_task
+from tests.controllers.job.builders import a_job_task, a_ready_job, a_vcjob
 from volcano_py.api.batch import Job
 from volcano_py.controllers.job.depends_on import may_start
 
 
 def chain(iteration: str = "", names: tuple[str, ...] = ("a", "b")) -> Job:
     depends = {"name": list(names)} | ({"iteration": iteration} if iteration else {})
-    return a_ready_job(a_task("a", 2), a_task("b", 3, minAvailable=1), a_task("c", 1, dependsOn=depends))
+    return a_ready_job(a_job_task("a", 2), a_job_task("b", 3, minAvailable=1), a_job_task("c", 1, dependsOn=depends))
 
 
 def starts(job: Job, **ready: int) -> bool:
@@ -45,7 +45,7 @@ def test_any_means_nothing_with_a_single_dependency() -> None:
 
 @pytest.mark.parametrize("depends", [None, {"name": []}])
 def test_a_task_without_dependencies_starts_at_once(depends: Any) -> None:
-    assert starts(a_ready_job(a_task(**({"dependsOn": depends} if depends else {}))))
+    assert starts(a_ready_job(a_job_task(**({"dependsOn": depends} if depends else {}))))
 
 
 def test_a_task_that_does_not_exist_holds_nobody_up() -> None:
@@ -53,5 +53,5 @@ def test_a_task_that_does_not_exist_holds_nobody_up() -> None:
 
 
 def test_a_task_without_a_minimum_holds_nobody_up() -> None:
-    assert starts(a_job(a_task("a", 2), a_task("c", dependsOn={"name": ["a"]})))
-    assert starts(a_ready_job(a_task("a", 2, minAvailable=0), a_task("c", dependsOn={"name": ["a"]})))
+    assert starts(a_vcjob(a_job_task("a", 2), a_job_task("c", dependsOn={"name": ["a"]})))
+    assert starts(a_ready_job(a_job_task("a", 2, minAvailable=0), a_job_task("c", dependsOn={"name": ["a"]})))

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.controllers.job.builders import UID, a_ready_job, a_task, on
+from tests.controllers.job.builders import UID, a_job_task, a_ready_job, on
 from volcano_py.api.batch import Job, LifecyclePolicy
 from volcano_py.controllers.job.policies import ANY, Request, answered_events, delay_of, resolve
 
@@ -13,7 +13,9 @@ FAILED = Request(event="PodFailed", job_uid=UID, task="worker", pod="train-worke
 
 
 def job_with(of_job: list[Any] = [], of_task: list[Any] = [], version: int = 2) -> Job:  # noqa: B006 - only read
-    return a_ready_job(a_task("ps"), a_task("worker", policies=of_task), policies=of_job, status={"version": version})
+    return a_ready_job(
+        a_job_task("ps"), a_job_task("worker", policies=of_task), policies=of_job, status={"version": version}
+    )
 
 
 EVERY = [on(ANY, "AbortJob")]

@@ -10,11 +10,12 @@ from typing import Any
 
 import msgspec
 
-from tests.controllers.job.builders import NOW, a_pod_body
+from tests.controllers.job.builders import NOW, a_job_pod_body, a_job_task, a_vcjob
 from volcano_py.api import keys
 from volcano_py.api.batch import Command, Job
 from volcano_py.api.scheduling import PodGroup, Queue
 from volcano_py.controllers.job import decision
+from volcano_py.controllers.job.acting import EVENT_ACTION
 from volcano_py.controllers.job.members import Member
 from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.observed import JobPlan, Observed, Problem
@@ -127,7 +128,7 @@ class World:
     def pod_is(self, name: str, phase: str, exit_code: int | None = None, restarts: int = 0, **fields: Any) -> None:
         """Change the status of a pod."""
         ended = self.now if phase in ("Succeeded", "Failed") else None
-        written = a_pod_body("train-x-0", phase, exit_code=exit_code, restarts=restarts, ended=ended, **fields)
+        written = a_job_pod_body("train-x-0", phase, exit_code=exit_code, restarts=restarts, ended=ended, **fields)
         self.pods[name]["status"] = written["status"]
         self._seen_pod(name)
 
@@ -201,8 +202,8 @@ class World:
         record.told = plan.told or record.told
         for one in plan.ensure:
             self.writes += 1
-            self.objects[one.body["metadata"]["name"]] = one
-            record.note_applied(one)
+            self.objects[f"{one.resource.kind} {one.body['metadata']['name']}"] = one
+            record.note_applied(one, "uid")
         for write in plan.writes:
             self.writes += 1
             self._write(write)
@@ -320,3 +321,32 @@ def merged(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any
 def later(seconds: float) -> datetime:
     """Return the moment so many seconds after the beginning of a `World`."""
     return NOW + timedelta(seconds=seconds)
+
+
+def running(*policies: Any, task: Any = None, **spec: Any) -> World:
+    """Return a job of three pods that runs."""
+    world = World(a_vcjob(task or a_job_task(replicas=3), policies=list(policies), **spec))
+    world.runs()
+    return world
+
+
+def restarted(world: World) -> None:
+    """Let killed pods go, and new ones start and run."""
+    world.terminated_go()
+    world.settle()
+    world.group_is("Inqueue")
+    world.settle()
+    for name in world.alive():
+        if world.pods[name]["status"]["phase"] == "Pending":
+            world.pod_is(name, "Running")
+    world.settle()
+
+
+def numbers(world: World) -> tuple[int, int]:
+    """Return version and retryCount."""
+    return world.job.status.version, world.job.status.retry_count
+
+
+def done(world: World) -> list[str]:
+    """Return the messages about executed actions."""
+    return world.told(EVENT_ACTION)

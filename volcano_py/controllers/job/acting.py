@@ -4,7 +4,7 @@ An action changes the status first: phase, version, retryCount and the notes abo
 killed after that is written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -50,6 +50,14 @@ class Draft:
     """The phase that is entered."""
     acted: bool = False
 
+    def void(self, keys: Iterable[str]) -> None:
+        """Disarm delayed actions, also those that were armed by this draft."""
+        gone = frozenset(keys)
+        self.arm = [one for one in self.arm if one.key not in gone]
+        self.disarm += sorted(gone)
+        for key in gone:
+            self.notes.pop(f"{delays.PREFIX}{key}", None)
+
     @property
     def phase(self) -> str:
         """The phase as it will be."""
@@ -92,14 +100,12 @@ def answer(seen: Observed, now: datetime) -> tuple[JobPlan | None, Draft, int]:
     job = seen.job
     draft = Draft(job, dict(job.status.controlled_resources))
     for one in seen.due:
-        draft.disarm.append(one.key)
-        draft.notes.pop(f"{delays.PREFIX}{one.key}", None)
-        if not _still(seen, one):
-            continue
         resolved = Resolved(one.action, 0.0, one.task)
-        if not _take(seen, draft, resolved, one.request, f"{_why(seen, one.request, resolved)}, after its timeout"):
-            draft.disarm.pop()
-            break
+        if _still(seen, one):
+            why = f"{_why(seen, one.request, resolved)}, after its timeout"
+            if not _take(seen, draft, resolved, one.request, why):
+                break
+        draft.void((one.key,))
     handled = 0
     for trigger in seen.triggers:
         request = trigger.request(job.metadata.uid)
@@ -119,7 +125,7 @@ def _answer_one(seen: Observed, draft: Draft, request: Request, now: datetime) -
         _forget_eviction(draft, request)
         return True
     if resolved.policy is not None and resolved.delay_s > 0:
-        if draft.phase in phases.ACTIVE or draft.phase == phases.RESTARTING:
+        if phases.rule(draft.phase, resolved.action) is not None and _has_target(resolved.action, request):
             _arm(seen, draft, request, resolved, now)
         _forget_eviction(draft, request)
         return True
@@ -132,7 +138,7 @@ def _answer_one(seen: Observed, draft: Draft, request: Request, now: datetime) -
 def _take(seen: Observed, draft: Draft, resolved: Resolved, request: Request, why: str) -> bool:
     """Apply an action to the draft; return False if it enters a second phase, which must wait for the next look."""
     rule = phases.rule(draft.phase, resolved.action)
-    if rule is None or (rule.kill is Kill.TARGET and not _has_target(resolved.action, request)):
+    if rule is None or not _has_target(resolved.action, request):
         return True
     if draft.change is not None and rule.phase != draft.phase:
         return False
@@ -143,6 +149,9 @@ def _take(seen: Observed, draft: Draft, resolved: Resolved, request: Request, wh
 
 
 def _has_target(action: str, request: Request) -> bool:
+    """Say whether a request names what an action restarts; the whole job needs no name."""
+    if action not in _TARGETED:
+        return True
     return bool(request.partition if action == policies.RESTART_PARTITION else request.task)
 
 
@@ -153,14 +162,20 @@ def _whole(draft: Draft) -> bool:
 def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request: Request, why: str) -> None:
     job = draft.job
     status = job.status
-    last = rule.retry and status.retry_count >= job.spec.max_retry - 1
+    last = status.retry_count + rule.retry >= job.spec.max_retry  # then the job fails, and pods that ended stay
     if rule.kill is Kill.TARGET:
         victims, notes = _target(seen.members, resolved.action, request)
-        for member in victims:
-            _spend(draft.notes, member)
+        if (request.event, resolved.action) == (policies.TASK_FAILED, policies.RESTART_TASK):
+            draft.notes.pop(
+                f"{bookkeeping.SPENT}{request.task}", None
+            )  # this answers it: the task has its budget again
+        else:
+            for member in victims:
+                _spend(draft.notes, member)
         if draft.phase != rule.phase or resolved.action != policies.RESTART_POD:
             draft.notes.update(notes)
-        draft.disarm.extend(one.key for one in seen.delayed.values() if _aims_at(one, resolved.action, request))
+        armed = (*seen.delayed.values(), *draft.arm)
+        draft.void(one.key for one in armed if _aims_at(one, resolved.action, request))
         version = status.version
     else:
         ended = rule.kill is Kill.ALL and not last
@@ -168,11 +183,12 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
         draft.notes = bookkeeping.of_past(draft.notes)
         if rule.phase == phases.RESTARTING:
             draft.notes[bookkeeping.RESTARTING_ALL] = bookkeeping.EVERYTHING if ended else bookkeeping.UNFINISHED
-        draft.disarm.extend(seen.delayed)
+        draft.void((*seen.delayed, *(one.key for one in draft.arm)))
         version = status.version + 1
+    if request.event == policies.TASK_FAILED:
+        task = seen.members.task(request.task)
+        draft.notes[f"{bookkeeping.TASK_FAILED}{request.task}"] = str(task.restarts + task.spent)
     draft.victims.update((member.name, member) for member in victims)
-    for key in draft.disarm:
-        draft.notes.pop(f"{delays.PREFIX}{key}", None)
     retries = status.retry_count + rule.retry
     draft.job = msgspec.structs.replace(
         job, status=msgspec.structs.replace(status, version=version, retry_count=retries)
@@ -237,7 +253,9 @@ def _arm(seen: Observed, draft: Draft, request: Request, resolved: Resolved, now
     delayed = Delayed(
         _since(seen, request, now) + timedelta(seconds=resolved.delay_s), resolved.action, request, resolved.task
     )
-    if delayed.key in seen.delayed or any(one.key == delayed.key for one in draft.arm):
+    if delayed.key in seen.delayed and delayed.key not in draft.disarm:
+        return
+    if any(one.key == delayed.key for one in draft.arm):
         return
     draft.arm.append(delayed)
     if request.event in delays.KEPT and sum(key.startswith(delays.PREFIX) for key in draft.notes) < delays.MOST_KEPT:
@@ -275,16 +293,13 @@ def _still(seen: Observed, delayed: Delayed) -> bool:
 
 def _disarm_void(seen: Observed, draft: Draft, request: Request) -> None:
     """Disarm what a pod makes void: it left Pending, or it runs again after it had failed or been evicted."""
-    if not seen.delayed or not request.pod:
+    if not (seen.delayed or draft.arm) or not request.pod:
         return
     void = [] if request.event == policies.POD_PENDING else [policies.POD_PENDING]
     if request.event == policies.POD_RUNNING:
         void += [policies.POD_FAILED, policies.POD_EVICTED]
-    for name in void:
-        key = f"{name}/{request.task}/{request.pod}"
-        if key in seen.delayed:
-            draft.disarm.append(key)
-            draft.notes.pop(f"{delays.PREFIX}{key}", None)
+    armed = {*seen.delayed, *(one.key for one in draft.arm)}
+    draft.void(key for name in void if (key := f"{name}/{request.task}/{request.pod}") in armed)
 
 
 def _aims_at(delayed: Delayed, action: str, request: Request) -> bool:

@@ -8,6 +8,7 @@ restarting-partition/T/ID         a restart kills the pods of this partition of 
 restarting-pod/NAME               a restart kills this pod, whose uid is the value
 evicting-NAME                     somebody else deletes this pod, and a policy will answer; the value is its uid
 restarts-T                        restarts of pods of task T that do not exist any more
+task-failed-T                     restarts of task T when a policy last answered that it used up its restarts
 delayed-...                       see `delays`
 """
 
@@ -25,6 +26,7 @@ EVERYTHING: Final = "everything"
 UNFINISHED: Final = "unfinished"
 EVICTING: Final = "evicting-"
 SPENT: Final = "restarts-"
+TASK_FAILED: Final = "task-failed-"
 PLUGIN: Final = "plugin-"
 CLAIM: Final = "volume-pvc-"
 
@@ -84,6 +86,22 @@ def spent(notes: Mapping[str, str], task: str) -> int:
     return int(text) if text.isdigit() else 0
 
 
+def with_evictions_under_way(notes: Mapping[str, str], members: Members) -> Notes:
+    """Return the notes without evictions of pods that are gone: whatever these led to is done."""
+    return {
+        key: value
+        for key, value in notes.items()
+        if not key.startswith(EVICTING)
+        or ((member := members.get(key.removeprefix(EVICTING))) is not None and member.uid == value)
+    }
+
+
+def answered_restarts(notes: Mapping[str, str], task: str) -> int:
+    """Return with how many restarts of a task a policy answered that it failed, 0 if none did."""
+    text = notes.get(f"{TASK_FAILED}{task}", "")
+    return int(text) if text.isdigit() else 0
+
+
 def of_past(notes: Mapping[str, str]) -> Notes:
     """Return the notes without those that a restart, end or abortion of the whole job makes void."""
-    return without(notes, RESTARTING, EVICTING, SPENT, delays.PREFIX)
+    return without(notes, RESTARTING, EVICTING, SPENT, TASK_FAILED, delays.PREFIX)

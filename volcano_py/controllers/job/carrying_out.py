@@ -12,6 +12,7 @@ import structlog
 
 from volcano_py.api import keys
 from volcano_py.api.batch import Job, Task
+from volcano_py.api.meta import ObjectMeta
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.controller import ControllerContext
 from volcano_py.controllers.job import acting, objects
@@ -22,6 +23,7 @@ from volcano_py.controllers.job.observed import JobPlan, Problem
 from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject, PluginProblem
 from volcano_py.controllers.job.plugins.key_pair import generate_key_pair
 from volcano_py.controllers.job.record import Record
+from volcano_py.controllers.job.unseen import Created
 from volcano_py.controllers.writes import IN_FLIGHT, Create, Delete, Patch, Write
 from volcano_py.kube import errors
 from volcano_py.kube.decoding import decoder_for
@@ -49,6 +51,12 @@ def _read(answer: bytes, into: type[T], use: Callable[[T], object]) -> None:
     use(found)
 
 
+class _Named(msgspec.Struct):
+    """An object of which only the metadata matters."""
+
+    metadata: ObjectMeta
+
+
 class _NotYet(errors.Conflict):
     """An object cannot be created before another one is gone, which needs nobody's help."""
 
@@ -56,16 +64,13 @@ class _NotYet(errors.Conflict):
 class CarryOut:
     """Carries out plans."""
 
-    def __init__(
-        self, context: ControllerContext, put_job: Callable[[Job], bool], put_pod: Callable[[JobPod], bool]
-    ) -> None:
+    def __init__(self, context: ControllerContext, put_job: Callable[[Job], bool]) -> None:
         self._client = context.client
         self._writer = context.writer
         self._events = context.events
         self._metrics = context.metrics
         self._clock = context.clock
         self._put_job = put_job
-        self._put_pod = put_pod
 
     def job_gone(self, key: str) -> None:
         """Forget what metrics say about a job."""
@@ -75,8 +80,10 @@ class CarryOut:
         """Carry out a plan; raise ApiError if a part of it failed, and the next look plans the rest."""
         if plan.status is not None:
             await self._write_status(record, plan)
-        record.arm(plan.arm)
+            if record.job is None:
+                return
         record.disarm(plan.disarm)
+        record.arm(plan.arm)
         for event in plan.events:
             self._events.record(event)
         if plan.told:
@@ -103,7 +110,8 @@ class CarryOut:
         answer = await self._writer.answered(statuses.patch(job, plan.status))
         record.written_at = self._clock.monotonic()
         if answer is None:
-            return  # the job is gone; the watch will say so
+            record.job = None  # it is gone, and the watch will say so
+            return
         _read(answer, Job, self._put_job)
         before, after = job.status.state.phase, plan.status.state.phase
         if before != after:
@@ -124,7 +132,7 @@ class CarryOut:
             else:
                 record.commands.pop(f"{write.namespace}/{write.name}", None)
         elif answer and write.resource is PODGROUPS:
-            _read(answer, PodGroup, record.put_group)
+            _read(answer, PodGroup, lambda group: record.put_group(group, self._clock.monotonic()))
         elif answer and write.resource is VCJOBS:
             _read(answer, Job, self._put_job)
         elif isinstance(write, Create) and write.resource is PODGROUPS:
@@ -137,7 +145,7 @@ class CarryOut:
         group = await self._client.get(PODGROUPS, name, PodGroup, namespace=write.namespace, timeout_s=_TIMEOUT_S)
         if group.metadata.deletion_timestamp is not None:
             raise errors.Conflict("create", PODGROUPS.item(name, write.namespace), "its predecessor is being deleted")
-        record.put_group(group)
+        record.put_group(group, self._clock.monotonic())
 
     # Objects of plugins
 
@@ -146,6 +154,9 @@ class CarryOut:
         assert job is not None
         meta = job.metadata
         name = str(wanted.body["metadata"]["name"])
+        planned = wanted  # the job may change meanwhile, and then the next look wants something else
+        if await self._follow(record, wanted, meta.namespace, name):
+            return
         existing = None
         if wanted.keep:
             existing = await self._find(wanted, meta.namespace, name)
@@ -153,8 +164,9 @@ class CarryOut:
                 wanted = await self._with_keys(record, job, wanted)
         if existing is None:
             body = _owned(wanted.body, job)
-            if await self._writer.answered(Create(wanted.resource, meta.namespace, body)) is not None:
-                record.note_applied(self._as_wanted(record, wanted))
+            answer = await self._writer.answered(Create(wanted.resource, meta.namespace, body))
+            if answer is not None:
+                _read(answer, _Named, lambda made: record.note_applied(planned, made.metadata.uid))
                 return
             existing = await self._find(wanted, meta.namespace, name)
             if existing is None:
@@ -166,13 +178,24 @@ class CarryOut:
         if changes := _changes(wanted, existing):
             body = {"metadata": {"uid": existing["metadata"]["uid"]}, **changes}
             await self._writer.answered(Patch(wanted.resource, meta.namespace, name, body))
-        record.note_applied(self._as_wanted(record, wanted))
+        record.note_applied(planned, existing["metadata"]["uid"])
 
-    def _as_wanted(self, record: Record, wanted: PluginObject) -> PluginObject:
-        """Return an object as the next look will want it: without the keys that are kept."""
-        name = wanted.body["metadata"]["name"]
-        same = (one for one in record.plugin_objects() if one.resource is wanted.resource)
-        return next((one for one in same if one.body["metadata"]["name"] == name), wanted)
+    async def _follow(self, record: Record, wanted: PluginObject, namespace: str, name: str) -> bool:
+        """Change an object that this process has written; return False if it has not, or the object is gone."""
+        known = record.applied_as(wanted)
+        if known is None:
+            return False
+        changes = _changes(wanted, msgspec.json.decode(known.fields))
+        body = {"metadata": {"uid": known.uid}, **changes}
+        try:
+            answer = await self._writer.answered(Patch(wanted.resource, namespace, name, body))
+        except errors.Conflict:  # another object has its name now
+            answer = None
+        if answer is None:
+            record.forget_applied(wanted)
+            return False
+        record.note_applied(wanted, known.uid)
+        return True
 
     async def _with_keys(self, record: Record, job: Job, wanted: PluginObject) -> PluginObject:
         """Return the object with generated keys; they are made outside of the event loop, since that takes long."""
@@ -222,29 +245,24 @@ class CarryOut:
             member.killed = True  # from now on, its end is no eviction
             if not member.deleting:
                 body = {"metadata": {"uid": member.uid, "annotations": {keys.OUT_OF_SYNC: "true"}}}
-                await self._gone_is_fine(Patch(PODS, namespace, member.name, body))
-            await self._gone_is_fine(Delete(PODS, namespace, member.name, member.uid))
+                await self._writer.answered(Patch(PODS, namespace, member.name, body))
+            await self._writer.answered(Delete(PODS, namespace, member.name, member.uid))
             record.members.mark_deleting(member.name, member.uid)
 
         async def drop(member: Member) -> None:
             member.killed = True
-            await self._gone_is_fine(Delete(PODS, namespace, member.name, member.uid))
+            await self._writer.answered(Delete(PODS, namespace, member.name, member.uid))
             record.members.mark_deleting(member.name, member.uid)
 
         try:
             await self._each(plan.kill, kill)
             await self._each(plan.delete, drop)
+        except errors.Conflict:
+            raise  # another pod has the name, or this one changes too fast: the watch will say which
         except errors.ApiError as error:
             text = f"a pod could not be deleted: {error}"
             self._events.record(acting.event(job, keys.EVENT_WARNING, EVENT_DELETE, text))
             raise
-
-    async def _gone_is_fine(self, write: Write) -> None:
-        """Carry out a write on a pod; it is not needed if the pod is gone or another one has its name."""
-        try:
-            await self._writer.answered(write)
-        except errors.Conflict as error:
-            log.debug("write not needed", error=str(error))
 
     async def _create_pods(self, record: Record, wanted: tuple[tuple[Task, tuple[int, ...]], ...]) -> None:
         job = record.job
@@ -259,9 +277,9 @@ class CarryOut:
             created = Create(PODS, job.metadata.namespace, body)
             answer = await self._writer.answered(created)
             if answer is not None:
-                _read(answer, JobPod, self._put_pod)
+                _read(answer, JobPod, lambda pod: record.put_pod(pod, self._clock.monotonic()))
             else:
-                await self._adopt_pod(job, body["metadata"]["name"])
+                await self._adopt_pod(record, job, body["metadata"]["name"])
 
         started = self._clock.monotonic()
         try:
@@ -278,7 +296,7 @@ class CarryOut:
         record.problem = None
         self._metrics.pods_created(self._clock.monotonic() - started)
 
-    async def _adopt_pod(self, job: Job, name: str) -> None:
+    async def _adopt_pod(self, record: Record, job: Job, name: str) -> None:
         """Take the pod that exists already if it is ours, and wait if it is about to go."""
         namespace = job.metadata.namespace
         try:
@@ -287,12 +305,38 @@ class CarryOut:
             text = "its predecessor has just gone, or its namespace is being deleted"
             raise _NotYet("create", PODS.item(name, namespace), text) from None
         if objects.owner_of(pod.metadata) == job.metadata.uid:
-            self._put_pod(pod)
+            if not record.put_pod(pod, self._clock.monotonic()) and record.members.get(name) is None:
+                text = f"it exists without the label {keys.JOB_NAME}: give it the label again, or delete it"
+                raise errors.Conflict("create", PODS.item(name, namespace), text)
             return
         if pod.metadata.deletion_timestamp is not None:
             raise _NotYet("create", PODS.item(name, namespace), "a pod of that name still terminates")
         text = "a pod of that name exists and belongs to somebody else: delete it, or give the job another name"
         raise errors.Conflict("create", PODS.item(name, namespace), text)
+
+    async def confirm(self, record: Record) -> None:
+        """Read again what was created and is overdue in the watch: somebody may have deleted it since."""
+        job = record.job
+        if job is None:
+            return
+        namespace = job.metadata.namespace
+
+        async def confirm(one: Created) -> None:
+            try:
+                found = await self._client.get(
+                    one.resource, one.name, dict[str, Any], namespace=namespace, timeout_s=_TIMEOUT_S
+                )
+                there = found["metadata"]["uid"] == one.uid
+            except errors.NotFound:
+                there = False
+            if there:
+                record.unseen.add(one, self._clock.monotonic())
+            elif one.resource is PODS:
+                record.remove_pod(one.name, one.uid)
+            else:
+                record.remove_group(one.uid)
+
+        await self._each(record.unseen.overdue(self._clock.monotonic()), confirm)
 
     async def _each(self, items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> None:
         """Do the work for all items, a limited number at once; after a failure, begin no more and raise it."""

@@ -69,7 +69,7 @@ class JobController:
             on_given_up=self._report_failure,
             observe=context.metrics.turn,
         )
-        self._carry_out = CarryOut(context, self._put_job, self._put_pod)
+        self._carry_out = CarryOut(context, self._put_job)
         context.jobs.subscribe(self._job_changed)
         self._commands.subscribe(self._command_changed)
         self._classes.subscribe(self._class_changed)
@@ -126,10 +126,6 @@ class JobController:
         meta = job.metadata
         self._uids[f"{meta.namespace}/{meta.name}"] = meta.uid
         return self._record(meta.uid).put_job(job, self._options.scheduler_names[0], self._options.default_queue)
-
-    def _put_pod(self, pod: JobPod) -> bool:
-        owner = objects.owner_of(pod.metadata)
-        return bool(owner) and self._record(owner).put_pod(pod)
 
     def _record(self, uid: str) -> Record:
         found = self._records.get(uid)
@@ -199,6 +195,7 @@ class JobController:
             record = self._records.get(key)
             if record is None or record.job is None or not self._served(VCJOBS):
                 return
+            await self._carry_out.confirm(record)
             self._tell_plugin_news(record)
             now = self._clock.now()
             plan = decision.plan(self._observe(record), now)
@@ -209,7 +206,8 @@ class JobController:
         else:
             self._queue.add(key)
             return
-        waits = [plan.look_again_s, record.next_due_s(self._clock.now())]
+        overdue_s = record.unseen.next_overdue_s(self._clock.monotonic())
+        waits = [plan.look_again_s, record.next_due_s(self._clock.now()), overdue_s]
         if any(wait is not None for wait in waits):
             self._queue.add_later(key, min(wait for wait in waits if wait is not None))
 

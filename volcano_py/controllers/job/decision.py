@@ -35,9 +35,10 @@ COUNTERS_EVERY_S: Final = 1.0
 PODS_AT_ONCE: Final = 500
 """Pods that one look creates; what happens meanwhile is seen at the next look."""
 
+FAILED_CREATE: Final = "FailedCreate"
 EVENT_GROUP_PENDING: Final = "PodGroupPending"
 PROBLEMS: Final = frozenset(
-    {"QueueNotFound", "PluginError", "ClaimNotFound", "PriorityClassNotFound", "InvalidTemplate", "FailedCreate"}
+    {"QueueNotFound", "PluginError", "ClaimNotFound", "PriorityClassNotFound", "InvalidTemplate", FAILED_CREATE}
 )
 """Reasons of a state that say why a job cannot proceed."""
 _TOLD: Final = phases.AT_REST | {phases.RUNNING}
@@ -89,8 +90,8 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
     drop = JobPlan(delete=tuple(members.extra()), again=True)
     try:
         steps = _prepare(seen)
-    except Problem as problem:
-        return drop if drop.delete else _counters(seen, now, problem)
+    except Problem as found:
+        return drop if drop.delete else _counters(seen, now, found)
     if steps is not None:
         return steps
     if drop.delete:
@@ -99,13 +100,16 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
     if notes:
         status = msgspec.structs.replace(job.status, controlled_resources={**job.status.controlled_resources, **notes})
         return JobPlan(status=status, again=True)
-    counters = _counters(seen, now, seen.problem)
+    create = _missing(seen)
+    problem = seen.problem
+    if problem is not None and problem.reason == FAILED_CREATE and not create:
+        problem = None  # the pod that could not be created is not needed any more
+    counters = _counters(seen, now, problem)
     if counters.status is not None and counters.status.state != job.status.state:
         return counters
     if seen.group is None or seen.group.status.phase in ("", keys.PHASE_PENDING):
         return _with_news(seen, counters)
     marked = tuple(members.marked())
-    create = _missing(seen)
     if marked or create:
         return JobPlan(kill=marked, create=create, again=True)
     return _with_news(seen, counters)
@@ -319,7 +323,7 @@ def _counted(seen: Observed, problem: Problem | None) -> JobStatus:
         if seen.removed:
             notes = bookkeeping.without(notes, bookkeeping.PLUGIN)
     elif state.phase in phases.ACTIVE:
-        notes = {**notes, **bookkeeping.possessions(job)}
+        notes = {**bookkeeping.with_evictions_under_way(notes, members), **bookkeeping.possessions(job)}
     return msgspec.structs.replace(
         status, state=state, controlled_resources=notes, min_available=job.spec.min_available
     )

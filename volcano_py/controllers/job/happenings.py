@@ -21,12 +21,14 @@ class Trigger(NamedTuple):
     event: str
     member: Member | None = None
     """The pod as it was; None for the PodGroup."""
+    version: int | None = None
+    """status.version of the job when the PodGroup was created, None if it does not say."""
 
     def request(self, job_uid: str) -> Request:
         """Return the request that policies answer."""
         member = self.member
         if member is None:
-            return Request(event=self.event, job_uid=job_uid)
+            return Request(event=self.event, job_uid=job_uid, version=self.version)
         return Request(
             event=self.event,
             job_uid=job_uid,
@@ -61,10 +63,17 @@ def changed(members: Members, before: Member | None, after: Member, budget: int)
     return events
 
 
-def present(members: Members, budgets: Mapping[str, int]) -> list[Trigger]:
-    """Return the triggers of the present state of all pods; ``budgets`` is the maxRetry of each task."""
+def present(members: Members, budgets: Mapping[str, int], notes: Mapping[str, str]) -> list[Trigger]:
+    """Return the triggers of the present state of all pods.
+
+    ``budgets`` is the maxRetry of each task. ``notes`` of the job say which restarts of a task were answered already.
+    """
     found: list[Trigger] = []
-    told: set[tuple[str, str]] = set()  # events of whole tasks
+    told = {  # events of whole tasks
+        (policies.TASK_FAILED, name)
+        for name, task in members.tasks
+        if task.restarts + task.spent <= bookkeeping.answered_restarts(notes, name)
+    }
     for member in sorted(members, key=lambda one: one.name):
         for event in changed(members, None, member, budgets.get(member.task, -1)):
             if event in (policies.TASK_COMPLETED, policies.TASK_FAILED):
@@ -92,8 +101,11 @@ def missed(job: Job, members: Members) -> list[Trigger]:
     status = job.status
     for key, uid in status.controlled_resources.items():
         name = key.removeprefix(bookkeeping.EVICTING)
-        if name != key and ((member := members.get(name)) is None or member.uid != uid):
-            found[name] = Trigger(policies.POD_EVICTED, _vanished(job, *_task_and_index(job, name)))
+        if name == key or ((member := members.get(name)) is not None and member.uid == uid):
+            continue
+        last = _vanished(job, *_task_and_index(job, name))
+        if removed(members, last):
+            found[name] = Trigger(policies.POD_EVICTED, last)
     for task in job.spec.tasks:
         state, there = status.task_status_count.get(task.name), members.task(task.name)
         lost = 0 if state is None else sum(state.phase.values()) - len(there.by_index)

@@ -48,15 +48,12 @@ class Member(msgspec.Struct, gc=False):
         meta, status = pod.metadata, pod.status
         annotations, version = meta.annotations, meta.annotations.version
         phase = status.phase or PENDING
-        try:
-            index = objects.index_of(meta)
-        except ValueError:
-            index = objects.LOST
+        task, index = objects.task_and_index(meta)
         member = cls(
             meta.name,
             meta.uid,
             int(version) if version.isdigit() else 0,
-            annotations.task,
+            task,
             index,
             phase if phase in _PHASES else UNKNOWN,
             meta.deletion_timestamp is not None,
@@ -140,16 +137,13 @@ class Members:
     def expect(self, replicas: Iterable[tuple[str, int]]) -> None:
         """Say how many pods each task should have; a task that is not named should have none."""
         wanted = dict(replicas)
-        for name in {*wanted, *self._tasks}:
+        changed = [name for name in {*wanted, *self._tasks} if self.task(name).replicas != wanted.get(name, 0)]
+        for name in changed:
             task, count = self.task(name), wanted.get(name, 0)
-            if task.replicas != count:
-                task.replicas = count
-                task.missing = {index for index in range(count) if index not in task.by_index}
-                task.extra = {
-                    name
-                    for index, name in task.by_index.items()
-                    if not 0 <= index < count and not self._by_name[name].deleting
-                }
+            task.replicas = count
+            task.missing = {index for index in range(count) if index not in task.by_index}
+        for member in self._by_name.values() if changed else ():
+            self._place(self.task(member.task), member)
 
     def put(self, member: Member) -> Member | None:
         """Add or replace a pod; return its state before."""
@@ -205,6 +199,16 @@ class Members:
         """Return the pods that are not needed and do not terminate yet."""
         return [self._by_name[name] for _, task in self._tasks.items() for name in sorted(task.extra)]
 
+    def _place(self, task: TaskMembers, member: Member) -> None:
+        """Note of a pod whether it is not needed, or needed and being deleted by somebody else."""
+        needed = 0 <= member.index < task.replicas
+        task.extra.discard(member.name)
+        self.leaving.discard(member.name)
+        if not needed and not member.deleting:
+            task.extra.add(member.name)
+        elif needed and member.deleting and not member.killed:
+            self.leaving.add(member.name)
+
     def _count(self, member: Member, step: int) -> None:
         task = self.task(member.task)
         name, index = member.name, member.index
@@ -212,17 +216,17 @@ class Members:
             self._marked.add(name)
         else:
             self._marked.discard(name)
-        if step > 0 and member.deleting and not member.killed and 0 <= index < task.replicas:
-            self.leaving.add(name)
-        else:
-            self.leaving.discard(name)
         if step > 0:
+            self._place(task, member)
             task.by_index[index] = name
             task.missing.discard(index)
-        elif task.by_index.get(index) == name:
-            del task.by_index[index]
-            if 0 <= index < task.replicas:
-                task.missing.add(index)
+        else:
+            task.extra.discard(name)
+            self.leaving.discard(name)
+            if task.by_index.get(index) == name:
+                del task.by_index[index]
+                if 0 <= index < task.replicas:
+                    task.missing.add(index)
         if member.deleting:
             self._terminating += step
             return
@@ -233,8 +237,5 @@ class Members:
         group = task.ended if member.phase in ENDED else task.active
         if step > 0:
             group.add(name)
-            if not 0 <= index < task.replicas:
-                task.extra.add(name)
         else:
             group.discard(name)
-            task.extra.discard(name)

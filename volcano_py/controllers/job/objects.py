@@ -1,5 +1,7 @@
 """Pods of jobs as the job controller reads them, and names of what belongs to a job."""
 
+import contextlib
+import re
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -9,6 +11,7 @@ from volcano_py.api import keys
 from volcano_py.api.meta import ObjectMeta, OwnerReference, Wire
 from volcano_py.kube.resource import VCJOBS
 
+_NUMBER: Final = re.compile("[0-9]{1,9}")
 LOST: Final = -1
 """The index of a pod that says none."""
 
@@ -134,6 +137,20 @@ def index_of(meta: JobPodMeta) -> int:
     if not meta.labels.index:
         raise ValueError(f"pod {meta.namespace}/{meta.name} has no label {keys.TASK_INDEX}")
     return int(meta.labels.index)
+
+
+def task_and_index(meta: JobPodMeta) -> tuple[str, int]:
+    """Return the task of a pod and its index, LOST if it has none.
+
+    They stand in an annotation and a label, and also in the name of the pod, in case somebody removes the others.
+    """
+    task = meta.annotations.task
+    if task:
+        with contextlib.suppress(ValueError):
+            return task, index_of(meta)
+    owner = next((one.name for one in meta.owner_references if one.controller), "")
+    named, _, number = meta.name.removeprefix(f"{owner}-").rpartition("-")
+    return task or named, int(number) if _NUMBER.fullmatch(number) else LOST
 
 
 def exit_code(pod: JobPod) -> int:

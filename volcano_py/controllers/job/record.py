@@ -8,12 +8,13 @@ import heapq
 from collections import deque
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
 from volcano_py.api.batch import Command, Job
 from volcano_py.api.scheduling import PodGroup
-from volcano_py.controllers.job import bookkeeping, delays, happenings, phases, policies
+from volcano_py.controllers.job import bookkeeping, delays, happenings, phases, pod_group, policies
 from volcano_py.controllers.job.defaults import with_defaults
 from volcano_py.controllers.job.delays import Delayed
 from volcano_py.controllers.job.happenings import Trigger
@@ -23,11 +24,21 @@ from volcano_py.controllers.job.observed import Problem
 from volcano_py.controllers.job.plugins.contract import PluginFactory, PluginObject, PluginProblem
 from volcano_py.controllers.job.plugins.registry import Plugins, build_plugins
 from volcano_py.controllers.job.pods import PodFactory
+from volcano_py.controllers.job.unseen import Created, Unseen
+from volcano_py.kube.resource import PODGROUPS, PODS
 
 
 def is_older(version: str, than: str) -> bool:
     """Say whether a resourceVersion is older than another; versions that are no numbers cannot be compared."""
     return version.isdigit() and than.isdigit() and int(version) < int(than)
+
+
+class Applied(NamedTuple):
+    """An object of a plugin as it was written last."""
+
+    uid: str
+    fields: bytes
+    """What follows the job, as JSON."""
 
 
 class Record:
@@ -44,7 +55,7 @@ class Record:
         self.delayed: dict[str, Delayed] = {}
         self.problem: Problem | None = None
         """Why the last pod could not be created."""
-        self.applied: dict[tuple[str, str], bytes] = {}
+        self.applied: dict[tuple[str, str], Applied] = {}
         """The objects of plugins as they were written: by resource and name, what follows the job."""
         self.removed = False
         self.told = ""
@@ -55,6 +66,7 @@ class Record:
         self._plugin_table = factories
         self._objects: tuple[PluginObject, ...] | None = None
         self._pod_factories: dict[str, PodFactory] = {}
+        self.unseen = Unseen()
         self._gone: dict[str, None] = {}  # uids of pods and PodGroups that are gone, oldest first
         self._heap: list[tuple[datetime, str]] = []
         self._started = False
@@ -107,18 +119,24 @@ class Record:
         self._started = True
         for one in delays.restored(job.status.controlled_resources):
             self.arm((one,))
-        for trigger in happenings.present(self.members, self._budgets):
-            self._note(trigger.member, [trigger.event])
+        for trigger in happenings.present(self.members, self._budgets, job.status.controlled_resources):
+            if trigger.member is not None:
+                self._note(trigger.member, [trigger.event])
         if self.group is not None and self.group.status.phase == phases.GROUP_UNKNOWN:
-            self._note(None, [policies.UNKNOWN])
+            self._note_unknown(self.group)
         if job.status.state.phase in (phases.PENDING, phases.RUNNING):
             self.triggers.extend(happenings.missed(job, self.members))
 
     # Pods
 
-    def put_pod(self, pod: JobPod) -> bool:
-        """Take a state of a pod; return False if it is older than the known one, the same, or gone already."""
+    def put_pod(self, pod: JobPod, answered_at: float | None = None) -> bool:
+        """Take a state of a pod; return False if it is older than the known one, the same, or gone already.
+
+        ``answered_at`` is the time if it is the answer to a request, None if the watch shows it.
+        """
         meta = pod.metadata
+        if answered_at is None:
+            self.unseen.seen(meta.uid)
         known = self.members.get(meta.name)
         if known is not None and known.uid == meta.uid:
             version = meta.resource_version
@@ -131,6 +149,8 @@ class Record:
             return False
         else:
             member = Member.of(pod)
+            if answered_at is not None:
+                self.unseen.add(Created(PODS, meta.name, meta.uid), answered_at)
         before = self.members.put(member)
         if before is not None and before.uid != member.uid:
             self._note(before, happenings.removed(self.members, before))
@@ -141,6 +161,7 @@ class Record:
         """Take that a pod is gone; return False if it was not known."""
         if uid:
             self._note_gone(uid)
+            self.unseen.seen(uid)
         known = self.members.get(name)
         if known is None or (uid and known.uid != uid):
             return False
@@ -153,7 +174,7 @@ class Record:
         while len(self._gone) > 20_000:
             del self._gone[next(iter(self._gone))]
 
-    def _note(self, member: Member | None, events: Iterable[str]) -> None:
+    def _note(self, member: Member, events: Iterable[str]) -> None:
         for event in events if self._started else ():
             # Most jobs have no policies: then ten thousand pods that start cost no answer each.
             if self.delayed or event in self._answers:
@@ -174,26 +195,35 @@ class Record:
 
     # The PodGroup
 
-    def put_group(self, group: PodGroup) -> bool:
-        """Take a state of the PodGroup; return whether a look at the job is needed."""
-        known = self.group
+    def put_group(self, group: PodGroup, answered_at: float | None = None) -> bool:
+        """Take a state of the PodGroup, as `put_pod` does; return whether a look at the job is needed."""
+        known, meta = self.group, group.metadata
+        if answered_at is None:
+            self.unseen.seen(meta.uid)
         if group.metadata.uid in self._gone:
             return False
         if known is not None and is_older(group.metadata.resource_version, known.metadata.resource_version):
             return False  # also one with another uid: it was deleted before the known one was created
         self.group = group
         if known is None or known.metadata.uid != group.metadata.uid:
+            if answered_at is not None:
+                self.unseen.add(Created(PODGROUPS, meta.name, meta.uid), answered_at)
             return True
         same = known.spec == group.spec and known.status.conditions == group.status.conditions
         if known.status.phase == group.status.phase:
             return not same
         if group.status.phase == phases.GROUP_UNKNOWN:
-            self._note(None, [policies.UNKNOWN])
+            self._note_unknown(group)
         return True
+
+    def _note_unknown(self, group: PodGroup) -> None:
+        if self._started and policies.UNKNOWN in self._answers:
+            self.triggers.append(Trigger(policies.UNKNOWN, version=pod_group.version_of(group)))
 
     def remove_group(self, uid: str) -> bool:
         """Take that a PodGroup is gone; return False if it was not known."""
         self._note_gone(uid)
+        self.unseen.seen(uid)
         if self.group is None or self.group.metadata.uid != uid:
             return False
         self.group = None
@@ -215,11 +245,19 @@ class Record:
 
     def outdated(self, wanted: Iterable[PluginObject]) -> tuple[PluginObject, ...]:
         """Return the objects that were not written as they are wanted."""
-        return tuple(one for one in wanted if self.applied.get(_key(one)) != following(one))
+        return tuple(one for one in wanted if (known := self.applied_as(one)) is None or known.fields != following(one))
 
-    def note_applied(self, one: PluginObject) -> None:
+    def applied_as(self, one: PluginObject) -> "Applied | None":
+        """Return how an object was written last, None if this process has not written it."""
+        return self.applied.get(_key(one))
+
+    def forget_applied(self, one: PluginObject) -> None:
+        """Forget how an object was written, because it is not as it was."""
+        self.applied.pop(_key(one), None)
+
+    def note_applied(self, one: PluginObject, uid: str) -> None:
         """Note that an object exists as it is wanted."""
-        self.applied[_key(one)] = following(one)
+        self.applied[_key(one)] = Applied(uid, following(one))
         self.removed = False
 
     # Delayed actions

@@ -1,5 +1,6 @@
 """Checks every write of the job controller against the rules in `expected`, at the moment the server carries it out."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -57,8 +58,13 @@ class Auditor:
         """Every Command that was ever issued, by name."""
         self.most_ready: Counter[str] = Counter()
         """The most ready pods that a task had at once."""
+        self.least: dict[str, int] = {}
+        """The smallest minimum that a task ever had."""
         self.status_writes = 0
+        self.actions: set[str] = set()
+        """Every action that was carried out."""
         self._executed: list[str] = []
+        self._known_pods = 0
         self._counted_at = float("-inf")
         self._counting_life: Incarnation | None = None
 
@@ -66,6 +72,12 @@ class Auditor:
     def job(self) -> Obj | None:
         """The job on the server."""
         return self._server.find(VCJOBS, NAME)
+
+    def sent(self) -> None:
+        """Remember how many pods the controller knows at the moment it sends a write."""
+        life, job = self._life(), self.job
+        record = None if life is None or job is None else life.record(job["metadata"]["uid"])
+        self._known_pods = 0 if record is None else len(record.members)
 
     def before(self, verb: str, resource: Resource, name: str, body: Any) -> None:
         """Check a write before it is carried out."""
@@ -108,7 +120,7 @@ class Auditor:
         need(version_of(pod) == version, f"{name} gets version {version_of(pod)} in version {version} of the job")
         task = next(one for one in job["spec"]["tasks"] if one["name"] == task_of(pod))
         need(
-            expected.may_start(job, task, self.most_ready),
+            expected.may_start(job, task, self.most_ready, self.least),
             f"{name} is created before what its task depends on was ready",
         )
         record = life.record(owner)
@@ -142,11 +154,11 @@ class Auditor:
             )
             return
         if phase != "Restarting":
-            need(member.phase not in expected.ENDED, f"{name} has ended and is killed while the job is {phase}")
+            need(uid not in life.had_ended, f"{name} has ended and is killed while the job is {phase}")
             return
         if "restarting-all" in notes:
             need(
-                not (self.retained and member.phase in expected.ENDED) or self._by_part(job, pod, notes),
+                not (self.retained and uid in life.had_ended) or self._by_part(job, pod, notes),
                 f"{name} has ended, and is killed by the last restart",
             )
             return
@@ -157,6 +169,8 @@ class Auditor:
         self._tell("event", event.reason, event.message)
         if event.reason == "ExecuteAction":
             self._executed.append(event.message)
+            if (found := re.search(r"execute action (\w+):", event.message)) is not None:
+                self.actions.add(found[1])
 
     def _by_part(self, job: Obj, pod: Obj, notes: Obj) -> bool:
         name, uid, task = pod["metadata"]["name"], pod["metadata"]["uid"], task_of(pod)
@@ -211,7 +225,7 @@ class Auditor:
             return
         if life is not self._counting_life or life is None:
             self._counting_life = life
-        self._counted_at = self._clock.monotonic()
+        self._counted_at = self._clock.monotonic() if life is None or not life.client.unsure else float("-inf")
         step = f"{was or 'nothing'} to {phase}"
         need(phase in expected.MAY_FOLLOW[was].split(), f"a job goes from {step}")
         self.phases.append(phase)
@@ -220,8 +234,7 @@ class Auditor:
         state = new["state"]
         need(bool(state.get("reason")) and bool(state.get("message")), f"the step from {step} says no reason")
         self._has_condition(new, phase)
-        if life is not None:
-            self._counts_each_pod_once(before, new, life)
+        self._counts_each_pod_once(new)
         if not was:
             need(retries == 0 and kills == 0, "a new job counts a retry or version")
         elif expected.is_event(state["reason"]) and expected.by_itself(before, new) != phase:
@@ -247,7 +260,8 @@ class Auditor:
         now = self._clock.monotonic()
         if same and not kills and life is self._counting_life:
             need(now - self._counted_at >= 0.999, "counters are written more than once a second")
-        self._counting_life, self._counted_at = life, now
+        self._counting_life = life
+        self._counted_at = now if life is None or not life.client.unsure else float("-inf")
 
     def _has_condition(self, status: Obj, phase: str) -> None:
         conditions = status["conditions"]
@@ -259,10 +273,8 @@ class Auditor:
             "the time of the condition is not that of the state",
         )
 
-    def _counts_each_pod_once(self, job: Obj, status: Obj, life: Incarnation) -> None:
-        record = life.record(job["metadata"]["uid"])
-        assert record is not None
-        there = len(record.members)
+    def _counts_each_pod_once(self, status: Obj) -> None:
+        there = self._known_pods
         total = sum(_counters(status).values())
         need(total == there, f"the counters say {total} pods, and the controller knows {there}: {_counters(status)}")
         by_phase: Counter[str] = Counter()

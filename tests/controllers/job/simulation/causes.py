@@ -89,7 +89,7 @@ def answered(job: Obj, cause: Cause, pods: list[Obj]) -> str:
         same = task_of(pod) == cause.task
         concerned = {
             "RestartTask": same,
-            "RestartPartition": same and partition_of(pod) == cause.partition,
+            "RestartPartition": same and cause.partition and partition_of(pod) == cause.partition,
             "RestartPod": uid == cause.uid,
         }[action]
         if concerned:

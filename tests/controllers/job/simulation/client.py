@@ -38,6 +38,10 @@ class Fate(Enum):
 class Audit(Protocol):
     """Sees every write of the controller that reaches the server."""
 
+    def sent(self) -> None:
+        """See that the controller sends a write."""
+        ...
+
     def before(self, verb: str, resource: Resource, name: str, body: Any) -> None:
         """See a write that is about to be carried out."""
         ...
@@ -118,6 +122,8 @@ class Client:
                 self._audit.after(verb, resource, name, before, answer)
             return answer
 
+        if self._audit is not None:
+            self._audit.sent()
         answer = await self._request(verb, resource, audited)
         return msgspec.Raw(b"" if answer is None else msgspec.json.encode(answer))
 
@@ -130,7 +136,7 @@ class Client:
         match fate:
             case Fate.FAILED:
                 raise errors.ServerError(verb, path, "the server has trouble", status=500)
-            case Fate.CONFLICT if verb != "get":
+            case Fate.CONFLICT if verb not in ("get", "create"):
                 raise errors.Conflict(verb, path, "the object changed", status=409)
             case Fate.LOST:
                 self.unsure = True

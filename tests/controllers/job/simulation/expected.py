@@ -202,11 +202,11 @@ def is_ready(pod: Obj) -> bool:
     return status["phase"] == "Succeeded" or (status["phase"] == "Running" and ready)
 
 
-def may_start(job: Obj, task: Obj, ready: Mapping[str, int]) -> bool:
-    """Say whether pods of a task may be created."""
+def may_start(job: Obj, task: Obj, ready: Mapping[str, int], least_of: Mapping[str, int] | None = None) -> bool:
+    """Say whether pods of a task may be created; ``least_of`` replaces the minima of the spec."""
     depends = task.get("dependsOn")
     if not depends:
         return True
-    least_of = {one["name"]: least(one) for one in job["spec"]["tasks"]}
+    least_of = least_of or {one["name"]: least(one) for one in job["spec"]["tasks"]}
     answers = [ready.get(name, 0) >= least_of[name] for name in depends["name"]]
     return any(answers) if depends.get("iteration") == "any" and len(answers) > 1 else all(answers)

@@ -18,6 +18,7 @@ from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.controller import ControllerContext, ControllerOptions
 from volcano_py.controllers.job import controller as controller_module
 from volcano_py.controllers.job.controller import JobController
+from volcano_py.controllers.job.members import ENDED
 from volcano_py.controllers.job.plugins.registry import PluginTable, load_table
 from volcano_py.controllers.job.record import Record
 from volcano_py.controllers.metrics import ControllerMetrics
@@ -190,6 +191,8 @@ class Incarnation:
         self.task: asyncio.Task[None] | None = None
         self.key = ""
         self.looks = 0
+        self.had_ended: set[str] = set()
+        """uids of the pods that had ended when the turn began, as far as the controller knew."""
 
     @property
     def synced(self) -> bool:
@@ -211,6 +214,8 @@ class Incarnation:
         self.turns.waiting.pop(key)
         self.looks += 1
         self.key = key
+        record = self.record(key)
+        self.had_ended = set() if record is None else {one.uid for one in record.members if one.phase in ENDED}
         self.task = self.loop.create_task(self.controller._reconcile(key))
         self.go_on()
 

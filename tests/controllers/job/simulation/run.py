@@ -1,9 +1,12 @@
 """One random run: a job, a world in which much goes wrong, and a controller that must bring the job to rest."""
 
+import logging
 import random
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
+
+import structlog
 
 from tests.controllers.job.simulation import expected, specs
 from tests.controllers.job.simulation.auditor import Auditor, Wrong, need, recount
@@ -42,6 +45,16 @@ _MOST_ROUNDS: Final = 150
 _MOST_LOOKS: Final = 400
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence the log of the controller while runs go on: it would take most of their time."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    try:
+        yield
+    finally:
+        structlog.reset_defaults()
+
+
 class Run:
     """One random run; the same seed gives the same run."""
 
@@ -71,8 +84,18 @@ class Run:
     def _job(self) -> Obj | None:
         return self._server.find(VCJOBS, NAME)
 
-    def run(self) -> None:
-        """Run; raise Wrong with the story if the controller broke a rule."""
+    @property
+    def phases(self) -> frozenset[str]:
+        """The phases that the job entered."""
+        return frozenset(self._audit.phases)
+
+    @property
+    def actions(self) -> frozenset[str]:
+        """The actions that were carried out."""
+        return frozenset(self._audit.actions)
+
+    def run(self) -> list[str]:
+        """Run and return the story; raise Wrong with its end if the controller broke a rule."""
         try:
             self._play()
         except (AssertionError, ExceptionGroup) as found:
@@ -83,6 +106,7 @@ class Run:
                 raise
             story = "\n".join(self._story[-80:])
             raise Wrong(f"{wrong}\nseed {self.seed}, and before that:\n{story}") from wrong
+        return self._story
 
     def _play(self) -> None:
         rng = self._rng
@@ -90,9 +114,10 @@ class Run:
             self._make_queue()
         job = self._server.create(VCJOBS, "default", specs.a_job(rng))
         self._tell("job", job["spec"])
+        self._watch_the_world()
         self._begin_life()
         self._choose_steps()
-        for _ in range(rng.choice((20, 40, 80))):
+        for _ in range(rng.choice((30, 60, 120))):
             rng.choice(self._steps)()
             self._watch_the_world()
         self._settle()
@@ -109,16 +134,17 @@ class Run:
     def _choose_steps(self) -> None:
         """Choose what may happen in this run, so that runs differ in kind."""
         rng = self._rng
-        world: list[tuple[int, Callable[[], None]]] = [
-            (6, self._bind), (4, self._fail), (4, self._succeed), (2, self._restart_container), (3, self._vanish),
-            (3, self._evict), (4, self._finish_terminating), (1, self._lose_node), (2, self._command), (2, self._scale),
-            (1, self._scale_to_zero), (4, self._group), (1, self._group_unknown), (1, self._group_back),
+        often: list[tuple[int, Callable[[], None]]] = [
+            (6, self._fail), (4, self._succeed), (3, self._restart_container), (4, self._vanish), (4, self._evict),
+            (1, self._lose_node), (2, self._scale), (1, self._group_unknown), (1, self._group_back),
             (1, self._relist), (1, self._crash), (1, self._be_lost),
         ]  # fmt: skip
+        seldom: list[tuple[int, Callable[[], None]]] = [(2, self._command), (1, self._scale_to_zero)]
         always: list[tuple[int, Callable[[], None]]] = [
-            (12, self._look), (10, self._show), (4, self._release), (4, self._pass_time), (3, self._group), (3, self._bind),
+            (8, self._look), (8, self._show), (10, self._progress), (4, self._release), (3, self._pass_time),
+            (4, self._group), (8, self._bind), (4, self._finish_terminating),
         ]  # fmt: skip
-        chosen = [one for one in world if rng.random() < 0.6]
+        chosen = [one for one in often if rng.random() < 0.5] + [one for one in seldom if rng.random() < 0.15]
         self._steps = [step for weight, step in (*always, *chosen) for _ in range(weight)]
 
     def _tell(self, *words: object) -> None:
@@ -167,6 +193,19 @@ class Run:
             known = record.job
             if known is not None and known.metadata.resource_version == job["metadata"]["resourceVersion"]:
                 life.client.unsure = False
+
+    def _progress(self) -> None:
+        """Let the controller see and do all that it can."""
+        if self._life is None:
+            self._begin_life()
+        assert self._life is not None
+        for feed in self._shuffled(list(self._life.feeds.values())):
+            if feed.listed:
+                feed.show(feed.behind)
+            else:
+                feed.list()
+        for _ in range(5):
+            self._look()
 
     def _show(self) -> None:
         life = self._life
@@ -222,9 +261,9 @@ class Run:
         )
 
     def _bind(self) -> None:
-        pod = self._one(self._pods("Pending"))
-        if pod is not None and self._may_run():
-            self._run(pod)
+        for pod in self._pods("Pending"):
+            if self._may_run() and self._rng.random() < 0.6:
+                self._run(pod)
 
     def _run(self, pod: Obj) -> None:
         key = (PODS.label, "default", pod["metadata"]["name"])
@@ -342,7 +381,9 @@ class Run:
         if job is None:
             return
         self._numbers += 1
-        action = self._rng.choice(("AbortJob", "ResumeJob", "RestartJob", "TerminateJob", "CompleteJob", "ResumeJob"))
+        action = self._rng.choice(("AbortJob", "AbortJob", "RestartJob", "TerminateJob", "CompleteJob", "ResumeJob"))
+        if (job["status"].get("state") or {}).get("phase", "") in ("Aborting", "Aborted") and self._rng.random() < 0.8:
+            action = "ResumeJob"
         target = {"apiVersion": VCJOBS.api_version, "kind": VCJOBS.kind, "name": NAME, "uid": job["metadata"]["uid"]}
         name = f"c{self._numbers}"
         self._tell("Command", name, action)
@@ -402,12 +443,15 @@ class Run:
 
     def _watch_the_world(self) -> None:
         """Note how many pods of each task are ready, and collect what a deleted job owned."""
+        for task in (self._job or {"spec": {"tasks": ()}})["spec"]["tasks"]:
+            name, least = task["name"], expected.least(task)
+            self._audit.least[name] = min(self._audit.least.get(name, least), least)
         ready: dict[str, int] = {}
         for pod in self._server.all(PODS):
             if expected.is_ready(pod):
                 ready[task_of(pod)] = ready.get(task_of(pod), 0) + 1
-        for task, number in ready.items():
-            self._audit.most_ready[task] = max(self._audit.most_ready[task], number)
+        for name, number in ready.items():
+            self._audit.most_ready[name] = max(self._audit.most_ready[name], number)
 
     # Rest
 
@@ -616,7 +660,3 @@ class Run:
                 self._server.delete(resource, "default", obj["metadata"]["name"], "")
         if job is not None and not owned:
             self._server.remove((VCJOBS.label, "default", NAME))
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)

@@ -36,7 +36,7 @@ def a_job(rng: random.Random) -> Obj:
 
 def _task(rng: random.Random, name: str, before: tuple[str, ...]) -> Obj:
     task: Obj = {"name": name, "replicas": rng.choice((0, 1, 2, 2, 3, 4)), "template": _template()}
-    if rng.random() < 0.15:
+    if rng.random() < 0.25:
         size, number = rng.choice((1, 2)), rng.choice((1, 2))
         task["replicas"] = size * number
         task["partitionPolicy"] = {"totalPartitions": number, "partitionSize": size, "minPartitions": number}

@@ -1,0 +1,79 @@
+"""What has the name of something that a job needs and belongs to somebody else is neither changed nor deleted."""
+
+from typing import Any
+
+import pytest
+
+from tests.controllers.managing import GROUPS, controllers, pod_spec, put_pod
+from tests.daemon.cluster import event_reasons
+from tests.effects.waiting import until
+from volcano_py.apiserver import ApiServer
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
+from volcano_py.kube.resource import PODGROUPS, PODS, VCJOBS
+
+JOBS = VCJOBS.label
+
+
+def put_train(server: ApiServer, **spec: Any) -> dict[str, Any]:
+    """Create a job of one pod."""
+    task = {"name": "worker", "replicas": 1, "template": {"spec": pod_spec()}}
+    meta = {"name": "train", "namespace": "default"}
+    return server.create(
+        {"apiVersion": VCJOBS.api_version, "kind": VCJOBS.kind, "metadata": meta, "spec": {"tasks": [task], **spec}}
+    )
+
+
+def message(server: ApiServer, reason: str) -> str:
+    """Return the message of the event with a reason."""
+    return next(str(event["message"]) for event in server.list("events") if event["reason"] == reason)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "plural"),
+    [
+        ("v1", "Service", "services"),
+        ("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies.networking.k8s.io"),
+    ],
+)
+async def test_an_object_of_a_plugin_that_belongs_to_somebody_else_is_left_alone_and_the_job_says_what_to_do(
+    server: ApiServer, api_version: str, kind: str, plural: str
+) -> None:
+    spec = {"ports": [{"port": 80}]} if kind == "Service" else {"podSelector": {"matchLabels": {"app": "theirs"}}}
+    meta = {"name": "train", "namespace": "default"}
+    theirs = server.create({"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": spec})
+    async with controllers(server.url):
+        put_train(server, plugins={"svc": []})
+        await until(lambda: "PluginError" in event_reasons(server, "Job", "train"))
+
+        text = f"{kind} default/train exists and belongs to somebody else: delete it, or give the job another name"
+        assert message(server, "PluginError") == text
+        assert server.get(plural, "train", "default") == theirs
+        assert server.get("pods", "train-worker-0", "default") is None
+
+
+async def test_a_pod_of_somebody_else_is_left_alone_and_the_job_goes_on_when_it_is_gone(server: ApiServer) -> None:
+    theirs = put_pod(server, "train-worker-0")
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
+        job = put_train(server)
+        group = f"train-{job['metadata']['uid']}"
+        await until(lambda: server.get(GROUPS, group, "default"))
+        await user.patch(PODGROUPS, group, {"status": {"phase": "Inqueue"}}, dict, namespace="default")
+        await until(lambda: _state(server).get("reason") == "FailedCreate")
+        assert "belongs to somebody else" in _state(server)["message"]
+        assert _uid(server) == theirs["metadata"]["uid"]
+
+        await user.delete(PODS, "train-worker-0", namespace="default")
+
+        await until(lambda: _uid(server) not in ("", theirs["metadata"]["uid"]))
+        await until(lambda: "reason" not in _state(server) or _state(server)["reason"] != "FailedCreate")
+
+
+def _state(server: ApiServer) -> dict[str, Any]:
+    found = server.get(JOBS, "train", "default")
+    return {} if found is None else dict(found.get("status", {}).get("state", {}))
+
+
+def _uid(server: ApiServer) -> str:
+    found = server.get("pods", "train-worker-0", "default")
+    return "" if found is None else str(found["metadata"]["uid"])

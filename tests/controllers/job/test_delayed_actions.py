@@ -1,0 +1,120 @@
+"""Actions that a policy delays: they wait, survive a restart of the controller, and end with their reason."""
+
+from typing import Any
+
+import pytest
+
+from tests.controllers.job.builders import a_job_task, a_vcjob, on
+from tests.controllers.job.world import World, done, later, restarted, running
+
+
+def test_a_delayed_action_waits_for_its_time() -> None:
+    world = running(on("PodFailed", "RestartJob", timeout="1m"))
+    world.pod_is("train-worker-0", "Failed", exit_code=1)
+    world.settle()
+    assert world.phase == "Running"
+    assert [text.partition(":")[0] for text in done(world)] == ["Execute action RestartJob after 1m0s"]
+    assert world.record.next_due_s(world.now) == 60.0
+
+    world.waits(59)
+    world.settle()
+    assert world.phase == "Running"
+    world.waits(1)
+    world.settle()
+    assert world.phase == "Restarting"
+    assert world.job.status.state.message.endswith(", after its timeout")
+    assert world.record.delayed == {}
+
+
+def test_a_pod_that_leaves_pending_in_time_disarms_the_action() -> None:
+    world = World(a_vcjob(policies=[on("PodPending", "AbortJob", timeout="10s")]))
+    world.starts()
+    assert len(world.record.delayed) == 2
+
+    world.waits(5)
+    for name in list(world.pods):
+        world.pod_is(name, "Running")
+    world.settle()
+    assert world.record.delayed == {}
+    world.waits(60)
+    world.settle()
+    assert world.phase == "Running"
+
+
+def test_a_pod_that_stays_pending_leads_to_the_action_also_after_a_restart_of_the_controller() -> None:
+    world = World(a_vcjob(policies=[on("PodPending", "AbortJob", timeout="10s")]))
+    world.starts()
+    world.waits(6)
+    world.restart()
+    world.settle()
+    assert {one.due for one in world.record.delayed.values()} == {later(10)}
+
+    world.waits(4)
+    world.settle()
+    assert world.phase == "Aborting"
+
+
+@pytest.mark.parametrize(
+    ("event", "happens"),
+    [
+        ("PodEvicted", lambda world: world.pod_goes("train-worker-0")),
+        ("TaskFailed", lambda world: world.pod_is("train-worker-0", "Running", restarts=3)),
+        ("Unknown", lambda world: world.group_is("Unknown")),
+        ("PodFailed", lambda world: world.pod_is("train-worker-0", "Failed", exit_code=1)),
+        ("TaskCompleted", lambda world: [world.pod_is(f"train-worker-{index}", "Succeeded") for index in range(3)]),
+    ],
+)
+def test_a_delayed_action_survives_a_restart_of_the_controller(event: str, happens: Any) -> None:
+    tasks = a_job_task(replicas=3), a_job_task("other", 1)
+    world = World(a_vcjob(*tasks, policies=[on(event, "TerminateJob", timeout="1m")]))
+    world.runs()
+    world.waits(10)
+    happens(world)
+    world.look()
+    world.look()
+    world.waits(30)
+    world.restart()
+    world.look()
+    (delayed,) = world.record.delayed.values()
+
+    assert (delayed.due, delayed.action) == (later(70), "TerminateJob")
+
+
+def test_a_pod_that_runs_again_disarms_what_its_failure_had_armed() -> None:
+    world = running(on("PodEvicted", "AbortJob", timeout="1m"), task=a_job_task(replicas=2, minAvailable=1))
+    world.pod_goes("train-worker-0")
+    world.settle()
+    assert [key for key in world.job.status.controlled_resources if key.startswith("delayed-")]
+
+    world.pod_is("train-worker-0", "Running")
+    world.settle()
+    assert not [key for key in world.job.status.controlled_resources if key.startswith("delayed-")]
+    world.waits(120)
+    world.settle()
+    assert world.phase == "Running"
+
+
+def test_an_action_on_the_whole_job_disarms_all_delayed_ones() -> None:
+    world = running(on("PodEvicted", "AbortJob", timeout="1m"), on("PodFailed", "RestartJob"))
+    world.pod_goes("train-worker-0")
+    world.settle()
+    world.pod_is("train-worker-1", "Failed", exit_code=1)
+    world.settle()
+    restarted(world)
+    assert world.record.delayed == {}
+
+    world.waits(120)
+    world.settle()
+    assert world.phase == "Running"
+
+
+def test_the_same_pod_and_event_arm_one_action() -> None:
+    world = running(on("TaskFailed", "AbortJob", timeout="1m"))
+    world.pod_is("train-worker-0", "Running", restarts=3)
+    world.settle()
+    world.waits(30)
+    world.pod_is("train-worker-0", "Running", restarts=4)
+    world.settle()
+
+    assert [one.due for one in world.record.delayed.values()] == [later(60)]
+    assert len(done(world)) == 1
