@@ -78,7 +78,7 @@ CONTROLLER_FEATURES: Final = (
     Feature("WorkLoadSupport", True, "PodGroups are always made for workloads; to avoid that, leave out pg-controller"),
     Feature("VolcanoJobSupport", True, "jobs are always run; to avoid that, leave out job-controller"),
     Feature("CronVolcanoJobSupport", True, "cron jobs are always run; to avoid that, leave out cronjob-controller"),
-    Feature("QueueCommandSync", False, "commands for queues are not carried out yet"),
+    Feature("QueueCommandSync", True, "commands for queues are always carried out"),
 )
 
 _ALL_NAMES: Final = frozenset(feature.name for feature in (*SCHEDULER_FEATURES, *CONTROLLER_FEATURES))
