@@ -7,6 +7,7 @@ import secrets
 import threading
 from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -124,7 +125,7 @@ class JobCluster:
             self.records[name] = Recorder(self._session, self.plane.url + path)
             self.background.begin(self.records[name].run())
         for name, record in self.records.items():
-            wait_until(f"{name} are recorded", lambda seen=record: self._listed(seen), 20.0, every=0.02)
+            wait_until(f"{name} are recorded", partial(self._listed, record), 20.0, every=0.02)
         self.scheduler.start()
         if self._with_controllers:
             self.controllers.start()

@@ -12,7 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 from tests.controlplane.waiting import wait_until
-from tests.e2e.jobs import MERGE, Jobs, phase_of
+from tests.e2e.job_cluster import MERGE
+from tests.e2e.jobs import Jobs, phase_of
 from tests.e2e.recorder import Obj, Seen
 from tests.e2e.together import together
 from tests.e2e.vcjobs import BATCH, task, template, vcjob

@@ -118,7 +118,7 @@ def test_a_command_acts_as_the_phase_of_the_job_allows(jobs: Jobs, phase: str, a
 def test_a_job_is_suspended_and_resumed_again_and_again(jobs: Jobs) -> None:
     job = jobs.create([task("worker", 2)], maxRetry=5)
     job.wait_phases(*START)
-    phases = START
+    phases: tuple[str, ...] = START
     for count in (1, 2):
         old = set(job.uids().values())
         job.command("AbortJob")

@@ -332,7 +332,9 @@ def test_an_argument_that_a_plugin_does_not_know_is_an_event_and_the_job_runs(jo
 @together
 def test_a_job_with_an_unknown_plugin_says_so(jobs: Jobs) -> None:
     job = jobs.create([task("worker", 1)], plugins={"dancing": []})
-    job.wait("an event says so", lambda: any("dancing" in event["message"] for event in job.events("PluginError")))
+    job.wait(
+        "an event says so", lambda: any("dancing" in event["message"] for event in job.events("PluginError")), 30.0
+    )
     job.wait("its status says so", lambda: "dancing" in job.status.get("state", {}).get("message", ""))
 
     assert job.uids() == {}

@@ -108,7 +108,7 @@ def test_a_claim_is_made_for_a_job_kept_when_its_pods_are_killed_and_deleted_wit
 def test_a_job_without_its_claim_says_so_and_begins_when_the_claim_appears(jobs: Jobs) -> None:
     name = storage(jobs)
     job = jobs.create([task("worker", 1)], volumes=[{"mountPath": DATA, "volumeClaimName": name}])
-    job.wait("says so by an event", lambda: any(name in event["message"] for event in job.events("PVCError")))
+    job.wait("says so by an event", lambda: any(name in event["message"] for event in job.events("PVCError")), 30.0)
     job.wait("says so in its status", lambda: name in job.status.get("state", {}).get("message", ""))
     assert job.phase == "Pending"
     assert job.uids() == {}

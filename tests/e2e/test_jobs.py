@@ -249,7 +249,8 @@ def test_a_pod_failure_is_delayed_as_long_as_its_policy_says(jobs: Jobs) -> None
         seen.at for history in job.pod_histories() for seen in history if seen.obj["status"]["phase"] == "Failed"
     )
     waited = job.entered("Restarting").at - failed
-    assert 2.5 < waited < 8.0, f"{waited:.1f} s"
+    # Times of the API have whole seconds, so that the pod may seem to have failed up to a second earlier.
+    assert 1.8 < waited < 8.0, f"{waited:.1f} s"
     assert any("after 3s" in event["message"] for event in job.executed("RestartJob"))
 
 

@@ -132,7 +132,7 @@ def test_a_pod_is_pending_while_an_init_container_runs(pods: Pods, cluster: JobC
 
 def test_a_pod_fails_with_its_init_container(pods: Pods) -> None:
     pod = pods.create("sleep infinity", init="exit 5")
-    wait_until("it fails", lambda: pod.statuses()[-1]["phase"] == "Failed", 20.0)
+    wait_until("it fails", lambda: pod.phases()[-1:] == ["Failed"], 20.0)
     assert pod.phases() == ["Pending", "Failed"]
 
 

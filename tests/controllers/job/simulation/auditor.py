@@ -146,12 +146,8 @@ class Auditor:
         if phase in _ACTIVE:
             if life.client.unsure:
                 return
-            known = life.known(job["metadata"]["uid"])
-            assert known is not None
-            wanted = {task.name: task.replicas for task in known.spec.tasks}
-            need(
-                not marks and index_of(pod) >= wanted.get(task_of(pod), 0), f"{name} is killed while the job is {phase}"
-            )
+            wanted = life.wanted.get(task_of(pod), 0)
+            need(not marks and index_of(pod) >= wanted, f"{name} is killed while the job is {phase}")
             return
         if phase != "Restarting":
             need(uid not in life.had_ended, f"{name} has ended and is killed while the job is {phase}")

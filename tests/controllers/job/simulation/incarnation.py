@@ -191,6 +191,8 @@ class Incarnation:
         self.task: asyncio.Task[None] | None = None
         self.key = ""
         self.looks = 0
+        self.wanted: dict[str, int] = {}
+        """The fewest replicas of each task since the turn began, as far as the controller knew."""
         self.had_ended: set[str] = set()
         """uids of the pods that had ended when the turn began, as far as the controller knew."""
 
@@ -216,8 +218,16 @@ class Incarnation:
         self.key = key
         record = self.record(key)
         self.had_ended = set() if record is None else {one.uid for one in record.members if one.phase in ENDED}
+        self.wanted.clear()
+        self.note_wanted(key)
         self.task = self.loop.create_task(self.controller._reconcile(key))
         self.go_on()
+
+    def note_wanted(self, uid: str) -> None:
+        """Note how many replicas the controller knows of."""
+        known = self.known(uid)
+        for task in () if known is None else known.spec.tasks:
+            self.wanted[task.name] = min(task.replicas, self.wanted.get(task.name, task.replicas))
 
     def go_on(self) -> None:
         """Run until every coroutine waits or has ended, and settle the turn if it is over."""

@@ -188,6 +188,7 @@ class Run:
             self._crash()
             return
         job = self._job
+        self._note_wanted()
         if job is not None and (record := life.record(job["metadata"]["uid"])) is not None:
             recount(record.members)
             known = record.job
@@ -204,8 +205,13 @@ class Run:
                 feed.show(feed.behind)
             else:
                 feed.list()
+            self._note_wanted()
         for _ in range(5):
             self._look()
+
+    def _note_wanted(self) -> None:
+        if self._life is not None and (job := self._job) is not None:
+            self._life.note_wanted(job["metadata"]["uid"])
 
     def _show(self) -> None:
         life = self._life
@@ -222,6 +228,7 @@ class Run:
             label = self._rng.choice(sorted(life.feeds))
             self._tell("relist", label)
             life.feeds[label].list()
+            self._note_wanted()
 
     def _release(self) -> None:
         life = self._life
@@ -490,6 +497,7 @@ class Run:
                 feed.list()
             else:
                 feed.show(feed.behind)
+            self._note_wanted()
         before = life.looks
         while (due := life.turns.due()) and life.task is None:
             life.begin(due[0])
