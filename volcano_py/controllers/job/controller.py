@@ -276,7 +276,7 @@ class JobController:
     def _report_failure(self, key: str, error: errors.ApiError) -> None:
         record = self._records.get(key)
         if record is not None and record.job is not None:
-            text = f"the job is not tried again before it changes or {self._options.attempts} attempts later: {error}"
+            text = f"{self._options.attempts} attempts failed; the next follows within a minute, or a change: {error}"
             self._events.record(acting.event(record.job, keys.EVENT_WARNING, EVENT_STATUS, text))
 
 
