@@ -267,15 +267,23 @@ def _arm(seen: Observed, draft: Draft, request: Request, resolved: Resolved, now
 
 
 def _since(seen: Observed, request: Request, now: datetime) -> datetime:
-    """Return since when what a delay counts from has been so, as far as the pod says."""
+    """Return since when what a delay counts from has been so, as far as the pod says.
+
+    Pods say it in whole seconds, rounded down. A second is added, so that no action comes before its time.
+    """
+    said = _said(seen, request)
+    return now if said is None else min(now, said + timedelta(seconds=1))
+
+
+def _said(seen: Observed, request: Request) -> datetime | None:
     member = seen.members.get(request.pod)
     if member is None or member.uid != request.pod_uid:
-        return now
+        return None
     if request.event == policies.POD_PENDING:
-        return member.created or now
+        return member.created
     if request.event == policies.TASK_COMPLETED:
-        return max((one.ended for one in seen.members if one.task == request.task and one.ended), default=now)
-    return (member.ended or now) if request.event == policies.POD_FAILED else now
+        return max((one.ended for one in seen.members if one.task == request.task and one.ended), default=None)
+    return member.ended if request.event == policies.POD_FAILED else None
 
 
 def _still(seen: Observed, delayed: Delayed) -> bool:

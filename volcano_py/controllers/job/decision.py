@@ -37,9 +37,15 @@ PODS_AT_ONCE: Final = 500
 
 FAILED_CREATE: Final = "FailedCreate"
 EVENT_GROUP_PENDING: Final = "PodGroupPending"
-PROBLEMS: Final = frozenset(
-    {"QueueNotFound", "PluginError", "ClaimNotFound", "PriorityClassNotFound", "InvalidTemplate", FAILED_CREATE}
-)
+_PROBLEM_EVENTS: Final = {
+    "QueueNotFound": "QueueNotFound",
+    "PluginError": "PluginError",
+    "ClaimNotFound": "PVCError",
+    "PriorityClassNotFound": "PriorityClassNotFound",
+    "InvalidTemplate": "PodGroupError",
+}
+"""The reason of the event for each problem; the names are Volcano's where it has one."""
+PROBLEMS: Final = frozenset({*_PROBLEM_EVENTS, FAILED_CREATE})
 """Reasons of a state that say why a job cannot proceed."""
 _TOLD: Final = phases.AT_REST | {phases.RUNNING}
 """Phases whose beginning is an event on the job."""
@@ -301,7 +307,14 @@ def _counters(seen: Observed, now: datetime, problem: Problem | None = None) -> 
     wait_s = COUNTERS_EVERY_S - seen.written_ago_s
     if wait_s > 0 and status.state == job.status.state:
         return JobPlan(look_again_s=wait_s)
-    return JobPlan(status=status, again=True)
+    troubles = () if problem is None or status.state == job.status.state else _troubles(job, problem)
+    return JobPlan(status=status, events=troubles, again=True)
+
+
+def _troubles(job: Job, problem: Problem) -> tuple[RecordEvent, ...]:
+    """Return the event that a job cannot proceed; that of a pod was recorded when its creation failed."""
+    reason = _PROBLEM_EVENTS.get(problem.reason)
+    return () if reason is None else (acting.event(job, keys.EVENT_WARNING, reason, problem.message),)
 
 
 def _story(job: Job, change: Change) -> RecordEvent:
