@@ -131,6 +131,7 @@ class CarryOut:
                 record.remove_group(write.uid)
             else:
                 record.commands.pop(f"{write.namespace}/{write.name}", None)
+                record.settled.add(write.uid)
         elif answer and write.resource is PODGROUPS:
             _read(answer, PodGroup, lambda group: record.put_group(group, self._clock.monotonic()))
         elif answer and write.resource is VCJOBS:
@@ -250,8 +251,14 @@ class CarryOut:
             record.members.mark_deleting(member.name, member.uid)
 
         async def drop(member: Member) -> None:
-            member.killed = True
-            await self._writer.answered(Delete(PODS, namespace, member.name, member.uid))
+            member.dropped = True
+            try:
+                await self._writer.answered(Delete(PODS, namespace, member.name, member.uid))
+            except errors.ApiError as error:
+                now = record.members.get(member.name)
+                if not error.maybe_applied and now is not None and now.uid == member.uid:
+                    now.dropped = False
+                raise
             record.members.mark_deleting(member.name, member.uid)
 
         try:

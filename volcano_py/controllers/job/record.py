@@ -51,6 +51,8 @@ class Record:
         self.members = Members()
         self.group: PodGroup | None = None
         self.commands: dict[str, Command] = {}
+        self.settled: set[str] = set()
+        """uids of the Commands that were carried out and deleted; the watch may still show them."""
         self.triggers: deque[Trigger] = deque()
         self.delayed: dict[str, Delayed] = {}
         self.problem: Problem | None = None
@@ -144,6 +146,7 @@ class Record:
                 return False
             member = Member.of(pod)
             member.killed |= known.killed
+            member.dropped |= known.dropped
             member.deleting |= known.deleting  # a deletion that was answered may not show yet
         elif meta.uid in self._gone:
             return False
