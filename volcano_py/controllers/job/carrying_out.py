@@ -80,7 +80,7 @@ class CarryOut:
         """Carry out a plan; raise ApiError if a part of it failed, and the next look plans the rest."""
         if plan.status is not None:
             await self._write_status(record, plan)
-            if record.job is None:
+            if record.job is None or record.gone:
                 return
         record.disarm(plan.disarm)
         record.arm(plan.arm)
@@ -97,7 +97,8 @@ class CarryOut:
             record.applied.clear()
             record.removed = True
         await self._delete_pods(record, plan)
-        await self._create_pods(record, plan.create)
+        if not record.gone:
+            await self._create_pods(record, plan.create)
         for _ in range(plan.handled):
             record.triggers.popleft()
 
@@ -208,7 +209,11 @@ class CarryOut:
         except PluginProblem as problem:
             raise errors.Invalid("create", wanted.resource.label, str(problem)) from problem
         name = wanted.body["metadata"]["name"]
-        return next(one for one in found if one.resource is wanted.resource and one.body["metadata"]["name"] == name)
+        for one in found:
+            if one.resource is wanted.resource and one.body["metadata"]["name"] == name:
+                return one
+        text = "the plugins of the job have changed meanwhile"
+        raise _NotYet("create", wanted.resource.item(name, job.metadata.namespace), text)
 
     async def _find(self, wanted: PluginObject, namespace: str, name: str) -> dict[str, Any] | None:
         try:
@@ -271,6 +276,8 @@ class CarryOut:
         forwarded = job.metadata.annotations.get(keys.JOB_FORWARDING) == "true"
 
         async def create(one: tuple[Task, int]) -> None:
+            if record.gone or record.job is None or record.job.metadata.generation != job.metadata.generation:
+                return  # the next look knows what is wanted now
             task, index = one
             body = record.pod_factory(task.name, forwarded).pod(index)
             record.plugins.customize(body, job, task, index)

@@ -58,6 +58,8 @@ class Record:
         self.applied: dict[tuple[str, str], Applied] = {}
         """The objects of plugins as they were written: by resource and name, what follows the job."""
         self.removed = False
+        self.gone = False
+        """Whether the watch has shown the end of the job."""
         self.told = ""
         self.written_at = float("-inf")
         self.plugins = Plugins((), (), ())
