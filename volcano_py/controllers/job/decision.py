@@ -55,7 +55,7 @@ def plan(seen: Observed, now: datetime) -> JobPlan:
     """Return what to do for a job now."""
     job = seen.job
     if job.metadata.deletion_timestamp is not None:
-        return JobPlan(handled=len(seen.triggers))
+        return JobPlan(handled=len(seen.triggers), disarm=tuple(seen.delayed))
     if not job.status.state.phase:
         return _begin(job, now)
     if (commanded := acting.answer_command(seen, now)) is not None:
