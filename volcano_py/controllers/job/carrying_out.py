@@ -126,6 +126,7 @@ class CarryOut:
             self._metrics.job_phase(f"{job.metadata.namespace}/{job.metadata.name}", job.spec.queue, after)
 
     async def _write(self, record: Record, write: Write) -> None:
+        before = "" if record.group is None else record.group.metadata.resource_version
         answer = await self._writer.answered(write)
         if isinstance(write, Delete):
             if write.resource is PODGROUPS:
@@ -133,11 +134,28 @@ class CarryOut:
             else:
                 record.commands.pop(f"{write.namespace}/{write.name}", None)
         elif answer and write.resource is PODGROUPS:
+            if isinstance(write, Patch):
+                self._note_unheeded(record, write, answer, before)
             _read(answer, PodGroup, lambda group: record.put_group(group, self._clock.monotonic()))
         elif answer and write.resource is VCJOBS:
             _read(answer, Job, self._put_job)
         elif isinstance(write, Create) and write.resource is PODGROUPS:
             await self._adopt_group(record, write)
+
+    def _note_unheeded(self, record: Record, write: Patch, answer: bytes, before: str) -> None:
+        """Note a patch of the PodGroup that changed nothing: its version is still the one before."""
+
+        def note(group: _Named) -> None:
+            if group.metadata.resource_version != before:
+                return
+            record.unheeded = write.body["spec"]
+            log.warning(
+                "the API server does not keep fields of a PodGroup: install the definitions of this version",
+                group=f"{write.namespace}/{write.name}",
+                fields=sorted(record.unheeded),
+            )
+
+        _read(answer, _Named, note)
 
     async def _adopt_group(self, record: Record, write: Create) -> None:
         """Take the PodGroup that exists already, unless it is about to go."""

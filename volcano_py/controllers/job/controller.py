@@ -242,6 +242,7 @@ class JobController:
             outdated=record.outdated(wanted),
             removed=record.removed,
             told=record.told,
+            unheeded=record.unheeded,
             problem=problem,
             written_ago_s=self._clock.monotonic() - record.written_at,
         )

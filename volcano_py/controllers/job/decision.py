@@ -184,7 +184,9 @@ def _group(seen: Observed) -> Write | None:
     waiting = _waiting(seen)
     if seen.group is None:
         return pod_group.create(job, seen.priorities, waiting)
-    return pod_group.follow(job, seen.group, seen.priorities, waiting)
+    patch = pod_group.follow(job, seen.group, seen.priorities, waiting)
+    # What the server does not keep differs for ever: writing it again would change nothing.
+    return None if patch is not None and patch.body["spec"] and patch.body["spec"] == seen.unheeded else patch
 
 
 def _waiting(seen: Observed) -> frozenset[str]:

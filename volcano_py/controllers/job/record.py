@@ -57,6 +57,8 @@ class Record:
         """Why the last pod could not be created."""
         self.applied: dict[tuple[str, str], Applied] = {}
         """The objects of plugins as they were written: by resource and name, what follows the job."""
+        self.unheeded: Mapping[str, object] = {}
+        """Fields of the PodGroup that the API server did not keep: its definition of PodGroups is an older one."""
         self.removed = False
         self.gone = False
         """Whether the watch has shown the end of the job."""
