@@ -38,6 +38,7 @@ PODS_AT_ONCE: Final = 500
 FAILED_CREATE: Final = "FailedCreate"
 EVENT_GROUP_PENDING: Final = "PodGroupPending"
 _PROBLEM_EVENTS: Final = {
+    "InvalidJob": "InvalidJob",
     "QueueNotFound": "QueueNotFound",
     "PluginError": "PluginError",
     "ClaimNotFound": "PVCError",
@@ -92,6 +93,8 @@ def _begin(job: Job, now: datetime) -> JobPlan:
 
 def _active(seen: Observed, now: datetime) -> JobPlan:
     job, members = seen.job, seen.members
+    if seen.problem is not None and seen.problem.reason == "InvalidJob":
+        return _counters(seen, now, seen.problem)
     # Pods that are not needed go before the phase is looked at: they must not count for a smaller job.
     drop = JobPlan(delete=tuple(members.extra()), again=True)
     try:
@@ -108,6 +111,8 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
         return JobPlan(status=status, again=True)
     create = _missing(seen)
     problem = seen.problem
+    if problem is not None and problem.reason == "PluginError":
+        create = ()  # a pod without what the plugin adds would run as if nothing were missing
     if problem is not None and problem.reason == FAILED_CREATE and not create:
         problem = None  # the pod that could not be created is not needed any more
     counters = _counters(seen, now, problem)

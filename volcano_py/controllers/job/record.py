@@ -14,7 +14,7 @@ import msgspec
 
 from volcano_py.api.batch import Command, Job
 from volcano_py.api.scheduling import PodGroup
-from volcano_py.controllers.job import bookkeeping, delays, happenings, phases, pod_group, policies
+from volcano_py.controllers.job import bookkeeping, checks, delays, happenings, phases, pod_group, policies
 from volcano_py.controllers.job.defaults import with_defaults
 from volcano_py.controllers.job.delays import Delayed
 from volcano_py.controllers.job.happenings import Trigger
@@ -75,6 +75,7 @@ class Record:
         self._heap: list[tuple[datetime, str]] = []
         self._started = False
         self._answers: frozenset[str] = frozenset()
+        self._flaw = ""
         self._budgets: dict[str, int] = {}  # maxRetry by task
 
     # The job
@@ -100,6 +101,9 @@ class Record:
         job = self.job
         assert job is not None
         self._objects = None
+        self._flaw = checks.flaw(job)
+        if checks.has_too_many_pods(job):
+            return
         self._answers = policies.answered_events(job)
         self._budgets = {task.name: task.max_retry for task in job.spec.tasks}
         self.plugins = build_plugins(job, self._plugin_table)
@@ -236,7 +240,9 @@ class Record:
     # Plugins
 
     def plugin_objects(self) -> tuple[PluginObject, ...]:
-        """Return the objects that the plugins want; raise Problem if the job cannot use one of them."""
+        """Return the objects that the plugins want; raise Problem if the job or its use of one of them is wrong."""
+        if self._flaw:
+            raise Problem("InvalidJob", self._flaw)
         if self.plugins.problems:
             raise Problem("PluginError", "; ".join(self.plugins.problems))
         if self._objects is None:
