@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from volcano_py.api.batch import Job
-from volcano_py.controllers.job import delays, volumes
+from volcano_py.controllers.job import delays, objects, volumes
 from volcano_py.controllers.job.members import Member, Members
 
 COMMAND: Final = "command"
@@ -82,8 +82,7 @@ def restart_victims(notes: Mapping[str, str], members: Members, version: int) ->
 
 def spent(notes: Mapping[str, str], task: str) -> int:
     """Return the restarts of pods of a task that do not exist any more."""
-    text = notes.get(f"{SPENT}{task}", "")
-    return int(text) if text.isdigit() else 0
+    return objects.number(notes.get(f"{SPENT}{task}", "")) or 0
 
 
 def with_evictions_under_way(notes: Mapping[str, str], members: Members) -> Notes:
@@ -98,8 +97,7 @@ def with_evictions_under_way(notes: Mapping[str, str], members: Members) -> Note
 
 def answered_restarts(notes: Mapping[str, str], task: str) -> int:
     """Return with how many restarts of a task a policy answered that it failed, 0 if none did."""
-    text = notes.get(f"{TASK_FAILED}{task}", "")
-    return int(text) if text.isdigit() else 0
+    return objects.number(notes.get(f"{TASK_FAILED}{task}", "")) or 0
 
 
 def of_past(notes: Mapping[str, str]) -> Notes:

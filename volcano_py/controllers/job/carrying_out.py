@@ -80,7 +80,7 @@ class CarryOut:
         """Carry out a plan; raise ApiError if a part of it failed, and the next look plans the rest."""
         if plan.status is not None:
             await self._write_status(record, plan)
-            if record.job is None:
+            if record.job is None or record.gone:
                 return
         record.disarm(plan.disarm)
         record.arm(plan.arm)
@@ -97,7 +97,8 @@ class CarryOut:
             record.applied.clear()
             record.removed = True
         await self._delete_pods(record, plan)
-        await self._create_pods(record, plan.create)
+        if not record.gone:
+            await self._create_pods(record, plan.create)
         for _ in range(plan.handled):
             record.triggers.popleft()
 
@@ -125,6 +126,7 @@ class CarryOut:
             self._metrics.job_phase(f"{job.metadata.namespace}/{job.metadata.name}", job.spec.queue, after)
 
     async def _write(self, record: Record, write: Write) -> None:
+        before = "" if record.group is None else record.group.metadata.resource_version
         answer = await self._writer.answered(write)
         if isinstance(write, Delete):
             if write.resource is PODGROUPS:
@@ -133,11 +135,28 @@ class CarryOut:
                 record.commands.pop(f"{write.namespace}/{write.name}", None)
                 record.settled.add(write.uid)
         elif answer and write.resource is PODGROUPS:
+            if isinstance(write, Patch):
+                self._note_unheeded(record, write, answer, before)
             _read(answer, PodGroup, lambda group: record.put_group(group, self._clock.monotonic()))
         elif answer and write.resource is VCJOBS:
             _read(answer, Job, self._put_job)
         elif isinstance(write, Create) and write.resource is PODGROUPS:
             await self._adopt_group(record, write)
+
+    def _note_unheeded(self, record: Record, write: Patch, answer: bytes, before: str) -> None:
+        """Note a patch of the PodGroup that changed nothing: its version is still the one before."""
+
+        def note(group: _Named) -> None:
+            if group.metadata.resource_version != before:
+                return
+            record.unheeded = write.body["spec"]
+            log.warning(
+                "the API server does not keep fields of a PodGroup: install the definitions of this version",
+                group=f"{write.namespace}/{write.name}",
+                fields=sorted(record.unheeded),
+            )
+
+        _read(answer, _Named, note)
 
     async def _adopt_group(self, record: Record, write: Create) -> None:
         """Take the PodGroup that exists already, unless it is about to go."""
@@ -209,7 +228,11 @@ class CarryOut:
         except PluginProblem as problem:
             raise errors.Invalid("create", wanted.resource.label, str(problem)) from problem
         name = wanted.body["metadata"]["name"]
-        return next(one for one in found if one.resource is wanted.resource and one.body["metadata"]["name"] == name)
+        for one in found:
+            if one.resource is wanted.resource and one.body["metadata"]["name"] == name:
+                return one
+        text = "the plugins of the job have changed meanwhile"
+        raise _NotYet("create", wanted.resource.item(name, job.metadata.namespace), text)
 
     async def _find(self, wanted: PluginObject, namespace: str, name: str) -> dict[str, Any] | None:
         try:
@@ -278,6 +301,8 @@ class CarryOut:
         forwarded = job.metadata.annotations.get(keys.JOB_FORWARDING) == "true"
 
         async def create(one: tuple[Task, int]) -> None:
+            if record.gone or record.job is None or record.job.metadata.generation != job.metadata.generation:
+                return  # the next look knows what is wanted now
             task, index = one
             body = record.pod_factory(task.name, forwarded).pod(index)
             record.plugins.customize(body, job, task, index)

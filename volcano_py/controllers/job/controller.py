@@ -27,6 +27,7 @@ from volcano_py.runtime.supervisor import Supervisor
 EVENT_PLUGIN: Final = "PluginError"
 EVENT_STATUS: Final = "JobStatusError"
 _LOOKS_AT_ONCE: Final = 50  # then other jobs get a turn
+_JOB_SHOWS_S: Final = 0.2  # after this time, a Command looks again whether the watch shows its job
 _COMMAND: Final = "command:"  # prefix of the keys of Commands whose job is not known
 
 
@@ -70,7 +71,7 @@ class JobController:
             on_given_up=self._report_failure,
             observe=context.metrics.turn,
         )
-        self._carry_out = CarryOut(context, self._put_job)
+        self._carry_out = CarryOut(context, self._take_answer)
         context.jobs.subscribe(self._job_changed)
         self._commands.subscribe(self._command_changed)
         self._classes.subscribe(self._class_changed)
@@ -106,7 +107,8 @@ class JobController:
         if self._uids.get(key) == uid:
             del self._uids[key]
         self._stuck.discard(uid)
-        if self._records.pop(uid, None) is not None:
+        if (record := self._records.pop(uid, None)) is not None:
+            record.gone = True
             self._carry_out.job_gone(key)
 
     def pod_changed(self, pod: JobPod, owner: str) -> bool:
@@ -130,6 +132,10 @@ class JobController:
         if record.job is None:
             self._take_early_commands(record, job)
         return record.put_job(job, self._options.scheduler_names[0], self._options.default_queue)
+
+    def _take_answer(self, job: Job) -> bool:
+        """Take the state of a job that a write answered, unless the watch has shown its end meanwhile."""
+        return job.metadata.uid in self._records and self._put_job(job)
 
     def _record(self, uid: str) -> Record:
         found = self._records.get(uid)
@@ -257,6 +263,7 @@ class JobController:
             outdated=record.outdated(wanted),
             removed=record.removed,
             told=record.told,
+            unheeded=record.unheeded,
             problem=problem,
             written_ago_s=self._clock.monotonic() - record.written_at,
         )
@@ -287,15 +294,15 @@ class JobController:
         except errors.NotFound:
             job = None
         if job is not None and command.target.uid in ("", job.metadata.uid):
-            self._put_job(job)
-            self._queue.add(job.metadata.uid)
+            # The watch will show the job, or has shown its end: an answer cannot tell which.
+            self._queue.add_later(f"{_COMMAND}{key}", _JOB_SHOWS_S)
             return
         await self._writer.write(Delete(COMMANDS, meta.namespace, meta.name, meta.uid))
 
     def _report_failure(self, key: str, error: errors.ApiError) -> None:
         record = self._records.get(key)
         if record is not None and record.job is not None:
-            text = f"the job is not tried again before it changes or {self._options.attempts} attempts later: {error}"
+            text = f"{self._options.attempts} attempts failed; the next follows within a minute, or a change: {error}"
             self._events.record(acting.event(record.job, keys.EVENT_WARNING, EVENT_STATUS, text))
 
 

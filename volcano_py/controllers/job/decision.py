@@ -38,6 +38,7 @@ PODS_AT_ONCE: Final = 500
 FAILED_CREATE: Final = "FailedCreate"
 EVENT_GROUP_PENDING: Final = "PodGroupPending"
 _PROBLEM_EVENTS: Final = {
+    "InvalidJob": "InvalidJob",
     "QueueNotFound": "QueueNotFound",
     "PluginError": "PluginError",
     "ClaimNotFound": "PVCError",
@@ -55,7 +56,7 @@ def plan(seen: Observed, now: datetime) -> JobPlan:
     """Return what to do for a job now."""
     job = seen.job
     if job.metadata.deletion_timestamp is not None:
-        return JobPlan(handled=len(seen.triggers))
+        return JobPlan(handled=len(seen.triggers), disarm=tuple(seen.delayed))
     if not job.status.state.phase:
         return _begin(job, now)
     if (commanded := acting.answer_command(seen, now)) is not None:
@@ -92,6 +93,8 @@ def _begin(job: Job, now: datetime) -> JobPlan:
 
 def _active(seen: Observed, now: datetime) -> JobPlan:
     job, members = seen.job, seen.members
+    if seen.problem is not None and seen.problem.reason == "InvalidJob":
+        return _counters(seen, now, seen.problem)
     # Pods that are not needed go before the phase is looked at: they must not count for a smaller job.
     drop = JobPlan(delete=tuple(members.extra()), again=True)
     try:
@@ -108,6 +111,8 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
         return JobPlan(status=status, again=True)
     create = _missing(seen)
     problem = seen.problem
+    if problem is not None and problem.reason == "PluginError":
+        create = ()  # a pod without what the plugin adds would run as if nothing were missing
     if problem is not None and problem.reason == FAILED_CREATE and not create:
         problem = None  # the pod that could not be created is not needed any more
     counters = _counters(seen, now, problem)
@@ -184,7 +189,9 @@ def _group(seen: Observed) -> Write | None:
     waiting = _waiting(seen)
     if seen.group is None:
         return pod_group.create(job, seen.priorities, waiting)
-    return pod_group.follow(job, seen.group, seen.priorities, waiting)
+    patch = pod_group.follow(job, seen.group, seen.priorities, waiting)
+    # What the server does not keep differs for ever: writing it again would change nothing.
+    return None if patch is not None and patch.body["spec"] and patch.body["spec"] == seen.unheeded else patch
 
 
 def _waiting(seen: Observed) -> frozenset[str]:

@@ -39,13 +39,13 @@ class Delayed(NamedTuple):
 class _Kept(msgspec.Struct, array_like=True):
     due: datetime
     action: str
-    request: list[str | int | None]
+    request: policies.Request
     task: str
 
 
 def kept(delayed: Delayed) -> tuple[str, str]:
     """Return key and value of an action in ``status.controlledResources``."""
-    text = msgspec.json.encode(_Kept(delayed.due, delayed.action, list(delayed.request), delayed.task)).decode()
+    text = msgspec.json.encode(_Kept(delayed.due, delayed.action, delayed.request, delayed.task)).decode()
     return f"{PREFIX}{delayed.key}", text
 
 
@@ -57,8 +57,7 @@ def restored(resources: Mapping[str, str]) -> list[Delayed]:
             continue
         try:
             one = msgspec.json.decode(text.encode(), type=_Kept)
-            request = policies.Request(*one.request)  # type: ignore[arg-type]  # read back as it was written
-        except (msgspec.DecodeError, TypeError):
+            found.append(Delayed(one.due.astimezone(UTC), one.action, one.request, one.task))
+        except (msgspec.DecodeError, OverflowError):
             continue
-        found.append(Delayed(one.due.astimezone(UTC), one.action, request, one.task))
     return found

@@ -117,7 +117,8 @@ def missed(job: Job, members: Members) -> list[Trigger]:
 
 def _task_and_index(job: Job, name: str) -> tuple[str, int]:
     task, _, index = name.removeprefix(f"{job.metadata.name}-").rpartition("-")
-    return task, int(index) if index.isdigit() else objects.LOST
+    number = objects.number(index)
+    return task, objects.LOST if number is None else number
 
 
 def _vanished(job: Job, task: str, index: int) -> Member:

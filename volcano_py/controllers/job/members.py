@@ -48,13 +48,13 @@ class Member(msgspec.Struct, gc=False):
     def of(cls, pod: JobPod) -> "Member":
         """Read a pod."""
         meta, status = pod.metadata, pod.status
-        annotations, version = meta.annotations, meta.annotations.version
+        annotations = meta.annotations
         phase = status.phase or PENDING
         task, index = objects.task_and_index(meta)
         member = cls(
             meta.name,
             meta.uid,
-            int(version) if version.isdigit() else 0,
+            objects.number(annotations.version) or 0,
             task,
             index,
             phase if phase in _PHASES else UNKNOWN,

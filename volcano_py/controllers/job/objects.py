@@ -11,7 +11,7 @@ from volcano_py.api import keys
 from volcano_py.api.meta import ObjectMeta, OwnerReference, Wire
 from volcano_py.kube.resource import VCJOBS
 
-_NUMBER: Final = re.compile("[0-9]{1,9}")
+_NUMBER: Final = re.compile("[0-9]{1,10}")  # of 32 bits
 LOST: Final = -1
 """The index of a pod that says none."""
 
@@ -132,6 +132,14 @@ def group_name(job: str, uid: str) -> str:
     return f"{job}-{uid}"
 
 
+def number(text: str) -> int | None:
+    """Return the number that a text says, None for a text of anything but at most ten plain digits.
+
+    Anybody may write annotations, and ``int`` refuses or mistakes some of what `str.isdigit` accepts.
+    """
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
 def index_of(meta: JobPodMeta) -> int:
     """Return the index of a pod in its task from its label; raise ValueError if it says none."""
     if not meta.labels.index:
@@ -149,8 +157,9 @@ def task_and_index(meta: JobPodMeta) -> tuple[str, int]:
         with contextlib.suppress(ValueError):
             return task, index_of(meta)
     owner = next((one.name for one in meta.owner_references if one.controller), "")
-    named, _, number = meta.name.removeprefix(f"{owner}-").rpartition("-")
-    return task or named, int(number) if _NUMBER.fullmatch(number) else LOST
+    named, _, last = meta.name.removeprefix(f"{owner}-").rpartition("-")
+    index = number(last)
+    return task or named, LOST if index is None else index
 
 
 def exit_code(pod: JobPod) -> int:

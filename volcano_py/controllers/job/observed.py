@@ -53,6 +53,8 @@ class Observed:
     """The reason of the waiting PodGroup that the last event named."""
     problem: Problem | None = None
     """Why a plugin cannot be used, or why a pod could not be created."""
+    unheeded: Mapping[str, object] = field(default_factory=dict)
+    """Fields of the PodGroup that the API server left as they were when they were written last."""
     written_ago_s: float = float("inf")
     """Seconds since the last write of the status."""
 

@@ -70,8 +70,7 @@ def follow(job: Job, group: PodGroup, priorities: Mapping[str, int], waiting: Co
 
 def version_of(group: PodGroup) -> int | None:
     """Return the version of the job for which a PodGroup was created, None if it does not say."""
-    text = group.metadata.annotations.get(keys.JOB_VERSION, "")
-    return int(text) if text.isdigit() else None
+    return objects.number(group.metadata.annotations.get(keys.JOB_VERSION, ""))
 
 
 def min_task_member(job: Job) -> dict[str, int]:

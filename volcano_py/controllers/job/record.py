@@ -14,7 +14,7 @@ import msgspec
 
 from volcano_py.api.batch import Command, Job
 from volcano_py.api.scheduling import PodGroup
-from volcano_py.controllers.job import bookkeeping, delays, happenings, phases, pod_group, policies
+from volcano_py.controllers.job import bookkeeping, checks, delays, happenings, phases, pod_group, policies
 from volcano_py.controllers.job.defaults import with_defaults
 from volcano_py.controllers.job.delays import Delayed
 from volcano_py.controllers.job.happenings import Trigger
@@ -59,7 +59,11 @@ class Record:
         """Why the last pod could not be created."""
         self.applied: dict[tuple[str, str], Applied] = {}
         """The objects of plugins as they were written: by resource and name, what follows the job."""
+        self.unheeded: Mapping[str, object] = {}
+        """Fields of the PodGroup that the API server did not keep: its definition of PodGroups is an older one."""
         self.removed = False
+        self.gone = False
+        """Whether the watch has shown the end of the job."""
         self.told = ""
         self.written_at = float("-inf")
         self.plugins = Plugins((), (), ())
@@ -73,6 +77,7 @@ class Record:
         self._heap: list[tuple[datetime, str]] = []
         self._started = False
         self._answers: frozenset[str] = frozenset()
+        self._flaw = ""
         self._budgets: dict[str, int] = {}  # maxRetry by task
 
     # The job
@@ -98,6 +103,9 @@ class Record:
         job = self.job
         assert job is not None
         self._objects = None
+        self._flaw = checks.flaw(job)
+        if checks.has_too_many_pods(job):
+            return
         self._answers = policies.answered_events(job)
         self._budgets = {task.name: task.max_retry for task in job.spec.tasks}
         self.plugins = build_plugins(job, self._plugin_table)
@@ -235,7 +243,9 @@ class Record:
     # Plugins
 
     def plugin_objects(self) -> tuple[PluginObject, ...]:
-        """Return the objects that the plugins want; raise Problem if the job cannot use one of them."""
+        """Return the objects that the plugins want; raise Problem if the job or its use of one of them is wrong."""
+        if self._flaw:
+            raise Problem("InvalidJob", self._flaw)
         if self.plugins.problems:
             raise Problem("PluginError", "; ".join(self.plugins.problems))
         if self._objects is None:

@@ -1,0 +1,64 @@
+"""What is wrong with a job although the schema of jobs admits it. Volcano's webhook refuses such jobs.
+
+The controller works without a webhook, too. Such a job gets no pods, and its state says what to change.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from volcano_py.api.batch import Job, LifecyclePolicy
+from volcano_py.api.duration import DurationError, parse_go_duration
+from volcano_py.controllers.job.depends_on import may_start
+from volcano_py.controllers.job.phases import replicas_of
+
+MOST_PODS: Final = 200_000
+"""Pods that a job may ask for; a cluster of Kubernetes has at most 150,000."""
+
+
+def has_too_many_pods(job: Job) -> bool:
+    """Say whether a job asks for so many pods that noting each of them would take all memory."""
+    return replicas_of(job) > MOST_PODS
+
+
+def flaw(job: Job) -> str:
+    """Return why a job with defaults cannot get pods and what to do, "" if nothing is wrong with it."""
+    return next(_flaws(job), "")
+
+
+def _flaws(job: Job) -> Iterator[str]:
+    if has_too_many_pods(job):
+        yield f"the tasks ask for {replicas_of(job)} pods: a job has at most {MOST_PODS}; lower spec.tasks.replicas"
+    for name, count in Counter(task.name for task in job.spec.tasks).items():
+        if count > 1:
+            yield f"{count} tasks are named {name}: create the job with a name of its own for each task"
+    if waiting := _waiting_for_ever(job):
+        yield (
+            f"dependsOn: no pod can start of task {', '.join(waiting)}, because of a circle; "
+            "create the job with dependencies that are none"
+        )
+    for policy, owner in _policies(job):
+        if policy.timeout:
+            try:
+                parse_go_duration(policy.timeout)
+            except DurationError as error:
+                yield f"timeout of a policy of {owner}: {error}"
+
+
+def _waiting_for_ever(job: Job) -> list[str]:
+    """Return the tasks that cannot start even when all pods of the others are ready."""
+    left = {task.name: task for task in job.spec.tasks}
+    ready: dict[str, int] = {}
+    while startable := [name for name, task in left.items() if may_start(job, task, ready)]:
+        for name in startable:
+            task = left.pop(name)
+            ready[name] = max(task.replicas, task.min_available or 0)  # too few replicas are no circle
+    return list(left)
+
+
+def _policies(job: Job) -> Iterator[tuple[LifecyclePolicy, str]]:
+    for policy in job.spec.policies:
+        yield policy, "the job"
+    for task in job.spec.tasks:
+        for policy in task.policies:
+            yield policy, f"task {task.name}"
