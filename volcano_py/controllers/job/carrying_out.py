@@ -15,7 +15,7 @@ from volcano_py.api.batch import Job, Task
 from volcano_py.api.meta import ObjectMeta
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.controller import ControllerContext
-from volcano_py.controllers.job import acting, objects
+from volcano_py.controllers.job import acting, objects, phases
 from volcano_py.controllers.job import status as statuses
 from volcano_py.controllers.job.members import Member
 from volcano_py.controllers.job.objects import JobPod
@@ -27,7 +27,7 @@ from volcano_py.controllers.job.unseen import Created
 from volcano_py.controllers.writes import IN_FLIGHT, Create, Delete, Patch, Write
 from volcano_py.kube import errors
 from volcano_py.kube.decoding import decoder_for
-from volcano_py.kube.resource import PODGROUPS, PODS, VCJOBS
+from volcano_py.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODGROUPS, PODS, VCJOBS
 
 log = structlog.get_logger()
 
@@ -61,6 +61,22 @@ class _NotYet(errors.Conflict):
     """An object cannot be created before another one is gone, which needs nobody's help."""
 
 
+class _Collision(errors.Conflict):
+    """An object has the name of one that a job needs, and belongs to somebody else."""
+
+
+_REFUSALS: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest, errors.NotFound, _Collision)
+"""Reasons why an object cannot be written that do not go away by themselves."""
+
+
+_EVENTS_OF_REFUSALS: Final = {
+    PODGROUPS.kind: "PodGroupError",
+    PERSISTENT_VOLUME_CLAIMS.kind: "PVCError",
+    VCJOBS.kind: EVENT_CREATE,
+}
+"""By the kind of what was refused; other objects are those of plugins."""
+
+
 class CarryOut:
     """Carries out plans."""
 
@@ -88,10 +104,7 @@ class CarryOut:
             self._events.record(event)
         if plan.told:
             record.told = plan.told
-        for one in plan.ensure:
-            await self._ensure(record, one)
-        for write in plan.writes:
-            await self._write(record, write)
+        await self._write_what_pods_need(record, plan)
         if plan.remove:
             await self._each(plan.remove, lambda one: self._remove(record, one))
             record.applied.clear()
@@ -101,6 +114,32 @@ class CarryOut:
             await self._create_pods(record, plan.create)
         for _ in range(plan.handled):
             record.triggers.popleft()
+
+    async def _write_what_pods_need(self, record: Record, plan: JobPlan) -> None:
+        """Write the objects of plugins, claims and the PodGroup; if one is refused, the job will say why."""
+        what = ""
+        try:
+            for one in plan.ensure:
+                what = f"{one.resource.kind} {one.body['metadata']['name']}"
+                await self._ensure(record, one)
+            for write in plan.writes:
+                what = "" if isinstance(write, Delete) else f"{write.resource.kind} {_name_of(write)}"
+                await self._write(record, write)
+        except _REFUSALS as error:
+            if what:
+                self._note_refusal(record, what, error)
+            raise
+        if what:
+            record.refusal = None
+
+    def _note_refusal(self, record: Record, what: str, error: errors.ApiError) -> None:
+        job = record.job
+        if job is None or isinstance(error, _NotYet | errors.NamespaceTerminating):
+            return
+        record.refusal = Problem("FailedCreate", f"{what} could not be written: {error}")
+        if not isinstance(error, _Collision):  # that has an event of its own
+            reason = _EVENTS_OF_REFUSALS.get(what.partition(" ")[0], EVENT_PLUGIN)
+            self._events.record(acting.event(job, keys.EVENT_WARNING, reason, record.refusal.message))
 
     # Status and single objects
 
@@ -123,6 +162,8 @@ class CarryOut:
                 phase=after,
                 reason=plan.status.state.reason,
             )
+            if after == phases.RESTARTING:
+                record.applied.clear()  # somebody may have deleted what pods are about to need again
             self._metrics.job_phase(f"{job.metadata.namespace}/{job.metadata.name}", job.spec.queue, after)
 
     async def _write(self, record: Record, write: Write) -> None:
@@ -162,9 +203,14 @@ class CarryOut:
         """Take the PodGroup that exists already, unless it is about to go."""
         assert isinstance(write.body, dict)
         name = write.body["metadata"]["name"]
-        group = await self._client.get(PODGROUPS, name, PodGroup, namespace=write.namespace, timeout_s=_TIMEOUT_S)
+        path = PODGROUPS.item(name, write.namespace)
+        try:
+            group = await self._client.get(PODGROUPS, name, PodGroup, namespace=write.namespace, timeout_s=_TIMEOUT_S)
+        except errors.NotFound:
+            text = "its predecessor has just gone, or its namespace is being deleted"
+            raise _NotYet("create", path, text) from None
         if group.metadata.deletion_timestamp is not None:
-            raise errors.Conflict("create", PODGROUPS.item(name, write.namespace), "its predecessor is being deleted")
+            raise _NotYet("create", path, "its predecessor is being deleted")
         record.put_group(group, self._clock.monotonic())
 
     # Objects of plugins
@@ -248,7 +294,7 @@ class CarryOut:
             "or give the job another name"
         )
         self._events.record(acting.event(job, keys.EVENT_WARNING, EVENT_PLUGIN, text))
-        return errors.Conflict("create", wanted.resource.item(name, job.metadata.namespace), text)
+        return _Collision("create", wanted.resource.item(name, job.metadata.namespace), text)
 
     async def _remove(self, record: Record, one: PluginObject) -> None:
         job = record.job
@@ -325,7 +371,7 @@ class CarryOut:
             if isinstance(error, PluginProblem):
                 raise errors.Invalid("create", PODS.label, str(error)) from error
             raise
-        record.problem = None
+        record.problem = record.refusal = None
         self._metrics.pods_created(self._clock.monotonic() - started)
 
     async def _adopt_pod(self, record: Record, job: Job, name: str) -> None:
@@ -393,6 +439,12 @@ class CarryOut:
                 group.create_task(worker(left))
         if failures:
             raise failures[0]
+
+
+def _name_of(write: Write) -> str:
+    if not isinstance(write, Create):
+        return write.name
+    return str(write.body["metadata"]["name"]) if isinstance(write.body, dict) else ""
 
 
 def _owned(body: Any, job: Job) -> dict[str, Any]:

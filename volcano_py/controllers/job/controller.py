@@ -242,7 +242,7 @@ class JobController:
         record.start()
         job = record.job
         assert job is not None
-        problem = record.problem
+        problem = record.refusal or record.problem
         wanted: tuple[PluginObject, ...] = ()
         try:
             wanted = record.plugin_objects()

@@ -102,7 +102,7 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
     except Problem as found:
         return drop if drop.delete else _counters(seen, now, found)
     if steps is not None:
-        return steps
+        return _told_refusal(seen, now) or steps
     if drop.delete:
         return drop
     notes = acting.evictions_to_note(job, members)
@@ -124,6 +124,18 @@ def _active(seen: Observed, now: datetime) -> JobPlan:
     if marked or create:
         return JobPlan(kill=marked, create=create, again=True)
     return _with_news(seen, counters)
+
+
+def _told_refusal(seen: Observed, now: datetime) -> JobPlan | None:
+    """Return the status that says why what pods need could not be written, None if it says so already."""
+    problem, state = seen.problem, seen.job.status.state
+    if problem is None or problem.reason != FAILED_CREATE or (state.reason, state.message) == _words(problem):
+        return None
+    return _counters(seen, now, problem)
+
+
+def _words(problem: Problem) -> tuple[str, str]:
+    return problem.reason, problem.message
 
 
 def _prepare(seen: Observed) -> JobPlan | None:

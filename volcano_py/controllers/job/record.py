@@ -57,6 +57,8 @@ class Record:
         self.delayed: dict[str, Delayed] = {}
         self.problem: Problem | None = None
         """Why the last pod could not be created."""
+        self.refusal: Problem | None = None
+        """Why something that pods need could not be written: the PodGroup, a claim, an object of a plugin."""
         self.applied: dict[tuple[str, str], Applied] = {}
         """The objects of plugins as they were written: by resource and name, what follows the job."""
         self.unheeded: Mapping[str, object] = {}

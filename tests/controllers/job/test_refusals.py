@@ -1,0 +1,88 @@
+"""What pods need is refused or deleted by somebody: the job says why it waits, goes on by itself, and is repaired."""
+
+from typing import Any
+
+import pytest
+
+from tests.controllers.managing import GROUPS, controllers, pod_spec
+from tests.daemon.cluster import event_reasons
+from tests.effects.waiting import until
+from volcano_py.apiserver import ApiServer
+from volcano_py.apiserver.faults import Fault
+from volcano_py.kube.client import ApiClient
+from volcano_py.kube.credentials import Credentials
+from volcano_py.kube.resource import COMMANDS, CONFIG_MAPS, PODGROUPS, SECRETS, SERVICES, VCJOBS
+
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+
+
+def put_train(server: ApiServer, **spec: Any) -> dict[str, Any]:
+    """Create a job of one pod."""
+    task = {"name": "worker", "replicas": 1, "template": {"spec": pod_spec()}}
+    meta = {"name": "train", "namespace": "default"}
+    return server.create(
+        {"apiVersion": VCJOBS.api_version, "kind": VCJOBS.kind, "metadata": meta, "spec": {"tasks": [task], **spec}}
+    )
+
+
+def state(server: ApiServer) -> dict[str, Any]:
+    found = server.get(VCJOBS.label, "train", "default") or {}
+    return dict(found.get("status", {}).get("state", {}))
+
+
+@pytest.mark.parametrize(
+    ("resource", "spec", "what", "event"),
+    [
+        pytest.param(GROUPS, {}, "PodGroup train-", "PodGroupError", id="group"),
+        pytest.param(
+            "persistentvolumeclaims",
+            {"volumes": [{"mountPath": "/data", "volumeClaim": CLAIM}]},
+            "PersistentVolumeClaim train-pvc-",
+            "PVCError",
+            id="claim",
+        ),
+        pytest.param(
+            "networkpolicies.networking.k8s.io",
+            {"plugins": {"svc": []}},
+            "NetworkPolicy train",
+            "PluginError",
+            id="svc",
+        ),
+    ],
+)
+async def test_a_refusal_stands_on_the_job_until_it_is_over(
+    server: ApiServer, resource: str, spec: dict[str, Any], what: str, event: str
+) -> None:
+    server.faults.add(Fault("reply", verb="create", resource=resource, code=403, message="quota is used up", times=2))
+    async with controllers(server.url):
+        put_train(server, **spec)
+        await until(lambda: state(server).get("reason") == "FailedCreate")
+        assert state(server)["message"].startswith(f"{what}")
+        assert "quota is used up" in state(server)["message"]
+        assert state(server)["phase"] == "Pending"
+        await until(lambda: event in event_reasons(server, "Job", "train"))
+
+        await until(lambda: server.list(GROUPS))
+        await until(lambda: "reason" not in state(server))
+
+
+async def test_objects_of_plugins_that_somebody_deleted_are_made_again_when_the_job_restarts(
+    server: ApiServer,
+) -> None:
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
+        job = put_train(server, plugins={"svc": [], "ssh": []})
+        group = f"train-{job['metadata']['uid']}"
+        await until(lambda: server.get(GROUPS, group, "default"))
+        await user.patch(PODGROUPS, group, {"status": {"phase": "Inqueue"}}, dict, namespace="default")
+        await until(lambda: server.list("pods"))
+        for resource, name in ((CONFIG_MAPS, "train-svc"), (SERVICES, "train"), (SECRETS, "train-ssh")):
+            await user.delete(resource, name, namespace="default")
+
+        target = {"apiVersion": VCJOBS.api_version, "kind": VCJOBS.kind, "name": "train", "uid": job["metadata"]["uid"]}
+        meta = {"name": "again", "namespace": "default"}
+        command = {"apiVersion": COMMANDS.api_version, "kind": COMMANDS.kind, "metadata": meta, "target": target}
+        server.create({**command, "action": "RestartJob"})
+
+        await until(lambda: server.get("secrets", "train-ssh", "default"))
+        await until(lambda: server.get("configmaps", "train-svc", "default"))
+        await until(lambda: server.get("services", "train", "default"))
