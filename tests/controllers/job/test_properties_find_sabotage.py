@@ -8,7 +8,7 @@ import pytest
 
 from tests.controllers.job.simulation.auditor import Wrong
 from tests.controllers.job.simulation.run import Run, quiet
-from volcano_py.controllers.job import acting, bookkeeping, decision, happenings, phases, policies, pod_group, record
+from volcano_py.controllers.job import acting, bookkeeping, decision, happenings, phases, pod_group, policies, record
 from volcano_py.controllers.job import status as statuses
 from volcano_py.controllers.job.carrying_out import CarryOut
 from volcano_py.controllers.job.members import Members
@@ -51,7 +51,7 @@ def _next_phase(change: Callable[[Any, Any, Any, Change | None], Change | None])
     return sabotage
 
 
-def _spared(patch: Patch, **changes: Any) -> None:
+def _protected(patch: Patch, **changes: Any) -> None:
     for name, value in changes.items():
         target, _, attribute = name.partition("__")
         patch.setattr(_MODULES[target], attribute, value)
@@ -70,7 +70,7 @@ _MODULES: Final = {
 
 def _with(**changes: Any) -> Callable[[Patch], None]:
     """Return the sabotage that replaces functions, as module__name."""
-    return lambda patch: _spared(patch, **changes)
+    return lambda patch: _protected(patch, **changes)
 
 
 def _counts_without_terminating(job: Any, counts: phases.Counts, by_task: Any, real: Change | None) -> Change | None:

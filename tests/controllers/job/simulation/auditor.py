@@ -53,7 +53,7 @@ class Auditor:
         self.made: set[str] = set()
         """Names of PodGroups uids that were deleted by the controller."""
         self.retained = True
-        """Whether the last kill of the whole job spared the pods that had ended."""
+        """Whether the last kill of the whole job left the pods that had ended alone."""
         self.commands: dict[str, Obj] = {}
         """Every Command that was ever issued, by name."""
         self.most_ready: Counter[str] = Counter()

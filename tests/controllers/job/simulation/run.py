@@ -116,7 +116,7 @@ class Run:
         rng = self._rng
         if rng.random() < 0.9:
             self._make_queue()
-        job = self._server.create(VCJOBS, "default", specs.a_job(rng))
+        job = self._server.create(VCJOBS, "default", specs.a_random_job(rng))
         self._tell("job", job["spec"])
         self._watch_the_world()
         self._begin_life()

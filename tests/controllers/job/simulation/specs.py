@@ -14,7 +14,7 @@ EXIT_CODES: Final = (1, 2, 137)
 NAME: Final = "j"
 
 
-def a_job(rng: random.Random) -> Obj:
+def a_random_job(rng: random.Random) -> Obj:
     """Return a job."""
     names = ("w", "ps", "m-1")[: rng.choice((1, 1, 2, 2, 3))]
     tasks = [_task(rng, name, names[:number]) for number, name in enumerate(names)]
