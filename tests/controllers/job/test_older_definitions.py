@@ -29,7 +29,11 @@ async def test_a_field_that_the_server_does_not_keep_is_written_once_and_the_job
     await without_sub_groups(server)
     partitions = {"totalPartitions": 2, "partitionSize": 1}
     task = {"name": "worker", "replicas": 2, "template": {"spec": pod_spec()}, "partitionPolicy": partitions}
-    body = {"apiVersion": VCJOBS.api_version, "kind": VCJOBS.kind, "metadata": {"name": "train", "namespace": "default"}}
+    body = {
+        "apiVersion": VCJOBS.api_version,
+        "kind": VCJOBS.kind,
+        "metadata": {"name": "train", "namespace": "default"},
+    }
     async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
         job = server.create({**body, "spec": {"tasks": [task]}})
         group = f"train-{job['metadata']['uid']}"
