@@ -8,7 +8,7 @@ import pytest
 
 from tests.controllers.job.simulation.auditor import Wrong
 from tests.controllers.job.simulation.run import Run, quiet
-from volcano_py.controllers.job import acting, bookkeeping, decision, happenings, phases, policies, pod_group, record
+from volcano_py.controllers.job import acting, bookkeeping, decision, happenings, phases, pod_group, policies, record
 from volcano_py.controllers.job import status as statuses
 from volcano_py.controllers.job.carrying_out import CarryOut
 from volcano_py.controllers.job.members import Members
