@@ -340,11 +340,14 @@ class Run:
     def _restart_container(self) -> None:
         pod = self._one(self._pods("Running"))
         if pod is not None:
-            was = pod["status"]["containerStatuses"][0]
-            again = {**was, "restartCount": was["restartCount"] + 1}
-            self._tell("restarts a container", pod["metadata"]["name"])
-            self._causes.count("TaskFailed", task_of(pod))
-            self._server.set_status(PODS, pod["metadata"]["name"], {"containerStatuses": [again]})
+            self._restart_container_of(pod)
+
+    def _restart_container_of(self, pod: Obj) -> None:
+        was = pod["status"]["containerStatuses"][0]
+        again = {**was, "restartCount": was["restartCount"] + 1}
+        self._tell("restarts a container", pod["metadata"]["name"])
+        self._causes.count("TaskFailed", task_of(pod))
+        self._server.set_status(PODS, pod["metadata"]["name"], {"containerStatuses": [again]})
 
     def _be_lost(self) -> None:
         pod = self._one(self._pods("Running"))
