@@ -1,6 +1,6 @@
 """What is done about a cron job."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from tests.controllers.cronjob.objects import EVERY_FIVE, MORNING, a_cron_job, a_vcjob, at, number_of, seen
-from volcano_py.api.batch import CronJob
-from volcano_py.controllers.cronjob.decision import Decision, decide
+from volcano_py.api.batch import CronJob, ObjectReference
+from volcano_py.controllers.cronjob.decision import Decision, decide, unseen
 from volcano_py.controllers.cronjob.status import Observed
 from volcano_py.controllers.writes import Create, Delete, Patch
 
@@ -437,3 +437,20 @@ def test_a_cron_job_without_a_time_of_creation_starts_from_now() -> None:
     bare = msgspec.convert({"metadata": {"name": "n"}, "spec": {"schedule": "@every 1h"}}, CronJob)
 
     assert decide(seen(bare), MORNING).plan.look_again_s == pytest.approx(3600.1)
+
+
+@pytest.mark.parametrize("year", [1, 1969, 1970])
+@pytest.mark.parametrize("schedule", [EVERY_FIVE, "@every 1m"])
+def test_a_last_start_before_all_schedules_ends_nothing(year: int, schedule: str) -> None:
+    """Go writes a time that is not set as a moment in the year 1."""
+    decision = decide(seen(a_cron_job(schedule, last=datetime(year, 1, 1, tzinfo=UTC))), at(10, 7))
+
+    assert reasons(decision) == ["TooManyMissedTimes"]
+    assert creates(decision)
+
+
+def test_an_entry_without_a_name_is_not_looked_up() -> None:
+    cron_job = a_cron_job()
+    nameless = msgspec.structs.replace(cron_job.status, active=[ObjectReference(uid="u"), ObjectReference(name="old")])
+
+    assert unseen(msgspec.structs.replace(cron_job, status=nameless), (), ()) == ["old"]

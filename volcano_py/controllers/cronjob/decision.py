@@ -26,6 +26,7 @@ LATE_S: Final = 0.1
 """A look for a start comes this much after it."""
 LOCAL: Final = "Local"  # the zone of this process, in Go
 _AGES_S: Final = 10 * 365 * 24 * 3600  # a deadline that is as good as none
+_NO_EARLIER: Final = datetime(1971, 1, 1, tzinfo=UTC)  # of all times up to 1970, schedules know only the last year
 _FORBID, _REPLACE = "Forbid", "Replace"
 
 
@@ -61,7 +62,8 @@ class _Start:
 
 def unseen(cron_job: CronJob, uids: Container[str], taken: Iterable[str]) -> list[str]:
     """Return the names of jobs to look up by name: those in the status that are not known, and those that are taken."""
-    return sorted({*taken, *(entry.name for entry in cron_job.status.active if entry.uid not in uids)})
+    named = (entry.name for entry in cron_job.status.active if entry.name and entry.uid not in uids)
+    return sorted({*taken, *named})
 
 
 def decide(observed: Observed, now: datetime, local: tzinfo = UTC) -> Decision:
@@ -111,7 +113,7 @@ def read(cron_job: CronJob, local: tzinfo, *, edited: bool = False) -> tuple[Sch
 def starts_of(cron_job: CronJob, current: CronJobStatus, schedule: Schedule, zone: tzinfo, now: datetime) -> Starts:
     """Return the starts after the last one, or after the creation of the cron job."""
     since = current.last_schedule_time or cron_job.metadata.creation_timestamp or now
-    return Starts(schedule, zone, since.astimezone(UTC).replace(microsecond=0))
+    return Starts(schedule, zone, max(since, _NO_EARLIER).astimezone(UTC).replace(microsecond=0))
 
 
 def seconds_to_next(starts: Starts, now: datetime) -> float:

@@ -1,5 +1,6 @@
 """The job controller: watches jobs, pods, PodGroups and Commands, and carries out the plans of `decision.plan`."""
 
+import contextlib
 from collections.abc import Iterable
 from typing import Final
 
@@ -289,10 +290,10 @@ class JobController:
         if uid and (record := self._records.get(uid)) is not None and record.job is not None:
             return  # it was handed over when the job appeared
         meta = command.metadata
-        try:
-            job = await self._client.get(VCJOBS, command.target.name, Job, namespace=meta.namespace)
-        except errors.NotFound:
-            job = None
+        job = None
+        if command.target.name:  # the schema admits none
+            with contextlib.suppress(errors.NotFound):
+                job = await self._client.get(VCJOBS, command.target.name, Job, namespace=meta.namespace)
         if job is not None and command.target.uid in ("", job.metadata.uid):
             # The watch will show the job, or has shown its end: an answer cannot tell which.
             self._queue.add_later(f"{_COMMAND}{key}", _JOB_SHOWS_S)
