@@ -72,6 +72,7 @@ async def _one(client: ApiClient, running: Server, case: dict[str, Any]) -> dict
                 started = time.monotonic()
                 taken.append((await watch.until(case["pods"]))[-1] - started)
     return {
+        "kind": "one",
         "case": f"one job of {case['pods']}",
         "server": case["server"],
         "seconds": round(statistics.median(taken), 3),
@@ -98,11 +99,12 @@ async def _large(client: ApiClient, running: Server, case: dict[str, Any]) -> di
                 peak = peak_memory_mib(manager.pid)
             late = json.loads(lag.read_text())
     return {
+        "kind": "large",
         "case": f"one job of {case['pods']}, until Running",
         "server": case["server"],
         "seconds": round(seconds, 2),
         "cpu_ms_per_pod": round(cpu / case["pods"] * 1000, 3),
-        "lag_p99.9_ms": late["p99.9"],
+        "lag_p999_ms": late["p99.9"],
         "lag_max_ms": late["max"],
         "peak_mib": peak,
     }
@@ -129,6 +131,7 @@ async def _many(client: ApiClient, running: Server, case: dict[str, Any]) -> dic
                     bare.append((await watch.until(case["jobs"] * case["pods"]))[-1] - started)
             await cluster.clean(client, namespace)
     return {
+        "kind": "many",
         "case": f"{case['jobs']} jobs of {case['pods']}",
         "server": case["server"],
         "seconds": round(statistics.mean(ours), 2),

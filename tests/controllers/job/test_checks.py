@@ -18,10 +18,10 @@ def after(*names: str, iteration: str = "") -> dict[str, Any]:
     [
         pytest.param([a_job_task("a"), a_job_task("b"), a_job_task("a")], "2 tasks are named a", id="same-name"),
         pytest.param([a_job_task(""), a_job_task("default0")], "2 tasks are named default0", id="name-of-a-default"),
-        pytest.param([a_job_task("a", **after("a"))], "of task a,", id="after-itself"),
+        pytest.param([a_job_task("a", **after("a"))], "of task a can", id="after-itself"),
         pytest.param(
             [a_job_task("a", **after("b")), a_job_task("b", **after("a")), a_job_task("c", **after("a"))],
-            "of task a, b, c,",
+            "of task a, b, c can",
             id="circle",
         ),
         pytest.param(

@@ -10,11 +10,12 @@ from tests.controllers.job.world import World, later
 from volcano_py.api.batch import Job
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.job import policies
+from volcano_py.controllers.job.applied import following
 from volcano_py.controllers.job.delays import Delayed
 from volcano_py.controllers.job.observed import Problem
 from volcano_py.controllers.job.plugins.registry import BUILT_IN
 from volcano_py.controllers.job.policies import Request
-from volcano_py.controllers.job.record import Record, following, is_older
+from volcano_py.controllers.job.record import Record, is_older
 
 ALL_POLICIES = [on("*", "RestartJob")]
 
@@ -271,16 +272,16 @@ def test_late_news_of_a_former_group_do_not_hide_its_successor() -> None:
 def test_an_object_is_outdated_until_it_is_written_as_wanted() -> None:
     record = a_record(a_vcjob(plugins={"svc": []}))
     wanted = record.plugin_objects()
-    assert record.outdated(wanted) == wanted
+    assert record.applied.outdated(wanted) == wanted
 
     for one in wanted:
-        record.note_applied(one, "uid")
-    assert record.outdated(record.plugin_objects()) == ()
+        record.applied.note(one, "uid")
+    assert record.applied.outdated(record.plugin_objects()) == ()
 
     grown = a_vcjob(a_job_task(replicas=3), plugins={"svc": []}, meta={"resourceVersion": "2", "generation": 2})
     record.put_job(grown, "volcano", "default")
 
-    assert [one.resource.kind for one in record.outdated(record.plugin_objects())] == ["ConfigMap"]
+    assert [one.resource.kind for one in record.applied.outdated(record.plugin_objects())] == ["ConfigMap"]
 
 
 def test_only_fields_that_follow_the_job_count_as_changes() -> None:

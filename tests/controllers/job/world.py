@@ -96,8 +96,8 @@ class World:
             due=record.due(self.now),
             delayed=record.delayed,
             objects=wanted,
-            outdated=record.outdated(wanted),
-            removed=record.removed,
+            outdated=record.applied.outdated(wanted),
+            removed=record.applied.removed,
             told=record.told,
             problem=problem,
             written_ago_s=(self.now - NOW).total_seconds() - record.written_at,
@@ -203,14 +203,13 @@ class World:
         for one in plan.ensure:
             self.writes += 1
             self.objects[f"{one.resource.kind} {one.body['metadata']['name']}"] = one
-            record.note_applied(one, "uid")
+            record.applied.note(one, "uid")
         for write in plan.writes:
             self.writes += 1
             self._write(write)
         if plan.remove:
             self.objects.clear()
-            record.applied.clear()
-            record.removed = True
+            record.applied.note_removed()
         for member in plan.kill:
             self._delete(member, killed=True)
         for member in plan.delete:

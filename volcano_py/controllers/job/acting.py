@@ -253,10 +253,12 @@ def _arm(seen: Observed, draft: Draft, request: Request, resolved: Resolved, now
     delayed = Delayed(
         _since(seen, request, now) + timedelta(seconds=resolved.delay_s), resolved.action, request, resolved.task
     )
-    if delayed.key in seen.delayed and delayed.key not in draft.disarm:
-        return
-    if any(one.key == delayed.key for one in draft.arm):
-        return
+    known = next((one for one in draft.arm if one.key == delayed.key), None)
+    if known is None and delayed.key not in draft.disarm:
+        known = seen.delayed.get(delayed.key)
+    if known is not None and not (request.event == policies.POD_PENDING and known.request.pod_uid != request.pod_uid):
+        return  # it waits already; only that an earlier pod of this name was pending is void
+    draft.arm = [one for one in draft.arm if one.key != delayed.key]
     draft.arm.append(delayed)
     if request.event in delays.KEPT and sum(key.startswith(delays.PREFIX) for key in draft.notes) < delays.MOST_KEPT:
         key, text = delays.kept(delayed)

@@ -111,8 +111,7 @@ class CarryOut:
         await self._write_what_pods_need(record, plan)
         if plan.remove:
             await self._each(plan.remove, lambda one: self._remove(record, one))
-            record.applied.clear()
-            record.removed = True
+            record.applied.note_removed()
         await self._delete_pods(record, plan)
         if not record.gone:
             await self._create_pods(record, plan.create)
@@ -186,7 +185,7 @@ class CarryOut:
                 reason=plan.status.state.reason,
             )
             if after == phases.RESTARTING:
-                record.applied.clear()  # somebody may have deleted what pods are about to need again
+                record.applied.forget_all()  # somebody may have deleted what pods are about to need again
             self._metrics.job_phase(f"{job.metadata.namespace}/{job.metadata.name}", job.spec.queue, after)
 
     async def _write(self, record: Record, write: Write) -> None:
@@ -197,6 +196,7 @@ class CarryOut:
                 record.remove_group(write.uid)
             else:
                 record.commands.pop(f"{write.namespace}/{write.name}", None)
+                record.settled.add(write.uid)
         elif answer and write.resource is PODGROUPS:
             if isinstance(write, Patch):
                 self._note_unheeded(record, write, answer, before)
@@ -254,7 +254,7 @@ class CarryOut:
             body = _owned(wanted.body, job)
             answer = await self._writer.answered(Create(wanted.resource, meta.namespace, body))
             if answer is not None:
-                _read(answer, _Named, lambda made: record.note_applied(planned, made.metadata.uid))
+                _read(answer, _Named, lambda made: record.applied.note(planned, made.metadata.uid))
                 return
             existing = await self._find(wanted, meta.namespace, name)
             if existing is None:
@@ -266,11 +266,11 @@ class CarryOut:
         if changes := _changes(wanted, existing):
             body = {"metadata": {"uid": existing["metadata"]["uid"]}, **changes}
             await self._writer.answered(Patch(wanted.resource, meta.namespace, name, body))
-        record.note_applied(planned, existing["metadata"]["uid"])
+        record.applied.note(planned, existing["metadata"]["uid"])
 
     async def _follow(self, record: Record, wanted: PluginObject, namespace: str, name: str) -> bool:
         """Change an object that this process has written; return False if it has not, or the object is gone."""
-        known = record.applied_as(wanted)
+        known = record.applied.last(wanted)
         if known is None:
             return False
         changes = _changes(wanted, msgspec.json.decode(known.fields))
@@ -280,9 +280,9 @@ class CarryOut:
         except errors.Conflict:  # another object has its name now
             answer = None
         if answer is None:
-            record.forget_applied(wanted)
+            record.applied.forget(wanted)
             return False
-        record.note_applied(wanted, known.uid)
+        record.applied.note(wanted, known.uid)
         return True
 
     async def _with_keys(self, record: Record, job: Job, wanted: PluginObject) -> PluginObject:
@@ -342,8 +342,14 @@ class CarryOut:
             record.members.mark_deleting(member.name, member.uid)
 
         async def drop(member: Member) -> None:
-            member.killed = True
-            await self._writer.answered(Delete(PODS, namespace, member.name, member.uid))
+            member.dropped = True
+            try:
+                await self._writer.answered(Delete(PODS, namespace, member.name, member.uid))
+            except errors.ApiError as error:
+                now = record.members.get(member.name)
+                if not error.maybe_applied and now is not None and now.uid == member.uid:
+                    now.dropped = False
+                raise
             record.members.mark_deleting(member.name, member.uid)
 
         try:

@@ -34,8 +34,8 @@ def _flaws(job: Job) -> Iterator[str]:
             yield f"{count} tasks are named {name}: create the job with a name of its own for each task"
     if waiting := _waiting_for_ever(job):
         yield (
-            f"dependsOn: no pod can start of task {', '.join(waiting)}, because of a circle; "
-            "create the job with dependencies that are none"
+            f"dependsOn forms a circle, so the pods of task {', '.join(waiting)} can never start: "
+            "create the job without the circle"
         )
     for policy, owner in _policies(job):
         if policy.timeout:

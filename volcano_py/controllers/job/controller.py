@@ -60,6 +60,7 @@ class JobController:
         self._claims: View[Claim] = View()
         self._classes: View[PriorityClass] = View()
         self._priorities: dict[str, int] = {}
+        self._early: dict[str, dict[str, Command]] = {}  # Commands whose job is not known, by namespace/name of that
         self._commands: View[Command] = View(_is_for_a_job)
         self._queue: WorkQueue[str] = WorkQueue(
             self.name,
@@ -128,7 +129,10 @@ class JobController:
     def _put_job(self, job: Job) -> bool:
         meta = job.metadata
         self._uids[f"{meta.namespace}/{meta.name}"] = meta.uid
-        return self._record(meta.uid).put_job(job, self._options.scheduler_names[0], self._options.default_queue)
+        record = self._record(meta.uid)
+        if record.job is None:
+            self._take_early_commands(record, job)
+        return record.put_job(job, self._options.scheduler_names[0], self._options.default_queue)
 
     def _take_answer(self, job: Job) -> bool:
         """Take the state of a job that a write answered, unless the watch has shown its end meanwhile."""
@@ -159,23 +163,40 @@ class JobController:
         return True
 
     def _command_changed(self, key: str, before: Command | None, after: Command | None) -> None:
-        command = after or before
-        if command is None:
-            return
-        uid = self._uid_of(command)
-        record = self._records.get(uid)
-        if record is None or record.job is None:
-            if after is not None:
-                self._queue.add(f"{_COMMAND}{key}")
-            return
+        if before is not None:
+            self._forget_command(key, before)
         if after is None:
+            return
+        uid = self._uid_of(after)
+        record = self._records.get(uid)
+        if record is not None and record.job is not None:
+            if after.metadata.uid not in record.settled:
+                record.commands[key] = after
+                self._queue.add(uid)
+            return
+        self._early.setdefault(_job_of(after), {})[key] = after
+        self._queue.add(f"{_COMMAND}{key}")
+
+    def _forget_command(self, key: str, command: Command) -> None:
+        """Forget the last state of a Command; if it exists in a later state, that follows."""
+        early = self._early.get(_job_of(command))
+        if early is not None and early.pop(key, None) is not None and not early:
+            del self._early[_job_of(command)]
+        record = self._records.get(self._uid_of(command))
+        if record is not None:
             record.commands.pop(key, None)
-        else:
-            record.commands[key] = after
-            self._queue.add(uid)
+
+    def _take_early_commands(self, record: Record, job: Job) -> None:
+        """Hand over the Commands that came before their job was known, all at once: the oldest is carried out first."""
+        name = f"{job.metadata.namespace}/{job.metadata.name}"
+        for key, command in list(self._early.get(name, {}).items()):
+            if command.target.uid in ("", record.uid):
+                record.commands[key] = self._early[name].pop(key)
+        if not self._early.get(name, True):
+            del self._early[name]
 
     def _uid_of(self, command: Command) -> str:
-        uid = self._uids.get(f"{command.metadata.namespace}/{command.target.name}", "")
+        uid = self._uids.get(_job_of(command), "")
         return uid if command.target.uid in ("", uid) else ""
 
     def _class_changed(self, name: str, _: PriorityClass | None, after: PriorityClass | None) -> None:
@@ -241,8 +262,8 @@ class JobController:
             due=record.due(self._clock.now()),
             delayed=record.delayed,
             objects=wanted,
-            outdated=record.outdated(wanted),
-            removed=record.removed,
+            outdated=record.applied.outdated(wanted),
+            removed=record.applied.removed,
             told=record.told,
             unheeded=record.unheeded,
             problem=problem,
@@ -268,9 +289,7 @@ class JobController:
             return
         uid = self._uid_of(command)
         if uid and (record := self._records.get(uid)) is not None and record.job is not None:
-            record.commands[key] = command
-            self._queue.add(uid)
-            return
+            return  # it was handed over when the job appeared
         meta = command.metadata
         job = None
         if command.target.name:  # the schema admits none
@@ -285,7 +304,7 @@ class JobController:
     def _report_failure(self, key: str, error: errors.ApiError) -> None:
         record = self._records.get(key)
         if record is not None and record.job is not None:
-            text = f"the job is not tried again before it changes or {self._options.attempts} attempts later: {error}"
+            text = f"{self._options.attempts} attempts failed; the next follows within a minute, or a change: {error}"
             self._events.record(acting.event(record.job, keys.EVENT_WARNING, EVENT_STATUS, text))
 
 
@@ -329,6 +348,11 @@ def _is_for_a_job(command: Command) -> bool:
     return target.kind == VCJOBS.kind and target.api_version == VCJOBS.api_version
 
 
-def _age(command: Command) -> tuple[float, str]:
-    created = command.metadata.creation_timestamp
-    return (created.timestamp() if created else 0.0, command.metadata.name)
+def _job_of(command: Command) -> str:
+    return f"{command.metadata.namespace}/{command.target.name}"
+
+
+def _age(command: Command) -> tuple[float, int, str]:
+    meta = command.metadata
+    created, version = meta.creation_timestamp, meta.resource_version
+    return (created.timestamp() if created else 0.0, int(version) if version.isdigit() else 0, meta.name)

@@ -316,6 +316,8 @@ def _counters(seen: Observed, now: datetime, problem: Problem | None = None) -> 
     if change is not None:
         if job.status.state.phase == phases.RESTARTING:
             notes = bookkeeping.without(status.controlled_resources, bookkeeping.RESTARTING)
+            if change.phase == phases.PENDING:
+                notes |= bookkeeping.possessions(job)  # noted before they are created again
             status = msgspec.structs.replace(status, controlled_resources=notes)
         if change.phase in phases.FINISHED:
             status = _leftovers_terminate(seen, status)

@@ -86,7 +86,7 @@ def present(members: Members, budgets: Mapping[str, int], notes: Mapping[str, st
 
 def removed(members: Members, last: Member) -> list[str]:
     """Return the events of a pod that is gone: it was evicted, unless the controller killed it or it was not needed."""
-    if last.killed or not 0 <= last.index < members.task(last.task).replicas:
+    if last.killed or last.dropped or not 0 <= last.index < members.task(last.task).replicas:
         return []
     return [policies.POD_EVICTED]
 

@@ -32,7 +32,7 @@ class Member(msgspec.Struct, gc=False):
     phase: str
     deleting: bool
     killed: bool
-    """Whether the controller kills the pod: it carries the mark of that, or was deleted because it is not needed."""
+    """Whether the controller kills the pod: it carries the mark of that, or was deleted."""
     ready: bool = False
     restarts: int = 0
     exit_code: int = 0
@@ -41,6 +41,8 @@ class Member(msgspec.Struct, gc=False):
     created: datetime | None = None
     ended: datetime | None = None
     resource_version: str = ""
+    dropped: bool = False
+    """Whether the controller deletes the pod because it is not needed: its end is no eviction."""
 
     @classmethod
     def of(cls, pod: JobPod) -> "Member":
@@ -206,7 +208,7 @@ class Members:
         self.leaving.discard(member.name)
         if not needed and not member.deleting:
             task.extra.add(member.name)
-        elif needed and member.deleting and not member.killed:
+        elif needed and member.deleting and not (member.killed or member.dropped):
             self.leaving.add(member.name)
 
     def _count(self, member: Member, step: int) -> None:

@@ -8,13 +8,13 @@ import heapq
 from collections import deque
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import NamedTuple
 
 import msgspec
 
 from volcano_py.api.batch import Command, Job
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.job import bookkeeping, checks, delays, happenings, phases, pod_group, policies
+from volcano_py.controllers.job.applied import AppliedObjects
 from volcano_py.controllers.job.defaults import with_defaults
 from volcano_py.controllers.job.delays import Delayed
 from volcano_py.controllers.job.happenings import Trigger
@@ -33,14 +33,6 @@ def is_older(version: str, than: str) -> bool:
     return version.isdigit() and than.isdigit() and int(version) < int(than)
 
 
-class Applied(NamedTuple):
-    """An object of a plugin as it was written last."""
-
-    uid: str
-    fields: bytes
-    """What follows the job, as JSON."""
-
-
 class Record:
     """One job, by its uid."""
 
@@ -51,17 +43,17 @@ class Record:
         self.members = Members()
         self.group: PodGroup | None = None
         self.commands: dict[str, Command] = {}
+        self.settled: set[str] = set()
+        """uids of the Commands that were carried out and deleted; the watch may still show them."""
         self.triggers: deque[Trigger] = deque()
         self.delayed: dict[str, Delayed] = {}
         self.problem: Problem | None = None
         """Why the last pod could not be created."""
         self.refusal: Problem | None = None
         """Why something that pods need could not be written: the PodGroup, a claim, an object of a plugin."""
-        self.applied: dict[tuple[str, str], Applied] = {}
-        """The objects of plugins as they were written: by resource and name, what follows the job."""
+        self.applied = AppliedObjects()
         self.unheeded: Mapping[str, object] = {}
         """Fields of the PodGroup that the API server did not keep: its definition of PodGroups is an older one."""
-        self.removed = False
         self.doubtful = False
         """Whether something of the job vanished that nobody here deleted: the job itself may be gone, unseen."""
         self.gone = False
@@ -156,6 +148,7 @@ class Record:
                 return False
             member = Member.of(pod)
             member.killed |= known.killed
+            member.dropped |= known.dropped
             member.deleting |= known.deleting  # a deletion that was answered may not show yet
         elif meta.uid in self._gone:
             return False
@@ -258,23 +251,6 @@ class Record:
                 raise Problem("PluginError", str(problem)) from problem
         return self._objects
 
-    def outdated(self, wanted: Iterable[PluginObject]) -> tuple[PluginObject, ...]:
-        """Return the objects that were not written as they are wanted."""
-        return tuple(one for one in wanted if (known := self.applied_as(one)) is None or known.fields != following(one))
-
-    def applied_as(self, one: PluginObject) -> "Applied | None":
-        """Return how an object was written last, None if this process has not written it."""
-        return self.applied.get(_key(one))
-
-    def forget_applied(self, one: PluginObject) -> None:
-        """Forget how an object was written, because it is not as it was."""
-        self.applied.pop(_key(one), None)
-
-    def note_applied(self, one: PluginObject, uid: str) -> None:
-        """Note that an object exists as it is wanted."""
-        self.applied[_key(one)] = Applied(uid, following(one))
-        self.removed = False
-
     # Delayed actions
 
     def arm(self, new: Iterable[Delayed]) -> None:
@@ -307,12 +283,3 @@ class Record:
                 return max(0.0, (due - now).total_seconds())
             heapq.heappop(self._heap)
         return None
-
-
-def following(one: PluginObject) -> bytes:
-    """Return what of an object follows the job."""
-    return msgspec.json.encode({name: one.body.get(name) for name in one.follow}, order="sorted")
-
-
-def _key(one: PluginObject) -> tuple[str, str]:
-    return one.resource.label, str(one.body["metadata"]["name"])

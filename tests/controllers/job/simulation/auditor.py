@@ -53,7 +53,7 @@ class Auditor:
         self.made: set[str] = set()
         """Names of PodGroups uids that were deleted by the controller."""
         self.retained = True
-        """Whether the last kill of the whole job spared the pods that had ended."""
+        """Whether the last kill of the whole job left the pods that had ended alone."""
         self.commands: dict[str, Obj] = {}
         """Every Command that was ever issued, by name."""
         self.most_ready: Counter[str] = Counter()
@@ -65,6 +65,7 @@ class Auditor:
         """Every action that was carried out."""
         self._executed: list[str] = []
         self._known_pods = 0
+        self._whole_owed = ""  # an action on a part of the job that killed all of it: another must say so
         self._counted_at = float("-inf")
         self._counting_life: Incarnation | None = None
 
@@ -123,13 +124,10 @@ class Auditor:
             expected.may_start(job, task, self.most_ready, self.least),
             f"{name} is created before what its task depends on was ready",
         )
-        record = life.record(owner)
-        group = None if record is None else record.group
-        need(group is not None, f"{name} is created without PodGroup")
-        assert group is not None
+        life.note_wanted(owner)
         need(
-            group.metadata.uid not in self.dropped,
-            f"{name} is created for a PodGroup that the controller itself has deleted",
+            bool(life.groups - self.dropped),
+            f"{name} is created without a PodGroup that the controller has not deleted",
         )
 
     def _kills(self, job: Obj | None, pod: Obj, *, marks: bool) -> None:
@@ -167,6 +165,8 @@ class Auditor:
             self._executed.append(event.message)
             if (found := re.search(r"execute action (\w+):", event.message)) is not None:
                 self.actions.add(found[1])
+                if found[1] in expected.WHOLE:
+                    self._whole_owed = ""
 
     def _by_part(self, job: Obj, pod: Obj, notes: Obj) -> bool:
         name, uid, task = pod["metadata"]["name"], pod["metadata"]["uid"], task_of(pod)
@@ -216,6 +216,9 @@ class Auditor:
         retries = new.get("retryCount", 0) - old.get("retryCount", 0)
         kills = new.get("version", 0) - old.get("version", 0)
         life = self._life()
+        if life is None or life.client.unsure or life is not self._counting_life:
+            self._whole_owed = ""  # the events of the last look may have gone with a controller
+        need(not self._whole_owed, f"{self._whole_owed} kills the whole job")
         if phase == was:
             self._stays(old, new, phase, retries, kills, life)
             return
@@ -260,7 +263,7 @@ class Auditor:
         self._counted_at = now if life is None or not life.client.unsure else float("-inf")
 
     def _has_condition(self, status: Obj, phase: str) -> None:
-        conditions = status["conditions"]
+        conditions = status.get("conditions") or [{"status": "", "lastTransitionTime": ""}]
         names = [one["status"] for one in conditions]
         need(names[-1] == phase, f"the newest condition is {names[-1]} in {phase}")
         need(len(set(names)) == len(names), "a phase has two conditions")
@@ -292,18 +295,28 @@ class Auditor:
         last = (job["status"].get("retryCount", 0)) >= expected.max_retry(job) - 1
         whole = action in expected.WHOLE
         need(kills >= 1 if whole else kills >= 0, f"{action} leaves the version")
+        self._whole_owed = action if kills and not whole else ""
         need(retries == (1 if phase == "Restarting" else 0), f"{action} from {was} counts {retries} retries")
         if kills:
             self.retained = action != "RestartJob" or last if whole else last
         self.acted[event, said.subject] += 1
         if event != "CommandIssued":
             happened = self._causes.seen[event, said.subject]
+            self._is_of_this_version(event, said.subject, job["status"].get("version", 0))
             need(
                 self.acted[event, said.subject] <= max(happened, self._maybe(event, said.subject)),
                 f"{event} of {said.subject} happened {happened} times, and is answered more often",
             )
         else:
             need(self.acted[event, said.subject] == 1, f"Command {said.subject} is carried out twice")
+
+    def _is_of_this_version(self, event: str, pod: str, version: int) -> None:
+        """Check that what happened to a pod concerns the job as it is now."""
+        of_pod = {cause.version for cause in self._causes.all if (cause.event, cause.pod) == (event, pod)}
+        need(
+            not of_pod or version in of_pod or event == "PodEvicted",
+            f"{event} of {pod} in versions {sorted(of_pod)} is answered in version {version}",
+        )
 
     def _maybe(self, event: str, subject: str) -> int:
         """Return how often an eviction of which only the count is known may have been one of this pod."""

@@ -193,6 +193,8 @@ class Incarnation:
         self.looks = 0
         self.wanted: dict[str, int] = {}
         """The fewest replicas of each task since the turn began, as far as the controller knew."""
+        self.groups: set[str] = set()
+        """uids of the PodGroups that the controller knew since the turn began."""
         self.had_ended: set[str] = set()
         """uids of the pods that had ended when the turn began, as far as the controller knew."""
 
@@ -219,15 +221,19 @@ class Incarnation:
         record = self.record(key)
         self.had_ended = set() if record is None else {one.uid for one in record.members if one.phase in ENDED}
         self.wanted.clear()
+        self.groups.clear()
         self.note_wanted(key)
         self.task = self.loop.create_task(self.controller._reconcile(key))
         self.go_on()
 
     def note_wanted(self, uid: str) -> None:
-        """Note how many replicas the controller knows of."""
+        """Note how many replicas, and which PodGroup, the controller knows of."""
         known = self.known(uid)
         for task in () if known is None else known.spec.tasks:
             self.wanted[task.name] = min(task.replicas, self.wanted.get(task.name, task.replicas))
+        record = self.record(uid)
+        if record is not None and record.group is not None:
+            self.groups.add(record.group.metadata.uid)
 
     def go_on(self) -> None:
         """Run until every coroutine waits or has ended, and settle the turn if it is over."""

@@ -70,13 +70,17 @@ class Run:
         self._audit = Auditor(self._server, self._clock, self._causes, lambda: self._life, self._tell)
         self._story: list[str] = []
         self._calm = False
-        self._fault_rate = rng.choice((0.0, 0.0, 0.03, 0.1, 0.3))
+        self._fault_rate = rng.choice((0.0, 0.0, 0.05, 0.15, 0.4))
         self._faults = rng.sample(_FAULTS, rng.randint(1, len(_FAULTS)))
         self._stubborn = rng.random() < 0.2
         """Whether some pods find no node."""
         self._grow = rng.random() < 0.4
         self._lateness = rng.choice((1, 3, 10))
         self._numbers = 0
+        self._fewest: dict[str, int] = {}
+        """The fewest replicas that a task ever had."""
+        self._down = 0
+        """For how many steps the controller is away."""
         self._shrunk: set[tuple[str, int]] = set()
         self._steps: list[Callable[[], None]] = []
 
@@ -112,7 +116,7 @@ class Run:
         rng = self._rng
         if rng.random() < 0.9:
             self._make_queue()
-        job = self._server.create(VCJOBS, "default", specs.a_job(rng))
+        job = self._server.create(VCJOBS, "default", specs.a_random_job(rng))
         self._tell("job", job["spec"])
         self._watch_the_world()
         self._begin_life()
@@ -128,6 +132,8 @@ class Run:
                 self._end(pod, rng.choice((0, 0, 0, 1)))
             self._settle()
             self._check_rest()
+        if rng.random() < 0.3:
+            self._suspend_and_resume()
         if rng.random() < 0.2:
             self._delete_job()
 
@@ -158,6 +164,11 @@ class Run:
         self._lives += 1
         self._tell("the controller starts")
 
+    def _come_back(self) -> None:
+        self._down -= 1
+        if self._down < 0:
+            self._begin_life()
+
     def _fate(self, verb: str, resource: Resource) -> Fate:
         fate = Fate.DONE
         if not self._calm and self._rng.random() < self._fault_rate:
@@ -168,7 +179,7 @@ class Run:
     def _look(self) -> None:
         life = self._life
         if life is None:
-            self._begin_life()
+            self._come_back()
             return
         if not life.synced:
             feed = self._rng.choice([feed for feed in life.feeds.values() if not feed.listed])
@@ -198,8 +209,9 @@ class Run:
     def _progress(self) -> None:
         """Let the controller see and do all that it can."""
         if self._life is None:
-            self._begin_life()
-        assert self._life is not None
+            self._come_back()
+        if self._life is None:
+            return
         for feed in self._shuffled(list(self._life.feeds.values())):
             if feed.listed:
                 feed.show(feed.behind)
@@ -240,6 +252,7 @@ class Run:
     def _crash(self) -> None:
         if self._life is not None:
             self._tell("the controller ends")
+            self._down = self._rng.choice((0, 0, 3, 8))
             life, self._life = self._life, None
             life.end(lambda: self._rng.random() < 0.5)
 
@@ -301,7 +314,10 @@ class Run:
             self._causes.add(self._cause("PodFailed", pod, code, remembered=True))
             self._causes.count("TaskFailed", task_of(pod))
         else:
-            self._causes.count("TaskCompleted", task_of(pod))
+            task = task_of(pod)
+            done = sum(task_of(one) == task for one in self._pods("Succeeded"))
+            if done + 1 >= self._fewest.get(task, 0):
+                self._causes.count("TaskCompleted", task)
         self._server.set_status(PODS, name, status)
 
     def _cause(self, event: str, pod: Obj, code: int = 0, *, remembered: bool) -> Cause:
@@ -324,11 +340,14 @@ class Run:
     def _restart_container(self) -> None:
         pod = self._one(self._pods("Running"))
         if pod is not None:
-            was = pod["status"]["containerStatuses"][0]
-            again = {**was, "restartCount": was["restartCount"] + 1}
-            self._tell("restarts a container", pod["metadata"]["name"])
-            self._causes.count("TaskFailed", task_of(pod))
-            self._server.set_status(PODS, pod["metadata"]["name"], {"containerStatuses": [again]})
+            self._restart_container_of(pod)
+
+    def _restart_container_of(self, pod: Obj) -> None:
+        was = pod["status"]["containerStatuses"][0]
+        again = {**was, "restartCount": was["restartCount"] + 1}
+        self._tell("restarts a container", pod["metadata"]["name"])
+        self._causes.count("TaskFailed", task_of(pod))
+        self._server.set_status(PODS, pod["metadata"]["name"], {"containerStatuses": [again]})
 
     def _be_lost(self) -> None:
         pod = self._one(self._pods("Running"))
@@ -387,10 +406,15 @@ class Run:
         job = self._job
         if job is None:
             return
-        self._numbers += 1
         action = self._rng.choice(("AbortJob", "AbortJob", "RestartJob", "TerminateJob", "CompleteJob", "ResumeJob"))
         if (job["status"].get("state") or {}).get("phase", "") in ("Aborting", "Aborted") and self._rng.random() < 0.8:
             action = "ResumeJob"
+        self._issue(action)
+
+    def _issue(self, action: str) -> None:
+        job = self._job
+        assert job is not None
+        self._numbers += 1
         target = {"apiVersion": VCJOBS.api_version, "kind": VCJOBS.kind, "name": NAME, "uid": job["metadata"]["uid"]}
         name = f"c{self._numbers}"
         self._tell("Command", name, action)
@@ -453,6 +477,7 @@ class Run:
         for task in (self._job or {"spec": {"tasks": ()}})["spec"]["tasks"]:
             name, least = task["name"], expected.least(task)
             self._audit.least[name] = min(self._audit.least.get(name, least), least)
+            self._fewest[name] = min(self._fewest.get(name, task["replicas"]), task["replicas"])
         ready: dict[str, int] = {}
         for pod in self._server.all(PODS):
             if expected.is_ready(pod):
@@ -635,6 +660,14 @@ class Run:
         while due := life.turns.due():
             life.begin(due[0])
             self._after_look()
+
+    def _suspend_and_resume(self) -> None:
+        """Suspend a job whose pods may have ended, and go on with it under another controller."""
+        for action in ("AbortJob", "ResumeJob"):
+            self._issue(action)
+            self._settle()
+            self._check_rest()
+            self._check_second_run()
 
     # The end of the job
 

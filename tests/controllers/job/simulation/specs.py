@@ -14,7 +14,7 @@ EXIT_CODES: Final = (1, 2, 137)
 NAME: Final = "j"
 
 
-def a_job(rng: random.Random) -> Obj:
+def a_random_job(rng: random.Random) -> Obj:
     """Return a job."""
     names = ("w", "ps", "m-1")[: rng.choice((1, 1, 2, 2, 3))]
     tasks = [_task(rng, name, names[:number]) for number, name in enumerate(names)]
@@ -35,7 +35,7 @@ def a_job(rng: random.Random) -> Obj:
 
 
 def _task(rng: random.Random, name: str, before: tuple[str, ...]) -> Obj:
-    task: Obj = {"name": name, "replicas": rng.choice((0, 1, 2, 2, 3, 4)), "template": _template()}
+    task: Obj = {"name": name, "replicas": rng.choice((0, 1, 2, 2, 3, 4)), "template": a_template()}
     if rng.random() < 0.25:
         size, number = rng.choice((1, 2)), rng.choice((1, 2))
         task["replicas"] = size * number
@@ -66,5 +66,6 @@ def _policy(rng: random.Random) -> Obj:
     return policy
 
 
-def _template() -> Obj:
+def a_template() -> Obj:
+    """Return a pod template."""
     return {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}}
