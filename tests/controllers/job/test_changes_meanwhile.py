@@ -88,6 +88,22 @@ async def test_a_plugin_that_is_removed_while_its_keys_are_generated_leaves_no_s
         assert server.get("secrets", "train-ssh", "default") is None
 
 
+async def test_a_job_that_vanishes_while_its_watch_is_broken_is_not_made_up_again(server: ApiServer) -> None:
+    async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
+        await enqueue(server, user, put_train(server, {"worker": 2}))
+        await until(lambda: len(names(server)) == 2)
+        for verb in ("list", "watch"):
+            server.faults.add(Fault("reply", verb=verb, resource=JOBS, code=500))
+        server.faults.disconnect_watches(JOBS)
+        created = server.requests.count("create", GROUPS), server.requests.count("create", "pods")
+
+        await user.delete(VCJOBS, "train", namespace="default")
+        await until(lambda: not server.list(GROUPS) and not names(server))
+        await asyncio.sleep(0.3)
+
+        assert (server.requests.count("create", GROUPS), server.requests.count("create", "pods")) == created
+
+
 def test_a_job_that_is_being_deleted_drops_its_delayed_actions() -> None:
     world = World(a_vcjob(a_job_task(replicas=1, policies=[on("PodPending", "RestartJob", timeout="1m")])))
     world.starts()

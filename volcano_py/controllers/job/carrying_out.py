@@ -103,6 +103,10 @@ class CarryOut:
             self._events.record(event)
         if plan.told:
             record.told = plan.told
+        if record.doubtful and (plan.create or any(isinstance(write, Create) for write in plan.writes)):
+            await self._dispel_doubt(record)
+            if record.gone:
+                return
         await self._write_what_pods_need(record, plan)
         if plan.remove:
             await self._each(plan.remove, lambda one: self._remove(record, one))
@@ -115,6 +119,25 @@ class CarryOut:
         record.disarm(key for key in plan.disarm if key not in armed)
         for _ in range(plan.handled):
             record.triggers.popleft()
+
+    async def _dispel_doubt(self, record: Record) -> None:
+        """Ask for the job before anything of it is made again.
+
+        The garbage collector deletes what belongs to a deleted job. While the watch on jobs is broken, that is all that
+        one sees of the deletion, and whatever is made again, it deletes again.
+        """
+        job = record.job
+        assert job is not None
+        meta = job.metadata
+        try:
+            found = await self._client.get(VCJOBS, meta.name, _Named, namespace=meta.namespace, timeout_s=_TIMEOUT_S)
+            there = found.metadata.uid == meta.uid and found.metadata.deletion_timestamp is None
+        except errors.NotFound:
+            there = False
+        record.doubtful = False
+        if not there:
+            record.gone = True
+            record.job = None  # the watch will say so, too
 
     async def _write_what_pods_need(self, record: Record, plan: JobPlan) -> None:
         """Write the objects of plugins, claims and the PodGroup; if one is refused, the job will say why."""

@@ -149,6 +149,7 @@ class JobController:
             owner = objects.owner_of(before.metadata)
             record = self._records.get(owner)
             if record is not None and record.remove_group(before.metadata.uid) and not self._forgotten(record):
+                record.doubtful = True
                 self._queue.add(owner)
         owner = "" if after is None else objects.owner_of(after.metadata)
         if after is not None and owner and self._record(owner).put_group(after):

@@ -54,6 +54,8 @@ class Record:
         self.applied = AppliedObjects()
         self.unheeded: Mapping[str, object] = {}
         """Fields of the PodGroup that the API server did not keep: its definition of PodGroups is an older one."""
+        self.doubtful = False
+        """Whether something of the job vanished that nobody here deleted: the job itself may be gone, unseen."""
         self.gone = False
         """Whether the watch has shown the end of the job."""
         self.told = ""
@@ -169,6 +171,7 @@ class Record:
         if known is None or (uid and known.uid != uid):
             return False
         self.members.remove(name)
+        self.doubtful |= not known.killed
         self._note(known, happenings.removed(self.members, known))
         return True
 
