@@ -276,10 +276,20 @@ SABOTAGES: Final[dict[str, Callable[[Patch], None]]] = {
 }
 
 
+TRY_FIRST: Final = {
+    "a termination is undone": 61,
+    "a job completes although its pods failed": 66,
+    "pods of an earlier version are heard": 237,
+    "what happened is forgotten before the status says it": 195,
+    "a restart forgets whom it has still to kill": 99,
+}
+"""Seeds that found a sabotage late: only to save time. A change of the simulator may need others, or none."""
+
+
 @pytest.mark.parametrize("name", SABOTAGES)
 def test_a_sabotage_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     SABOTAGES[name](monkeypatch)
-    for seed in range(MOST_RUNS):
+    for seed in (TRY_FIRST.get(name, 0), *range(MOST_RUNS)):
         try:
             Run(seed).run()
         except Wrong:

@@ -234,6 +234,8 @@ class Auditor:
         need(bool(state.get("reason")) and bool(state.get("message")), f"the step from {step} says no reason")
         self._has_condition(new, phase)
         self._counts_each_pod_once(new)
+        if was == "Restarting" and life is not None:
+            self._has_killed_all(before, life)
         if not was:
             need(retries == 0 and kills == 0, "a new job counts a retry or version")
         elif expected.is_event(state["reason"]) and expected.by_itself(before, new) != phase:
@@ -261,6 +263,16 @@ class Auditor:
             need(now - self._counted_at >= 0.999, "counters are written more than once a second")
         self._counting_life = life
         self._counted_at = now if life is None or not life.client.unsure else float("-inf")
+
+    def _has_killed_all(self, job: Obj, life: Incarnation) -> None:
+        """Check that no pod of an earlier version is left when a restart is over, but for those that may stay."""
+        record = life.record(job["metadata"]["uid"])
+        for member in () if record is None else record.members:
+            old = member.version < job["status"].get("version", 0) and not member.deleting
+            need(
+                not old or (self.retained and member.phase in expected.ENDED),
+                f"the restart is over, and {member.name} of an earlier version lives",
+            )
 
     def _has_condition(self, status: Obj, phase: str) -> None:
         conditions = status.get("conditions") or [{"status": "", "lastTransitionTime": ""}]

@@ -72,6 +72,9 @@ class Run:
         self._calm = False
         self._fault_rate = rng.choice((0.0, 0.0, 0.05, 0.15, 0.4))
         self._faults = rng.sample(_FAULTS, rng.randint(1, len(_FAULTS)))
+        self._ends_between = rng.choice((0.0, 0.0, 0.2, 0.5))
+        """How probably the controller ends just after the job has entered a phase."""
+        self._entered = 0
         self._stubborn = rng.random() < 0.2
         """Whether some pods find no node."""
         self._grow = rng.random() < 0.4
@@ -171,7 +174,10 @@ class Run:
 
     def _fate(self, verb: str, resource: Resource) -> Fate:
         fate = Fate.DONE
-        if not self._calm and self._rng.random() < self._fault_rate:
+        entered, self._entered = self._entered, len(self._audit.phases)
+        if not self._calm and entered != self._entered and self._rng.random() < self._ends_between:
+            fate = Fate.CRASH_BEFORE  # the phase is entered, and what follows from it is not done
+        elif not self._calm and self._rng.random() < self._fault_rate:
             fate = self._rng.choice(self._faults)
         self._story.append(f"           {verb} {resource.label} {fate.name if fate is not Fate.DONE else ''}")
         return fate
