@@ -11,6 +11,7 @@ from tests.controllers.job.simulation import expected
 from tests.controllers.job.simulation.auditor import Wrong
 from tests.controllers.job.simulation.causes import index_of, task_of, version_of
 from tests.controllers.job.simulation.client import Fate
+from tests.controllers.job.simulation.rest import check_rest
 from tests.controllers.job.simulation.run import Run
 from tests.controllers.job.simulation.server import Obj
 from tests.controllers.job.simulation.specs import a_template
@@ -64,26 +65,26 @@ class ScriptedRun(Run):
         """Writes that were sent so far."""
         self._acted: set[str] = set()
         self._evicted: set[str] = set()
-        self._calm = True
-        self._stubborn = False
+        self.calm = True
+        self.stubborn = False
 
     def final(self) -> dict[str, Any]:
         """Run, and return the state in which the job and its pods rest."""
         try:
             self._perform()
         except AssertionError as wrong:
-            story = "\n".join(self._story[-60:])
+            story = "\n".join(self.story[-60:])
             raise Wrong(f"{wrong}\nended at write {self._end_at} ({self._end_how.name}):\n{story}") from wrong
-        job = self._job
+        job = self.job
         assert job is not None
         status = job["status"]
         return {
             "phase": status["state"]["phase"],
             "retries": status.get("retryCount", 0),
             "version": status.get("version", 0),
-            "counters": expected.count(self._server.all(PODS)),
+            "counters": expected.count(self.server.all(PODS)),
             "pods": sorted(
-                (pod["metadata"]["name"], pod["status"]["phase"], version_of(pod)) for pod in self._server.all(PODS)
+                (pod["metadata"]["name"], pod["status"]["phase"], version_of(pod)) for pod in self.server.all(PODS)
             ),
         }
 
@@ -94,25 +95,25 @@ class ScriptedRun(Run):
         spec = {"queue": "default", "schedulerName": "volcano", "maxRetry": 3, "tasks": tasks, **script.spec}
         kind = {"apiVersion": VCJOBS.api_version, "kind": VCJOBS.kind}
         meta = {"name": "j", "namespace": "default"}
-        self._server.create(VCJOBS, "default", {**kind, "metadata": meta, "spec": spec, "status": {}})
+        self.server.create(VCJOBS, "default", {**kind, "metadata": meta, "spec": spec, "status": {}})
         self._watch_the_world()
         self._rest()
         for action in script.commands:
             self._issue(action)
             self._rest()
         for wanted in script.scales:
-            assert self._job is not None
-            self._scale_to(self._job, dict(wanted))
+            assert self.job is not None
+            self._scale_to(self.job, dict(wanted))
             self._rest()
-        self._check_rest()
+        check_rest(self)
 
     def _rest(self) -> None:
         quiet = 0
         for _ in range(_MOST_ROUNDS):
-            version = self._server.version
+            version = self.server.version
             self._round()
-            life = self._life
-            if life is None or not life.synced or version != self._server.version:
+            life = self.life
+            if life is None or not life.synced or version != self.server.version:
                 quiet = 0
                 continue
             pause = life.turns.next_due_s()
@@ -121,11 +122,11 @@ class ScriptedRun(Run):
                 if quiet == 2:
                     return
             else:
-                self._clock.advance(pause)
+                self.clock.advance(pause)
         raise Wrong("the job does not come to rest")
 
     def _fate(self, verb: str, resource: Resource) -> Fate:
-        self._story.append(f"           {verb} {resource.label}")
+        self.story.append(f"           {verb} {resource.label}")
         if verb == "get":
             return Fate.DONE
         self.writes += 1
@@ -141,7 +142,7 @@ class ScriptedRun(Run):
             self._acted.add(uid)
             if how == EVICTED:
                 self._evicted.add(pod["metadata"]["name"])
-                self._server.delete(PODS, "default", pod["metadata"]["name"], "")
+                self.server.delete(PODS, "default", pod["metadata"]["name"], "")
             elif how == RESTARTED:
                 self._restart_container_of(pod)
             else:
@@ -153,11 +154,11 @@ class ScriptedRun(Run):
 
     def _group(self) -> None:
         super()._group()
-        groups = self._server.all(PODGROUPS)
+        groups = self.server.all(PODGROUPS)
         first = bool(groups) and groups[0]["metadata"]["annotations"]["volcano.sh/job-version"] == "0"
         if self._script.group_unknown and first and self._all_run(groups[0]):
             self._group_unknown()
 
     def _all_run(self, group: Obj) -> bool:
-        pods = self._server.all(PODS)
+        pods = self.server.all(PODS)
         return bool(pods) and group["status"]["phase"] == "Running" and len(self._pods("Running")) == len(pods)
