@@ -98,8 +98,8 @@ class CarryOut:
             await self._write_status(record, plan)
             if record.job is None or record.gone:
                 return
-        record.disarm(plan.disarm)
-        record.arm(plan.arm)
+        record.armed.disarm(plan.disarm)
+        record.armed.arm(plan.arm)
         for event in plan.events:
             self._events.record(event)
         if plan.told:
