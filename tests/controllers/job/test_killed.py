@@ -100,14 +100,18 @@ class World:
                 await self._user.post_bytes(path, json.dumps(body).encode())
         elif phase == "Pending":
             await self._port.patch_status("pods", pod, {"phase": "Running"})
-        elif phase == "Running":
-            await self._port.patch_status("pods", pod, _ending(pod))
+        elif phase == "Running" and (status := _ending(pod)) is not None:
+            await self._port.patch_status("pods", pod, status)
 
 
-def _ending(pod: Obj) -> Obj:
+def _ending(pod: Obj) -> Obj | None:
+    """Return how a pod ends; None if it runs on."""
     name, annotations = pod["metadata"]["name"], pod["metadata"]["annotations"]
-    failing = name.startswith("fail-") or annotations["volcano.sh/job-retry-count"] == "0"
-    code = 3 if failing and name.endswith("-t-0") and not name.startswith("complete-") else 0
+    kind = name.rsplit("-", 3)[0]
+    fails = name.endswith("-t-0") and (kind == "fail" or annotations["volcano.sh/job-retry-count"] == "0")
+    if kind in ("fail", "abort") and not fails:
+        return None  # which pods had succeeded before the last kill would depend on the moment
+    code = 3 if fails and kind != "complete" else 0
     ended = {"exitCode": code, "finishedAt": "2026-01-01T00:00:00Z"}
     status = {
         "name": "c",

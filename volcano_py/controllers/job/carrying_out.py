@@ -98,7 +98,6 @@ class CarryOut:
             await self._write_status(record, plan)
             if record.job is None or record.gone:
                 return
-        record.armed.disarm(plan.disarm)
         record.armed.arm(plan.arm)
         for event in plan.events:
             self._events.record(event)
@@ -115,6 +114,9 @@ class CarryOut:
         await self._delete_pods(record, plan)
         if not record.gone:
             await self._create_pods(record, plan.create)
+        # Until the pods are killed, whatever asked for that must ask again.
+        armed = {one.key for one in plan.arm}
+        record.armed.disarm(key for key in plan.disarm if key not in armed)
         for _ in range(plan.handled):
             record.triggers.popleft()
 
