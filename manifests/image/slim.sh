@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Takes out of an installation what no program needs to run: 171 MB become 92. Called by the Dockerfile with the folder of
+# Takes out of an installation what no program needs to run; 112 MB remain. Called by the Dockerfile with the folder of
 # the virtual environment. Licences stay, and so do sources: a traceback shows their lines.
 set -euo pipefail
 home=$1

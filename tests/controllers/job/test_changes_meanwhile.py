@@ -107,7 +107,7 @@ async def test_a_job_that_vanishes_while_its_watch_is_broken_is_not_made_up_agai
 def test_a_job_that_is_being_deleted_drops_its_delayed_actions() -> None:
     world = World(a_vcjob(a_job_task(replicas=1, policies=[on("PodPending", "RestartJob", timeout="1m")])))
     world.starts()
-    assert world.record.next_due_s(world.now) is not None
+    assert world.record.armed.next_due_s(world.now) is not None
 
     world.job = msgspec.structs.replace(
         world.job, metadata=msgspec.structs.replace(world.job.metadata, deletion_timestamp=world.now)
@@ -116,5 +116,5 @@ def test_a_job_that_is_being_deleted_drops_its_delayed_actions() -> None:
     world.waits(120)
     world.look()
 
-    assert world.record.next_due_s(world.now) is None
+    assert world.record.armed.next_due_s(world.now) is None
     assert world.phase == "Pending"

@@ -14,7 +14,7 @@ def test_a_delayed_action_waits_for_its_time() -> None:
     world.settle()
     assert world.phase == "Running"
     assert [text.partition(":")[0] for text in done(world)] == ["Execute action RestartJob after 1m0s"]
-    assert world.record.next_due_s(world.now) == 60.0
+    assert world.record.armed.next_due_s(world.now) == 60.0
 
     world.waits(59)
     world.settle()
@@ -23,19 +23,19 @@ def test_a_delayed_action_waits_for_its_time() -> None:
     world.settle()
     assert world.phase == "Restarting"
     assert world.job.status.state.message.endswith(", after its timeout")
-    assert world.record.delayed == {}
+    assert world.record.armed.by_key == {}
 
 
 def test_a_pod_that_leaves_pending_in_time_disarms_the_action() -> None:
     world = World(a_vcjob(policies=[on("PodPending", "AbortJob", timeout="10s")]))
     world.starts()
-    assert len(world.record.delayed) == 2
+    assert len(world.record.armed.by_key) == 2
 
     world.waits(5)
     for name in list(world.pods):
         world.pod_is(name, "Running")
     world.settle()
-    assert world.record.delayed == {}
+    assert world.record.armed.by_key == {}
     world.waits(60)
     world.settle()
     assert world.phase == "Running"
@@ -47,7 +47,9 @@ def test_a_pod_that_stays_pending_leads_to_the_action_also_after_a_restart_of_th
     world.waits(6)
     world.restart()
     world.settle()
-    assert {one.due for one in world.record.delayed.values()} == {later(11)}  # pods give their time in whole seconds
+    assert {one.due for one in world.record.armed.by_key.values()} == {
+        later(11)
+    }  # pods give their time in whole seconds
 
     world.waits(5)
     world.settle()
@@ -75,7 +77,7 @@ def test_a_delayed_action_survives_a_restart_of_the_controller(event: str, happe
     world.waits(30)
     world.restart()
     world.look()
-    (delayed,) = world.record.delayed.values()
+    (delayed,) = world.record.armed.by_key.values()
 
     assert (delayed.due, delayed.action) == (later(due), "TerminateJob")
 
@@ -101,7 +103,7 @@ def test_an_action_on_the_whole_job_disarms_all_delayed_ones() -> None:
     world.pod_is("train-worker-1", "Failed", exit_code=1)
     world.settle()
     restarted(world)
-    assert world.record.delayed == {}
+    assert world.record.armed.by_key == {}
 
     world.waits(120)
     world.settle()
@@ -116,5 +118,5 @@ def test_the_same_pod_and_event_arm_one_action() -> None:
     world.pod_is("train-worker-0", "Running", restarts=4)
     world.settle()
 
-    assert [one.due for one in world.record.delayed.values()] == [later(60)]
+    assert [one.due for one in world.record.armed.by_key.values()] == [later(60)]
     assert len(done(world)) == 1

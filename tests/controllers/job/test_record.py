@@ -235,7 +235,7 @@ def test_delayed_actions_that_stand_on_the_job_are_armed_again() -> None:
     world.restart()
     world.record.start()
 
-    (delayed,) = world.record.delayed.values()
+    (delayed,) = world.record.armed.by_key.values()
     assert (delayed.due, delayed.action) == (later(60), "TerminateJob")
 
 
@@ -312,15 +312,15 @@ def a_delayed(pod: str, seconds: float) -> Delayed:
 def test_delayed_actions_come_due_in_order_and_only_while_they_are_armed() -> None:
     record = a_record(a_ready_job())
     late, early, void = a_delayed("b", 20), a_delayed("a", 10), a_delayed("c", 5)
-    record.arm((late, early, void))
-    record.disarm([void.key])
+    record.armed.arm((late, early, void))
+    record.armed.disarm([void.key])
 
-    assert record.due(later(4)) == []
-    assert record.next_due_s(NOW) == 10.0
-    assert record.due(later(30)) == [early, late]
-    assert record.next_due_s(later(15)) == 0.0
-    record.disarm([early.key, late.key])
-    assert record.next_due_s(NOW) is None
+    assert record.armed.due(later(4)) == []
+    assert record.armed.next_due_s(NOW) == 10.0
+    assert record.armed.due(later(30)) == [early, late]
+    assert record.armed.next_due_s(later(15)) == 0.0
+    record.armed.disarm([early.key, late.key])
+    assert record.armed.next_due_s(NOW) is None
 
 
 def test_a_member_that_is_put_without_a_job_is_counted_when_the_job_arrives() -> None:

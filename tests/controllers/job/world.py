@@ -93,8 +93,8 @@ class World:
             claims=self.claims,
             commands=list(record.commands.values()),
             triggers=tuple(record.triggers),
-            due=record.due(self.now),
-            delayed=record.delayed,
+            due=record.armed.due(self.now),
+            delayed=record.armed.by_key,
             objects=wanted,
             outdated=record.applied.outdated(wanted),
             removed=record.applied.removed,
@@ -196,8 +196,8 @@ class World:
             record.written_at = (self.now - NOW).total_seconds()
             if self.phase != before:
                 self.phases.append(self.phase)
-        record.arm(plan.arm)
-        record.disarm(plan.disarm)
+        record.armed.arm(plan.arm)
+        record.armed.disarm(plan.disarm)
         self.events += plan.events
         record.told = plan.told or record.told
         for one in plan.ensure:

@@ -180,7 +180,7 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
     else:
         ended = rule.kill is Kill.ALL and not last
         victims = seen.members.victims(ended=ended)
-        draft.victims.clear()  # of a part that would have restarted, too, pods that ended may be spared now
+        draft.victims.clear()  # of a part that would have restarted, too, pods that ended may be left alone now
         draft.notes = bookkeeping.of_past(draft.notes)
         if rule.phase == phases.RESTARTING:
             draft.notes[bookkeeping.RESTARTING_ALL] = bookkeeping.EVERYTHING if ended else bookkeeping.UNFINISHED

@@ -98,7 +98,7 @@ class CarryOut:
             await self._write_status(record, plan)
             if record.job is None or record.gone:
                 return
-        record.arm(plan.arm)
+        record.armed.arm(plan.arm)
         for event in plan.events:
             self._events.record(event)
         if plan.told:
@@ -116,7 +116,7 @@ class CarryOut:
             await self._create_pods(record, plan.create)
         # Until the pods are killed, whatever asked for that must ask again.
         armed = {one.key for one in plan.arm}
-        record.disarm(key for key in plan.disarm if key not in armed)
+        record.armed.disarm(key for key in plan.disarm if key not in armed)
         for _ in range(plan.handled):
             record.triggers.popleft()
 

@@ -236,7 +236,7 @@ class JobController:
             self._queue.add(key)
             return
         overdue_s = record.unseen.next_overdue_s(self._clock.monotonic())
-        waits = [plan.look_again_s, record.next_due_s(self._clock.now()), overdue_s]
+        waits = [plan.look_again_s, record.armed.next_due_s(self._clock.now()), overdue_s]
         if any(wait is not None for wait in waits):
             self._queue.add_later(key, min(wait for wait in waits if wait is not None))
 
@@ -259,8 +259,8 @@ class JobController:
             claims=self._claims.objects,
             commands=sorted(record.commands.values(), key=_age),
             triggers=tuple(record.triggers),
-            due=record.due(self._clock.now()),
-            delayed=record.delayed,
+            due=record.armed.due(self._clock.now()),
+            delayed=record.armed.by_key,
             objects=wanted,
             outdated=record.applied.outdated(wanted),
             removed=record.applied.removed,

@@ -6,7 +6,8 @@ since when a PodGroup is unknown, cannot be read later. Such an action stands in
 job from the moment it is armed.
 """
 
-from collections.abc import Mapping
+import heapq
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -61,3 +62,42 @@ def restored(resources: Mapping[str, str]) -> list[Delayed]:
         except (msgspec.DecodeError, OverflowError):
             continue
     return found
+
+
+class ArmedActions:
+    """The delayed actions of one job that wait for their time."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[str, Delayed] = {}
+        self._by_time: list[tuple[datetime, str]] = []  # a heap; an item is void unless it is its key's
+
+    def arm(self, new: Iterable[Delayed]) -> None:
+        """Arm delayed actions."""
+        for one in new:
+            self.by_key[one.key] = one
+            heapq.heappush(self._by_time, (one.due, one.key))
+
+    def disarm(self, keys: Iterable[str]) -> None:
+        """Disarm delayed actions."""
+        for key in keys:
+            self.by_key.pop(key, None)
+
+    def due(self, now: datetime) -> list[Delayed]:
+        """Return the actions whose time has come, in order."""
+        found = []
+        if self._by_time and self._by_time[0][0] <= now:
+            for due, key in sorted(item for item in self._by_time if item[0] <= now):
+                one = self.by_key.get(key)
+                if one is not None and one.due == due:
+                    found.append(one)
+        return found
+
+    def next_due_s(self, now: datetime) -> float | None:
+        """Return the seconds until the next delayed action, None if there is none."""
+        while self._by_time:
+            due, key = self._by_time[0]
+            one = self.by_key.get(key)
+            if one is not None and one.due == due:
+                return max(0.0, (due - now).total_seconds())
+            heapq.heappop(self._by_time)
+        return None

@@ -4,10 +4,8 @@ A change comes from the watch or as the answer to a write of our own, in any ord
 with the higher resourceVersion counts. So a decision never rests on a state older than the last write.
 """
 
-import heapq
 from collections import deque
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 
 import msgspec
 
@@ -16,7 +14,7 @@ from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.job import bookkeeping, checks, delays, happenings, phases, pod_group, policies
 from volcano_py.controllers.job.applied import AppliedObjects
 from volcano_py.controllers.job.defaults import with_defaults
-from volcano_py.controllers.job.delays import Delayed
+from volcano_py.controllers.job.delays import ArmedActions
 from volcano_py.controllers.job.happenings import Trigger
 from volcano_py.controllers.job.members import Member, Members
 from volcano_py.controllers.job.objects import JobPod
@@ -46,7 +44,7 @@ class Record:
         self.settled: set[str] = set()
         """uids of the Commands that were carried out and deleted; the watch may still show them."""
         self.triggers: deque[Trigger] = deque()
-        self.delayed: dict[str, Delayed] = {}
+        self.armed = ArmedActions()
         self.problem: Problem | None = None
         """Why the last pod could not be created."""
         self.refusal: Problem | None = None
@@ -68,7 +66,6 @@ class Record:
         self._pod_factories: dict[str, PodFactory] = {}
         self.unseen = Unseen()
         self._gone: dict[str, None] = {}  # uids of pods and PodGroups that are gone, oldest first
-        self._heap: list[tuple[datetime, str]] = []
         self._started = False
         self._answers: frozenset[str] = frozenset()
         self._flaw = ""
@@ -122,7 +119,7 @@ class Record:
             return
         self._started = True
         for one in delays.restored(job.status.controlled_resources):
-            self.arm((one,))
+            self.armed.arm((one,))
         for trigger in happenings.present(self.members, self._budgets, job.status.controlled_resources):
             if trigger.member is not None:
                 self._note(trigger.member, [trigger.event])
@@ -183,7 +180,7 @@ class Record:
     def _note(self, member: Member, events: Iterable[str]) -> None:
         for event in events if self._started else ():
             # Most jobs have no policies: then ten thousand pods that start cost no answer each.
-            if self.delayed or event in self._answers:
+            if self.armed.by_key or event in self._answers:
                 self.triggers.append(Trigger(event, member))
 
     def _budget(self, task: str) -> int:
@@ -250,36 +247,3 @@ class Record:
             except PluginProblem as problem:
                 raise Problem("PluginError", str(problem)) from problem
         return self._objects
-
-    # Delayed actions
-
-    def arm(self, new: Iterable[Delayed]) -> None:
-        """Arm delayed actions."""
-        for one in new:
-            self.delayed[one.key] = one
-            heapq.heappush(self._heap, (one.due, one.key))
-
-    def disarm(self, keys: Iterable[str]) -> None:
-        """Disarm delayed actions."""
-        for key in keys:
-            self.delayed.pop(key, None)
-
-    def due(self, now: datetime) -> list[Delayed]:
-        """Return the actions whose time has come, in order."""
-        found = []
-        if self._heap and self._heap[0][0] <= now:
-            for due, key in sorted(item for item in self._heap if item[0] <= now):
-                one = self.delayed.get(key)
-                if one is not None and one.due == due:
-                    found.append(one)
-        return found
-
-    def next_due_s(self, now: datetime) -> float | None:
-        """Return the seconds until the next delayed action, None if there is none."""
-        while self._heap:
-            due, key = self._heap[0]
-            one = self.delayed.get(key)
-            if one is not None and one.due == due:
-                return max(0.0, (due - now).total_seconds())
-            heapq.heappop(self._heap)
-        return None
