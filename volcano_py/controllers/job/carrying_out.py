@@ -277,12 +277,12 @@ class CarryOut:
             return False
         changes = _changes(wanted, msgspec.json.decode(known.fields))
         body = {"metadata": {"uid": known.uid}, **changes}
+        record.applied.forget(wanted)  # if no answer comes, nobody knows how it is
         try:
             answer = await self._writer.answered(Patch(wanted.resource, namespace, name, body))
         except errors.Conflict:  # another object has its name now
             answer = None
         if answer is None:
-            record.applied.forget(wanted)
             return False
         record.applied.note(wanted, known.uid)
         return True
