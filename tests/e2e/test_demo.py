@@ -1,4 +1,4 @@
-"""The demo: with gangs all jobs end one after the other, without them they block each other."""
+"""The demo: with gangs all jobs end one after the other, without gangs they block each other."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ async def test_with_gangs_all_jobs_end_and_no_job_is_placed_in_part() -> None:
     assert all({"Pending", "Running"} <= phases[name] for name in TRAINING)
 
 
-async def test_without_gangs_every_job_holds_a_part_and_none_ends() -> None:
+async def test_without_gangs_jobs_hold_parts_and_block_each_other() -> None:
     result, _ = await played(gang=False)
 
-    assert result.ended == []
-    assert [job.name for job in result.stuck] == TRAINING
+    # On a slow machine, the first job may have all of its pods before the pods of the others exist.
+    assert result.ended in ([], TRAINING[:1])
+    assert sorted([*result.ended, *(job.name for job in result.stuck)]) == TRAINING
     assert all(0 < job.placed < job.minimum for job in result.stuck)
     assert result.gpus_bound_before == GPU_PODS - 1
