@@ -234,7 +234,7 @@ class Auditor:
         need(bool(state.get("reason")) and bool(state.get("message")), f"the step from {step} says no reason")
         self._has_condition(new, phase)
         self._counts_each_pod_once(new)
-        if was == "Restarting" and life is not None:
+        if was == "Restarting" and phase in ("Pending", "Failed") and life is not None:
             self._has_killed_all(before, life)
         if not was:
             need(retries == 0 and kills == 0, "a new job counts a retry or version")

@@ -55,9 +55,11 @@ class Run(World):
         rng = self.rng
         self._loop = StepLoop()
         self._fault_rate = rng.choice((0.0, 0.0, 0.05, 0.15, 0.4))
-        self._faults = rng.sample(_FAULTS, rng.randint(1, len(_FAULTS)))
+        self._faults = rng.sample(_FAULTS, rng.randint(1, 3))
         self._ends_between = rng.choice((0.0, 0.0, 0.2, 0.5))
         """How probably the controller ends just after the job has entered a phase."""
+        self._conflicts = rng.choice((0.0, 0.0, 0.4, 0.7))
+        """How probably somebody else changes the job just before its status is written."""
         self._entered = 0
         self._lateness = rng.choice((1, 3, 10))
         """How many changes a watch may show at once."""
@@ -106,10 +108,10 @@ class Run(World):
         self._check_second_run()
         if rng.random() < 0.5:
             for pod in self._pods("Running"):
-                self._end(pod, rng.choice((0, 0, 0, 1)))
+                self._end(pod, rng.choice((0, 0, 1, 2)))
             self._settle()
             check_rest(self)
-        if rng.random() < 0.3:
+        if "Aborted" in self.audit.phases[-1:] or rng.random() < 0.3:
             self._suspend_and_resume()
         if rng.random() < 0.2:
             self._delete_job()
@@ -120,7 +122,7 @@ class Run(World):
         often: list[tuple[int, Callable[[], None]]] = [
             (6, self._fail), (4, self._succeed), (3, self._restart_container), (4, self._vanish), (4, self._evict),
             (1, self._lose_node), (2, self._scale), (1, self._group_unknown), (1, self._group_back),
-            (1, self._relist), (1, self._crash), (1, self._be_lost),
+            (1, self._relist), (1, self._crash), (1, self._be_away), (1, self._be_lost),
         ]  # fmt: skip
         seldom: list[tuple[int, Callable[[], None]]] = [(2, self._command), (1, self._scale_to_zero)]
         always: list[tuple[int, Callable[[], None]]] = [
@@ -148,6 +150,8 @@ class Run(World):
         entered, self._entered = self._entered, len(self.audit.phases)
         if not self.calm and entered != self._entered and self.rng.random() < self._ends_between:
             fate = Fate.CRASH_BEFORE  # the phase is entered, and what follows from it is not done
+        elif not self.calm and verb == "patch status" and self.rng.random() < self._conflicts:
+            fate = Fate.CONFLICT
         elif not self.calm and self.rng.random() < self._fault_rate:
             fate = self.rng.choice(self._faults)
         self.story.append(f"           {verb} {resource.label} {fate.name if fate is not Fate.DONE else ''}")
@@ -232,6 +236,13 @@ class Run(World):
             self._down = self.rng.choice((0, 0, 3, 8))
             life, self.life = self.life, None
             life.end(lambda: self.rng.random() < 0.5)
+
+    def _be_away(self) -> None:
+        """End for a while in which pods go."""
+        self._crash()
+        self._down = 6
+        for _ in range(self.rng.choice((1, 1, 2))):
+            self.rng.choice((self._vanish, self._evict))()
 
     def _pass_time(self) -> None:
         self.clock.advance(self.rng.choice((0.05, 0.3, 1.0, 4.0, 15.0)))
