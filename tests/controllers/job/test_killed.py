@@ -2,7 +2,7 @@
 
 Each life of the controller manager ends after a seeded number of writes, before it hears the answer to the last one. In
 the end all jobs and pods are as without kills. `test_killed_at_every_write` goes through every single write of jobs of
-every kind; `tests/e2e/test_jobs_killed.py` does it with SIGKILL and many more pods on a real API server.
+every kind.
 """
 
 import asyncio
