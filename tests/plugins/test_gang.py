@@ -165,6 +165,23 @@ def test_a_gang_that_is_not_complete_says_how_many_it_lacks() -> None:
     assert message.startswith("2/3 tasks in gang unschedulable: pod group is not ready, 1 Running, 2 Pending, 3 min")
 
 
+@pytest.mark.parametrize(
+    ("minimum", "complete"),
+    [
+        pytest.param(3, False, id="of-a-gang-with-a-rule-per-role"),
+        pytest.param(2, True, id="which-does-not-count-if-the-gang-may-be-smaller-than-all-roles-together"),
+    ],
+)
+def test_a_role_that_is_not_complete_keeps_a_gang_unschedulable(minimum: int, complete: bool) -> None:
+    tasks = (*members([RUNNING] * 3, "worker"), *members([PENDING], "ps"))
+    ssn, plugin = session(tasks, min_available=minimum, task_min_available={"worker": 2, "ps": 1})
+
+    found = closing(ssn, plugin)
+
+    assert (found == [READY]) is complete
+    assert (found[0][0] == "Unschedulable") is not complete
+
+
 def test_the_opposite_condition_becomes_false() -> None:
     ssn, plugin = session(members([RUNNING, RUNNING]), min_available=2, conditions=(condition("Unschedulable", True),))
     assert closing(ssn, plugin) == [READY, ("Unschedulable", False, "r", "m")]

@@ -36,6 +36,7 @@ def check_free_rows(snapshot: Snapshot) -> None:
     for row, record in enumerate(tasks.records):
         if record is None:
             assert (tasks.status[row], tasks.node[row], tasks.job[row]) == (TaskStatus.UNKNOWN, -1, -1)
+            assert tasks.role[row] == -1
     used = set(tasks.job.tolist())
     for row, job in enumerate(jobs.records):
         if job is None and row not in used:
@@ -90,6 +91,7 @@ def _tasks(snapshot: Snapshot) -> dict[str, Any]:
             "priority": int(tasks.priority[row]),
             "creation": float(tasks.creation[row]),
             "suffix": int(tasks.suffix[row]),
+            "role": tasks.role_names[tasks.role[row]],
         }
     return found
 
@@ -127,7 +129,16 @@ def _rule(snapshot: Snapshot, row: int) -> tuple[Any, ...]:
         int(jobs.phase[row]),
         jobs.rules.queue_names[jobs.rules.queue[row]],
         _amounts(snapshot, jobs.min_resources[:, row]) if jobs.has_min_resources[row] else None,
+        _role_minimums(snapshot).get(row, {}),
     )
+
+
+def _role_minimums(snapshot: Snapshot) -> dict[int, dict[str, int]]:
+    minimums, names = snapshot.jobs.rules.role_minimums, snapshot.tasks.role_names
+    found: dict[int, dict[str, int]] = {}
+    for job, role, least in zip(minimums.jobs.tolist(), minimums.roles.tolist(), minimums.tasks.tolist(), strict=True):
+        found.setdefault(job, {})[names[role]] = least
+    return found
 
 
 def _shapes(snapshot: Snapshot) -> list[str]:

@@ -45,7 +45,7 @@ class GangAction(Action):
             ssn.state, ssn.hooks, np.array(sorted(starving), dtype=np.intp), skip_overused=self.skip_overused
         ):
             job, tasks = ssn.state.job(row), starving[row]
-            requesting = tasks[~ssn.eviction.best_effort[ssn.state.tasks.shape[tasks]]]
+            requesting = tasks[~ssn.state.classes.best_effort[ssn.state.tasks.shape[tasks]]]
             try:
                 if len(requesting):
                     with ssn.nominated_room.open_to(job):

@@ -142,6 +142,16 @@ class JobRecord:
     succeeded: int = 0
     failed: int = 0
 
+    @property
+    def role_rule(self) -> Mapping[str, int]:
+        """The minimums of roles that the job must meet (Volcano: CheckTaskReady and others).
+
+        There are none if min_available is below their sum.
+        """
+        if self.min_available < sum(self.task_min_available.values()):
+            return {}
+        return self.task_min_available
+
 
 class NodeGroupAffinity(NamedTuple):
     """The node group affinity of a queue's tasks, by group name."""

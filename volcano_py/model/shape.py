@@ -13,6 +13,9 @@ from volcano_py.api import keys
 from volcano_py.model.pod_terms import PodSelector, PodTerms, Spread
 from volcano_py.model.requirements import Requirement as Requirement
 
+LEAST_REQUEST: Final = 0.1
+"""The least amount of a resource that counts as a request, in its unit (millicores, bytes)."""
+
 
 class Field(Enum):
     """The properties of a pod on which an answer may depend."""
@@ -107,7 +110,7 @@ class Shape:
     @property
     def best_effort(self) -> bool:
         """Whether it requests nothing besides pods."""
-        return not any(amount >= 0.1 for name, amount in self.request if name != keys.PODS)
+        return not any(amount >= LEAST_REQUEST for name, amount in self.request if name != keys.PODS)
 
     @property
     def has_inter_pod_terms(self) -> bool:

@@ -112,13 +112,13 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         """Write into the conditions of every PodGroup with tasks whether its gang is complete."""
         jobs = ssn.jobs
         with_tasks = jobs.counts.sum(axis=0) > 0
-        short = (jobs.held < jobs.min_available).tolist()
+        short = (jobs.held < jobs.min_available) | ssn.jobs_short_of_roles(READY_STATUSES, best_effort=True)
         # A Python loop over jobs; a complete job that already says so costs two comparisons.
         for row in np.flatnonzero(with_tasks).tolist():
             record = jobs.records[row]
             if record is None:
                 continue
-            if short[row] or (record.task_min_available and self.missing(ssn.job(row))):
+            if short[row]:
                 self._complain(ssn, ssn.job(row))
             elif not _says_ready(record):
                 ready = GroupCondition(

@@ -16,6 +16,7 @@ from volcano_py.model.resources import PODS_ROW, ResourceRegistry
 from volcano_py.model.shape import Shape
 from volcano_py.snapshot import layout
 from volcano_py.snapshot.ports import NodePorts
+from volcano_py.snapshot.roles import RoleMinimums
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,10 @@ class NodeColumns:
 class TaskColumns:
     """Tasks as columns. Rows are in no particular order; a row without a record is free."""
 
-    __slots__ = ("arrived", "creation", "job", "node", "priority", "records", "shape", "status", "suffix", "traits")
+    __slots__ = (
+        *("arrived", "creation", "job", "node", "priority", "records", "role", "role_names", "shape", "status"),
+        *("suffix", "traits"),
+    )
 
     def __init__(
         self,
@@ -168,6 +172,8 @@ class TaskColumns:
         suffix: Ints,
         traits: NDArray[np.uint8],
         arrived: Ints,
+        role: Codes,
+        role_names: tuple[str, ...],
     ) -> None:
         self.records = records
         self.status = status  # TaskStatus
@@ -179,6 +185,8 @@ class TaskColumns:
         self.suffix = suffix  # the number at the end of the name, -1 without one (see store)
         self.traits = traits  # TaskTrait
         self.arrived = arrived  # order of arrival, from 1; a task that joins another job gets a new number
+        self.role = role  # index into role_names, -1 in a free row
+        self.role_names = role_names
 
     def record(self, row: int) -> TaskRecord:
         """Return the record of a row that is not free."""
@@ -207,6 +215,7 @@ class JobRules:
     has_min_resources: Bools  # (n_jobs,)
     queue: Codes  # (n_jobs,), index into queue_names; undefined in a row without a record
     queue_names: tuple[str, ...]
+    role_minimums: RoleMinimums
 
 
 class JobColumns:

@@ -30,6 +30,7 @@ from volcano_py.snapshot.facts import FactStore
 from volcano_py.snapshot.loads import LoadStore
 from volcano_py.snapshot.nodes import NodeStore
 from volcano_py.snapshot.ports import PortSet
+from volcano_py.snapshot.roles import RoleTable
 from volcano_py.snapshot.rows import RowTable, grown
 from volcano_py.snapshot.selection import Selection
 from volcano_py.snapshot.shapes import ShapeTable
@@ -65,6 +66,7 @@ class ClusterStore:
         self._selection = Selection()
         self.series = DefaultSpread(self._spread_again)
         self._task_table: RowTable[str] = RowTable()
+        self._roles = RoleTable()
         self._nominated: dict[int, str] = {}  # row of a pending task -> its nominated node
         self._places: list[TaskPlace | None] = []
         self._task_records: list[TaskRecord | None] = []
@@ -77,6 +79,7 @@ class ClusterStore:
         self._suffix = np.zeros(0, dtype=np.int64)
         self._traits = np.zeros(0, dtype=np.uint8)
         self._arrived = np.zeros(0, dtype=np.int64)
+        self._role = np.zeros(0, dtype=np.int32)
         self._arrivals = 0
         self._job_table: RowTable[JobKey] = RowTable()
         self._job_records: list[JobRecord | None] = []
@@ -138,6 +141,7 @@ class ClusterStore:
         self._job_priority[row] = record.priority
         self._job_creation[row] = record.creation
         self._phase[row] = PodGroupPhase.of(record.phase)
+        self._roles.set_minimums(row, record.role_rule)
 
     def remove_job(self, key: JobKey) -> None:
         """Forget a PodGroup; its tasks stay."""
@@ -145,6 +149,7 @@ class ClusterStore:
         if row is not None:
             self._job_records[row] = None
             self._job_present[row] = False
+            self._roles.set_minimums(row, {})
             self._drop_job_if_unused(key, row)
 
     def withhold(self, key: JobKey, why: str) -> None:
@@ -253,6 +258,8 @@ class ClusterStore:
         self.series.drop(self._withdraw(row).record)
         self.shapes.release(int(self._shape[row]))
         self._task_table.remove(uid)
+        self._roles.release(int(self._role[row]))
+        self._role[row] = -1
         self._select_again(self._selection.drop(uid, before))
 
     def _label_namespace(self, name: str, labels: Mapping[str, str]) -> None:
@@ -305,6 +312,7 @@ class ClusterStore:
         self._suffix = grown(self._suffix, height)
         self._traits = grown(self._traits, height)
         self._arrived = grown(self._arrived, height)
+        self._role = grown(self._role, height, fill=-1)
 
     def _number(self, row: int) -> None:
         self._arrivals += 1
@@ -315,6 +323,10 @@ class ClusterStore:
         self._creation[row] = record.creation
         self._suffix[row] = name_suffix(record.name)
         self._traits[row] = record.traits
+        role, before = self._roles.acquire(record.role), int(self._role[row])
+        self._role[row] = role
+        if before >= 0:
+            self._roles.release(before)
 
     def _move(self, row: int, place: TaskPlace) -> None:
         """Change the status or node of a task without changing its shape.
@@ -448,6 +460,8 @@ class ClusterStore:
             suffix=self._suffix[:n].copy(),
             traits=self._traits[:n].copy(),
             arrived=self._arrived[:n].copy(),
+            role=self._role[:n].copy(),
+            role_names=self._roles.names(),
         )
 
     def _job_columns(self) -> JobColumns:
@@ -466,5 +480,6 @@ class ClusterStore:
                 has_min_resources=self._has_min_resources[:n].copy(),
                 queue=self._job_queue[:n].copy(),
                 queue_names=tuple(self._queue_codes),
+                role_minimums=self._roles.minimums(),
             ),
         )

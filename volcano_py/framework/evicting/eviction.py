@@ -174,11 +174,6 @@ class Eviction:
             found.refresh()
         return found
 
-    @cached_property
-    def best_effort(self) -> Bools:
-        """Whether tasks of each class request nothing but a place for a pod, shape (n_shapes,)."""
-        return np.array([shape is not None and shape.best_effort for shape in self.state.classes.shapes], dtype=bool)
-
     def end_of_action(self) -> None:
         """Withdraw the plans that need no eviction: allocate will place their tasks."""
         for statement in self.free_rooms:

@@ -264,7 +264,7 @@ class Plan:
         present = self._candidates.running_or_bound()
         if not info.shape.best_effort:
             return present
-        return present.only(self._eviction.best_effort[self._eviction.state.tasks.shape[present.rows]])
+        return present.only(self._eviction.state.classes.best_effort[self._eviction.state.tasks.shape[present.rows]])
 
     def _sums(self, candidates: VictimCandidates) -> Floats:
         """Return what the candidates of each node hold, shape (n_resources, n_nodes)."""

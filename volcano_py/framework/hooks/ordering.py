@@ -214,6 +214,8 @@ def task_view(tasks: TaskColumns, rows: Rows) -> TaskColumns:
         suffix=tasks.suffix[rows],
         traits=tasks.traits[rows],
         arrived=tasks.arrived[rows],
+        role=tasks.role[rows],
+        role_names=tasks.role_names,
     )
 
 

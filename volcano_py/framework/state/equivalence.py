@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from volcano_py.framework.state.info import TaskInfo
-from volcano_py.model.arrays import Codes, Floats, Ints, Rows
-from volcano_py.model.shape import Shape
+from volcano_py.model.arrays import Bools, Codes, Floats, Ints, Rows
+from volcano_py.model.resources import PODS_ROW
+from volcano_py.model.shape import LEAST_REQUEST, Shape
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot import layout
 from volcano_py.snapshot.columns import Snapshot, TaskColumns
@@ -24,7 +25,7 @@ class EquivalenceClasses:
     """The classes of a session by id, with the requests of their tasks and the changes that placing one causes."""
 
     __slots__ = (
-        *("_deltas", "_eviction_deltas", "_infos", "_job_changes", "_keys", "_nonzero"),
+        *("_best_effort", "_deltas", "_eviction_deltas", "_infos", "_job_changes", "_keys", "_nonzero"),
         *("requests", "shapes"),
     )
 
@@ -35,6 +36,7 @@ class EquivalenceClasses:
         self.requests: Floats = snapshot.requests
         """The requests of the tasks of each class, shape (n_resources, n_classes)."""
         self._nonzero = snapshot.nonzero
+        self._best_effort: Bools | None = None
         self._keys: dict[int, dict[str, int]] = {}
         self._infos: dict[int, TaskInfo] = {}
         self._deltas: dict[tuple[int, TaskStatus], tuple[Floats, Floats]] = {}
@@ -58,10 +60,20 @@ class EquivalenceClasses:
         self.shapes = [*self.shapes, *(self.shapes[shape] for shape in base.tolist())]
         self.requests = np.concatenate((self.requests, self.requests[:, base]), axis=1)
         self._nonzero = np.concatenate((self._nonzero, self._nonzero[:, base]), axis=1)
+        self._best_effort = None
         self._keys = {
             n_shapes + number: {name: key for name, key in zip(names, column, strict=True) if key}
             for number, column in enumerate(keyed.T.tolist())
         }
+
+    @property
+    def best_effort(self) -> Bools:
+        """Whether tasks of each class request nothing but a place (`Shape.best_effort`), shape (n_classes,)."""
+        if self._best_effort is None:
+            asked = self.requests >= LEAST_REQUEST
+            asked[PODS_ROW] = False
+            self._best_effort = np.asarray(~asked.any(axis=0))
+        return self._best_effort
 
     def task_of(self, shape_id: int) -> TaskInfo:
         """Return what predicates, scores and queues see of a task of this class."""

@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 
 from volcano_py.framework.retired import add_old_names
-from volcano_py.framework.state.roles import Roles
 from volcano_py.model.arrays import Floats
 from volcano_py.model.objects import JobKey, JobRecord, QueueRecord
 from volcano_py.model.resources import PODS_ROW, Amounts, FitTest
@@ -78,15 +77,19 @@ class QueueInfo:
         return self.record.name
 
 
+CountRoles = Callable[[int, tuple[TaskStatus, ...], bool], dict[str, int]]
+"""Returns the number of tasks of a job (row) by role, in some statuses and, if asked for, pending best-effort ones."""
+
+
 class JobInfo:
     """A job: the gang's rule and how far it has come in this session. Names follow Volcano's JobInfo."""
 
-    __slots__ = ("_jobs", "_roles_of", "record", "row")
+    __slots__ = ("_count_roles", "_jobs", "record", "row")
 
-    def __init__(self, jobs: JobColumns, row: int, roles_of: Callable[[int], Roles]) -> None:
-        """Take the columns of jobs, the row of this job, and a function that returns the roles of a job (row)."""
+    def __init__(self, jobs: JobColumns, row: int, count_roles: CountRoles) -> None:
+        """Take the columns of jobs, the row of this job, and a function that counts the tasks of a job by role."""
         self._jobs = jobs
-        self._roles_of = roles_of
+        self._count_roles = count_roles
         self.row = row
         self.record: JobRecord = jobs.record(row)
 
@@ -161,11 +164,10 @@ class JobInfo:
     def roles_short(self, statuses: tuple[TaskStatus, ...], best_effort: bool) -> list[tuple[str, int, int]]:
         """Return (role, tasks that count, minimum) of every role below its minimum.
 
-        This counts tasks in the given statuses and, with ``best_effort``, pending tasks that request nothing. A job
-        whose min_available is below the sum of the role minimums has no role rule (Volcano: CheckTaskReady and others).
+        This counts tasks in the given statuses and, with ``best_effort``, pending tasks that request nothing.
         """
-        minimums = self.record.task_min_available
-        if not minimums or self.min_available < self.task_min_total:
+        minimums = self.record.role_rule
+        if not minimums:
             return []
         counted = self.role_counts(statuses, best_effort)
         return [
@@ -176,7 +178,7 @@ class JobInfo:
 
     def role_counts(self, statuses: tuple[TaskStatus, ...], best_effort: bool = False) -> dict[str, int]:
         """Return the number of tasks by role in these statuses and, with ``best_effort``, pending best-effort ones."""
-        return self._roles_of(self.row).counts(statuses, best_effort)
+        return self._count_roles(self.row, statuses, best_effort)
 
     def worth_continuing(self, failed_roles: frozenset[str]) -> bool:
         """Say whether other tasks are worth trying after these roles failed (Volcano: NeedContinueAllocating).

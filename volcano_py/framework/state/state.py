@@ -17,11 +17,11 @@ from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.memory import CycleReport, Memory
 from volcano_py.framework.state.outcome import Outcome
 from volcano_py.framework.state.queue_accounts import Accounts
-from volcano_py.framework.state.roles import Roles
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
 from volcano_py.framework.state.topology_counts import TopologyCounts
-from volcano_py.model.arrays import Floats, Ints, Rows
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.decisions import Emit
+from volcano_py.model.statuses import TaskStatus, members
 from volcano_py.snapshot.columns import NodeColumns, Snapshot
 from volcano_py.snapshot.journal import Journal
 
@@ -85,7 +85,6 @@ class State:
         self._has_inter_pod_terms = snapshot.has_inter_pod_terms
         self._static_filters = static_filters
         self._job_infos: dict[int, JobInfo] = {}
-        self._roles: dict[int, Roles] = {}
 
     @property
     def now(self) -> float:
@@ -102,7 +101,7 @@ class State:
         """Return a handle on a job that has a PodGroup."""
         found = self._job_infos.get(row)
         if found is None:
-            found = self._job_infos[row] = JobInfo(self.jobs, row, self._roles_of)
+            found = self._job_infos[row] = JobInfo(self.jobs, row, self._count_roles)
         return found
 
     def rows_of_job(self, job_row: int) -> Rows:
@@ -115,11 +114,30 @@ class State:
         order = np.argsort(self.tasks.job, kind="stable")
         return order, np.searchsorted(self.tasks.job[order], np.arange(len(self.jobs) + 1))
 
-    def _roles_of(self, job_row: int) -> Roles:
-        found = self._roles.get(job_row)
-        if found is None:
-            found = self._roles[job_row] = Roles(self.tasks, self.rows_of_job(job_row), self.classes.shapes)
-        return found
+    def _count_roles(self, job_row: int, statuses: tuple[TaskStatus, ...], best_effort: bool) -> dict[str, int]:
+        rows = self.rows_of_job(job_row)
+        rows = rows[self._counts(rows, statuses, best_effort)]
+        names = self.tasks.role_names
+        counts = np.bincount(self.tasks.role[rows])
+        present = np.flatnonzero(counts)
+        return {names[role]: count for role, count in zip(present.tolist(), counts[present].tolist(), strict=True)}
+
+    def jobs_short_of_roles(self, statuses: tuple[TaskStatus, ...], best_effort: bool) -> Bools:
+        """Return which jobs have a role below its minimum, as `JobInfo.roles_short` says, shape (n_jobs,)."""
+        rules = self.jobs.rules.role_minimums
+        if not len(rules.jobs):
+            return np.zeros(len(self.jobs), dtype=bool)
+        rows = np.flatnonzero(self.tasks.job >= 0)
+        rows = rows[self._counts(rows, statuses, best_effort)]
+        return rules.unmet(self.tasks.job[rows], self.tasks.role[rows], len(self.jobs))
+
+    def _counts(self, rows: Rows, statuses: tuple[TaskStatus, ...], best_effort: bool) -> Bools:
+        """Return which of these tasks are in one of the statuses or, with ``best_effort``, pending best-effort ones."""
+        status = self.tasks.status[rows]
+        counted = members(statuses)[status]
+        if best_effort:
+            counted |= self.classes.best_effort[self.tasks.shape[rows]] & (status == TaskStatus.PENDING)
+        return counted
 
     @cached_property
     def queue_of_job(self) -> Rows:
