@@ -274,6 +274,29 @@ def test_a_pod_that_somebody_deletes_counts_as_evicted_even_if_no_controller_see
     assert not [key for key in world.job.status.controlled_resources if key.startswith("evicting-")]
 
 
+def test_a_pod_that_two_requests_restart_spends_its_restarts_once() -> None:
+    world = World(a_vcjob(a_job_task("worker", 2, max_retry=1), policies=[on("TaskFailed", "RestartPod")], max_retry=5))
+    world.runs()
+    for restarts in (1, 2, 3):
+        world.pod_is("train-worker-0", "Running", restarts=restarts)
+    world.settle()
+
+    assert world.job.status.controlled_resources["restarts-worker"] == "3"
+
+
+def test_an_eviction_that_waits_for_an_answer_when_the_controller_ends_is_answered_by_the_next_one() -> None:
+    world = running(on("PodFailed", "RestartPod"), on("PodEvicted", "TerminateJob"))
+    world.pod_is("train-worker-0", "Failed", exit_code=1)
+    world.pod_goes("train-worker-1")
+    world.look()
+    assert world.phase == "Restarting", "the failure is answered, and written without the pod that is gone"
+
+    world.restart()
+    world.settle()
+
+    assert world.phases[-2:] == ["Restarting", "Terminating"]
+
+
 def test_a_job_that_is_finished_answers_nothing() -> None:
     world = running(on("*", "RestartJob"))
     world.asks(a_command("TerminateJob"))

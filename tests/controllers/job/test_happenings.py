@@ -60,10 +60,16 @@ def test_a_task_does_not_complete_while_a_pod_is_missing_or_terminates() -> None
     assert changes(a_member(phase="Succeeded"), others=(gone,)) == [[]]
 
 
+def test_pods_beyond_the_replicas_do_not_complete_a_task() -> None:
+    beyond = a_member("train-worker-5", "Succeeded")
+
+    assert changes(a_member(phase="Succeeded"), others=(beyond,)) == [[]]
+
+
 def test_a_task_without_replicas_never_completes() -> None:
     members = Members()
 
-    assert not is_complete(members.task("worker"))
+    assert not is_complete(members, "worker")
 
 
 @pytest.mark.parametrize(

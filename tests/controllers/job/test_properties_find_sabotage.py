@@ -272,7 +272,7 @@ SABOTAGES: Final[dict[str, Callable[[Patch], None]]] = {
     "dependsOn is ignored": _with(decision__may_start=lambda *_: True),
     "a Command is not noted": _no_command_note,
     "a phase gets no condition": _no_condition,
-    "one success completes a task": _with(happenings__is_complete=lambda _: True),
+    "one success completes a task": _with(happenings__is_complete=lambda *_: True),
 }
 
 

@@ -112,6 +112,8 @@ def answer(seen: Observed, now: datetime) -> tuple[JobPlan | None, Draft, int]:
         if not _answer_one(seen, draft, request, now):
             break
         handled += 1
+    if draft.acted:
+        draft.notes.update(_evictions_to_answer(seen, draft, handled))
     if draft.acted or draft.notes != job.status.controlled_resources:
         return _plan(seen, draft, now, handled=handled), draft, handled
     return None, draft, handled
@@ -171,7 +173,8 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
             )  # this answers it: the task has its budget again
         else:
             for member in victims:
-                _spend(draft.notes, member)
+                if member.name not in draft.victims:  # else an earlier request has counted it
+                    _spend(draft.notes, member)
         if draft.phase != rule.phase or resolved.action != policies.RESTART_POD:
             draft.notes.update(notes)
         armed = (*seen.delayed.values(), *draft.arm)
@@ -393,6 +396,18 @@ def evictions_to_note(job: Job, members: Members) -> Mapping[str, str]:
         key = f"{bookkeeping.EVICTING}{name}"
         if key not in job.status.controlled_resources and policies.resolve(job, request).action != policies.SYNC_JOB:
             found[key] = member.uid
+    return found
+
+
+def _evictions_to_answer(seen: Observed, draft: Draft, handled: int) -> Notes:
+    """Return notes about evictions that the next look answers: the counts that are written now do not tell of them."""
+    found: Notes = {}
+    for trigger in seen.triggers[handled:]:
+        if trigger.event != policies.POD_EVICTED or len(found) >= delays.MOST_KEPT:
+            continue
+        request = trigger.request(draft.job.metadata.uid)
+        if policies.resolve(draft.job, request).action != policies.SYNC_JOB:
+            found[f"{bookkeeping.EVICTING}{request.pod}"] = request.pod_uid
     return found
 
 

@@ -6,7 +6,8 @@ restarting-all                    a restart kills all pods of earlier versions: 
 restarting-task/T                 a restart kills the pods of task T
 restarting-partition/T/ID         a restart kills the pods of this partition of task T
 restarting-pod/NAME               a restart kills this pod, whose uid is the value
-evicting-NAME                     somebody else deletes this pod, and a policy will answer; the value is its uid
+evicting-NAME                     somebody else deletes or deleted this pod, and a policy will answer; the value is
+                                  its uid
 restarts-T                        restarts of pods of task T that do not exist any more
 task-failed-T                     restarts of task T when a policy last answered that it used up its restarts
 delayed-...                       see `delays`

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from volcano_py.api.batch import Job
-from volcano_py.controllers.job import bookkeeping, objects, policies
-from volcano_py.controllers.job.members import FAILED, PENDING, RUNNING, SUCCEEDED, Member, Members, TaskMembers
+from volcano_py.controllers.job import bookkeeping, objects, phases, policies
+from volcano_py.controllers.job.members import FAILED, PENDING, RUNNING, SUCCEEDED, Member, Members
 from volcano_py.controllers.job.pods import partition_of
 from volcano_py.controllers.job.policies import Request
 
@@ -55,7 +55,7 @@ def changed(members: Members, before: Member | None, after: Member, budget: int)
             events.append(policies.POD_RUNNING)
         elif after.phase == PENDING:
             events.append(policies.POD_PENDING)
-        elif after.phase == SUCCEEDED and is_complete(members.task(after.task)):
+        elif after.phase == SUCCEEDED and is_complete(members, after.task):
             events.append(policies.TASK_COMPLETED)
     more = after.restarts > (0 if new or before is None else before.restarts)
     if more and 0 <= budget <= members.task(after.task).restarts + members.task(after.task).spent:
@@ -92,10 +92,11 @@ def removed(members: Members, last: Member) -> list[str]:
 
 
 def missed(job: Job, members: Members) -> list[Trigger]:
-    """Return the evictions that nobody saw: pods that stand in the status of a job and do not exist.
+    """Return the evictions that were not answered: pods that stand in the status of a job and do not exist.
 
-    These are pods that somebody was deleting when the controller ended, and pods by which the counts of the status
-    exceed the pods of their task. Of the latter, those with the lowest missing index count as evicted.
+    These are pods that somebody was deleting when the controller ended, pods whose end waited for an answer then, and
+    pods by which the counts of the status exceed the pods of their task. Of the latter, those with the lowest missing
+    index count as evicted. While a job restarts, the counts say nothing: the controller itself deletes pods.
     """
     found: dict[str, Trigger] = {}
     status = job.status
@@ -106,7 +107,7 @@ def missed(job: Job, members: Members) -> list[Trigger]:
         last = _vanished(job, *_task_and_index(job, name))
         if removed(members, last):
             found[name] = Trigger(policies.POD_EVICTED, last)
-    for task in job.spec.tasks:
+    for task in () if status.state.phase == phases.RESTARTING else job.spec.tasks:
         state, there = status.task_status_count.get(task.name), members.task(task.name)
         lost = 0 if state is None else sum(state.phase.values()) - len(there.by_index)
         for index in sorted(there.missing)[: max(0, lost)]:
@@ -145,6 +146,9 @@ def _vanished(job: Job, task: str, index: int) -> Member:
     )
 
 
-def is_complete(task: TaskMembers) -> bool:
-    """Say whether all replicas of a task have succeeded."""
-    return task.replicas > 0 and task.phases[SUCCEEDED] >= task.replicas
+def is_complete(members: Members, name: str) -> bool:
+    """Say whether all replicas of a task have succeeded; pods beyond the replicas do not count."""
+    task = members.task(name)
+    extra = (members.get(pod) for pod in task.extra)
+    beyond = sum(pod is not None and pod.phase == SUCCEEDED for pod in extra)
+    return task.replicas > 0 and task.phases[SUCCEEDED] - beyond >= task.replicas

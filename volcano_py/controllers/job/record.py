@@ -47,6 +47,8 @@ class Record:
         self.armed = ArmedActions()
         self.problem: Problem | None = None
         """Why the last pod could not be created."""
+        self.creation_failed = False
+        """Whether the last attempt to create pods failed, for whatever reason."""
         self.refusal: Problem | None = None
         """Why something that pods need could not be written: the PodGroup, a claim, an object of a plugin."""
         self.applied = AppliedObjects()
@@ -125,7 +127,7 @@ class Record:
                 self._note(trigger.member, [trigger.event])
         if self.group is not None and self.group.status.phase == phases.GROUP_UNKNOWN:
             self._note_unknown(self.group)
-        if job.status.state.phase in (phases.PENDING, phases.RUNNING):
+        if job.status.state.phase in (phases.PENDING, phases.RUNNING, phases.RESTARTING):
             self.triggers.extend(happenings.missed(job, self.members))
 
     # Pods
