@@ -1,7 +1,8 @@
 """Jobs: one from its creation until its pods are bound, many at once beside a bare client, and a large one.
 
 The bare client creates the same PodGroups and pods, as fast as one process can with as many requests in flight, and
-watches nothing. Both halves use the same scheduler, in the order A-B-B-A.
+watches nothing. It copies the objects of a job that the controllers made before. Both halves use the same scheduler, in
+the order A-B-B-A.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from volcano_py.kube.credentials import load_credentials
 from volcano_py.kube.resource import NAMESPACES, PODGROUPS, PODS, VCJOBS
 
 _LIMIT_S = 300.0
+_METADATA = ("name", "labels", "annotations", "ownerReferences")
 _CONTAINER = {"name": "main", "image": "none", "command": ["sleep", "3600"]}
 
 
@@ -115,6 +117,8 @@ async def _many(client: ApiClient, running: Server, case: dict[str, Any]) -> dic
     ours: list[float] = []
     bare: list[float] = []
     async with daemon(running.kubeconfig):
+        async with controllers(running.kubeconfig):
+            group, pod = await _objects_of_a_job(client, case["pods"])
         for number, half in enumerate("ABBA"):
             namespace = f"many-{number}"
             await client.create(NAMESPACES, {"metadata": {"name": namespace}}, dict)
@@ -124,11 +128,13 @@ async def _many(client: ApiClient, running: Server, case: dict[str, Any]) -> dic
                         started = time.monotonic()
                         await _create_jobs(client, namespace, case)
                         ours.append((await watch.until(case["jobs"] * case["pods"]))[-1] - started)
+                        print(f"jobs: {ours[-1]:.2f} s", flush=True)
                         await _remove_jobs(client, namespace)
                 else:
                     started = time.monotonic()
-                    await _create_objects(client, namespace, case)
+                    await _create_objects(client, namespace, case, group, pod)
                     bare.append((await watch.until(case["jobs"] * case["pods"]))[-1] - started)
+                    print(f"bare client: {bare[-1]:.2f} s", flush=True)
             await cluster.clean(client, namespace)
     return {
         "kind": "many",
@@ -157,22 +163,45 @@ async def _remove_jobs(client: ApiClient, namespace: str) -> None:
     await cluster.in_turns(names, lambda name: client.delete(VCJOBS, name, namespace=namespace))
 
 
-async def _create_objects(client: ApiClient, namespace: str, case: dict[str, Any]) -> None:
+async def _objects_of_a_job(client: ApiClient, replicas: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the PodGroup and the first pod that the controllers make of a job, as they were created."""
+    namespace = "sample"
+    await client.create(NAMESPACES, {"metadata": {"name": namespace}}, dict)
+    async with BindWatch(client, namespace) as watch:
+        await client.create(VCJOBS, _job("job", replicas), dict, namespace=namespace)
+        await watch.until(replicas)
+    pod = await client.get(PODS, "job-w-0", dict[str, Any], namespace=namespace)
+    name = pod["metadata"]["annotations"][keys.GROUP_NAME]
+    group = await client.get(PODGROUPS, name, dict[str, Any], namespace=namespace)
+    pod["spec"].pop("nodeName")
+    await cluster.clean(client, namespace)
+    return _as_created(group), _as_created(pod)
+
+
+def _as_created(found: dict[str, Any]) -> dict[str, Any]:
+    meta = {key: found["metadata"][key] for key in _METADATA if key in found["metadata"]}
+    return {**{key: found[key] for key in ("apiVersion", "kind", "spec") if key in found}, "metadata": meta}
+
+
+async def _create_objects(
+    client: ApiClient, namespace: str, case: dict[str, Any], group: dict[str, Any], pod: dict[str, Any]
+) -> None:
     """Create the PodGroups and pods that the jobs lead to, 32 requests at once."""
 
     async def make_group(number: int) -> None:
-        spec = {"minMember": case["pods"], "queue": keys.DEFAULT_QUEUE}
-        body = {"apiVersion": PODGROUPS.api_version, "kind": PODGROUPS.kind, "metadata": {"name": f"job-{number}"}}
-        await client.create(PODGROUPS, {**body, "spec": spec}, dict, namespace=namespace)
+        body = {**group, "metadata": {**group["metadata"], "name": f"job-{number}"}}
+        await client.create(PODGROUPS, body, dict, namespace=namespace)
 
     async def make_pod(which: tuple[int, int]) -> None:
         job, index = which
-        labels = {keys.JOB_NAME: f"job-{job}", keys.TASK_SPEC: "w", keys.TASK_INDEX: str(index)}
-        annotations = {**labels, keys.GROUP_NAME: f"job-{job}"}
-        template = _job("", 1)["spec"]["tasks"][0]["template"]["spec"]
-        meta = {"name": f"job-{job}-w-{index}", "labels": labels, "annotations": annotations}
-        spec = {**template, "schedulerName": keys.SCHEDULER_NAME}
-        await client.create(PODS, {"metadata": meta, "spec": spec}, dict, namespace=namespace)
+        own = {keys.JOB_NAME: f"job-{job}", keys.TASK_INDEX: str(index)}
+        meta = {
+            **pod["metadata"],
+            "name": f"job-{job}-w-{index}",
+            "labels": {**pod["metadata"]["labels"], **own},
+            "annotations": {**pod["metadata"]["annotations"], **own, keys.GROUP_NAME: f"job-{job}"},
+        }
+        await client.create(PODS, {**pod, "metadata": meta}, dict, namespace=namespace)
 
     await cluster.in_turns(range(case["jobs"]), make_group, at_once=IN_FLIGHT)
     await cluster.in_turns(

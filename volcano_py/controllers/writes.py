@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
+from volcano_py.controllers.in_flight import AT_ONCE, InFlight
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient, PatchType
 from volcano_py.kube.resource import Resource
@@ -81,8 +82,12 @@ class Writer:
         self._client = client
         self._clock = clock
         self._bucket = None if rate_per_s is None else TokenBucket(rate_per_s, burst, clock.monotonic())
-        self._turn = asyncio.Lock()  # first come, first served
-        self._in_flight = asyncio.Semaphore(in_flight)
+        self._pacing = asyncio.Lock()  # first come, first served
+        self._in_flight = InFlight(in_flight)
+
+    def new_turn(self) -> int:
+        """Return a turn for writes that come in large numbers: earlier turns, and writes without one, go first."""
+        return self._in_flight.new_turn()
 
     async def write(self, write: Write) -> bool:
         """Carry out a write; return False if it is not needed: the object exists, is gone, or its namespace ends.
@@ -91,25 +96,25 @@ class Writer:
         """
         return await self.answered(write) is not None
 
-    async def answered(self, write: Write) -> bytes | None:
+    async def answered(self, write: Write, turn: int = AT_ONCE) -> bytes | None:
         """Carry out a write and return the object that the server answers, b"" for a deletion.
 
         Returns None if the write is not needed. Raises ApiError.
         """
         try:
-            return await self.sent(write)
+            return await self.sent(write, turn)
         except errors.ApiError as error:
             if is_needed(write, error):
                 raise
             log.debug("write not needed", error=str(error))
             return None
 
-    async def sent(self, write: Write) -> bytes:
+    async def sent(self, write: Write, turn: int = AT_ONCE) -> bytes:
         """Carry out a write and return the object that the server answers, b"" for a deletion.
 
         Raises ApiError, also where `is_needed` says that the write is not needed.
         """
-        async with self._in_flight:
+        async with self._in_flight.one(turn):
             await self._paced()
             return await self._send(write)
 
@@ -153,7 +158,7 @@ class Writer:
     async def _paced(self) -> None:
         if self._bucket is None:
             return
-        async with self._turn:
+        async with self._pacing:
             while wait_s := self._bucket.take(self._clock.monotonic()):
                 await self._clock.sleep(wait_s)
 

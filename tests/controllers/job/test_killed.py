@@ -18,6 +18,7 @@ from tests.daemon.cluster import serve_definitions
 from volcano_py.apiserver import ApiServer
 from volcano_py.apiserver.kinds.generic import WriteContext
 from volcano_py.apiserver.kubelet.ports import InProcessPort
+from volcano_py.controllers.in_flight import AT_ONCE
 from volcano_py.controllers.manager import ControllerManager
 from volcano_py.controllers.options import ManagerOptions
 from volcano_py.controllers.writes import Write, Writer
@@ -138,9 +139,9 @@ class Lives:
         real = Writer.answered
         left = -1 if writes is None else writes
 
-        async def answered(writer: Writer, write: Write) -> bytes | None:
+        async def answered(writer: Writer, write: Write, turn: int = AT_ONCE) -> bytes | None:
             nonlocal left
-            answer = await real(writer, write)
+            answer = await real(writer, write, turn)
             left -= 1
             if left == 0:
                 killed.set()

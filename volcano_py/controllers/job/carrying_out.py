@@ -35,6 +35,8 @@ EVENT_CREATE: Final = "FailedCreate"
 EVENT_DELETE: Final = "FailedDelete"
 EVENT_PLUGIN: Final = "PluginError"
 _TIMEOUT_S: Final = 10.0
+_PODS_PER_TURN: Final = 100
+"""Pods that a job creates before other jobs have their turn."""
 _LASTING: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest, errors.Conflict, errors.NotFound, PluginProblem)
 """Reasons why a pod cannot be created that do not go away by themselves; users are told."""
 
@@ -370,14 +372,20 @@ class CarryOut:
             return
         forwarded = job.metadata.annotations.get(keys.JOB_FORWARDING) == "true"
 
-        async def create(one: tuple[Task, int]) -> None:
+        # Jobs create their pods one job after the other, so that each gang is complete as soon as possible.
+        ordered = [(task, index) for task, indices in wanted for index in indices]
+        turns = [self._writer.new_turn()]
+
+        async def create(which: tuple[int, tuple[Task, int]]) -> None:
+            number, (task, index) = which
+            while number >= len(turns) * _PODS_PER_TURN:
+                turns.append(self._writer.new_turn())
             if record.gone or record.job is None or record.job.metadata.generation != job.metadata.generation:
                 return  # the next look knows what is wanted now
-            task, index = one
             body = record.pod_factory(task.name, forwarded).pod(index)
             record.plugins.customize(body, job, task, index)
             created = Create(PODS, job.metadata.namespace, body)
-            answer = await self._writer.answered(created)
+            answer = await self._writer.answered(created, turns[number // _PODS_PER_TURN])
             if answer is not None:
                 _read(answer, JobPod, lambda pod: record.put_pod(pod, self._clock.monotonic()))
             else:
@@ -385,8 +393,9 @@ class CarryOut:
 
         started = self._clock.monotonic()
         try:
-            await self._each(((task, index) for task, indices in wanted for index in indices), create)
+            await self._each(enumerate(ordered), create, first_alone=record.creation_failed)
         except (errors.ApiError, PluginProblem) as error:
+            record.creation_failed = True
             if not isinstance(error, _LASTING) or isinstance(error, _NotYet):
                 raise
             text = f"a pod could not be created: {error}"
@@ -396,6 +405,7 @@ class CarryOut:
                 raise errors.Invalid("create", PODS.label, str(error)) from error
             raise
         record.problem = record.refusal = None
+        record.creation_failed = False
         self._metrics.pods_created(self._clock.monotonic() - started)
 
     async def _adopt_pod(self, record: Record, job: Job, name: str) -> None:
@@ -440,8 +450,13 @@ class CarryOut:
 
         await self._each(record.unseen.overdue(self._clock.monotonic()), confirm)
 
-    async def _each(self, items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> None:
-        """Do the work for all items, a limited number at once; after a failure, begin no more and raise it."""
+    async def _each(
+        self, items: Iterable[T], work: Callable[[T], Awaitable[None]], *, first_alone: bool = True
+    ) -> None:
+        """Do the work for all items, a limited number at once; after a failure, begin no more and raise it.
+
+        With ``first_alone`` the others wait for the first, so that what fails for all is tried once.
+        """
         left = iter(items)
         failures: list[BaseException] = []
 
@@ -454,10 +469,11 @@ class CarryOut:
                 except (errors.ApiError, PluginProblem) as error:
                     failures.append(error)
 
-        first = next(left, None)
-        if first is None:
-            return
-        await work(first)
+        if first_alone:
+            first = next(left, None)
+            if first is None:
+                return
+            await work(first)
         async with asyncio.TaskGroup() as group:
             for _ in range(IN_FLIGHT):
                 group.create_task(worker(left))
