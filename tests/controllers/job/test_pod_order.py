@@ -22,8 +22,8 @@ def put_job(server: ApiServer, name: str) -> None:
     server.create({"apiVersion": VCJOBS.api_version, "kind": VCJOBS.kind, "metadata": meta, "spec": {"tasks": [task]}})
 
 
-async def let_in(server: ApiServer, user: ApiClient, jobs: int) -> None:
-    """Wait for the PodGroups of the jobs, and let them in as the scheduler does."""
+async def enqueue(server: ApiServer, user: ApiClient, jobs: int) -> None:
+    """Wait for the PodGroups of the jobs, and enqueue them as the scheduler does."""
     await until(lambda: len(server.list(GROUPS)) == jobs)
     for group in server.list(GROUPS):
         body = {"status": {"phase": "Inqueue"}}
@@ -39,7 +39,7 @@ async def test_a_gang_is_complete_before_the_pods_of_later_jobs_are_created(serv
     async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
         for number in range(JOBS):
             put_job(server, f"job-{number}")
-        await let_in(server, user, JOBS)
+        await enqueue(server, user, JOBS)
         await until(lambda: len(server.list("pods")) == PODS)
 
     in_order = [pod["metadata"]["labels"][keys.JOB_NAME] for pod in sorted(server.list("pods"), key=version)]
@@ -53,7 +53,7 @@ async def test_after_a_failure_one_pod_is_tried_before_all(server: ApiServer) ->
     server.faults.add(fault)
     async with ApiClient(Credentials(server.url)) as user, controllers(server.url):
         put_job(server, "job")
-        await let_in(server, user, 1)
+        await enqueue(server, user, 1)
         await until(lambda: fault.hits >= PODS_PER_JOB + 3)
         assert fault.hits < 2 * PODS_PER_JOB, "each later attempt has cost one request"
 
