@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.controllers.job.builders import UID, a_job_task, a_member, a_ready_job, a_vcjob, members_of
@@ -174,6 +175,26 @@ def test_pods_that_the_status_counts_and_that_do_not_exist_were_evicted() -> Non
         ("train-worker-0", ""),
         ("train-worker-2", ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("note", "counts"),
+    [
+        ("restarting-all", False),
+        ("restarting-task/worker", False),
+        ("restarting-partition/worker/0", False),
+        ("restarting-pod/train-worker-0", False),
+        ("restarting-task/other", True),
+        ("restarting-pod/train-other-0", True),
+    ],
+)
+def test_while_a_job_restarts_only_tasks_that_do_not_restart_lose_pods(note: str, counts: bool) -> None:
+    job = job_counting({note: "x", "evicting-train-worker-2": "u"}, Running=1)
+    state = msgspec.structs.replace(job.status.state, phase="Restarting")
+    job = msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, state=state))
+
+    noted = ("train-worker-2", "")
+    assert evicted(job) == ([("train-worker-0", ""), noted] if counts else [noted])
 
 
 def test_as_many_pods_were_evicted_as_are_counted_too_much() -> None:

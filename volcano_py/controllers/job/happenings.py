@@ -96,7 +96,7 @@ def missed(job: Job, members: Members) -> list[Trigger]:
 
     These are pods that somebody was deleting when the controller ended, pods whose end waited for an answer then, and
     pods by which the counts of the status exceed the pods of their task. Of the latter, those with the lowest missing
-    index count as evicted. While a job restarts, the counts say nothing: the controller itself deletes pods.
+    index count as evicted. The counts of tasks that restart say nothing: the controller itself deletes their pods.
     """
     found: dict[str, Trigger] = {}
     status = job.status
@@ -107,13 +107,31 @@ def missed(job: Job, members: Members) -> list[Trigger]:
         last = _vanished(job, *_task_and_index(job, name))
         if removed(members, last):
             found[name] = Trigger(policies.POD_EVICTED, last)
-    for task in () if status.state.phase == phases.RESTARTING else job.spec.tasks:
+    restarting = _restarting_tasks(job)
+    for task in job.spec.tasks:
+        if task.name in restarting:
+            continue
         state, there = status.task_status_count.get(task.name), members.task(task.name)
         lost = 0 if state is None else sum(state.phase.values()) - len(there.by_index)
         for index in sorted(there.missing)[: max(0, lost)]:
             name = objects.pod_name(job.metadata.name, task.name, index)
             found.setdefault(name, Trigger(policies.POD_EVICTED, _vanished(job, task.name, index)))
     return [found[name] for name in sorted(found)]
+
+
+def _restarting_tasks(job: Job) -> set[str]:
+    """Return the tasks of which a restart that is under way kills pods."""
+    if job.status.state.phase != phases.RESTARTING:
+        return set()
+    found: set[str] = set()
+    for key in job.status.controlled_resources:
+        if key == bookkeeping.RESTARTING_ALL:
+            found.update(task.name for task in job.spec.tasks)
+        elif key.startswith(bookkeeping.RESTARTING):
+            kind, _, what = key.removeprefix(bookkeeping.RESTARTING).partition("/")
+            of_kind = {"task": what, "partition": what.rpartition("/")[0], "pod": _task_and_index(job, what)[0]}
+            found.add(of_kind[kind])
+    return found
 
 
 def _task_and_index(job: Job, name: str) -> tuple[str, int]:

@@ -38,9 +38,13 @@ class Unseen:
 
     def overdue(self, now: float) -> list[Created]:
         """Return what the watch should have shown by now."""
-        return [created for since, created in self._since.values() if now - since >= SEEN_WITHIN_S]
+        return [created for since, created in self._since.values() if _overdue_in_s(since, now) <= 0]
 
     def next_overdue_s(self, now: float) -> float | None:
         """Return the seconds until something is overdue, None if the watch has shown all."""
         oldest = next(iter(self._since.values()), None)
-        return None if oldest is None else max(0.0, oldest[0] + SEEN_WITHIN_S - now)
+        return None if oldest is None else max(0.0, _overdue_in_s(oldest[0], now))
+
+
+def _overdue_in_s(since: float, now: float) -> float:
+    return since + SEEN_WITHIN_S - now
