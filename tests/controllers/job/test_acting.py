@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.controllers.job.builders import a_command, a_job_task, a_vcjob, on
@@ -282,6 +283,20 @@ def test_a_pod_that_two_requests_restart_spends_its_restarts_once() -> None:
     world.settle()
 
     assert world.job.status.controlled_resources["restarts-worker"] == "3"
+
+
+def test_a_task_that_is_scaled_down_to_the_pods_that_have_succeeded_is_complete() -> None:
+    world = World(a_vcjob(a_job_task("worker", 3), policies=[on("TaskCompleted", "CompleteJob")], max_retry=5))
+    world.runs()
+    for index in (0, 1):
+        world.pod_is(f"train-worker-{index}", "Succeeded", exit_code=0)
+    world.settle()
+    assert world.phase == "Running"
+
+    world.edits(tasks=[msgspec.to_builtins(a_job_task("worker", 2))], minAvailable=2)
+    world.settle()
+
+    assert world.phase == "Completing"
 
 
 def test_an_eviction_that_waits_for_an_answer_when_the_controller_ends_is_answered_by_the_next_one() -> None:

@@ -442,7 +442,7 @@ class CarryOut:
             except errors.NotFound:
                 there = False
             if there:
-                record.unseen.add(one, self._clock.monotonic())
+                record.unseen.exists(one, self._clock.monotonic())
             elif one.resource is PODS:
                 record.remove_pod(one.name, one.uid)
             else:

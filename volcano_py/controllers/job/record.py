@@ -103,7 +103,13 @@ class Record:
         self._budgets = {task.name: task.max_retry for task in job.spec.tasks}
         self.plugins = build_plugins(job, self._plugin_table)
         self.news += [text for text in self.plugins.warnings if text not in self.news]
+        complete = {name for name, _ in self.members.tasks if happenings.is_complete(self.members, name)}
         self.members.expect((task.name, task.replicas) for task in job.spec.tasks)
+        for task in job.spec.tasks if known is not None else ():
+            if task.name not in complete and happenings.is_complete(self.members, task.name):  # it was scaled down
+                last = self.members.get(self.members.task(task.name).by_index[task.replicas - 1])
+                assert last is not None
+                self._note(last, [policies.TASK_COMPLETED])
         fixed = self.plugins.fixed_at_start
         if known is not None and fixed and len(self.members) and phases.replicas_of(known) != phases.replicas_of(job):
             self.news.append(

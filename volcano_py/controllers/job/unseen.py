@@ -27,9 +27,14 @@ class Unseen:
         self._since: dict[str, tuple[float, Created]] = {}  # by uid
 
     def add(self, created: Created, now: float) -> None:
-        """Note an object that was created, or that was read again just now."""
+        """Note an object that was created just now."""
         self._since.pop(created.uid, None)
         self._since[created.uid] = (now, created)
+
+    def exists(self, created: Created, now: float) -> None:
+        """Note that an object was read just now, unless the watch has shown it meanwhile."""
+        if created.uid in self._since:
+            self.add(created, now)
 
     def seen(self, uid: str) -> None:
         """Note that the watch shows an object, or that it is gone."""

@@ -239,6 +239,10 @@ class World:
             spec["minAvailable"] = min(spec["minAvailable"], sum(task["replicas"] for task in tasks))
         self.tell("scaled", wanted)
         self.server.put((VCJOBS.label, "default", NAME), {**job, "spec": spec})
+        for before, now in zip(job["spec"]["tasks"], tasks, strict=True):
+            done = sum(task_of(one) == now["name"] for one in self._pods("Succeeded"))
+            if done >= now["replicas"] < before["replicas"]:
+                self.causes.count("TaskCompleted", now["name"])
 
     def _group(self) -> None:
         for group in self.server.all(PODGROUPS):
