@@ -36,7 +36,7 @@ EVENT_DELETE: Final = "FailedDelete"
 EVENT_PLUGIN: Final = "PluginError"
 _TIMEOUT_S: Final = 10.0
 _PODS_PER_TURN: Final = 100
-"""Pods that a job creates before other jobs have their turn."""
+"""Pods that a job creates or deletes before other jobs have their turn."""
 _LASTING: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest, errors.Conflict, errors.NotFound, PluginProblem)
 """Reasons why a pod cannot be created that do not go away by themselves; users are told."""
 
@@ -337,18 +337,18 @@ class CarryOut:
         assert job is not None
         namespace = job.metadata.namespace
 
-        async def kill(member: Member) -> None:
+        async def kill(member: Member, turn: int) -> None:
             member.killed = True  # from now on, its end is no eviction
             if not member.deleting:
                 body = {"metadata": {"uid": member.uid, "annotations": {keys.OUT_OF_SYNC: "true"}}}
-                await self._writer.answered(Patch(PODS, namespace, member.name, body))
-            await self._writer.answered(Delete(PODS, namespace, member.name, member.uid))
+                await self._writer.answered(Patch(PODS, namespace, member.name, body), turn)
+            await self._writer.answered(Delete(PODS, namespace, member.name, member.uid), turn)
             record.members.mark_deleting(member.name, member.uid)
 
-        async def drop(member: Member) -> None:
+        async def drop(member: Member, turn: int) -> None:
             member.dropped = True
             try:
-                await self._writer.answered(Delete(PODS, namespace, member.name, member.uid))
+                await self._writer.answered(Delete(PODS, namespace, member.name, member.uid), turn)
             except errors.ApiError as error:
                 now = record.members.get(member.name)
                 if not error.maybe_applied and now is not None and now.uid == member.uid:
@@ -357,8 +357,8 @@ class CarryOut:
             record.members.mark_deleting(member.name, member.uid)
 
         try:
-            await self._each(plan.kill, kill)
-            await self._each(plan.delete, drop)
+            await self._each_in_turn(plan.kill, kill)
+            await self._each_in_turn(plan.delete, drop)
         except errors.Conflict:
             raise  # another pod has the name, or this one changes too fast: the watch will say which
         except errors.ApiError as error:
@@ -372,28 +372,23 @@ class CarryOut:
             return
         forwarded = job.metadata.annotations.get(keys.JOB_FORWARDING) == "true"
 
-        # Jobs create their pods one job after the other, so that each gang is complete as soon as possible.
-        ordered = [(task, index) for task, indices in wanted for index in indices]
-        turns = [self._writer.new_turn()]
-
-        async def create(which: tuple[int, tuple[Task, int]]) -> None:
-            number, (task, index) = which
-            while number >= len(turns) * _PODS_PER_TURN:
-                turns.append(self._writer.new_turn())
+        async def create(one: tuple[Task, int], turn: int) -> None:
             if record.gone or record.job is None or record.job.metadata.generation != job.metadata.generation:
                 return  # the next look knows what is wanted now
+            task, index = one
             body = record.pod_factory(task.name, forwarded).pod(index)
             record.plugins.customize(body, job, task, index)
             created = Create(PODS, job.metadata.namespace, body)
-            answer = await self._writer.answered(created, turns[number // _PODS_PER_TURN])
+            answer = await self._writer.answered(created, turn)
             if answer is not None:
                 _read(answer, JobPod, lambda pod: record.put_pod(pod, self._clock.monotonic()))
             else:
                 await self._adopt_pod(record, job, body["metadata"]["name"])
 
         started = self._clock.monotonic()
+        pods = ((task, index) for task, indices in wanted for index in indices)
         try:
-            await self._each(enumerate(ordered), create, first_alone=record.creation_failed)
+            await self._each_in_turn(pods, create, first_alone=record.creation_failed)
         except (errors.ApiError, PluginProblem) as error:
             record.creation_failed = True
             if not isinstance(error, _LASTING) or isinstance(error, _NotYet):
@@ -449,6 +444,24 @@ class CarryOut:
                 record.remove_group(one.uid)
 
         await self._each(record.unseen.overdue(self._clock.monotonic()), confirm)
+
+    async def _each_in_turn(
+        self, items: Iterable[T], work: Callable[[T, int], Awaitable[None]], *, first_alone: bool = True
+    ) -> None:
+        """Do the work for all items as `_each` does, one job after the other.
+
+        So each gang is complete, or gone, as soon as possible. After `_PODS_PER_TURN` pods, jobs that wait go first.
+        """
+        turn = self._writer.new_turn()
+
+        async def take_turn(numbered: tuple[int, T]) -> None:
+            nonlocal turn
+            number, item = numbered
+            if number and number % _PODS_PER_TURN == 0:
+                turn = self._writer.new_turn()
+            await work(item, turn)
+
+        await self._each(enumerate(items), take_turn, first_alone=first_alone)
 
     async def _each(
         self, items: Iterable[T], work: Callable[[T], Awaitable[None]], *, first_alone: bool = True
