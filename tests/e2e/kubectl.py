@@ -100,6 +100,8 @@ def embedded() -> Iterator[Run]:
 
         applied = run("apply", "-f", str(REPOSITORY / "manifests" / "crds"))
         assert applied.returncode == 0, applied.stderr
+        # kubectl keeps the kinds that it has read; `explain` may miss one that came after that.
+        wait_until("kubectl to know the new kinds", lambda: "jobflows" in run("api-resources").stdout, 20.0)
         yield run
     finally:
         processes.close()
