@@ -178,23 +178,24 @@ def test_pods_that_the_status_counts_and_that_do_not_exist_were_evicted() -> Non
 
 
 @pytest.mark.parametrize(
-    ("note", "counts"),
+    ("note", "value", "lost"),
     [
-        ("restarting-all", False),
-        ("restarting-task/worker", False),
-        ("restarting-partition/worker/0", False),
-        ("restarting-pod/train-worker-0", False),
-        ("restarting-task/other", True),
-        ("restarting-pod/train-other-0", True),
+        ("restarting-all", "everything", []),
+        ("restarting-task/worker", "worker", []),
+        ("restarting-partition/worker/0", "0", ["train-worker-1"]),
+        ("restarting-pod/train-worker-0", "u", ["train-worker-1"]),
+        ("restarting-task/other", "other", ["train-worker-0"]),
+        ("restarting-pod/train-other-0", "u", ["train-worker-0"]),
     ],
 )
-def test_while_a_job_restarts_only_tasks_that_do_not_restart_lose_pods(note: str, counts: bool) -> None:
-    job = job_counting({note: "x", "evicting-train-worker-2": "u"}, Running=1)
+def test_while_a_job_restarts_only_pods_that_the_restart_does_not_kill_are_lost(
+    note: str, value: str, lost: list[str]
+) -> None:
+    job = job_counting({note: value, "evicting-train-worker-2": "u"}, partition=True, Running=1)
     state = msgspec.structs.replace(job.status.state, phase="Restarting")
     job = msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, state=state))
 
-    noted = ("train-worker-2", "")
-    assert evicted(job) == ([("train-worker-0", ""), noted] if counts else [noted])
+    assert [name for name, _ in evicted(job)] == [*lost, "train-worker-2"]
 
 
 def test_as_many_pods_were_evicted_as_are_counted_too_much() -> None:

@@ -8,7 +8,7 @@ process. Pods that the controller kills itself give none.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from volcano_py.api.batch import Job
+from volcano_py.api.batch import Job, Task
 from volcano_py.controllers.job import bookkeeping, objects, phases, policies
 from volcano_py.controllers.job.members import FAILED, PENDING, RUNNING, SUCCEEDED, Member, Members
 from volcano_py.controllers.job.pods import partition_of
@@ -96,7 +96,7 @@ def missed(job: Job, members: Members) -> list[Trigger]:
 
     These are pods that somebody was deleting when the controller ended, pods whose end waited for an answer then, and
     pods by which the counts of the status exceed the pods of their task. Of the latter, those with the lowest missing
-    index count as evicted. The counts of tasks that restart say nothing: the controller itself deletes their pods.
+    index count as evicted. Pods that a restart kills are in no count.
     """
     found: dict[str, Trigger] = {}
     status = job.status
@@ -107,30 +107,31 @@ def missed(job: Job, members: Members) -> list[Trigger]:
         last = _vanished(job, *_task_and_index(job, name))
         if removed(members, last):
             found[name] = Trigger(policies.POD_EVICTED, last)
-    restarting = _restarting_tasks(job)
     for task in job.spec.tasks:
-        if task.name in restarting:
-            continue
         state, there = status.task_status_count.get(task.name), members.task(task.name)
-        lost = 0 if state is None else sum(state.phase.values()) - len(there.by_index)
-        for index in sorted(there.missing)[: max(0, lost)]:
+        killed = _killed_by_restart(job, task)
+        lost = 0 if state is None else sum(state.phase.values()) - len(there.by_index.keys() - killed)
+        for index in sorted(there.missing - killed)[: max(0, lost)]:
             name = objects.pod_name(job.metadata.name, task.name, index)
             found.setdefault(name, Trigger(policies.POD_EVICTED, _vanished(job, task.name, index)))
     return [found[name] for name in sorted(found)]
 
 
-def _restarting_tasks(job: Job) -> set[str]:
-    """Return the tasks of which a restart that is under way kills pods."""
+def _killed_by_restart(job: Job, task: Task) -> set[int]:
+    """Return the indices of the pods of a task that a restart which is under way kills."""
     if job.status.state.phase != phases.RESTARTING:
         return set()
-    found: set[str] = set()
-    for key in job.status.controlled_resources:
-        if key == bookkeeping.RESTARTING_ALL:
-            found.update(task.name for task in job.spec.tasks)
-        elif key.startswith(bookkeeping.RESTARTING):
-            kind, _, what = key.removeprefix(bookkeeping.RESTARTING).partition("/")
-            of_kind = {"task": what, "partition": what.rpartition("/")[0], "pod": _task_and_index(job, what)[0]}
-            found.add(of_kind[kind])
+    every = set(range(task.replicas))
+    size = task.partition_policy.partition_size if task.partition_policy is not None else 0
+    found: set[int] = set()
+    for key, value in job.status.controlled_resources.items():
+        if key in (bookkeeping.RESTARTING_ALL, f"{bookkeeping.RESTARTING}task/{task.name}"):
+            return every
+        if key == f"{bookkeeping.RESTARTING}partition/{task.name}/{value}":
+            found |= {index for index in every if str(partition_of(size, index)) == value}
+        elif key.startswith(f"{bookkeeping.RESTARTING}pod/"):
+            name, index = _task_and_index(job, key.removeprefix(f"{bookkeeping.RESTARTING}pod/"))
+            found |= {index} if name == task.name else set()
     return found
 
 
