@@ -67,7 +67,7 @@ def validate(request: Request, view: View, options: Options) -> Verdict:
         sentence = f"invalid operation `{request.operation}`, expect operation to be `CREATE`, `UPDATE` or `DELETE`"
         return Verdict((Refusal(sentence),))
     queue, old = request.object, request.old if request.operation == UPDATE else None
-    refusals = [*_numbers(queue), *_state(queue), *_by_annotation(queue, view)]
+    refusals = [*_numbers(queue), *_state(queue, request.old), *_by_annotation(queue, view)]
     if old is not None and options.protect_root_queue:
         refusals += _root(queue, old)
     parent = text(queue, "spec", "parent")
@@ -118,9 +118,10 @@ def _quantity(name: str, written: Any, field: str) -> Iterator[Refusal]:
         yield invalid(field, str(written), "must be an integer", "write a whole number", _BODY + field)
 
 
-def _state(queue: Obj) -> Iterator[Refusal]:
+def _state(queue: Obj, old: Obj) -> Iterator[Refusal]:
+    """Judge a state that somebody sets; a queue keeps the one that its controller gave it, such as Closing."""
     state = text(queue, "status", "state")
-    if state and state not in _STATES:
+    if state and state not in _STATES and state != text(old, "status", "state"):
         hint = "wait until the queue is open or closed; vcctl queue operate opens and closes it"
         yield invalid("status.state", state, f"queue state must be in {words(_STATES)}", hint, f"{_BODY}spec.state")
 
