@@ -265,12 +265,12 @@ def against_siblings(queue: Obj, view: View) -> Iterator[Refusal]:
 
 def against_children(queue: Obj, view: View, children: Sequence[Obj]) -> Iterator[Refusal]:
     """Judge a queue by those below it: its capability reaches for each, its guarantee and deserved for all children."""
-    yield from limits_of_descendants(queue, children, view)
     if children:
+        yield from _limits_of_descendants(queue, children, view)
         yield from _sums(children, queue, f"queue {name_of(queue)}", name_of(queue))
 
 
-def limits_of_descendants(queue: Obj, children: Sequence[Obj], view: View) -> Iterator[Refusal]:
+def _limits_of_descendants(queue: Obj, children: Sequence[Obj], view: View) -> Iterator[Refusal]:
     """Judge the capability of a queue by that of its descendants."""
     name = name_of(queue)
     for resource, value in amounts(part(queue, "spec", "capability")).items():
