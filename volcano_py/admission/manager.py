@@ -15,7 +15,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 import volcano_py
-from volcano_py.admission.certificates import Unusable
+from volcano_py.admission.certificates import Pair, Unusable
 from volcano_py.admission.confirmation import Judge, LiveReads
 from volcano_py.admission.contract import Options, ResourceGroup, Rule
 from volcano_py.admission.given_certificates import GivenCertificates
@@ -92,6 +92,16 @@ class WebhookManager:
         )
         self.server = ReviewServer(judge, options.paths, self._served.context, metrics, options.server)
         self._certificates = self._build_certificates()
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes certificates and bundles."""
+        return self._terms.leads
+
+    @property
+    def certificate(self) -> Pair | None:
+        """The certificate that new connections get."""
+        return self._served.pair
 
     def _watch_objects(self) -> tuple[QueueView, NamespaceView]:
         """Add the watches of what verdicts rest on."""

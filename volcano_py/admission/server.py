@@ -47,7 +47,7 @@ class ServerOptions:
     answer_timeout_s: float = 10.0
     """For a verdict; the API server may ask for less."""
     idle_s: float = 180.0
-    """After which an idle connection is closed. API servers close theirs after 90 s, so that none is closed under them."""
+    """After which an idle connection is closed. API servers close theirs after 90 s: none is closed under them."""
 
 
 class _TurnedAway(asyncio.Protocol):

@@ -129,7 +129,8 @@ JOBS: Final = Resource("batch", "v1", "jobs", "Job")
 
 LEADER_WORKER_SETS: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
 
-# networking.k8s.io, policy, scheduling.k8s.io, coordination.k8s.io, admissionregistration.k8s.io and apiextensions.k8s.io
+# networking.k8s.io, policy, scheduling.k8s.io, coordination.k8s.io,
+# admissionregistration.k8s.io and apiextensions.k8s.io
 
 NETWORK_POLICIES: Final = Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
 POD_DISRUPTION_BUDGETS: Final = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")

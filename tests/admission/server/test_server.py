@@ -268,8 +268,8 @@ async def test_old_versions_of_tls_are_refused() -> None:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.set_ciphers("DEFAULT:@SECLEVEL=0")
-        with pytest.warns(DeprecationWarning):
-            context.minimum_version = ssl.TLSVersion.TLSv1
+        context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
+        with pytest.warns(DeprecationWarning, match="TLSv1_1"):
             context.maximum_version = ssl.TLSVersion.TLSv1_1
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await asyncio.open_connection("127.0.0.1", client.server.port, ssl=context)
