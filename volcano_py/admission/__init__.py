@@ -1,5 +1,5 @@
-"""The package for the admission webhooks. None is built yet.
+"""The rules of the admission webhooks, as pure functions, and the server that asks them.
 
-Each kind of object gets a module of its own, with two pure functions: ``validate`` returns why an object is refused,
-and ``mutate`` returns the object with its defaults.
+Each kind of object has a module of its own: ``validate`` returns why an object is refused, ``mutate`` what it gets.
+`rules` is the table of all paths, `contract` what rules are given and answer.
 """

@@ -1,14 +1,16 @@
-"""What the rules of admission are given and what they answer: the contract between rules and the server that asks them.
+"""What the rules of admission are given and what they answer: the contract between rules and the server.
 
-A rule is a pure function of a review, a view of other objects, and options. It reads other objects only through the view,
-so the server notes what a verdict rests on, and asks the rule again over objects that it has just read.
+A rule is a pure function of a review, a view of other objects, and options. It reads other objects only through the
+view, so the server notes what a verdict rests on, and asks the rule again over objects that it has just read.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Final, Protocol
 
 from volcano_py.api import keys
+from volcano_py.api.plugin_arguments import JOB_PLUGINS
 
 CREATE: Final = "CREATE"
 UPDATE: Final = "UPDATE"
@@ -36,7 +38,7 @@ class View(Protocol):
     """The other objects that verdicts rest on."""
 
     def queue(self, name: str) -> Obj | None:
-        """Return the queue of this name."""
+        """Return the queue of this name, None if there is none."""
 
     def queues(self) -> Iterable[Obj]:
         """Return all queues."""
@@ -79,6 +81,8 @@ class Options:
     resource_groups: tuple[ResourceGroup, ...] = ()
     queue_gate: bool = False
     """Whether pods that ask for it get the scheduling gate of their queue."""
+    job_plugins: frozenset[str] = frozenset(JOB_PLUGINS)
+    """The plugins that jobs may name."""
     pod_level_resources: bool = True
     """Whether pods may have resources of their own, above those of their containers."""
 
@@ -95,6 +99,14 @@ class Refusal:
     """A way out."""
 
 
+class Joining(Enum):
+    """How the sentences of several refusals become one text."""
+
+    RUN_ON = "jobs and pods: one after the other; each brings its own space and semicolon"
+    SEMICOLON = "cron jobs, PodGroups: a semicolon between them"
+    LIST = "queues and HyperNodes: several stand in brackets, with commas"
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The answer to a review."""
@@ -103,8 +115,7 @@ class Verdict:
     patch: tuple[Obj, ...] = ()
     """A JSON Patch; empty if nothing changes."""
     warnings: tuple[str, ...] = ()
-    joint: str = ""
-    """What stands between the sentences: sentences about jobs end in a semicolon, those about cron jobs do not."""
+    joining: Joining = Joining.RUN_ON
 
     @property
     def allowed(self) -> bool:
@@ -112,9 +123,17 @@ class Verdict:
         return not self.refusals
 
     @property
+    def text(self) -> str:
+        """All sentences, joined as Volcano joins them before it trims the ends."""
+        sentences = [refusal.message for refusal in self.refusals]
+        if self.joining is Joining.LIST and len(sentences) > 1:
+            return f"[{', '.join(sentences)}]"
+        return (";" if self.joining is Joining.SEMICOLON else "").join(sentences)
+
+    @property
     def message(self) -> str:
-        """All sentences, joined as Volcano joins them."""
-        return self.joint.join(refusal.message for refusal in self.refusals)
+        """All sentences, as the answer to a review has them."""
+        return self.text.strip()
 
 
 Rule = Callable[[Request, View, Options], Verdict]

@@ -16,6 +16,7 @@ SHARD_VERSION: Final = "v1alpha1"
 
 # Pods
 GROUP_NAME: Final = "scheduling.k8s.io/group-name"  # annotation: the PodGroup a pod belongs to, in its own namespace
+RESOURCE_GROUP: Final = "volcano.sh/resource-group"  # annotation: the resource group of the webhooks' configuration
 TASK_SPEC: Final = "volcano.sh/task-spec"  # annotation, else label: the role of a task in its job
 TASK_PRIORITY: Final = "volcano.sh/task-priority"  # annotation: integer that replaces spec.priority
 REVOCABLE_ZONE: Final = "volcano.sh/revocable-zone"  # label of a node: its zone; annotation of a pod or PodGroup: "*"
@@ -35,6 +36,7 @@ QUEUE_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"  # scheduling 
 TASK_INDEX: Final = "volcano.sh/task-index"  # annotation and label: the number of the pod in its task
 JOB_NAME: Final = "volcano.sh/job-name"  # annotation and label
 JOB_NAMESPACE: Final = "volcano.sh/job-namespace"  # label
+QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"  # annotation of a pod: the queue of its PodGroup; of a namespace
 JOB_QUEUE: Final = "volcano.sh/queue-name"  # annotation and label
 JOB_VERSION: Final = "volcano.sh/job-version"  # annotation: status.version of the job when the pod was created
 JOB_RETRY_COUNT: Final = "volcano.sh/job-retry-count"  # annotation: status.retryCount of the job at that time

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tests.conformance.handlers import (
+    admission,
     arguments,
     job_plugins,
     jobs,
@@ -52,6 +53,7 @@ SESSION: Final[Mapping[str, Operation]] = {
 """The session operations that every area of the scheduler may use."""
 
 AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
+    **admission.AREAS,
     "arguments": arguments.OPERATIONS,
     "controllers/apply_policies": policies.OPERATIONS,
     "controllers/cronjob": cronjob.OPERATIONS,

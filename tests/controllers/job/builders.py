@@ -8,7 +8,7 @@ import msgspec
 
 from volcano_py.api import keys
 from volcano_py.api.batch import Command, Job
-from volcano_py.controllers.job.defaults import with_defaults
+from volcano_py.api.job_defaults import with_defaults
 from volcano_py.controllers.job.members import Member, Members
 from volcano_py.controllers.job.objects import JobPod
 from volcano_py.kube.resource import VCJOBS

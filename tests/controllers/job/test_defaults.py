@@ -7,7 +7,7 @@ import pytest
 
 from tests.controllers.job.builders import a_job_task, a_vcjob
 from volcano_py.api.batch import Task
-from volcano_py.controllers.job.defaults import least_of, with_defaults
+from volcano_py.api.job_defaults import least_of, with_defaults
 
 
 def test_everything_that_is_absent_gets_its_default() -> None:

@@ -12,8 +12,8 @@ import msgspec
 
 from volcano_py.api.batch import Job, Task
 from volcano_py.api.core import PodSpec
+from volcano_py.api.job_defaults import least_of
 from volcano_py.api.quantity import QuantityError
-from volcano_py.controllers.job.defaults import least_of
 from volcano_py.controllers.quota_usage import Usage, quota_usage, usage_sum, usage_text
 
 

@@ -15,8 +15,8 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from volcano_py.api.batch import Job
+from volcano_py.api.job_defaults import least_of
 from volcano_py.controllers.job import policies
-from volcano_py.controllers.job.defaults import least_of
 
 PENDING: Final = "Pending"
 RUNNING: Final = "Running"

@@ -7,9 +7,9 @@ import msgspec
 
 from volcano_py.api import keys
 from volcano_py.api.batch import Job, NetworkTopology, Task
+from volcano_py.api.job_defaults import least_of
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.job import objects
-from volcano_py.controllers.job.defaults import least_of
 from volcano_py.controllers.job.min_resources import min_resources
 from volcano_py.controllers.writes import Create, Patch
 from volcano_py.kube.resource import PODGROUPS

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from volcano_py.api.batch import Command, Job
+from volcano_py.api.job_defaults import with_defaults
 from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.job import bookkeeping, checks, delays, happenings, phases, pod_group, policies
 from volcano_py.controllers.job.applied import AppliedObjects
-from volcano_py.controllers.job.defaults import with_defaults
 from volcano_py.controllers.job.delays import ArmedActions
 from volcano_py.controllers.job.happenings import Trigger
 from volcano_py.controllers.job.members import Member, Members

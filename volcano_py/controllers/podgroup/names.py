@@ -2,9 +2,10 @@
 
 from typing import Final
 
+from volcano_py.api import keys
 from volcano_py.kube.resource import DAEMON_SETS, JOBS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS
 
-QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"  # pod annotation: the queue of its PodGroup
+QUEUE_NAME: Final = keys.QUEUE_NAME
 GROUP_MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"  # annotation of the owner, else the pod: minMember
 TOPOLOGY_MODE: Final = "volcano.sh/network-topology-mode"  # pod annotation: hard or soft
 TOPOLOGY_TIER: Final = "volcano.sh/network-topology-highest-tier"  # pod annotation: an integer

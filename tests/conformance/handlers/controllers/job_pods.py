@@ -10,9 +10,9 @@ from tests.conformance.operations import Operation, Outcome, same
 from tests.conformance.row_files import Case
 from volcano_py.api import keys
 from volcano_py.api.batch import Job, JobCondition, Task
+from volcano_py.api.job_defaults import with_defaults
 from volcano_py.controllers.job import depends_on, objects, pod_group, policies
 from volcano_py.controllers.job import status as statuses
-from volcano_py.controllers.job.defaults import with_defaults
 from volcano_py.controllers.job.happenings import Trigger
 from volcano_py.controllers.job.members import Member
 from volcano_py.controllers.job.min_resources import ranked

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from volcano_py.controllers.job.plugins.arguments import NoArguments, Port, Seconds, parse
+from volcano_py.api.plugin_arguments import NoArguments, Port, Seconds, parse
 
 
 class Some(msgspec.Struct, frozen=True, rename="kebab"):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from volcano_py.api.batch import Job, Task
-from volcano_py.controllers.job.plugins.arguments import NoArguments, parse
+from volcano_py.api.plugin_arguments import NoArguments, parse
 from volcano_py.controllers.job.plugins.containers import ALL, change, own_spec, variable, with_env
 from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject
 

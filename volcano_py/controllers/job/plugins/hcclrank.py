@@ -14,7 +14,7 @@ import msgspec
 
 from volcano_py.api import keys
 from volcano_py.api.batch import Job, Task
-from volcano_py.controllers.job.plugins.arguments import parse
+from volcano_py.api.plugin_arguments import parse
 from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject
 from volcano_py.controllers.job.plugins.hosts import task_of
 

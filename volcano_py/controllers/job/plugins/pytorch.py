@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api.batch import Job, Task
-from volcano_py.controllers.job.plugins.arguments import Port, Seconds, parse
+from volcano_py.api.plugin_arguments import Port, Seconds, parse
 from volcano_py.controllers.job.plugins.containers import EnvVar, change, own_spec, variable, with_env, with_port
 from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject
 from volcano_py.controllers.job.plugins.hosts import first_address, task_of

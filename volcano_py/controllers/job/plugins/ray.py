@@ -17,7 +17,7 @@ import msgspec
 
 from volcano_py.api import keys
 from volcano_py.api.batch import Job, Task
-from volcano_py.controllers.job.plugins.arguments import Port, parse
+from volcano_py.api.plugin_arguments import Port, parse
 from volcano_py.controllers.job.plugins.containers import Container, change, own_spec, with_port
 from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject, PluginProblem
 from volcano_py.controllers.job.plugins.hosts import check_service_name, first_address, selector, task_of

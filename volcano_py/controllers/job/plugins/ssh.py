@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api.batch import Job, Task
-from volcano_py.controllers.job.plugins.arguments import Port, parse
+from volcano_py.api.plugin_arguments import Port, parse
 from volcano_py.controllers.job.plugins.containers import mount, own_spec
 from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject
 from volcano_py.controllers.job.plugins.hosts import check_size, host_names

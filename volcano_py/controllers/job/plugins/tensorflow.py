@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.api.batch import Job, Task
-from volcano_py.controllers.job.plugins.arguments import Port, parse
+from volcano_py.api.plugin_arguments import Port, parse
 from volcano_py.controllers.job.plugins.containers import change, own_spec, variable, with_env
 from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject, PluginProblem
 from volcano_py.controllers.job.plugins.hosts import first_address, fits_a_variable, host_names

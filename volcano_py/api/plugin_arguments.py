@@ -1,4 +1,4 @@
-"""Arguments of plugins, written as Go's package ``flag`` reads them.
+"""The plugins of jobs by name, and their arguments, written as Go's package ``flag`` reads them.
 
 ``--name=value``, ``-name=value`` and ``--name value`` are the same; a switch may stand alone (``--name``). The last of
 several wins. Where Go stops at the first argument that it cannot use, the rest is read here as well.
@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
 import msgspec
+
+JOB_PLUGINS: Final = ("env", "svc", "ssh", "tensorflow", "pytorch", "mpi", "ray", "hcclrank")
+"""The plugins that every job may name."""
 
 Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
 """The number of a TCP port."""

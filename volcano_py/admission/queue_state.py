@@ -1,0 +1,37 @@
+"""Whether a queue takes work: what jobs and PodGroups ask about the queue that they name."""
+
+from volcano_py.admission.contract import Obj, Refusal, View
+from volcano_py.admission.reading import name_of, not_found, text
+from volcano_py.api import keys
+
+
+def missing(name: str) -> str:
+    """Return the words of the API server for a queue that does not exist."""
+    return not_found("queue", keys.SCHEDULING_GROUP, name)
+
+
+def is_open(queue: Obj) -> bool:
+    """Say whether a queue takes work; a queue without a state has not been seen by its controller yet."""
+    return text(queue, "status", "state") == keys.QUEUE_OPEN
+
+
+def not_open(queue: Obj, work: str, path: str, end: str = "") -> Refusal:
+    """Return the refusal of work for a queue that is not open."""
+    name, state = name_of(queue), text(queue, "status", "state")
+    hint = (
+        f"open it: vcctl queue operate -a open -n {name}; or name another queue"
+        if state
+        else "wait until the queue controller has opened it, and try again"
+    )
+    sentence = f"can only submit {work} to queue with state `Open`, queue `{name}` status is `{state}`{end}"
+    return Refusal(sentence, path, hint)
+
+
+def open_queues(view: View) -> str:
+    """Return a way out for a queue that does not exist: those that are open."""
+    names = sorted(name_of(queue) for queue in view.queues() if is_open(queue) and name_of(queue) != keys.ROOT_QUEUE)
+    shown = ", ".join(names[:_SHOWN]) + (", and others" if len(names) > _SHOWN else "")
+    return f"create the queue first, or name one that is open: {shown}" if names else "create the queue first"
+
+
+_SHOWN = 5
