@@ -12,6 +12,7 @@ import yaml
 from volcano_py.admission.certificates import DEFAULT_LIFETIME
 from volcano_py.admission.contract import Options, ResourceGroup
 from volcano_py.admission.paths import WEBHOOKS
+from volcano_py.admission.pods import groups_of
 from volcano_py.admission.server import ServerOptions
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.kube.reflector import ReflectorOptions
@@ -122,27 +123,24 @@ def read_groups(text: str) -> tuple[ResourceGroup, ...]:
     groups = document.get("resourceGroups") or []
     if not isinstance(groups, list):
         raise OptionError("resourceGroups is not a list")
-    return tuple(_group(group, f"resourceGroups[{index}]") for index, group in enumerate(groups))
+    for index, group in enumerate(groups):
+        _check_group(group, f"resourceGroups[{index}]")
+    return groups_of(groups)
 
 
-def _group(group: Any, where: str) -> ResourceGroup:
+def _check_group(group: Any, where: str) -> None:
     if not isinstance(group, dict):
         raise OptionError(f"{where} is not a mapping")
     chosen = _typed(group, "object", dict, where)
     values = _typed(chosen, "value", list, f"{where}.object")
-    labels = _typed(group, "labels", dict, where)
+    if not all(isinstance(value, str) for value in values):
+        raise OptionError(f"{where}.object.value is not a list of texts")
     tolerations = _typed(group, "tolerations", list, where)
     if not all(isinstance(toleration, dict) for toleration in tolerations):
         raise OptionError(f"{where}.tolerations is not a list of mappings")
-    return ResourceGroup(
-        name=_typed(group, "resourceGroup", str, where),
-        key=_typed(chosen, "key", str, f"{where}.object"),
-        values=tuple(str(value) for value in values),
-        scheduler_name=_typed(group, "schedulerName", str, where),
-        tolerations=tuple(tolerations),
-        labels={str(key): str(value) for key, value in labels.items()},
-        affinity=_typed(group, "affinity", str, where),
-    )
+    for name, kind in (("labels", dict), ("resourceGroup", str), ("schedulerName", str), ("affinity", str)):
+        _typed(group, name, kind, where)
+    _typed(chosen, "key", str, f"{where}.object")
 
 
 def _typed(fields: Mapping[str, Any], name: str, kind: type, where: str) -> Any:

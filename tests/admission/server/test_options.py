@@ -56,7 +56,7 @@ def test_resource_groups_are_read() -> None:
     text = """
     resourceGroups:
     - resourceGroup: gpu
-      object: {key: namespace, value: [ml, 7]}
+      object: {key: namespace, value: [ml, hpc]}
       schedulerName: volcano
       tolerations: [{key: gpu, operator: Exists}]
       labels: {pool: gpu}
@@ -66,7 +66,7 @@ def test_resource_groups_are_read() -> None:
     gpu = ResourceGroup(
         "gpu",
         "namespace",
-        ("ml", "7"),
+        ("ml", "hpc"),
         "volcano",
         ({"key": "gpu", "operator": "Exists"},),
         {"pool": "gpu"},
@@ -86,6 +86,7 @@ def test_resource_groups_are_read() -> None:
         ("resourceGroups: [x]", r"resourceGroups\[0\] is not a mapping"),
         ("resourceGroups: [{labels: [x]}]", r"resourceGroups\[0\].labels is not a mapping"),
         ("resourceGroups: [{object: {value: x}}]", r"resourceGroups\[0\].object.value is not a list"),
+        ("resourceGroups: [{object: {value: [7]}}]", "is not a list of texts"),
         ("resourceGroups: [{tolerations: [x]}]", "is not a list of mappings"),
     ],
 )
