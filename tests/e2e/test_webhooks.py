@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import random
 import re
 import secrets
@@ -16,12 +17,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import aiohttp
 import pytest
 
 from tests.controlplane.rest import ApiFailure
 from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.webhooks import Webhooks
+from tests.e2e.webhooks import SECRET, Webhooks
 from volcano_py.testing import a_group, a_pod, a_queue, manifest
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
@@ -107,8 +109,6 @@ def own_queue(writer: Writer) -> Iterator[str]:
 def test_kubectl_shows_why_a_job_is_refused_and_defaults_those_it_accepts(
     plane: ControlPlane, webhooks: Webhooks, own_queue: str
 ) -> None:
-    import json
-
     bad = job("bad", "nowhere", minAvailable=5)
     refused = plane.kubectl("create", "-f", "-", stdin=json.dumps(bad), check=False)
     good = plane.kubectl("create", "-f", "-", "-ojson", stdin=json.dumps(job("good", own_queue)))
@@ -216,8 +216,8 @@ def test_certificates_are_renewed_under_load_without_a_failed_request(
     plane: ControlPlane, webhooks: Webhooks, writer: Writer, own_queue: str
 ) -> None:
     short = Webhooks(plane, "--leader-elect=false", "--graceful-shutdown-time=2s", "--certificate-lifetime=30s")
-    plane.request("DELETE", f"/api/v1/namespaces/volcano-system/secrets/volcano-admission-secret")
-    webhooks.stop()
+    webhooks.stop()  # while it runs, it writes its Secret again
+    plane.request("DELETE", SECRET)
     short.start()
     try:
         wait_until("API servers ask the other process", short.injected, 20.0)
@@ -298,8 +298,6 @@ def test_reviews_are_answered_within_10_ms(plane: ControlPlane, webhooks: Webhoo
 
 
 async def _create(plane: ControlPlane, queue: str, count: int, *, clients: int) -> None:
-    import aiohttp
-
     left = iter(range(count))
 
     async def work(session: aiohttp.ClientSession) -> None:

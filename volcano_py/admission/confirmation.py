@@ -14,11 +14,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
+from volcano_py.admission.child_notes import QUEUE_PATH, ChildNotes, new_parent
 from volcano_py.admission.contract import Obj, Options, Request, Rule, Verdict
 from volcano_py.admission.metrics import AdmissionMetrics
 from volcano_py.admission.paths import Webhook
 from volcano_py.admission.views import (
     ALL_QUEUES,
+    CHILDREN,
     NAMESPACE,
     QUEUE,
     QUEUES,
@@ -30,6 +32,7 @@ from volcano_py.admission.views import (
     QueueObject,
     QueueView,
     WatchedView,
+    parent_of,
     queue_as_json,
 )
 from volcano_py.kube import errors, resource
@@ -38,6 +41,7 @@ from volcano_py.kube.client import ApiClient
 T = TypeVar("T")
 
 _READ_TIMEOUT_S: Final = 5.0
+_MOST_SINGLE: Final = 20  # children that are read one by one
 _SINGLE_ROUNDS: Final = 3  # after which all queues are read at once: a rule follows a chain of parents
 _ROUNDS: Final = 6
 
@@ -95,23 +99,48 @@ class SharedReads(Generic[T]):
 
 
 class LiveReads:
-    """Reads queues and namespaces from the API server, shared among reviews."""
+    """Reads queues and namespaces from the API server, shared among reviews.
 
-    def __init__(self, client: ApiClient, metrics: AdmissionMetrics) -> None:
-        self._client, self._metrics = client, metrics
-        self._by_kind: dict[str, SharedReads[Any]] = {
-            QUEUE: SharedReads(self._queue),
-            QUEUES: SharedReads(self._queues),
-            NAMESPACE: SharedReads(self._namespace),
+    With ``notes``, the children of a queue are read one by one; without, all queues are listed.
+    """
+
+    def __init__(
+        self, client: ApiClient, metrics: AdmissionMetrics, watched: QueueView, notes: ChildNotes | None = None
+    ) -> None:
+        self._client, self._metrics, self._watched, self.notes = client, metrics, watched, notes
+        self._noted = SharedReads(self._read_notes)
+        self._single = SharedReads(self._queue)
+        self._by_kind: dict[str, Callable[[str], Awaitable[Any]]] = {
+            QUEUE: self._single.get,
+            QUEUES: SharedReads(self._queues).get,
+            CHILDREN: self._children,
+            NAMESPACE: SharedReads(self._namespace).get,
         }
 
     async def add(self, keys: Iterable[Key], view: LiveView) -> None:
         """Read what the view lacks of these; raise ApiError if a read fails."""
         wanted = {key for key in keys if not view.has(key)}
+        if any(key.kind == CHILDREN and self._needs_list(key.name) for key in wanted):
+            wanted.add(ALL_QUEUES)
         if ALL_QUEUES in wanted:
-            wanted = {key for key in wanted if key.kind != QUEUE}  # the list has them all
-        found = await asyncio.gather(*(self._by_kind[key.kind].get(key.name) for key in wanted))
+            wanted = {key for key in wanted if key.kind not in (QUEUE, CHILDREN)}  # the list has them all
+        found = await asyncio.gather(*(self._by_kind[key.kind](key.name) for key in wanted))
         view.found.update(zip(wanted, found, strict=True))
+
+    def _needs_list(self, parent: str) -> bool:
+        return self.notes is None or len(self._watched.children(parent)) > _MOST_SINGLE
+
+    async def _children(self, parent: str) -> list[Obj]:
+        """Return the children of a queue: those that the watch or a note names and that still are."""
+        noted = {child for child, other in (await self._noted.get("")).items() if other == parent}
+        watched = {str(child["metadata"]["name"]) for child in self._watched.children(parent)}
+        found = await asyncio.gather(*(self._single.get(name) for name in sorted(noted | watched)))
+        return [child for child in found if child is not None and parent_of(child) == parent]
+
+    async def _read_notes(self, _: str) -> Mapping[str, str]:
+        self._metrics.live_read("notes")
+        assert self.notes is not None
+        return await self.notes.read()
 
     async def _queue(self, name: str) -> Obj | None:
         if not name:
@@ -158,8 +187,16 @@ class Judge:
         self._queues, self._namespaces = queues, namespaces
         self._live, self._metrics = live, metrics
 
-    async def __call__(self, webhook: Webhook, request: Request) -> Verdict:
+    async def __call__(self, webhook: Webhook, request: Request, dry_run: bool = False) -> Verdict:
         """Return the verdict; raise ApiError if it cannot be confirmed."""
+        verdict = await self._confirmed(webhook, request)
+        notes = self._live.notes
+        told = webhook.path == QUEUE_PATH and verdict.allowed and not dry_run
+        if notes is not None and told and (parent := new_parent(request)):
+            await notes.add(request.name, parent)
+        return verdict
+
+    async def _confirmed(self, webhook: Webhook, request: Request) -> Verdict:
         rule, options = self._rules[webhook.path], self._options()
         watched = WatchedView(self._queues, self._namespaces)
         verdict = rule(request, watched, options)
@@ -179,7 +216,7 @@ class Judge:
                 return rule(request, live, options)
             except NotRead as missing:
                 key = missing.key
-            if turn >= _SINGLE_ROUNDS and key.kind == QUEUE:
+            if turn >= _SINGLE_ROUNDS and key.kind in (QUEUE, CHILDREN):
                 key = ALL_QUEUES
             await self._live.add([key], live)
         return rule(request, live, options)

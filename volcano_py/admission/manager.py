@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 
 import volcano_py
 from volcano_py.admission.certificates import Pair, Unusable
+from volcano_py.admission.child_notes import QUEUE_PATH, ChildNotes
 from volcano_py.admission.confirmation import Judge, LiveReads
 from volcano_py.admission.contract import Options, ResourceGroup, Rule
 from volcano_py.admission.given_certificates import GivenCertificates
@@ -83,13 +84,9 @@ class WebhookManager:
         self._groups = options.rules.resource_groups
         self._ending = False
         self._served = ServedCertificate(metrics)
-        judge = Judge(
-            rules,
-            self._rule_options,
-            *self._watch_objects(),
-            live=LiveReads(context.client, metrics),
-            metrics=metrics,
-        )
+        queues, namespaces = self._watch_objects()
+        live = LiveReads(context.client, metrics, queues, self._build_notes())
+        judge = Judge(rules, self._rule_options, queues, namespaces, live, metrics)
         self.server = ReviewServer(judge, options.paths, self._served.context, metrics, options.server)
         self._certificates = self._build_certificates()
 
@@ -110,6 +107,12 @@ class WebhookManager:
         if _NAMESPACE_PATH in self.options.paths:
             self._informers.add(resource.NAMESPACES, NamespaceObject, namespaces)
         return queues, namespaces
+
+    def _build_notes(self) -> ChildNotes | None:
+        """Return the notes of admitted queues; without their reviews there are none."""
+        if QUEUE_PATH not in self.options.paths:
+            return None
+        return ChildNotes(self._context.client, self.options.namespace, self._context.clock)
 
     def _build_certificates(self) -> GivenCertificates | OwnCertificates:
         """Add the watches of the webhook configurations and of the Secret."""

@@ -38,6 +38,8 @@ class Review:
     group: str
     plural: str
     subresource: str
+    dry_run: bool
+    """Whether nothing may be written on behalf of this request."""
     request: Request
 
     def misdirected(self, webhook: Webhook) -> str:
@@ -125,7 +127,14 @@ def _review(uid: str, asked: Mapping[str, Any]) -> Review:
     )
     if operation in ("CREATE", "UPDATE") and not request.object:
         raise ValueError(f"the request of operation {operation} has no object")
-    return Review(uid, _text(resource, "group"), _text(resource, "resource"), _text(asked, "subResource"), request)
+    return Review(
+        uid=uid,
+        group=_text(resource, "group"),
+        plural=_text(resource, "resource"),
+        subresource=_text(asked, "subResource"),
+        dry_run=asked.get("dryRun") is True,
+        request=request,
+    )
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:

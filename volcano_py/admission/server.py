@@ -22,7 +22,8 @@ from volcano_py.kube import errors
 
 log = structlog.get_logger()
 
-Judge = Callable[[Webhook, Request], Awaitable[Verdict]]
+Judge = Callable[[Webhook, Request, bool], Awaitable[Verdict]]
+"""Gets the webhook, the request, and whether it is a dry run."""
 
 _JSON: Final = "application/json"
 _SWEEP_S: Final = 1.0
@@ -274,7 +275,7 @@ class ReviewServer:
             return "allowed", _json(answered(review.uid, Verdict()))
         try:
             async with asyncio.timeout(time_s):
-                verdict = await self._judge(webhook, review.request)
+                verdict = await self._judge(webhook, review.request, review.dry_run)
         except (TimeoutError, errors.ApiError) as error:
             text = str(error) or f"no answer within {time_s:g} s"
             log.warning("a verdict could not be confirmed", path=webhook.path, problem=text)

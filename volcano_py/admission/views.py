@@ -34,6 +34,7 @@ class Key(NamedTuple):
 
 QUEUE: Final = "queue"
 QUEUES: Final = "queues"
+CHILDREN: Final = "children"
 NAMESPACE: Final = "namespace"
 ALL_QUEUES: Final = Key(QUEUES)
 
@@ -135,9 +136,9 @@ class WatchedView(View):
 
     def children(self, name: str) -> Iterable[Obj]:
         """Return the queues whose parent this queue is."""
-        found = dict(self._queues.by_name)
-        self.noted[ALL_QUEUES] = found
-        return self._queues.children(name)
+        found = self._queues.children(name)
+        self.noted[Key(CHILDREN, name)] = found
+        return found
 
     def namespace_annotations(self, name: str) -> Mapping[str, str]:
         """Return the annotations of a namespace."""
@@ -166,12 +167,14 @@ class LiveView(View):
 
     def has(self, key: Key) -> bool:
         """Say whether something was read."""
-        return key in self.found or (key.kind == QUEUE and ALL_QUEUES in self.found)
+        return key in self.found or (key.kind in (QUEUE, CHILDREN) and ALL_QUEUES in self.found)
 
     def value(self, key: Key) -> Any:
         """Return what was found; raise NotRead if it was not read."""
         if key.kind == QUEUE and ALL_QUEUES in self.found:
             return self.found[ALL_QUEUES].get(key.name)
+        if key.kind == CHILDREN and ALL_QUEUES in self.found:
+            return [queue for queue in self.queues() if parent_of(queue) == key.name]
         if key not in self.found:
             raise NotRead(key)
         return self.found[key]
@@ -188,7 +191,8 @@ class LiveView(View):
 
     def children(self, name: str) -> Iterable[Obj]:
         """Return the queues whose parent this queue is."""
-        return [queue for queue in self.queues() if parent_of(queue) == name]
+        found: list[Obj] = self.value(Key(CHILDREN, name))
+        return found
 
     def namespace_annotations(self, name: str) -> Mapping[str, str]:
         """Return the annotations of a namespace."""

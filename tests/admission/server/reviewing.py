@@ -41,7 +41,7 @@ def review(**request: Any) -> bytes:
     return msgspec.json.encode({**REVIEW, "request": {**REVIEW["request"], **request}})  # type: ignore[dict-item]
 
 
-async def allow(_: Webhook, __: Request) -> Verdict:
+async def allow(_: Webhook, __: Request, ___: bool) -> Verdict:
     return Verdict()
 
 

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.admission.server.reviewing import PATH
 from tests.daemon.cluster import serve_definitions
+from volcano_py.admission.child_notes import ChildNotes
 from volcano_py.admission.confirmation import Judge, LiveReads, SharedReads
 from volcano_py.admission.contract import Options, Refusal, Request, Rule, Verdict, View
 from volcano_py.admission.metrics import AdmissionMetrics
@@ -21,6 +22,7 @@ from volcano_py.kube.client import ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.delivery import Event, EventType
 from volcano_py.kube.resource import QUEUES
+from volcano_py.runtime.clock import RealClock
 from volcano_py.testing import a_namespace, a_queue, manifest
 
 
@@ -138,6 +140,7 @@ class Setting:
         self.registry = CollectorRegistry()
         self.queues, self.namespaces = QueueView(), NamespaceView()
         self._metrics = AdmissionMetrics(self.registry)
+        self.notes: ChildNotes | None = ChildNotes(client, "default", RealClock())
 
     def put(self, name: str, state: str = "Open", parent: str = "", watched: str | None = None) -> None:
         """Create a queue; ``watched`` is the state in the watch, None if the watch does not show it."""
@@ -161,8 +164,8 @@ class Setting:
         return sum(one.value for one in samples if one.name == "volcano_py_admission_live_reads_total")
 
     def judge(self, rule: Rule) -> Judge:
-        live = LiveReads(self.client, self._metrics)
-        return Judge({PATH: rule}, Options, self.queues, self.namespaces, live, self._metrics)
+        live = LiveReads(self.client, self._metrics, self.queues, self.notes)
+        return Judge({PATH: rule, "/queues/validate": rule}, Options, self.queues, self.namespaces, live, self._metrics)
 
     async def judged(self, rule: Rule, request: Request) -> list[str]:
         """Return the messages of the refusals, or the warnings."""
@@ -211,10 +214,21 @@ async def test_a_chain_of_parents_that_no_watch_shows_is_followed(setting: Setti
     assert setting.read() <= 5
 
 
-async def test_children_that_were_just_created_or_deleted_count_right(setting: Setting) -> None:
+@pytest.mark.parametrize("noted", [True, False])
+async def test_children_that_were_just_created_or_deleted_count_right(setting: Setting, noted: bool) -> None:
     setting.put("parent", watched="Open")
     setting.put("child", parent="parent")
     setting.watch("gone", "Open", {"parent": "parent"})
+    if noted:
+        queues = WEBHOOKS["/queues/validate"]
+        judge = setting.judge(lambda *_: Verdict())
+        for name, parent, dry_run in (("child", "parent", False), ("never", "parent", False), ("x", "parent", True)):
+            asked = Request("CREATE", name=name, object={"spec": {"parent": parent}})
+            await judge(queues, asked, dry_run)
+        assert setting.notes is not None
+        assert await setting.notes.read() == {"child": "parent", "never": "parent"}
+    else:
+        setting.notes = None
 
     assert await setting.judged(no_children, Request("DELETE", name="parent")) == ["child"]
 

@@ -45,7 +45,12 @@ def used(manager: WebhookManager) -> set[tuple[str, str]]:
 
 def read_all(request: Request, view: View, _: Options) -> Verdict:
     """Read what rules may read."""
-    found = view.queue("default"), list(view.queues()), view.namespace_annotations(request.namespace)
+    found = (
+        view.queue("default"),
+        list(view.queues()),
+        list(view.children("default")),
+        view.namespace_annotations(request.namespace),
+    )
     return Verdict() if found else Verdict((Refusal("nothing"),))
 
 
@@ -57,13 +62,13 @@ async def test_every_right_is_used_and_no_other(server: ApiServer) -> None:
     rules = {**FAKE_RULES, "/podgroups/validate": read_all, "/queues/validate": read_one}
     lease = replace(LEASE, retry_period_s=0.1)
     port = free_port()
-    async with ApiClient(Credentials(server.url)) as user:
-        async with webhooks(server, port, rules, lease=lease) as manager:
-            await until(lambda: "" not in bundles(server))
-            await user.create(PODGROUPS, manifest(a_group("g")), dict[str, Any], namespace="default")
-            await user.create(QUEUES, manifest(a_queue("q")), dict[str, Any])
-            body: dict[str, Any] = {"data": {"tls.key": "eA=="}}
-            await user.patch(SECRETS, SECRET, body, dict[str, Any], namespace=DEFAULT_NAMESPACE)
-            await until(lambda: granted() <= used(manager))
+    async with ApiClient(Credentials(server.url)) as user, webhooks(server, port, rules, lease=lease) as manager:
+        await until(lambda: "" not in bundles(server))
+        await user.create(PODGROUPS, manifest(a_group("g")), dict[str, Any], namespace="default")
+        below = {**manifest(a_queue("q")), "spec": {"weight": 1, "parent": "other"}}
+        await user.create(QUEUES, below, dict[str, Any])
+        body: dict[str, Any] = {"data": {"tls.key": "eA=="}}
+        await user.patch(SECRETS, SECRET, body, dict[str, Any], namespace=DEFAULT_NAMESPACE)
+        await until(lambda: granted() <= used(manager))
 
-            assert used(manager) == granted()
+        assert used(manager) == granted()

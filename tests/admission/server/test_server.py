@@ -20,7 +20,7 @@ async def test_a_review_is_answered_under_its_uid() -> None:
 async def test_a_rule_gets_the_review() -> None:
     seen: list[tuple[str, Request]] = []
 
-    async def judge(webhook: Webhook, request: Request) -> Verdict:
+    async def judge(webhook: Webhook, request: Request, __: bool) -> Verdict:
         seen.append((webhook.path, request))
         return Verdict()
 
@@ -34,8 +34,8 @@ async def test_a_rule_gets_the_review() -> None:
 async def test_refusals_have_a_message_causes_and_warnings() -> None:
     refusals = (Refusal("no queue;", "spec.queue", hint="create it"), Refusal("no task;"))
 
-    async def judge(_: Webhook, __: Request) -> Verdict:
-        return Verdict(refusals, warnings=("look\nout",), joint=" ")
+    async def judge(_: Webhook, __: Request, ___: bool) -> Verdict:
+        return Verdict(refusals, warnings=("look\nout",))
 
     async with serving(judge) as client:
         response = await client.ask(review())
@@ -44,13 +44,13 @@ async def test_refusals_have_a_message_causes_and_warnings() -> None:
     assert response == {
         "uid": "u-1",
         "allowed": False,
-        "status": {"message": "no queue; no task;", "details": {"causes": [cause]}},
+        "status": {"message": "no queue;no task;", "details": {"causes": [cause]}},
         "warnings": ["look out", "create it"],
     }
 
 
 async def test_a_mutation_is_a_json_patch() -> None:
-    async def judge(_: Webhook, __: Request) -> Verdict:
+    async def judge(_: Webhook, __: Request, ___: bool) -> Verdict:
         return Verdict(patch=({"op": "add", "path": "/spec/a", "value": 1},))
 
     async with serving(judge) as client:
@@ -107,7 +107,7 @@ async def test_other_versions_of_reviews_are_refused() -> None:
 
 
 async def test_subresources_and_other_operations_are_allowed_unseen() -> None:
-    async def judge(_: Webhook, __: Request) -> Verdict:
+    async def judge(_: Webhook, __: Request, ___: bool) -> Verdict:
         raise AssertionError("not to be asked")
 
     async with serving(judge) as client:
@@ -183,7 +183,7 @@ async def test_connections_beyond_the_limit_are_closed_and_others_go_on() -> Non
 async def test_bytes_under_way_are_bounded() -> None:
     gate = asyncio.Event()
 
-    async def judge(_: Webhook, __: Request) -> Verdict:
+    async def judge(_: Webhook, __: Request, ___: bool) -> Verdict:
         await gate.wait()
         return Verdict()
 
@@ -219,7 +219,7 @@ async def test_random_bytes_never_end_it() -> None:
 
 
 async def test_a_rule_that_fails_refuses_and_the_server_goes_on() -> None:
-    async def judge(_: Webhook, request: Request) -> Verdict:
+    async def judge(_: Webhook, request: Request, __: bool) -> Verdict:
         raise KeyError("spec")
 
     async with serving(judge) as client:
@@ -230,7 +230,7 @@ async def test_a_rule_that_fails_refuses_and_the_server_goes_on() -> None:
 
 
 async def test_a_verdict_that_cannot_be_confirmed_is_no_verdict() -> None:
-    async def judge(_: Webhook, request: Request) -> Verdict:
+    async def judge(_: Webhook, request: Request, __: bool) -> Verdict:
         if request.name == "slow":
             await asyncio.sleep(60)
         raise errors.ConnectionFailed("get", "/apis/x/v1/queues/a", "the server is away")
@@ -246,7 +246,7 @@ async def test_a_verdict_that_cannot_be_confirmed_is_no_verdict() -> None:
 async def test_at_the_end_reviews_under_way_are_answered_and_connections_end() -> None:
     begun, gate = asyncio.Event(), asyncio.Event()
 
-    async def judge(_: Webhook, __: Request) -> Verdict:
+    async def judge(_: Webhook, __: Request, ___: bool) -> Verdict:
         begun.set()
         await gate.wait()
         return Verdict()
