@@ -47,7 +47,7 @@ async def test_it_answers_with_volcanos_rules_and_ends_in_order() -> None:
             made = await user.create(QUEUES, manifest(a_queue("good")), dict[str, Any])
             assert made["spec"]["reclaimable"] is True
             lost = {**manifest(a_queue("lost")), "spec": {"weight": 1, "parent": "nobody"}}
-            with pytest.raises(errors.ApiError, match='denied the request: '):
+            with pytest.raises(errors.ApiError, match="denied the request: "):
                 await user.create(QUEUES, lost, dict[str, Any])
             assert await asked(f"http://127.0.0.1:{health}/healthz") == (200, "ok\n")
             _, text = await asked(f"http://127.0.0.1:{metrics}/metrics")

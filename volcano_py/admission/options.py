@@ -25,6 +25,8 @@ DEFAULT_PATHS: Final = (
 """Those of Volcano's program without a flag."""
 DEFAULT_NAMESPACE: Final = "volcano-system"
 SECRET: Final = "volcano-admission-secret"
+CONFIG_FILE_KEY: Final = "volcano-admission.conf"
+"""Of the ConfigMap in the manifests."""
 DEFAULT_METRICS_ADDRESS: Final = ListenAddress("", 8082)
 DEFAULT_HEALTH_ADDRESS: Final = ListenAddress("", 11251)
 LEASE: Final = LeaseOptions(name="vc-webhook-manager")
