@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from volcano_py.api import keys
-from volcano_py.api.quantity import QuantityError, parse_quantity
+from volcano_py.api.quantity import parse_quantity
 
 Amounts = Mapping[str, Fraction]
 ZERO: Final = Fraction(0)
@@ -24,7 +24,7 @@ def amount(written: Any) -> Fraction | None:
         return None
     try:
         return parse_quantity(written)
-    except QuantityError:
+    except ValueError:  # QuantityError, and numbers of thousands of digits, which Python does not read
         return None
 
 

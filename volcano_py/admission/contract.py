@@ -102,8 +102,8 @@ class Refusal:
 class Joining(Enum):
     """How the sentences of several refusals become one text."""
 
-    RUN_ON = "jobs and pods: one after the other; each brings its own space and semicolon"
-    SEMICOLON = "cron jobs, PodGroups: a semicolon between them"
+    RUN_ON = "jobs: one after the other; each brings its own space and semicolon"
+    SEMICOLON = "cron jobs, PodGroups, pods: a semicolon between them"
     LIST = "queues and HyperNodes: several stand in brackets, with commas"
 
 
@@ -128,7 +128,11 @@ class Verdict:
         sentences = [refusal.message for refusal in self.refusals]
         if self.joining is Joining.LIST and len(sentences) > 1:
             return f"[{', '.join(sentences)}]"
-        return (";" if self.joining is Joining.SEMICOLON else "").join(sentences)
+        if self.joining is Joining.SEMICOLON:
+            return ";".join(
+                one if index == 0 or one.startswith(" ") else f" {one}" for index, one in enumerate(sentences)
+            )
+        return "".join(sentences)
 
     @property
     def message(self) -> str:

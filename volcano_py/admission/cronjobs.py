@@ -1,17 +1,22 @@
 """Cron jobs: their schedule, time zone and name."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from volcano_py.admission import names
 from volcano_py.admission.contract import CREATE, UPDATE, Joining, Obj, Options, Refusal, Request, Verdict, View
-from volcano_py.admission.reading import name_of, part, quoted, text, wrong_operation
+from volcano_py.admission.jobs import spec_flaws
+from volcano_py.admission.reading import name_of, part, quoted, text, typed, wrong_operation
+from volcano_py.api.batch import Job
+from volcano_py.api.job_defaults import with_defaults
 from volcano_py.api.schedule import ScheduleError, ZoneError, names_a_zone, parse_schedule, zone_named
 
 LONGEST_NAME: Final = 52
 """What is left of a name of 63 characters for the time that is added to the names of jobs."""
 
 _ZONE_PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}", re.ASCII)
+_MOST_WARNINGS: Final = 5
 _EXAMPLE: Final = 'five fields, such as "30 6 * * 1-5", or @hourly, @daily, "@every 1h30m"'
 
 
@@ -21,7 +26,17 @@ def validate(request: Request, view: View, options: Options) -> Verdict:
         return wrong_operation("'CREATE' or 'UPDATE'")
     spec = part(request.object, "spec")
     refusals = (*_schedule(text(spec, "schedule")), *_time_zone(spec), *name_flaws(name_of(request.object)))
-    return Verdict(refusals, joining=Joining.SEMICOLON)
+    return Verdict(refusals, warnings=tuple(_of_jobs(request.object, options)), joining=Joining.SEMICOLON)
+
+
+def _of_jobs(cron_job: Obj, options: Options) -> Iterator[str]:
+    """Yield what would be refused of the jobs that a cron job creates; the queue may be there by then."""
+    wire = {"metadata": {"name": name_of(cron_job)}, "spec": part(cron_job, "spec", "jobTemplate", "spec")}
+    job = typed(wire, Job)
+    if isinstance(job, Refusal):
+        return
+    for flaw in spec_flaws(wire, with_defaults(job), options)[:_MOST_WARNINGS]:
+        yield f"its jobs would be refused: {flaw.message.strip(' ;.')} (spec.jobTemplate.{flaw.field}: {flaw.hint})"
 
 
 def name_flaws(name: str) -> tuple[Refusal, ...]:

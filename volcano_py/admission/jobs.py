@@ -41,7 +41,7 @@ def mutate(request: Request, view: View, options: Options) -> Verdict:
     if isinstance(job, Refusal):
         return ALLOWED  # the definition of jobs refuses it, and its words are better
     spec = part(request.object, "spec")
-    full = with_defaults(job, scheduler_name=options.scheduler_names[0])
+    full = with_defaults(job, scheduler_name=(options.scheduler_names or (keys.SCHEDULER_NAME,))[0])
     patch: list[Obj] = [{"op": "add", "path": "/spec", "value": {}}] if "spec" not in request.object else []
     for field, before, after in (
         ("queue", job.spec.queue, full.spec.queue),

@@ -31,10 +31,7 @@ def validate(request: Request, view: View, options: Options) -> Verdict:
     for index, policy in enumerate(parts(spec, "subGroupPolicy")):
         before = f"in subGroupPolicy '{text(policy, 'name')}': "
         refusals += tier_given_twice(policy, f"spec.subGroupPolicy[{index}]", before, ".")
-    separated = [
-        Refusal(one.message if i == 0 else f" {one.message}", one.field, one.hint) for i, one in enumerate(refusals)
-    ]
-    return Verdict(tuple(separated), joining=Joining.SEMICOLON)
+    return Verdict(tuple(refusals), joining=Joining.SEMICOLON)
 
 
 def _queue(name: str, view: View) -> tuple[Refusal, ...]:

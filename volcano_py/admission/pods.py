@@ -7,7 +7,18 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from volcano_py.admission.contract import ALLOWED, CREATE, Obj, Options, Refusal, Request, ResourceGroup, Verdict, View
+from volcano_py.admission.contract import (
+    ALLOWED,
+    CREATE,
+    Joining,
+    Obj,
+    Options,
+    Refusal,
+    Request,
+    ResourceGroup,
+    Verdict,
+    View,
+)
 from volcano_py.admission.reading import (
     annotations_of,
     entries,
@@ -68,7 +79,7 @@ def validate(request: Request, view: View, options: Options) -> Verdict:
     if len(given) > 1:
         sentence = f"not allow configure multiple annotations <{words(_BUDGETS)}> at same time"
         refusals.append(Refusal(sentence, "metadata.annotations", f"keep {_BUDGETS[0]} or {_BUDGETS[1]}"))
-    return Verdict(tuple(Refusal(f" {one.message};", one.field, one.hint) for one in refusals))
+    return Verdict(tuple(refusals), joining=Joining.SEMICOLON)
 
 
 def resource_groups(document: Any) -> tuple[ResourceGroup, ...]:

@@ -67,7 +67,7 @@ def validate(request: Request, view: View, options: Options) -> Verdict:
         sentence = f"invalid operation `{request.operation}`, expect operation to be `CREATE`, `UPDATE` or `DELETE`"
         return Verdict((Refusal(sentence),))
     queue, old = request.object, request.old if request.operation == UPDATE else None
-    refusals = [*_numbers(queue), *_state(queue), *_by_annotation(queue, view)]
+    refusals = [*_numbers(queue), *_state(queue, request.old), *_by_annotation(queue, view)]
     if old is not None and options.protect_root_queue:
         refusals += _root(queue, old)
     parent = text(queue, "spec", "parent")
@@ -118,9 +118,10 @@ def _quantity(name: str, written: Any, field: str) -> Iterator[Refusal]:
         yield invalid(field, str(written), "must be an integer", "write a whole number", _BODY + field)
 
 
-def _state(queue: Obj) -> Iterator[Refusal]:
+def _state(queue: Obj, old: Obj) -> Iterator[Refusal]:
+    """Judge a state that somebody sets; a queue keeps the one that its controller gave it, such as Closing."""
     state = text(queue, "status", "state")
-    if state and state not in _STATES:
+    if state and state not in _STATES and state != text(old, "status", "state"):
         hint = "wait until the queue is open or closed; vcctl queue operate opens and closes it"
         yield invalid("status.state", state, f"queue state must be in {words(_STATES)}", hint, f"{_BODY}spec.state")
 
@@ -264,12 +265,12 @@ def against_siblings(queue: Obj, view: View) -> Iterator[Refusal]:
 
 def against_children(queue: Obj, view: View, children: Sequence[Obj]) -> Iterator[Refusal]:
     """Judge a queue by those below it: its capability reaches for each, its guarantee and deserved for all children."""
-    yield from limits_of_descendants(queue, children, view)
     if children:
+        yield from _limits_of_descendants(queue, children, view)
         yield from _sums(children, queue, f"queue {name_of(queue)}", name_of(queue))
 
 
-def limits_of_descendants(queue: Obj, children: Sequence[Obj], view: View) -> Iterator[Refusal]:
+def _limits_of_descendants(queue: Obj, children: Sequence[Obj], view: View) -> Iterator[Refusal]:
     """Judge the capability of a queue by that of its descendants."""
     name = name_of(queue)
     for resource, value in amounts(part(queue, "spec", "capability")).items():

@@ -63,11 +63,25 @@ def annotations_of(value: Any) -> Mapping[str, str]:
 def typed(value: Any, kind: type[T]) -> T | Refusal:
     """Return the object as its type, or the refusal that names the first field of another type."""
     wire = value if isinstance(value, Mapping) else {}
+    wire = {**wire, "metadata": dict(part(wire, "metadata"))}
     try:
-        return msgspec.convert({**wire, "metadata": dict(part(wire, "metadata"))}, kind)
+        return msgspec.convert(wire, kind)
+    except msgspec.ValidationError:
+        wire = _without_nulls(wire)
+    try:
+        return msgspec.convert(wire, kind)
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at ")
         return Refusal(f"{what} at {path.strip('`$.')}", path.strip("`$."), "give the field a value of this type")
+
+
+def _without_nulls(value: Any, name: str = "") -> Any:
+    """Return an object without fields that are null, as they are the same as absent; null arguments are none."""
+    if isinstance(value, Mapping):
+        if name == "plugins":
+            return {key: [] if item is None else item for key, item in value.items()}
+        return {key: _without_nulls(item, key) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def invalid(field: str, value: str, detail: str, hint: str = "", shown: str = "") -> Refusal:

@@ -8,6 +8,7 @@ A property such as ``\\p{Greek}`` matches any letter here, because Python knows 
 """
 
 import re
+import warnings
 from functools import lru_cache
 from typing import Final
 
@@ -46,8 +47,11 @@ class PatternError(ValueError):
 @lru_cache(maxsize=1024)
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return a pattern of Go for Python's engine; raise PatternError if Go would refuse it."""
+    translated = _Translator(pattern).translated()
     try:
-        return re.compile(_Translator(pattern).translated(), re.ASCII)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # about classes that may mean something else one day
+            return re.compile(translated, re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
         raise PatternError(f"error parsing regexp: {error}") from None
 
@@ -60,6 +64,7 @@ class _Translator:
         self._at = 0
         self._names: set[str] = set()
         self._multiline = False
+        self._flags: list[list[str]] = [[]]  # by depth: the flags that hold until the end of the group
 
     def translated(self) -> str:
         pieces = []
@@ -78,18 +83,23 @@ class _Translator:
                 continue
             repeated = False
             if letter == "(":
-                opened = self._group()
-                depth += not opened.endswith(")")
-                pieces.append(opened)
+                piece, opens = self._group()
+                depth += opens
+                if opens:
+                    self._flags.append([])
+                else:
+                    self._flags[-1].append(piece)
+                pieces.append(piece)
                 repeatable = False
             elif letter == ")":
                 depth -= 1
                 if depth < 0:
                     raise PatternError(f"error parsing regexp: unexpected ): `{self._pattern}`")
-                pieces.append(self._take(1))
+                pieces.append(")" * len(self._flags.pop()) + self._take(1))
                 repeatable = True
             elif letter == "|":
-                pieces.append(self._take(1))
+                held = self._flags[-1]
+                pieces.append(")" * len(held) + self._take(1) + "".join(held))
                 repeatable = False
             elif letter == "[":
                 pieces.append(self._class())
@@ -105,7 +115,7 @@ class _Translator:
                 repeatable = True
         if depth:
             raise PatternError(f"error parsing regexp: missing closing ): `{self._pattern}`")
-        return "".join(pieces)
+        return "".join(pieces) + ")" * len(self._flags[0])
 
     def _take(self, count: int) -> str:
         taken = self._pattern[self._at : self._at + count]
@@ -126,9 +136,10 @@ class _Translator:
             piece += self._take(1)
         return piece
 
-    def _group(self) -> str:
+    def _group(self) -> tuple[str, bool]:
+        """Return the beginning of a group, and whether the pattern closes it; flags alone hold until its end."""
         if not self._pattern.startswith("(?", self._at):
-            return self._take(1)
+            return self._take(1), True
         match = _GROUP.match(self._pattern, self._at)
         if match is None:
             raise PatternError(
@@ -140,13 +151,13 @@ class _Translator:
             if name in self._names:
                 raise PatternError(f"error parsing regexp: duplicate capture group name: `{name}`")
             self._names.add(name)
-            return f"(?P<{name}>"
+            return f"(?P<{name}>", True
         on, _, off = flags.replace("U", "").partition("-")
         self._multiline |= "m" in on
-        kept = on + (f"-{off}" if off else "")
-        if end == ":":
-            return f"(?{kept}:"
-        return f"(?{kept}:)" if not on or off else f"(?:)(?{on}:)"
+        on = "".join(dict.fromkeys(on))
+        kept = on + (f"-{''.join(letter for letter in dict.fromkeys(off) if letter not in on)}" if off else "")
+        kept = kept.removesuffix("-")
+        return f"(?{kept}:", end == ":"
 
     def _class(self) -> str:
         start = self._at

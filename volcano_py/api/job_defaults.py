@@ -60,7 +60,7 @@ def least_of(task: Task) -> int:
 
 
 def _template(template: dict[str, Any]) -> dict[str, Any]:
-    spec = template.get("spec") or {}
-    if spec.get("hostNetwork") and not spec.get("dnsPolicy"):
+    spec = template.get("spec")
+    if isinstance(spec, dict) and spec.get("hostNetwork") and not spec.get("dnsPolicy"):
         return {**template, "spec": {**spec, "dnsPolicy": _DNS_OF_HOST_NETWORK}}
     return template

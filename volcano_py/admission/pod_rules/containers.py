@@ -298,9 +298,6 @@ def _running(container: Obj, path: str, spec: Obj) -> Flaws:
         lifecycle = part(container, "lifecycle")
         if isinstance(lifecycle.get(hook), dict):
             yield from handler(part(lifecycle, hook), f"{path}.lifecycle.{hook}", grace)
-    if text(container, "lifecycle", "stopSignal") and not text(spec, "os", "name"):
-        detail = "may not be set for containers with empty `spec.os.name`"
-        yield forbidden(f"{path}.lifecycle.stopSignal", detail)
     for kind in PROBES:
         if isinstance(container.get(kind), dict):
             yield from probe(part(container, kind), f"{path}.{kind}", grace, kind)
