@@ -21,8 +21,8 @@ COMMAND = (sys.executable, "-m", "volcano_py.cli.vc_controller_manager", "--log-
 
 
 @asynccontextmanager
-async def command(*flags: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    process = await asyncio.create_subprocess_exec(*COMMAND, *flags, stderr=asyncio.subprocess.PIPE)
+async def command(*flags: str, program: tuple[str, ...] = COMMAND) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(*program, *flags, stderr=asyncio.subprocess.PIPE)
     try:
         yield process
     finally:

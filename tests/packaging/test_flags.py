@@ -11,7 +11,9 @@ from volcano_py.cli import vc_controller_manager
 from volcano_py.cli.feature_gates import CONTROLLER_FEATURES, SCHEDULER_FEATURES, Feature, read_feature_gates
 from volcano_py.cli.vc_controller_manager import controllers_parser
 from volcano_py.cli.vc_scheduler import _options, main, scheduler_parser
+from volcano_py.cli.vc_webhook_manager import webhooks_parser
 from volcano_py.cli.volcano_flags import (
+    ADMISSION_FLAGS,
     CONTROLLER_FLAGS,
     VOLCANO_FLAGS,
     VOLCANO_VARIABLES,
@@ -51,6 +53,14 @@ OF_CONTROLLERS = """
     v vmodule logtostderr alsologtostderr stderrthreshold log-dir log-file log-file-max-size log-backtrace-at
     skip-headers skip-log-headers add-dir-header one-output
 """
+OF_WEBHOOKS = """
+    master kubeconfig ca-cert-file tls-cert-file tls-private-key-file listen-address port version
+    webhook-namespace webhook-service-name webhook-url enabled-admission scheduler-name admission-conf
+    enable-healthz healthz-address graceful-shutdown-time enable-queue-allocated-pods-check max-queue-depth
+    enable-root-queue-protection kube-api-qps kube-api-burst feature-gates log-flush-frequency
+    v vmodule logtostderr alsologtostderr stderrthreshold log-dir log-file log-file-max-size log-backtrace-at
+    skip-headers skip-log-headers add-dir-header one-output
+"""
 VARIABLES = "BATCH_BIND_NUM MULTI_SCHEDULER_ENABLE SCHEDULER_POD_NAME SCHEDULER_NUM PANIC_ON_ERROR DEBUG_SOCKET_DIR"
 
 
@@ -60,6 +70,10 @@ def judged(*arguments: str, **environment: str) -> list[IgnoredFlag]:
 
 def judged_for_controllers(*arguments: str) -> list[IgnoredFlag]:
     return ignored_flags(controllers_parser().parse_args(with_dashes(arguments)), {}, CONTROLLER_FLAGS)
+
+
+def judged_for_webhooks(*arguments: str) -> list[IgnoredFlag]:
+    return ignored_flags(webhooks_parser().parse_args(with_dashes(arguments)), {}, ADMISSION_FLAGS)
 
 
 def implemented(parser: argparse.ArgumentParser | None = None) -> set[str]:
@@ -86,12 +100,14 @@ def test_every_flag_of_volcano_is_known():
 
     assert set(VOLCANOS.split()) - known(scheduler_parser()) == set()
     assert set(OF_CONTROLLERS.split()) - known(controllers_parser()) == set()
+    assert set(OF_WEBHOOKS.split()) - known(webhooks_parser()) == set()
     assert {variable.name for variable in VOLCANO_VARIABLES} == set(VARIABLES.split())
 
 
 def test_no_flag_is_both_implemented_and_ignored():
     assert implemented() & {f"--{flag.name}" for flag in VOLCANO_FLAGS} == set()
     assert implemented(controllers_parser()) & {f"--{flag.name}" for flag in CONTROLLER_FLAGS} == set()
+    assert implemented(webhooks_parser()) & {f"--{flag.name}" for flag in ADMISSION_FLAGS} == set()
 
 
 def test_the_page_lists_what_help_shows_and_no_more():
@@ -102,10 +118,13 @@ def test_the_page_lists_what_help_shows_and_no_more():
     assert of_volcano == {name for name in implemented() if name[2:] in VOLCANOS.split()}
 
 
-def test_the_page_lists_the_flags_of_the_controllers():
-    listed = {cells[0].strip("`") for cells in rows(PAGE, "Flags of vc-controller-manager")}
+@pytest.mark.parametrize(
+    ("program", "parser"), [("vc-controller-manager", controllers_parser), ("vc-webhook-manager", webhooks_parser)]
+)
+def test_the_page_lists_the_flags_of_the_other_programs(program: str, parser: Callable[[], argparse.ArgumentParser]):
+    listed = {cells[0].strip("`") for cells in rows(PAGE, f"Flags of {program}")}
 
-    assert listed == implemented(controllers_parser())
+    assert listed == implemented(parser())
 
 
 @pytest.mark.parametrize(
@@ -114,6 +133,7 @@ def test_the_page_lists_the_flags_of_the_controllers():
         ("Accepted with a warning, or refused", VOLCANO_FLAGS),
         ("Environment variables of Volcano", VOLCANO_VARIABLES),
         ("vc-controller-manager: flags accepted with a warning, or refused", CONTROLLER_FLAGS),
+        ("vc-webhook-manager: flags accepted with a warning, or refused", ADMISSION_FLAGS),
     ],
 )
 def test_the_page_says_of_each_flag_what_the_program_says(section: str, flags: tuple[VolcanoFlag, ...]):
@@ -210,6 +230,7 @@ def test_a_feature_that_is_neither_on_nor_off_is_refused(text: str, problem: str
         for program, judge, table in (
             ("scheduler", judged, VOLCANO_FLAGS),
             ("controllers", judged_for_controllers, CONTROLLER_FLAGS),
+            ("webhooks", judged_for_webhooks, ADMISSION_FLAGS),
         )
         for flag in table
     ],
@@ -298,6 +319,25 @@ def test_the_arguments_of_volcanos_own_controllers_are_accepted():
         "--sharding-configmap-namespace",
         "-v",
     ]
+
+
+def test_the_arguments_of_volcanos_own_webhooks_are_accepted():
+    arguments = [
+        "--logtostderr",
+        "--enabled-admission=/jobs/mutate,/jobs/validate,/podgroups/validate,/queues/mutate,/queues/validate",
+        "--tls-cert-file=/admission.local.config/certificates/tls.crt",
+        "--tls-private-key-file=/admission.local.config/certificates/tls.key",
+        "--ca-cert-file=/admission.local.config/certificates/ca.crt",
+        "--admission-conf=/admission.local.config/configmap/volcano-admission.conf",
+        "--webhook-namespace=volcano-system",
+        "--webhook-service-name=volcano-admission-service",
+        "--enable-healthz=true",
+        "--port=8443",
+        "--kube-api-qps=50",
+        "-v=4",
+    ]
+
+    assert in_one_line(judged_for_webhooks(*arguments)) == ["--kube-api-qps", "-v"]
 
 
 @pytest.mark.parametrize(("arguments", "jobs"), [([], 32), (["--worker-threads=3"], 3)])

@@ -81,6 +81,8 @@ CONTROLLER_FEATURES: Final = (
     Feature("QueueCommandSync", True, "commands for queues are always carried out"),
 )
 
+ADMISSION_FEATURES: Final = (Feature(keys.QUEUE_ADMISSION, False),)
+
 _ALL_NAMES: Final = frozenset(feature.name for feature in (*SCHEDULER_FEATURES, *CONTROLLER_FEATURES))
 
 

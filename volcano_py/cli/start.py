@@ -32,4 +32,5 @@ def _end(number: int, _: FrameType | None) -> None:
 # The programs, under the names that pyproject.toml refers to.
 vc_scheduler = partial(_begin, "volcano_py.cli.vc_scheduler")
 vc_controller_manager = partial(_begin, "volcano_py.cli.vc_controller_manager")
+vc_webhook_manager = partial(_begin, "volcano_py.cli.vc_webhook_manager")
 volcano_py = partial(_begin, "volcano_py.cli.volcano_py")

@@ -124,6 +124,15 @@ CONTROLLER_FLAGS: Final = (
 )
 """Of vc-controller-manager."""
 
+_SHARED_READS: Final = "reviews that arrive together share their requests, so that there are few: remove the flag"
+
+ADMISSION_FLAGS: Final = (
+    VolcanoFlag("kube-api-qps", _SHARED_READS),
+    VolcanoFlag("kube-api-burst", _SHARED_READS),
+    *_LOGS,
+)
+"""Of vc-webhook-manager."""
+
 VOLCANO_VARIABLES: Final = (
     VolcanoFlag("BATCH_BIND_NUM", "binds go out as soon as they are decided, not in batches"),
     VolcanoFlag(

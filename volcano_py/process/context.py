@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 from volcano_py.kube.client import DEFAULT_CONNECTIONS, ApiClient
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.lease import LeaseOptions
+from volcano_py.kube.transport import RequestObserver
 from volcano_py.metrics.effects import RequestMetrics
 from volcano_py.metrics.leader import LeaderMetrics
 from volcano_py.process.leadership import Leadership
@@ -24,6 +25,8 @@ class ProcessContext:
     registry: CollectorRegistry
     leadership: Leadership
     client: ApiClient
+    observer: RequestObserver
+    """Counts requests to the API server."""
 
     @classmethod
     def build(
@@ -55,4 +58,4 @@ class ProcessContext:
             observer=observer,
             obstacle=leadership.obstacle,
         )
-        return cls(clock, rng, registry, leadership, client)
+        return cls(clock, rng, registry, leadership, client, observer)

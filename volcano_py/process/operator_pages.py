@@ -24,10 +24,12 @@ class OperatorPages:
     routes: Mapping[str, Route] = field(default_factory=dict)
     remote_routes: bool = False
     """Whether the pages of the process also answer other machines."""
+    metrics_flag: str = "--listen-address"
+    """The flag that sets the address of metrics, for the message that it is in use."""
 
     def servers(self, registry: CollectorRegistry) -> Iterator[OperatorServer]:
         """Return one server per address; two equal addresses share one."""
-        flags = {self.metrics_address: "--listen-address", self.health_address: "--healthz-address"}
+        flags = {self.metrics_address: self.metrics_flag, self.health_address: "--healthz-address"}
         for address, flag in flags.items():
             if address is not None:
                 yield OperatorServer(

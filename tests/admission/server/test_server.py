@@ -1,0 +1,280 @@
+"""The HTTPS server: what is answered how, bounds, and what it survives."""
+
+import asyncio
+import random
+import ssl
+
+import pytest
+
+from tests.admission.server.reviewing import PATH, allow, review, serving
+from volcano_py.admission.contract import Refusal, Request, Verdict
+from volcano_py.admission.paths import Webhook
+from volcano_py.kube import errors
+
+
+async def test_a_review_is_answered_under_its_uid() -> None:
+    async with serving() as client:
+        assert await client.ask(review(uid="u-7")) == {"uid": "u-7", "allowed": True}
+
+
+async def test_a_rule_gets_the_review() -> None:
+    seen: list[tuple[str, Request]] = []
+
+    async def judge(webhook: Webhook, request: Request, __: bool) -> Verdict:
+        seen.append((webhook.path, request))
+        return Verdict()
+
+    async with serving(judge) as client:
+        await client.ask(review(operation="UPDATE", oldObject={"spec": {}}))
+
+    spec = {"metadata": {"name": "train"}, "spec": {"queue": "default"}}
+    assert seen == [(PATH, Request("UPDATE", "default", "train", spec, {"spec": {}}))]
+
+
+async def test_refusals_have_a_message_causes_and_warnings() -> None:
+    refusals = (Refusal("no queue;", "spec.queue", hint="create it"), Refusal("no task;"))
+
+    async def judge(_: Webhook, __: Request, ___: bool) -> Verdict:
+        return Verdict(refusals, warnings=("look\nout",))
+
+    async with serving(judge) as client:
+        response = await client.ask(review())
+
+    cause = {"reason": "FieldValueInvalid", "message": "no queue;", "field": "spec.queue"}
+    assert response == {
+        "uid": "u-1",
+        "allowed": False,
+        "status": {"message": "no queue;no task;", "details": {"causes": [cause]}},
+        "warnings": ["look out", "create it"],
+    }
+
+
+async def test_a_mutation_is_a_json_patch() -> None:
+    async def judge(_: Webhook, __: Request, ___: bool) -> Verdict:
+        return Verdict(patch=({"op": "add", "path": "/spec/a", "value": 1},))
+
+    async with serving(judge) as client:
+        response = await client.ask(review())
+
+    assert response["patchType"] == "JSONPatch"
+    assert response["patch"] == "W3sib3AiOiJhZGQiLCJwYXRoIjoiL3NwZWMvYSIsInZhbHVlIjoxfV0="
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "part"),
+    [
+        (b"", 400, "empty"),
+        (b"\x00\xff\xfe garbage", 400, "not JSON"),
+        (b"[" * 100_000, 400, "not JSON"),
+        (b"[1]", 400, "not an AdmissionReview"),
+        (b"{}", 400, "no request"),
+        (b'{"request": {"uid": 7}}', 400, "no uid"),
+        (b'{"request": {"uid": ""}}', 400, "no uid"),
+    ],
+)
+async def test_a_body_without_a_uid_is_a_bad_request(body: bytes, status: int, part: str) -> None:
+    async with serving() as client:
+        found, text = await client.post(body)
+        assert (found, await client.ask(review())) == (status, {"uid": "u-1", "allowed": True})
+
+    assert part in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "part"),
+    [
+        ({"operation": "SING"}, "operation 'SING'"),
+        ({"operation": 3}, "operation of the request is not a text"),
+        ({"object": [1]}, "object of the request is not an object"),
+        ({"object": None}, "has no object"),
+        ({"resource": {"group": "", "resource": "pods"}}, "expect resource to be jobs.batch.volcano.sh"),
+    ],
+)
+async def test_a_review_that_cannot_be_judged_is_refused(fields: dict[str, object], part: str) -> None:
+    async with serving() as client:
+        response = await client.ask(review(**fields))
+
+    assert (response["uid"], response["allowed"], response["status"]["code"]) == ("u-1", False, 400)
+    assert part in response["status"]["message"]
+
+
+async def test_other_versions_of_reviews_are_refused() -> None:
+    body = review().replace(b"admission.k8s.io/v1", b"admission.k8s.io/v1beta1")
+    async with serving() as client:
+        response = await client.ask(body)
+
+    assert "expected admission.k8s.io/v1" in response["status"]["message"]
+
+
+async def test_subresources_and_other_operations_are_allowed_unseen() -> None:
+    async def judge(_: Webhook, __: Request, ___: bool) -> Verdict:
+        raise AssertionError("not to be asked")
+
+    async with serving(judge) as client:
+        assert (await client.ask(review(subResource="status")))["allowed"]
+        assert (await client.ask(review(operation="DELETE", object=None)))["allowed"]
+
+
+async def test_a_body_has_at_most_3_mib() -> None:
+    async def trickle() -> object:  # no Content-Length
+        for _ in range(5):
+            yield b" " * 1024 * 1024
+
+    async with serving() as client:
+        just_fits = review() + b" " * (3 * 1024 * 1024 - len(review()))
+        assert (await client.ask(just_fits))["allowed"]
+        assert (await client.post(just_fits + b" "))[0] == 413
+        headers = {"Content-Type": "application/json"}
+        async with client.session.post(client.url(), data=trickle(), headers=headers) as answer:
+            assert answer.status == 413
+        assert (await client.ask(review()))["allowed"]
+
+
+async def test_only_json_is_read_only_posts_are_answered_and_only_on_enabled_paths() -> None:
+    async with serving() as client:
+        assert (await client.post(review(), **{"Content-Type": "text/plain"}))[0] == 415
+        assert (await client.post(review(), "/pods/mutate"))[0] == 404
+        async with client.session.get(client.url()) as answer:
+            assert answer.status == 405
+
+
+async def test_half_a_review_is_given_up_after_a_time() -> None:
+    async with serving(read_timeout_s=0.2) as client:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.server.port, ssl=context)
+        head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n"
+        writer.write(head.encode() + review()[:100])
+        answer = await asyncio.wait_for(reader.read(), 5)
+        writer.close()
+
+        assert answer.startswith(b"HTTP/1.1 408")
+        assert client.server.under_way == 0
+        assert (await client.ask(review()))["allowed"]
+
+
+@pytest.mark.parametrize("begin", [b"", b"POST /jobs", b"\x16\x03\x01"])
+async def test_a_connection_that_asks_nothing_is_closed(begin: bytes) -> None:
+    async with serving(read_timeout_s=0.2) as client:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.server.port, ssl=context)
+        writer.write(begin)
+        await asyncio.wait_for(reader.read(), 5)
+        writer.close()
+
+
+async def test_connections_beyond_the_limit_are_closed_and_others_go_on() -> None:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    async with serving(connections_limit=3, read_timeout_s=5) as client:
+        assert (await client.ask(review()))["allowed"]
+        opened = [await asyncio.open_connection("127.0.0.1", client.server.port, ssl=context) for _ in range(6)]
+        assert (await client.ask(review()))["allowed"]
+        ends = await asyncio.gather(
+            *(asyncio.wait_for(reader.read(), 0.3) for reader, _ in opened), return_exceptions=True
+        )
+        for _, writer in opened:
+            writer.close()
+
+        assert sum(not isinstance(end, TimeoutError) for end in ends) == 4
+
+
+async def test_bytes_under_way_are_bounded() -> None:
+    gate = asyncio.Event()
+
+    async def judge(_: Webhook, __: Request, ___: bool) -> Verdict:
+        await gate.wait()
+        return Verdict()
+
+    async with serving(judge, bytes_limit=2 * len(review())) as client:
+        asked = [asyncio.create_task(client.post(review())) for _ in range(5)]
+        done, _ = await asyncio.wait(asked, timeout=1)
+        gate.set()
+        statuses = sorted([(await task)[0] for task in asked])
+
+    assert (len(done), statuses) == (3, [200, 200, 503, 503, 503])
+
+
+async def test_random_bytes_never_end_it() -> None:
+    rng = random.Random(7)
+    async with serving(read_timeout_s=0.5) as client:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+        async def disturb(index: int) -> None:
+            plain = index % 2 == 0
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", client.server.port, ssl=None if plain else context
+            )
+            writer.write(rng.randbytes(rng.randrange(1, 5000)))
+            if index % 3 == 0:
+                writer.transport.abort()
+            else:
+                await asyncio.wait([asyncio.ensure_future(reader.read())], timeout=2)
+                writer.close()
+
+        await asyncio.gather(*(disturb(index) for index in range(60)), return_exceptions=True)
+        assert (await client.ask(review()))["allowed"]
+
+
+async def test_a_rule_that_fails_refuses_and_the_server_goes_on() -> None:
+    async def judge(_: Webhook, request: Request, __: bool) -> Verdict:
+        raise KeyError("spec")
+
+    async with serving(judge) as client:
+        response = await client.ask(review())
+
+    assert (response["allowed"], response["status"]["code"]) == (False, 500)
+    assert "KeyError" in response["status"]["message"]
+
+
+async def test_a_verdict_that_cannot_be_confirmed_is_no_verdict() -> None:
+    async def judge(_: Webhook, request: Request, __: bool) -> Verdict:
+        if request.name == "slow":
+            await asyncio.sleep(60)
+        raise errors.ConnectionFailed("get", "/apis/x/v1/queues/a", "the server is away")
+
+    async with serving(judge) as client:
+        status, text = await client.post(review())
+        assert (status, "the server is away" in text) == (503, True)
+        began = asyncio.get_running_loop().time()
+        status, text = await client.post(review(name="slow"), f"{PATH}?timeout=1s")
+        assert (status, asyncio.get_running_loop().time() - began < 1.0) == (503, True)
+
+
+async def test_at_the_end_reviews_under_way_are_answered_and_connections_end() -> None:
+    begun, gate = asyncio.Event(), asyncio.Event()
+
+    async def judge(_: Webhook, __: Request, ___: bool) -> Verdict:
+        begun.set()
+        await gate.wait()
+        return Verdict()
+
+    async with serving(judge) as client:
+        asked = asyncio.create_task(client.ask(review()))
+        await begun.wait()
+        client.server.retire()
+        closing = asyncio.create_task(client.server.close(5))
+        await asyncio.sleep(0.05)
+        assert not closing.done()
+        gate.set()
+        assert (await asked)["allowed"]
+        await asyncio.wait_for(closing, 3)
+
+
+async def test_old_versions_of_tls_are_refused() -> None:
+    async with serving() as client:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")
+        context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
+        with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+            context.maximum_version = ssl.TLSVersion.TLSv1_1
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await asyncio.open_connection("127.0.0.1", client.server.port, ssl=context)
+
+
+async def test_16_clients_are_answered_at_once() -> None:
+    async with serving(allow) as client:
+        await asyncio.gather(*(client.ask(review(uid=f"u-{index}")) for index in range(16)))

@@ -1,0 +1,222 @@
+"""Verdicts that rest on other objects are confirmed by live reads that began after the review arrived.
+
+    rule over the watches ──▶ rests on nothing: done
+                          └─▶ read live what it has read ──▶ the same: done
+                                                         └─▶ rule over what was read, until nothing is missing
+
+A watch is late by some milliseconds at least, so that a queue which was just created, closed or deleted looks as
+before. A read without a resource version shows every write that was answered before it began. Reviews that arrive
+together share reads: per object at most one is under way and one waits for its end.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from volcano_py.admission.child_notes import QUEUE_PATH, ChildNotes, new_parent
+from volcano_py.admission.contract import Obj, Options, Request, Rule, Verdict
+from volcano_py.admission.metrics import AdmissionMetrics
+from volcano_py.admission.paths import Webhook
+from volcano_py.admission.views import (
+    ALL_QUEUES,
+    CHILDREN,
+    NAMESPACE,
+    QUEUE,
+    QUEUES,
+    Key,
+    LiveView,
+    NamespaceObject,
+    NamespaceView,
+    NotRead,
+    QueueObject,
+    QueueView,
+    WatchedView,
+    parent_of,
+    queue_as_json,
+)
+from volcano_py.kube import errors, resource
+from volcano_py.kube.client import ApiClient
+
+T = TypeVar("T")
+
+_READ_TIMEOUT_S: Final = 5.0
+_MOST_SINGLE: Final = 20  # children that are read one by one
+_SINGLE_ROUNDS: Final = 3  # after which all queues are read at once: a rule follows a chain of parents
+_ROUNDS: Final = 6
+
+
+@dataclass(slots=True)
+class _Turn(Generic[T]):
+    running: "asyncio.Future[T]"
+    waiting: "asyncio.Future[T] | None" = None
+
+
+class SharedReads(Generic[T]):
+    """Reads by key that callers share; a caller never gets a read that began before it asked."""
+
+    def __init__(self, read: Callable[[str], Awaitable[T]]) -> None:
+        self._read = read
+        self._turns: dict[str, _Turn[T]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def get(self, key: str) -> T:
+        """Return what a read finds that begins now or later."""
+        loop = asyncio.get_running_loop()
+        turn = self._turns.get(key)
+        if turn is None:
+            turn = self._turns[key] = _Turn(loop.create_future())
+            task = loop.create_task(self._run(key, turn), name=f"live read {key}")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            return await asyncio.shield(turn.running)
+        if turn.waiting is None:
+            turn.waiting = loop.create_future()
+        return await asyncio.shield(turn.waiting)
+
+    async def _run(self, key: str, turn: _Turn[T]) -> None:
+        """Read until nobody waits any more."""
+        try:
+            while True:
+                await self._once(key, turn.running)
+                if turn.waiting is None:
+                    return
+                turn.running, turn.waiting = turn.waiting, None
+        finally:
+            self._turns.pop(key, None)
+            for future in (turn.running, turn.waiting):
+                if future is not None and not future.done():
+                    future.cancel()
+
+    async def _once(self, key: str, future: "asyncio.Future[T]") -> None:
+        try:
+            found = await self._read(key)
+        except (errors.ApiError, ValueError) as error:
+            future.set_exception(error)
+            future.exception()  # whoever asked may have stopped waiting
+        else:
+            future.set_result(found)
+
+
+class LiveReads:
+    """Reads queues and namespaces from the API server, shared among reviews.
+
+    With ``notes``, the children of a queue are read one by one; without, all queues are listed.
+    """
+
+    def __init__(
+        self, client: ApiClient, metrics: AdmissionMetrics, watched: QueueView, notes: ChildNotes | None = None
+    ) -> None:
+        self._client, self._metrics, self._watched, self.notes = client, metrics, watched, notes
+        self._noted = SharedReads(self._read_notes)
+        self._single = SharedReads(self._queue)
+        self._by_kind: dict[str, Callable[[str], Awaitable[Any]]] = {
+            QUEUE: self._single.get,
+            QUEUES: SharedReads(self._queues).get,
+            CHILDREN: self._children,
+            NAMESPACE: SharedReads(self._namespace).get,
+        }
+
+    async def add(self, keys: Iterable[Key], view: LiveView) -> None:
+        """Read what the view lacks of these; raise ApiError if a read fails."""
+        wanted = {key for key in keys if not view.has(key)}
+        if any(key.kind == CHILDREN and self._needs_list(key.name) for key in wanted):
+            wanted.add(ALL_QUEUES)
+        if ALL_QUEUES in wanted:
+            wanted = {key for key in wanted if key.kind not in (QUEUE, CHILDREN)}  # the list has them all
+        found = await asyncio.gather(*(self._by_kind[key.kind](key.name) for key in wanted))
+        view.found.update(zip(wanted, found, strict=True))
+
+    def _needs_list(self, parent: str) -> bool:
+        return self.notes is None or len(self._watched.children(parent)) > _MOST_SINGLE
+
+    async def _children(self, parent: str) -> list[Obj]:
+        """Return the children of a queue: those that the watch or a note names and that still are."""
+        noted = {child for child, other in (await self._noted.get("")).items() if other == parent}
+        watched = {str(child["metadata"]["name"]) for child in self._watched.children(parent)}
+        found = await asyncio.gather(*(self._single.get(name) for name in sorted(noted | watched)))
+        return [child for child in found if child is not None and parent_of(child) == parent]
+
+    async def _read_notes(self, _: str) -> Mapping[str, str]:
+        self._metrics.live_read("notes")
+        assert self.notes is not None
+        return await self.notes.read()
+
+    async def _queue(self, name: str) -> Obj | None:
+        if not name:
+            return None
+        self._metrics.live_read(QUEUE)
+        try:
+            found = await self._client.get(resource.QUEUES, name, QueueObject, timeout_s=_READ_TIMEOUT_S)
+        except errors.NotFound:
+            return None
+        return queue_as_json(found)
+
+    async def _queues(self, _: str) -> Mapping[str, Obj]:
+        self._metrics.live_read(QUEUES)
+        found: dict[str, Obj] = {}
+        pages = self._client.list_pages(resource.QUEUES, QueueObject, timeout_s=_READ_TIMEOUT_S)
+        async for page in pages:
+            found.update((queue.metadata.name, queue_as_json(queue)) for queue in page.items)
+        return found
+
+    async def _namespace(self, name: str) -> Mapping[str, str]:
+        if not name:
+            return {}
+        self._metrics.live_read(NAMESPACE)
+        try:
+            found = await self._client.get(resource.NAMESPACES, name, NamespaceObject, timeout_s=_READ_TIMEOUT_S)
+        except errors.NotFound:
+            return {}
+        return found.metadata.annotations
+
+
+class Judge:
+    """Asks the rule of a path, over the watches and, where the verdict rests on them, over live reads."""
+
+    def __init__(
+        self,
+        rules: Mapping[str, Rule],
+        options: Callable[[], Options],
+        queues: QueueView,
+        namespaces: NamespaceView,
+        live: LiveReads,
+        metrics: AdmissionMetrics,
+    ) -> None:
+        self._rules, self._options = rules, options
+        self._queues, self._namespaces = queues, namespaces
+        self._live, self._metrics = live, metrics
+
+    async def __call__(self, webhook: Webhook, request: Request, dry_run: bool = False) -> Verdict:
+        """Return the verdict; raise ApiError if it cannot be confirmed."""
+        verdict = await self._confirmed(webhook, request)
+        notes = self._live.notes
+        told = webhook.path == QUEUE_PATH and verdict.allowed and not dry_run
+        if notes is not None and told and (parent := new_parent(request)):
+            await notes.add(request.name, parent)
+        return verdict
+
+    async def _confirmed(self, webhook: Webhook, request: Request) -> Verdict:
+        rule, options = self._rules[webhook.path], self._options()
+        watched = WatchedView(self._queues, self._namespaces)
+        verdict = rule(request, watched, options)
+        if not watched.noted:
+            return verdict
+        live = LiveView()
+        await self._live.add(watched.noted, live)
+        if all(live.value(key) == found for key, found in watched.noted.items()):
+            self._metrics.confirmed("same")
+            return verdict
+        self._metrics.confirmed("changed")
+        return await self._over_live(rule, request, options, live)
+
+    async def _over_live(self, rule: Rule, request: Request, options: Options, live: LiveView) -> Verdict:
+        for turn in range(_ROUNDS):
+            try:
+                return rule(request, live, options)
+            except NotRead as missing:
+                key = missing.key
+            if turn >= _SINGLE_ROUNDS and key.kind in (QUEUE, CHILDREN):
+                key = ALL_QUEUES
+            await self._live.add([key], live)
+        return rule(request, live, options)
