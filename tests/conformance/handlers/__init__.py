@@ -5,6 +5,7 @@ from typing import Final
 
 from tests.conformance.handlers import (
     arguments,
+    cli,
     job_plugins,
     jobs,
     node_selection,
@@ -53,6 +54,7 @@ SESSION: Final[Mapping[str, Operation]] = {
 
 AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "arguments": arguments.OPERATIONS,
+    **cli.AREAS,
     "controllers/apply_policies": policies.OPERATIONS,
     "controllers/cronjob": cronjob.OPERATIONS,
     "controllers/garbage_collector": garbage_collector.OPERATIONS,
