@@ -44,7 +44,7 @@ def _run(program: str, words: list[str]) -> int:
         sys.stdout.flush()
         return int(code or 0)
     except Problem as problem:
-        path = " ".join(reversed(command.path[1:])) if command else ""
+        path = " ".join(reversed(command.path[1:])) if command else "execute command"
         print(f"Failed to{' ' if path else ''}{path}: {problem}")
         sys.stdout.flush()
         return FAILED
