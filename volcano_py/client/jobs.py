@@ -24,6 +24,30 @@ def read_resources(text: str, flag: str) -> dict[str, str]:
     return found
 
 
+def raised(limits: Mapping[str, str], requests: Mapping[str, str]) -> dict[str, str]:
+    """Return limits that are nowhere below the requests."""
+    from volcano_py.api.quantity import parse_quantity
+
+    high = {
+        name: one
+        for name, one in requests.items()
+        if name in limits and parse_quantity(one) > parse_quantity(limits[name])
+    }
+    return {**limits, **high}
+
+
+def lowered(requests: Mapping[str, str], limits: Mapping[str, str]) -> dict[str, str]:
+    """Return requests that are nowhere above the limits."""
+    from volcano_py.api.quantity import parse_quantity
+
+    low = {
+        name: one
+        for name, one in limits.items()
+        if name in requests and parse_quantity(one) < parse_quantity(requests[name])
+    }
+    return {**requests, **low}
+
+
 def job_of_one_task(
     name: str,
     namespace: str,

@@ -132,7 +132,8 @@ def _debug(api: Api, url: str, namespace: str, name: str, notes: list[str]) -> d
                 return found
     except Problem as problem:
         if url:
-            notes.append(f"the scheduler's /debug cannot be reached: {problem}")
+            told = str(problem).partition(";")[0].replace("the API server ", "")
+            notes.append(f"the scheduler's /debug is not available: {told}")
         return None
     return None
 

@@ -204,10 +204,10 @@ def _answer(
         ]
     if not levels:
         return f"its queue {queue} does not exist", ["vcctl queue list", f"vcctl queue create -n {queue}"]
-    if reason not in _QUIET and reason[:1].isupper() and gang.lacks and facts.group is None:
-        return f"{reason}: {message}", []
     if closed := next((one for one in levels if one.state and one.state != keys.QUEUE_OPEN), None):
         return f"queue {closed.name} is {closed.state}", [f"vcctl queue operate -n {closed.name} -a open"]
+    if reason not in _QUIET and message and gang.created < gang.minimum:
+        return f"{reason}: {message}", []
     if facts.group is None:
         return f"it has no PodGroup yet{f' ({message})' if message else ''}", []
     if not gang.lacks:

@@ -8,7 +8,7 @@ from volcano_py.cli.vcctl.call import Call
 from volcano_py.cli.vcctl.job_reading import job_of
 from volcano_py.client.commanding import send_command
 from volcano_py.client.documents import read_documents
-from volcano_py.client.jobs import job_of_one_task, read_resources
+from volcano_py.client.jobs import job_of_one_task, lowered, raised, read_resources
 from volcano_py.client.problem import Problem
 from volcano_py.kube.resource import VCJOBS
 
@@ -73,6 +73,12 @@ def _from_flags(call: Call, namespace: str, image: str, scheduler: str) -> dict[
         command = shlex.split(flags.text("command"))
     except ValueError as error:
         raise Problem(f"--command {flags.text('command')!r} cannot be split into words: {error}") from error
+    requests = read_resources(flags.text("requests"), "--requests")
+    limits = read_resources(flags.text("limits"), "--limits")
+    if "limits" not in flags.given:  # the default limit must not be below what the user requests
+        limits = raised(limits, requests)
+    elif "requests" not in flags.given:
+        requests = lowered(requests, limits)
     return job_of_one_task(
         flags.text("name"),
         namespace,
@@ -80,8 +86,8 @@ def _from_flags(call: Call, namespace: str, image: str, scheduler: str) -> dict[
         scheduler=scheduler,
         minimum=minimum,
         replicas=replicas,
-        requests=read_resources(flags.text("requests"), "--requests"),
-        limits=read_resources(flags.text("limits"), "--limits"),
+        requests=requests,
+        limits=limits,
         command=command,
         queue=flags.text("queue"),
     )
