@@ -77,7 +77,8 @@ class Api:
 
     def create(self, kind: Resource, obj: Obj, namespace: str = "") -> Obj:
         """Create an object and return it as it was stored."""
-        return self._object("POST", kind.collection(namespace), obj)
+        typed = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+        return self._object("POST", kind.collection(namespace), typed)
 
     def delete(self, kind: Resource, name: str, namespace: str = "") -> None:
         """Delete an object; what it owns goes with it."""
@@ -177,7 +178,9 @@ class Api:
             connection.request(method, target, None if body is None else json.dumps(body).encode(), headers)
             answer = connection.getresponse()
             if answer.status >= 300:
-                raise _refusal(answer)
+                refusal = _refusal(answer)
+                self.close()
+                raise refusal
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise Problem(_unreachable(access, error)) from error

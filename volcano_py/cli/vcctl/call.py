@@ -40,6 +40,15 @@ class Call:
         self._api = api
         self._out = out or sys.stdout
 
+    def __enter__(self) -> "Call":
+        """Begin; nothing is opened yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connection to the API server."""
+        if self._api is not None:
+            self._api.close()
+
     @property
     def api(self) -> "Api":
         """The API server that the flags name; it is reached at the first request."""

@@ -153,6 +153,6 @@ def _names(program: str, command: Command, what: str, words: Sequence[str]) -> I
     except Problem:
         flags = Values({}, command)
     kind = kinds[what]
-    call = Call(program, command, flags, timeout_s=_LIMIT_S)
-    for obj in call.api.list(kind, call.namespace):
-        yield obj["metadata"]["name"], ""
+    with Call(program, command, flags, timeout_s=_LIMIT_S) as call:
+        for obj in call.api.list(kind, call.namespace):
+            yield obj["metadata"]["name"], ""

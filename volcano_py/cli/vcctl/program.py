@@ -39,10 +39,10 @@ def _run(program: str, words: list[str]) -> int:
         module, _, function = command.run.partition(":")
         from volcano_py.cli.vcctl.call import Call
 
-        run = getattr(import_module(module), function)
-        code = run(Call(program, command, flags))
+        with Call(program, command, flags) as call:
+            code: int = getattr(import_module(module), function)(call)
         sys.stdout.flush()
-        return int(code or 0)
+        return code
     except Problem as problem:
         path = " ".join(reversed(command.path[1:])) if command else "execute command"
         print(f"Failed to{' ' if path else ''}{path}: {problem}")
