@@ -293,11 +293,15 @@ def _gang_rows(gang: _Gang, facts: Facts) -> Iterable[Row]:
     missing = max(gang.wanted - gang.created, 0)
     waiting = sum(_waits(pod) for pod in facts.pods)
     yield (
-        f"needs {gang.minimum} pods at the same time; {gang.placed} have a node, {gang.succeeded} have succeeded, "
+        f"needs {_pods(gang.minimum)} at the same time; {gang.placed} have a node, {gang.succeeded} have succeeded, "
         f"{waiting} wait, {missing} do not exist yet",
     )
     if gang.lacks:
-        yield (f"lacks {gang.lacks} pods: {amounts.listed(_real(gang.needs))}",)
+        yield (f"lacks {_pods(gang.lacks)}: {amounts.listed(_real(gang.needs))}",)
+
+
+def _pods(count: int) -> str:
+    return "1 pod" if count == 1 else f"{count} pods"
 
 
 def _real(needs: Amounts) -> Amounts:
@@ -355,7 +359,7 @@ def _said(facts: Facts) -> Iterable[Row]:
         yield (f"PodGroup: {said}",)
     texts = Counter(text for pod in facts.pods if _waits(pod) and (text := _scheduled_condition(pod)))
     for text, count in texts.most_common(_SHOWN):
-        yield (f"{count} pods: {text}",)
+        yield (f"{_pods(count)}: {text}",)
 
 
 def _condition(group: Obj) -> str:

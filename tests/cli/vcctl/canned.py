@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any, TextIO
 
 from volcano_py.cli.vcctl.call import Call
+from volcano_py.cli.vcctl.finding import find
 from volcano_py.cli.vcctl.flags import read_flags
-from volcano_py.cli.vcctl.program import find
 from volcano_py.client.access import Access
 from volcano_py.client.api import Api, Obj
 from volcano_py.client.problem import ApiProblem

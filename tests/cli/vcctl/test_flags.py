@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from volcano_py.cli.vcctl.commands import ALONE, VCCTL
+from volcano_py.cli.vcctl.finding import find
 from volcano_py.cli.vcctl.flags import NUMBER, SWITCH, Command, Flag, UsageProblem, read_flags
-from volcano_py.cli.vcctl.program import find, start
+from volcano_py.cli.vcctl.program import start
 
 COMMAND = Command(
     ("vcctl", "job", "x"),

@@ -83,14 +83,19 @@ class Call:
         self._out.flush()
 
     @property
+    def on_terminal(self) -> bool:
+        """Whether a person reads the output."""
+        return self._out.isatty()
+
+    @property
     def coloured(self) -> bool:
         """Whether colours are wanted: only on a terminal, and not if $NO_COLOR is set."""
-        return self._out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return self.on_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
     @property
     def width(self) -> int:
         """The columns of the terminal; without one, 120."""
-        if not self._out.isatty():
+        if not self.on_terminal:
             return 120
         import shutil
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from volcano_py.cli.vcctl.call import Call
+from volcano_py.cli.vcctl.finding import find, table
 from volcano_py.cli.vcctl.flags import SWITCH, Command, Flag, Values, read_flags
 from volcano_py.client.problem import Problem
 
@@ -89,8 +90,6 @@ def print_candidates(program: str, words: Sequence[str]) -> int:
 
 def candidates(program: str, before: Sequence[str], last: str) -> Iterator[tuple[str, str]]:
     """Yield candidates for the last word and what each means."""
-    from volcano_py.cli.vcctl.program import find, table
-
     command, rest = find(program, before)
     if command is None:
         return

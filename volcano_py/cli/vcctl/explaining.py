@@ -9,6 +9,7 @@ from volcano_py.client.waiting_facts import facts_of_job, facts_of_queue
 from volcano_py.kube.resource import QUEUES, VCJOBS
 
 _GAP = 2
+_NAME = 30  # a name is not cut shorter than this
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 
 
@@ -54,9 +55,13 @@ def _sentences(section: why.Section, width: int) -> list[str]:
 
 
 def _columns(section: why.Section, width: int) -> list[str]:
-    """Return a table; its last column is cut where the terminal ends, and a cell that is cut ends with an ellipsis."""
+    """Return a table; long names are cut first, then the last column, and a cell that is cut ends with an ellipsis."""
     rows = [section.headers, *section.rows]
     widths = [max(len(row[place]) for row in rows) for place in range(len(section.headers))]
+    room = width - _GAP - sum(widths[1:]) - _GAP * (len(widths) - 1)
+    if widths[0] > max(room, _NAME):
+        widths[0] = max(room, _NAME)
+        rows = [(_cut(row[0], widths[0]), *row[1:]) for row in rows]
     return [_cut("  " + _line(row, widths), width) for row in rows]
 
 

@@ -27,7 +27,8 @@ def print_logs(call: Call) -> int:
     failed = [_print(call, pod, prefixed=len(chosen) > 1) for pod in chosen]
     told = [one for one in failed if one]
     if told:
-        raise Problem("; ".join(told))
+        more = f" (and {len(told) - 1} more pods)" if len(told) > 1 else ""
+        raise Problem(f"{told[0]}{more}")
     return 0
 
 

@@ -35,6 +35,18 @@ class Table:
             for place, width in enumerate(widths)
         ]
 
+    def squeeze(self, width: int) -> None:
+        """Make columns narrower until a row fits, as far as their cells allow; programs never see this."""
+        for gap in (2, 1):
+            if sum(self._widths) <= width:
+                return
+            longest = [
+                max(len(header), *(len(row[place]) for row in self.rows)) if self.rows else len(header)
+                for place, header in enumerate(self._headers)
+            ]
+            last = len(longest) - 1
+            self._widths = [size + (gap if place < last else 0) for place, size in enumerate(longest)]
+
     def header(self) -> str:
         """Return the first line."""
         return self._line(self._headers, coloured=False)
@@ -66,7 +78,9 @@ def spaced(headers: Row, rows: Sequence[Row], gap: int, *, with_headers: bool = 
 
 
 def show(call: Call, table: Table) -> None:
-    """Print a table."""
+    """Print a table; on a terminal that is too narrow, its columns stand closer."""
+    if call.on_terminal:
+        table.squeeze(call.width)
     call.write(table.text(coloured=call.coloured))
 
 

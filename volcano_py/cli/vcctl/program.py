@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from volcano_py.cli.vcctl import commands
+from volcano_py.cli.vcctl.finding import find, table
 from volcano_py.cli.vcctl.flags import Command, UsageProblem, read_flags
 from volcano_py.client.problem import Problem
 
@@ -48,29 +48,6 @@ def _run(program: str, words: list[str]) -> int:
         print(f"Failed to{' ' if path else ''}{path}: {problem}")
         sys.stdout.flush()
         return FAILED
-
-
-def table(program: str) -> tuple[Command, ...]:
-    """Return the commands of a program."""
-    alone = commands.ALONE.get(program)
-    return (alone,) if alone else commands.VCCTL
-
-
-def find(program: str, words: Sequence[str]) -> tuple[Command | None, list[str]]:
-    """Return the command that the first words name, and the words behind it; None if a word names no command."""
-    known = table(program)
-    command, left = known[0], list(words)
-    while left and not command.run:
-        if left[0] == "help":
-            left = [*left[1:], "--help"]
-            continue
-        if left[0].startswith("-"):
-            break
-        deeper = next((one for one in known if one.path == (*command.path, left[0])), None)
-        if deeper is None:
-            return None, left
-        command, left = deeper, left[1:]
-    return command, left
 
 
 def _wants_help(command: Command, rest: Sequence[str]) -> bool:
