@@ -155,6 +155,9 @@ def test_why_a_gang_waits(shell: Shell, tmp_path: Path) -> None:
 
     assert re.search(r"the nodes have room for \d+ of the 40 pods that the gang lacks", told.replace("\n  ", " "))
     assert "needs 40 pods at the same time; 0 have a node" in told
+    debug = shell.vcctl(f"job why large {space} --scheduler-url {shell.cluster.scheduler._metrics}")
+    assert "last cycle: " in debug
+    assert "Not seen" not in debug
     assert "is still" in shell.refuses("vcctl", *f"job wait large {space} --for=phase=Running --timeout=1s".split())
     assert f"{shell.namespace}/large" in shell.vcctl("queue why default")
     shell.vcctl(f"job delete -N large {space}")

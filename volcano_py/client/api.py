@@ -207,12 +207,13 @@ def _connect(access: Access, timeout_s: float) -> http.client.HTTPConnection:
     host, port = parts.hostname or "", parts.port
     if access.proxy:
         proxy = urlsplit(access.proxy)
-        through: http.client.HTTPConnection
+        if proxy.scheme != "http":
+            raise Problem(
+                f"proxy {access.proxy} cannot be used: vcctl takes only http:// proxies; choose one or set NO_PROXY"
+            )
         if access.tls is None:
             raise Problem(f"{access.server} is behind proxy {access.proxy}; use https, or set NO_PROXY for it")
-        through = http.client.HTTPSConnection(proxy.hostname or "", proxy.port, timeout=timeout_s, context=access.tls)
-        if proxy.scheme == "http":
-            through = _Tunnel(proxy.hostname or "", proxy.port, access.tls, access.tls_server_name or host, timeout_s)
+        through = _Tunnel(proxy.hostname or "", proxy.port, access.tls, access.tls_server_name or host, timeout_s)
         through.set_tunnel(host, port or 443)
         return through
     if access.tls is None:

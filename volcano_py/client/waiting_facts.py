@@ -1,9 +1,7 @@
 """What is on the API server, and in the scheduler's `/debug`, about something that waits."""
 
 import json
-from collections.abc import Callable
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from volcano_py.api import keys
 from volcano_py.client.access import Access
@@ -123,11 +121,11 @@ def _debug(api: Api, url: str, namespace: str, name: str, notes: list[str]) -> d
     try:
         if url:
             other = Api(lambda: Access(url.rstrip("/"), origin="--scheduler-url"), _DEBUG_S)
-            return _page(lambda: "".join(other.text("/debug/jobs", query, _DEBUG_S)))
+            return _page("".join(other.text("/debug/jobs", query, _DEBUG_S)))
         pods = api.list(PODS, _SYSTEM, labelSelector=_SCHEDULER, fieldSelector="status.phase=Running")
         for pod in pods:
-            path = PODS.item(quote(f"{pod['metadata']['name']}:{_PORT}", safe=":"), _SYSTEM, "proxy/debug/jobs")
-            found = _page(lambda path=path: "".join(api.text(path.replace("%3A", ":"), query, _DEBUG_S)))  # type: ignore[misc]
+            path = f"{PODS.item(pod['metadata']['name'], _SYSTEM)}:{_PORT}/proxy/debug/jobs"
+            found = _page("".join(api.text(path, query, _DEBUG_S)))
             if found.get("cycle"):  # only the leader has cycles
                 return found
     except Problem as problem:
@@ -138,9 +136,9 @@ def _debug(api: Api, url: str, namespace: str, name: str, notes: list[str]) -> d
     return None
 
 
-def _page(read: Callable[[], str]) -> dict[str, Any]:
+def _page(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(read())
+        found = json.loads(text)
     except ValueError as error:
         raise Problem("it does not answer with JSON") from error
     if not isinstance(found, dict):

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import ssl
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from volcano_py.client.access import Access
 from volcano_py.client.api import Api
@@ -134,8 +143,6 @@ def test_a_watch_goes_on_where_it_ended_and_shows_no_bookmarks(api: Api) -> None
 
 
 def test_a_server_that_does_not_answer_is_given_up(api: Api) -> None:
-    import socket
-
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -150,3 +157,102 @@ def test_a_name_that_does_not_resolve_is_named() -> None:
 
     with pytest.raises(Problem, match=r"has a name that cannot be resolved|cannot be reached"):
         nowhere.get(VCJOBS, "a", "ns")
+
+
+# TLS: a certificate for another name, and a proxy on the way
+
+
+class Tunnels(BaseHTTPRequestHandler):
+    """A proxy that knows one destination; it copies bytes both ways."""
+
+    destination: ClassVar[int] = 0
+    wanted: ClassVar[list[str]] = []
+
+    def do_CONNECT(self) -> None:
+        self.wanted.append(self.path)
+        self.send_response(200)
+        self.end_headers()
+        with socket.create_connection(("127.0.0.1", self.destination), timeout=5) as there:
+            back = threading.Thread(target=self._copy, args=(there, self.connection), daemon=True)
+            back.start()
+            self._copy(self.connection, there)
+            back.join(5)
+        self.close_connection = True
+
+    @staticmethod
+    def _copy(source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@contextlib.contextmanager
+def serving(handler: type[BaseHTTPRequestHandler], context: ssl.SSLContext | None = None) -> Iterator[int]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    """A certificate of itself for the name inner.name, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "inner.name")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("inner.name")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    shown, secret = tmp_path / "tls.crt", tmp_path / "tls.key"
+    shown.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    secret.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return shown, secret
+
+
+@pytest.mark.parametrize("through_proxy", [False, True])
+@pytest.mark.parametrize("server_name", ["inner.name", "", "wrong.name"])
+def test_the_name_of_the_certificate_is_checked(
+    certificate: tuple[Path, Path], server_name: str, through_proxy: bool
+) -> None:
+    shown, secret = certificate
+    inner = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    inner.load_cert_chain(shown, secret)
+    Handler.answers, Handler.asked, Tunnels.wanted = [a_list("a")], [], []
+    with serving(Handler, inner) as port, serving(Tunnels) as proxy:
+        Tunnels.destination = port
+        access = Access(
+            f"https://127.0.0.1:{port}",
+            tls=ssl.create_default_context(cafile=str(shown)),
+            tls_server_name=server_name,
+            proxy=f"http://127.0.0.1:{proxy}" if through_proxy else "",
+        )
+        api = Api(lambda: access, 3.0)
+        if server_name == "inner.name":
+            assert len(api.list(VCJOBS)) == 1
+        else:
+            with pytest.raises(Problem, match="shows a certificate that cannot be trusted"):
+                api.list(VCJOBS)
+        api.close()
+    assert Tunnels.wanted == ([f"127.0.0.1:{port}"] if through_proxy else [])

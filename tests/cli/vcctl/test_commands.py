@@ -91,6 +91,7 @@ def _plain(name: str) -> dict[str, object]:
         ("job wait gone --for=phase=Runing", "'Runing' is not a phase of a job; phases: Pending,"),
         ("job wait gone --for=something", "write --for=phase=Completed or --for=delete"),
         ("job wait gone --for=delete --timeout=soon", "--timeout 'soon' is not a length of time"),
+        ("job view -N x -n EMPTY", "the namespace must not be empty"),
         ("job suspend", "(specified by --name or -N) is mandatory to suspend"),
         ("job resume -N gone", '"gone" not found'),
         ("job delete -N gone", '"gone" not found'),
@@ -127,7 +128,7 @@ def _plain(name: str) -> dict[str, object]:
 def test_what_is_wrong_gets_one_sentence_and_255(cluster: Cluster, line: str, sentence: str) -> None:
     if line == "completion tcsh":
         sentence = "tcsh is not supported: write vcctl completion bash, zsh or fish"
-    assert sentence in cluster.refuses(line)
+    assert sentence in cluster.refuses(line, EMPTY="")
 
 
 @pytest.mark.parametrize("program", ["vsub", "vcancel", "vsuspend", "vresume"])

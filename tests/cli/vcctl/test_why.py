@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,9 +12,11 @@ import pytest
 
 from tests.cli.vcctl.canned import Canned, call_of
 from volcano_py.cli.vcctl import explaining
-from volcano_py.client.waiting_facts import Facts
+from volcano_py.client.api import Obj
+from volcano_py.client.problem import ApiProblem
+from volcano_py.client.waiting_facts import Facts, facts_of_job
 from volcano_py.client.why import Explanation, why_job, why_queue
-from volcano_py.kube.resource import EVENTS, NODES, PODGROUPS, PODS, QUEUES, VCJOBS
+from volcano_py.kube.resource import EVENTS, NODES, PODGROUPS, PODS, QUEUES, VCJOBS, Resource
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 THEN = "2026-03-01T11:00:00Z"
@@ -309,24 +313,22 @@ def test_a_queue_in_which_nothing_waits_says_so() -> None:
     assert why_queue(facts(job=None, group=None), "research", NOW).answer == "nothing waits in it"
 
 
-def canned() -> Canned:
-    lists = {
-        VCJOBS: [vcjob()],
-        PODGROUPS: [gang(), gang("Running", "big-1", "uid-big")],
-        PODS: [member("b0", "n1", "big-1", "uid-big", cpu="6")],
-        QUEUES: QUEUE_TREE,
-        NODES: [machine("n1"), machine("n2", "1")],
-        EVENTS: [
-            {
-                "type": "Warning",
-                "reason": "Unschedulable",
-                "lastTimestamp": THEN,
-                "message": "a very long sentence " * 12,
-                "involvedObject": {"kind": "PodGroup", "name": "train-uid"},
-            }
-        ],
-    }
-    return Canned(lists)
+LISTS: dict[Resource, list[Any]] = {
+    VCJOBS: [vcjob()],
+    PODGROUPS: [gang(), gang("Running", "big-1", "uid-big")],
+    PODS: [member("b0", "n1", "big-1", "uid-big", cpu="6")],
+    QUEUES: QUEUE_TREE,
+    NODES: [machine("n1"), machine("n2", "1")],
+    EVENTS: [
+        {
+            "type": "Warning",
+            "reason": "Unschedulable",
+            "lastTimestamp": THEN,
+            "message": "a very long sentence " * 12,
+            "involvedObject": {"kind": "PodGroup", "name": "train-uid"},
+        }
+    ],
+}
 
 
 @pytest.mark.parametrize(
@@ -335,10 +337,58 @@ def canned() -> Canned:
 def test_an_explanation_fits_on_one_screen(line: str, run: Any) -> None:
     out = io.StringIO()
 
-    assert run(call_of(f"{line} --scheduler-url none", canned(), out, NOW)) == 0
+    assert run(call_of(f"{line} --scheduler-url none", Canned(LISTS), out, NOW)) == 0
 
     lines = out.getvalue().splitlines()
     assert len(lines) <= 40
     assert all(len(one) <= 120 for one in lines)
     assert lines[0].startswith(("job a/train: ", "queue research: "))
     assert "\033" not in out.getvalue()
+
+
+class Proxied(Canned):
+    """Two schedulers run as pods; the second one leads."""
+
+    asked: list[str]
+
+    def text(self, path: str, query: Any = None, timeout_s: float | None = None) -> Iterator[str]:
+        self.asked.append(path)
+        yield json.dumps({"cycle": None, "jobs": []} if "first" in path else {"cycle": "now", "jobs": [], **query})
+
+
+def test_the_leading_scheduler_is_asked_through_the_api_server() -> None:
+    api = Proxied({**LISTS, PODS: [{"metadata": {"name": name, "namespace": "a"}} for name in ("first", "second")]})
+    api.asked = []
+
+    found = facts_of_job(api, "train", "a")
+
+    root = "/api/v1/namespaces/volcano-system/pods"
+    assert api.asked == [f"{root}/{name}:8080/proxy/debug/jobs" for name in ("first", "second")]
+    assert found.debug == {"cycle": "now", "jobs": [], "namespace": "a", "name": "train-uid"}
+
+
+class Forbidding(Canned):
+    """Reads of other namespaces, and of nodes, are refused."""
+
+    def list(self, kind: Resource, namespace: str = "", **query: str) -> list[Obj]:
+        if kind is NODES or (not namespace and kind in (PODS, PODGROUPS)):
+            raise ApiProblem(403, "Forbidden", f"{kind.plural} is forbidden")
+        return super().list(kind, namespace, **query)
+
+
+def test_what_must_not_be_read_is_said_and_the_rest_is_told() -> None:
+    found = facts_of_job(Forbidding(LISTS), "train", "a", "none")
+
+    assert found.group is not None
+    assert found.notes == [
+        "podgroups of other namespaces cannot be read, so what they hold is not counted",
+        "pods of other namespaces cannot be read, so what they hold is not counted",
+        "nodes cannot be read: nodes is forbidden",
+    ]
+    assert why_job(found, NOW).sections[-1].title == "Not seen"
+
+
+def test_a_pod_group_without_a_job_is_explained_as_well() -> None:
+    found = why_job(facts_of_job(Canned(LISTS), "train-uid", "a", "none"), NOW)
+
+    assert found.subject == "PodGroup a/train-uid"

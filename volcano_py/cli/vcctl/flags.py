@@ -84,6 +84,8 @@ def read_flags(command: Command, words: Sequence[str]) -> Values:
             _long(command, word[2:], left, given)
         else:
             _short(command, word[1:], left, given)
+    if given.get("namespace") == "" and not any(flag.name == "all-namespaces" for flag in command.flags):
+        raise UsageProblem(f"the namespace must not be empty{_see(command)}")
     return Values(given, command)
 
 
