@@ -6,6 +6,7 @@ from typing import Final
 from tests.conformance.handlers import (
     admission,
     arguments,
+    cli,
     job_plugins,
     jobs,
     node_selection,
@@ -55,6 +56,7 @@ SESSION: Final[Mapping[str, Operation]] = {
 AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     **admission.AREAS,
     "arguments": arguments.OPERATIONS,
+    **cli.AREAS,
     "controllers/apply_policies": policies.OPERATIONS,
     "controllers/cronjob": cronjob.OPERATIONS,
     "controllers/garbage_collector": garbage_collector.OPERATIONS,

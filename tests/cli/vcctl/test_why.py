@@ -1,0 +1,394 @@
+"""An explanation names the first cause that holds, with numbers, and what to do about it."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.cli.vcctl.canned import Canned, call_of
+from volcano_py.cli.vcctl import explaining
+from volcano_py.client.api import Obj
+from volcano_py.client.problem import ApiProblem
+from volcano_py.client.waiting_facts import Facts, facts_of_job
+from volcano_py.client.why import Explanation, why_job, why_queue
+from volcano_py.kube.resource import EVENTS, NODES, PODGROUPS, PODS, QUEUES, VCJOBS, Resource
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+THEN = "2026-03-01T11:00:00Z"
+UID = "uid-of-train"
+
+
+def template(cpu: str = "2", **spec: Any) -> dict[str, Any]:
+    return {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}], **spec}}
+
+
+def vcjob(phase: str = "Pending", *, replicas: int = 4, reason: str = "Created", message: str = "", **pod: Any) -> Any:
+    return {
+        "metadata": {"name": "train", "namespace": "a", "uid": UID, "creationTimestamp": THEN},
+        "spec": {
+            "queue": "research",
+            "minAvailable": replicas,
+            "tasks": [{"name": "w", "replicas": replicas, "template": template(**pod)}],
+        },
+        "status": {"state": {"phase": phase, "reason": reason, "message": message, "lastTransitionTime": THEN}},
+    }
+
+
+def gang(phase: str = "Inqueue", name: str = "train-uid", owner: str = UID, **status: Any) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "a",
+            "creationTimestamp": THEN,
+            "ownerReferences": [{"kind": "Job", "name": name.partition("-")[0], "uid": owner}],
+        },
+        "spec": {
+            "queue": "research",
+            "minMember": 4,
+            "minResources": {"cpu": "8", "count/pods": "4", "requests.cpu": "8"},
+        },
+        "status": {"phase": phase, **status},
+    }
+
+
+def share(name: str, parent: str = "root", state: str = "Open", **more: Any) -> dict[str, Any]:
+    spec = {"parent": "" if name == "root" else parent, **({"capability": more["may"]} if "may" in more else {})}
+    return {"metadata": {"name": name}, "spec": spec, "status": {"state": state, "allocated": more.get("used", {})}}
+
+
+def machine(name: str, cpu: str = "8", group: str = "", **spec: Any) -> dict[str, Any]:
+    labels = {"volcano.sh/nodegroup-name": group} if group else {}
+    conditions = [{"type": "Ready", "status": spec.pop("ready", "True")}]
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": spec,
+        "status": {"allocatable": {"cpu": cpu, "pods": "110"}, "conditions": conditions},
+    }
+
+
+def member(name: str, node: str = "", group: str = "train-uid", owner: str = UID, cpu: str = "2", **status: Any) -> Any:
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "a",
+            "annotations": {"scheduling.k8s.io/group-name": group, "volcano.sh/task-spec": "w"},
+            "ownerReferences": [{"uid": owner}],
+        },
+        "spec": {**template(cpu)["spec"], **({"nodeName": node} if node else {})},
+        "status": {"phase": "Running" if node else "Pending", **status},
+    }
+
+
+QUEUE_TREE = [share("root"), share("research")]
+
+
+def facts(**given: Any) -> Facts:
+    own = given.get("pods", [])
+    return Facts(
+        job=given.get("job", vcjob()),
+        group=given.get("group", gang()),
+        pods=own,
+        queues=given.get("queues", QUEUE_TREE),
+        groups=[*([given["group"]] if given.get("group") else []), *given.get("groups", [])],
+        nodes=given.get("nodes", [machine("n1"), machine("n2")]),
+        all_pods=[*own, *given.get("others", [])],
+        events=given.get("events", []),
+        debug=given.get("debug"),
+        notes=[],
+    )
+
+
+def section(found: Explanation, title: str) -> list[tuple[str, ...]]:
+    return next((list(one.rows) for one in found.sections if one.title.startswith(title)), [])
+
+
+ANSWERS = [
+    (facts(job=vcjob("Completed", message="all done")), "it does not wait: it is Completed (all done)", ""),
+    (facts(job=vcjob("Aborted")), "it is Aborted and starts only when it is resumed", "vcctl job resume -N train -n a"),
+    (facts(job={**vcjob(), "status": {}}), "the controllers have not seen it yet", "vc-controller-manager"),
+    (facts(queues=[share("root")]), "its queue research does not exist", "vcctl queue create -n research"),
+    (
+        facts(queues=[share("root"), share("research", state="Closed")]),
+        "queue research is Closed",
+        "vcctl queue operate -n research -a open",
+    ),
+    (
+        facts(queues=[share("root"), share("all", state="Closing"), share("research", "all")]),
+        "queue all is Closing",
+        "vcctl queue operate -n all -a open",
+    ),
+    (facts(group=None, job=vcjob(reason="QueueNotFound", message="no queue x")), "QueueNotFound: no queue x", ""),
+    (facts(group=None), "it has no PodGroup yet", ""),
+    (
+        facts(queues=[share("root"), share("research", may={"cpu": "10"}, used={"cpu": "6"})]),
+        "queue research has no room: it may use cpu 10, 6 is in use, and the gang needs 8 more",
+        "vcctl queue why research",
+    ),
+    (
+        facts(queues=[share("root", may={"cpu": "7"}), share("research", may={"cpu": "10"})]),
+        "queue root has no room: it may use cpu 7, 0 is in use, and the gang needs 8 more",
+        "raise the capability",
+    ),
+    (
+        facts(nodes=[machine("n1", "3"), machine("n2", "3"), machine("n3", "1")]),
+        "the nodes have room for 2 of the 4 pods that the gang lacks; 2 of 3 nodes: cpu used up after 1",
+        "add nodes, or ask for less",
+    ),
+    (
+        facts(
+            nodes=[machine("n1", unschedulable=True), machine("n2", unschedulable=True), machine("n3", ready="False")]
+        ),
+        "the nodes have room for 0 of the 4 pods that the gang lacks; 2 of 3 nodes: node is cordoned",
+        "add nodes",
+    ),
+    (
+        facts(job=vcjob(cpu="100"), group=gang()),
+        "the nodes have room for 0 of the 4 pods that the gang lacks; 2 of 2 nodes: node is too small: cpu",
+        "smaller requests",
+    ),
+    (
+        facts(
+            group=gang(
+                conditions=[
+                    {
+                        "type": "Unschedulable",
+                        "status": "True",
+                        "reason": "NotEnoughResources",
+                        "message": "0/2 nodes: x",
+                    }
+                ]
+            )
+        ),
+        "the scheduler says: NotEnoughResources: 0/2 nodes: x",
+        "",
+    ),
+    (facts(group=gang("Pending")), "nobody has said why yet", "does volcano-scheduler run?"),
+    (
+        facts(job=vcjob("Running"), pods=[member(f"w-{number}", "n1") for number in range(4)]),
+        "it does not wait: 4 of 4 pods have a node",
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "answer", "way_out"), ANSWERS, ids=[answer[:40] for _, answer, _ in ANSWERS])
+def test_the_answer_is_the_first_cause_that_holds(given: Facts, answer: str, way_out: str) -> None:
+    found = why_job(given, NOW)
+
+    assert found.subject == "job a/train"
+    assert found.answer.startswith(answer)
+    assert way_out in " ".join(found.ways_out)
+
+
+def test_the_gang_is_told_in_numbers() -> None:
+    found = why_job(facts(pods=[member("w-0", "n1"), member("w-1")]), NOW)
+
+    assert section(found, "Gang") == [
+        ("needs 4 pods at the same time; 1 have a node, 0 have succeeded, 1 wait, 2 do not exist yet",),
+        ("lacks 3 pods: cpu 6",),
+    ]
+
+
+def test_every_level_of_the_queue_is_told() -> None:
+    queues = [
+        share("root"),
+        share("all", may={"cpu": "20"}, used={"cpu": "9"}),
+        share("research", "all", may={"cpu": "4"}),
+    ]
+    found = why_job(facts(queues=queues), NOW)
+
+    assert section(found, "Queue") == [
+        ("research", "Open", "-", "cpu 4", "nothing", "lacks cpu 4"),
+        ("all", "Open", "-", "cpu 20", "cpu 9", "has room"),
+        ("root", "Open", "-", "-", "nothing", "no limit"),
+    ]
+
+
+def test_nodes_are_told_by_group_with_the_reason_of_most() -> None:
+    taint = [{"key": "gpu", "effect": "NoSchedule"}]
+    nodes = [
+        *(machine(f"a{number}", "1", "fast") for number in range(3)),
+        machine("a3", "8", "fast", taints=taint),
+        machine("b0", "5", "slow"),
+        machine("c0", "8"),
+    ]
+    others = [member("x", "c0", "other", "other", cpu="7")]
+
+    found = why_job(facts(nodes=nodes, others=others), NOW)
+
+    assert section(found, "Nodes, for a pod of cpu 2") == [
+        ("fast", "4", "0", "node is too small: cpu (3 nodes)"),
+        ("no group", "1", "0", "not enough free cpu (1 nodes)"),
+        ("slow", "1", "2", "cpu used up after 2 (1 nodes)"),
+    ]
+
+
+def test_taints_and_labels_are_judged_by_the_pods_own_words() -> None:
+    taint = [{"key": "gpu", "value": "a", "effect": "NoSchedule"}]
+    job = vcjob(nodeSelector={"disk": "ssd"}, tolerations=[{"key": "gpu", "operator": "Exists"}])
+    fitting = machine("n2", taints=taint)
+    fitting["metadata"]["labels"]["disk"] = "ssd"
+
+    found = why_job(facts(job=job, nodes=[machine("n1"), fitting]), NOW)
+
+    assert section(found, "Nodes")[0][2] == "4"
+    assert "node lacks label disk=ssd" in why_job(facts(job=job, nodes=[machine("n1")]), NOW).answer
+
+
+def test_who_holds_the_room_is_told_by_job_with_the_largest_first() -> None:
+    groups = [gang("Running", "big-1", "uid-big"), gang("Running", "small-1", "uid-small")]
+    others = [
+        *(member(f"b{number}", "n1", "big-1", "uid-big", cpu="3") for number in range(2)),
+        member("s0", "n2", "small-1", "uid-small", cpu="5"),
+        member("done", "n2", "small-1", "uid-small", cpu="5", phase="Succeeded"),
+    ]
+
+    found = why_job(facts(groups=groups, others=others), NOW)
+
+    assert section(found, "Who holds the room") == [
+        ("a/big", "research", "2", "cpu 6"),
+        ("a/small", "research", "1", "cpu 5"),
+    ]
+
+
+def test_the_words_of_the_scheduler_and_its_last_cycle_are_shown() -> None:
+    refused = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes: no room"}]
+    debug = {
+        "cycle": "now",
+        "jobs": [
+            {
+                "namespace": "a",
+                "name": "train-uid",
+                "message": "waits",
+                "rejections": [{"reasons": [{"plugin": "predicates", "code": "Fit", "text": "too small", "nodes": 2}]}],
+            }
+        ],
+    }
+    pods = [member(f"w-{number}", conditions=refused) for number in range(3)]
+
+    assert section(why_job(facts(pods=pods, debug=debug), NOW), "Scheduler") == [
+        ("last cycle: waits",),
+        ("predicates: too small [Fit] on 2 nodes",),
+        ("3 pods: 0/2 nodes: no room",),
+    ]
+
+
+def test_events_are_the_last_different_ones_with_warnings_first() -> None:
+    def event(minute: int, kind: str, reason: str, message: str = "m") -> dict[str, Any]:
+        when = f"2026-03-01T11:{minute:02}:00Z"
+        return {"type": kind, "reason": reason, "message": message, "lastTimestamp": when}
+
+    events = [event(1, "Normal", "Old"), *(event(minute, "Warning", "Again") for minute in range(10, 40))]
+    events += [event(50 + number, "Normal", f"N{number}") for number in range(6)]
+
+    found = section(why_job(facts(events=events), NOW), "Events")
+
+    assert found[0] == ("21m", "Again", "m")
+    assert [row[1] for row in found] == ["Again", "N5", "N4", "N3", "N2"]
+
+
+def test_a_queue_tells_what_waits_in_it_and_below() -> None:
+    waiting = gang("Pending", conditions=[{"type": "Unschedulable", "status": "True", "message": "no room"}])
+    queues = [share("root"), share("all", may={"cpu": "10"}, used={"cpu": "6"}), share("research", "all")]
+    others = [member("b0", "n1", "big-1", "uid-big", cpu="6")]
+    running = gang("Running", "big-1", "uid-big")
+
+    found = why_queue(facts(job=None, group=None, groups=[waiting, running], queues=queues, others=others), "all", NOW)
+
+    assert found.subject == "queue all"
+    assert (
+        found.answer == "queue all has no room for a/train: it may use cpu 10, 6 is in use, and the gang needs 8 more"
+    )
+    assert section(found, "State") == [("Open; PodGroups: 1 Pending, 1 Running",)]
+    assert section(found, "Waiting") == [("a/train", "research", "Pending", "60m", "cpu 8", "no room")]
+    assert section(found, "Who holds the room") == [("a/big", "research", "1", "cpu 6")]
+
+
+def test_a_queue_in_which_nothing_waits_says_so() -> None:
+    assert why_queue(facts(job=None, group=None), "research", NOW).answer == "nothing waits in it"
+
+
+LISTS: dict[Resource, list[Any]] = {
+    VCJOBS: [vcjob()],
+    PODGROUPS: [gang(), gang("Running", "big-1", "uid-big")],
+    PODS: [member("b0", "n1", "big-1", "uid-big", cpu="6")],
+    QUEUES: QUEUE_TREE,
+    NODES: [machine("n1"), machine("n2", "1")],
+    EVENTS: [
+        {
+            "type": "Warning",
+            "reason": "Unschedulable",
+            "lastTimestamp": THEN,
+            "message": "a very long sentence " * 12,
+            "involvedObject": {"kind": "PodGroup", "name": "train-uid"},
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "run"), [("job why train -n a", explaining.why_job), ("queue why research", explaining.why_queue)]
+)
+def test_an_explanation_fits_on_one_screen(line: str, run: Any) -> None:
+    out = io.StringIO()
+
+    assert run(call_of(f"{line} --scheduler-url none", Canned(LISTS), out, NOW)) == 0
+
+    lines = out.getvalue().splitlines()
+    assert len(lines) <= 40
+    assert all(len(one) <= 120 for one in lines)
+    assert lines[0].startswith(("job a/train: ", "queue research: "))
+    assert "\033" not in out.getvalue()
+
+
+class Proxied(Canned):
+    """Two schedulers run as pods; the second one leads."""
+
+    asked: list[str]
+
+    def text(self, path: str, query: Any = None, timeout_s: float | None = None) -> Iterator[str]:
+        self.asked.append(path)
+        yield json.dumps({"cycle": None, "jobs": []} if "first" in path else {"cycle": "now", "jobs": [], **query})
+
+
+def test_the_leading_scheduler_is_asked_through_the_api_server() -> None:
+    api = Proxied({**LISTS, PODS: [{"metadata": {"name": name, "namespace": "a"}} for name in ("first", "second")]})
+    api.asked = []
+
+    found = facts_of_job(api, "train", "a")
+
+    root = "/api/v1/namespaces/volcano-system/pods"
+    assert api.asked == [f"{root}/{name}:8080/proxy/debug/jobs" for name in ("first", "second")]
+    assert found.debug == {"cycle": "now", "jobs": [], "namespace": "a", "name": "train-uid"}
+
+
+class Forbidding(Canned):
+    """Reads of other namespaces, and of nodes, are refused."""
+
+    def list(self, kind: Resource, namespace: str = "", **query: str) -> list[Obj]:
+        if kind is NODES or (not namespace and kind in (PODS, PODGROUPS)):
+            raise ApiProblem(403, "Forbidden", f"{kind.plural} is forbidden")
+        return super().list(kind, namespace, **query)
+
+
+def test_what_must_not_be_read_is_said_and_the_rest_is_told() -> None:
+    found = facts_of_job(Forbidding(LISTS), "train", "a", "none")
+
+    assert found.group is not None
+    assert found.notes == [
+        "podgroups of other namespaces cannot be read, so what they hold is not counted",
+        "pods of other namespaces cannot be read, so what they hold is not counted",
+        "nodes cannot be read: nodes is forbidden",
+    ]
+    assert why_job(found, NOW).sections[-1].title == "Not seen"
+
+
+def test_a_pod_group_without_a_job_is_explained_as_well() -> None:
+    found = why_job(facts_of_job(Canned(LISTS), "train-uid", "a", "none"), NOW)
+
+    assert found.subject == "PodGroup a/train-uid"

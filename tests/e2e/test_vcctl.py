@@ -1,0 +1,257 @@
+"""Every command of vcctl and of the programs beside it, once, on a real API server with controllers and scheduler."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.controlplane.waiting import wait_until
+from tests.e2e.job_cluster import JobCluster
+from tests.e2e.vcjobs import BATCH, task, template
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PROGRAM = "import sys; from volcano_py.cli import start; sys.argv[0] = {0!r}; sys.exit(start.{1}())"
+FLOW = "flow.volcano.sh/v1alpha1"
+SLEEPS = "sleep infinity"
+
+Says = Callable[..., str]
+
+
+class Shell:
+    """Runs the programs with the administrator's kubeconfig, which has a client certificate."""
+
+    def __init__(self, cluster: JobCluster) -> None:
+        self.cluster = cluster
+        self.namespace = cluster.namespace
+
+    def run(self, program: str, *words: str) -> subprocess.CompletedProcess[str]:
+        code = PROGRAM.format(program, program.replace("-", "_"))
+        return subprocess.run(
+            [sys.executable, "-c", code, *words],
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "KUBECONFIG": str(self.cluster.plane.kubeconfig)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    def says(self, program: str, *words: str) -> str:
+        """Run a command that must succeed."""
+        ran = self.run(program, *words)
+        assert (ran.returncode, ran.stderr) == (0, ""), (words, ran.stdout, ran.stderr)
+        return ran.stdout
+
+    def refuses(self, program: str, *words: str) -> str:
+        """Run a command that must fail with one sentence."""
+        ran = self.run(program, *words)
+        assert (ran.returncode, ran.stderr) == (255, ""), (words, ran.stdout, ran.stderr)
+        assert ran.stdout.startswith("Failed to")
+        assert ran.stdout.count("\n") == 1
+        return ran.stdout
+
+    def vcctl(self, line: str) -> str:
+        return self.says("vcctl", *line.split())
+
+    def column(self, line: str, number: int) -> list[str]:
+        """Return one column of a table without its header."""
+        return [row.split()[number] for row in self.vcctl(line).splitlines()[1:]]
+
+
+@pytest.fixture
+def shell(job_cluster: JobCluster) -> Shell:
+    return Shell(job_cluster)
+
+
+def written(path: Path, *objects: dict[str, object]) -> Path:
+    path.write_text(yaml.safe_dump_all(objects))
+    return path
+
+
+def vcjob(name: str, **spec: object) -> dict[str, object]:
+    wanted = {"minAvailable": 2, "schedulerName": "volcano", "tasks": [task("worker", 2)], **spec}
+    return {"apiVersion": BATCH, "kind": "Job", "metadata": {"name": name}, "spec": wanted}
+
+
+def test_the_life_of_a_job(shell: Shell, tmp_path: Path) -> None:
+    space = f"-n {shell.namespace}"
+    path = written(tmp_path / "job.yaml", vcjob("train"))
+
+    assert shell.vcctl(f"job run -f {path} {space}") == "run job train successfully\n"
+    assert shell.vcctl(f"job wait train {space} --for=phase=Running --timeout=60s").endswith("condition met\n")
+    wait_until("two pods run", lambda: shell.column(f"job list {space} --selector train", 7) == ["2"], 30.0)
+    assert shell.column(f"pod list -j train {space}", 1) == ["1/1", "1/1"]
+    assert "Phase:\tRunning" in shell.vcctl(f"job view -N train {space}")
+    assert "it does not wait: 2 of 2 pods have a node" in shell.vcctl(f"job why train {space}")
+    assert "train-worker-0" in shell.vcctl("pod list -A -o wide -j train --queue default")
+    assert "pod " in shell.refuses("vcctl", "job", "logs", "train", "-n", shell.namespace, "--task", "worker")
+
+    assert shell.vcctl(f"job suspend -N train {space}") == ""
+    shell.vcctl(f"job wait train {space} --for=phase=Aborted --timeout=60s")
+    assert "vcctl job resume -N train" in shell.vcctl(f"job why train {space}")
+    assert shell.vcctl(f"job resume -N train {space}") == ""
+    shell.vcctl(f"job wait train {space} --for=phase=Running --timeout=60s")
+
+    assert shell.vcctl(f"job delete -N train {space}") == "delete job train successfully\n"
+    assert shell.vcctl(f"job wait train {space} --for=delete --timeout=60s").endswith("deleted\n")
+
+
+def test_the_programs_of_one_command(shell: Shell) -> None:
+    space = ("-N", shell.namespace)
+
+    assert shell.says("vsub", "-n", "alone", *space, "-c", f"sh -c '{SLEEPS}'", "-R", "cpu=10m") == (
+        "run job alone successfully\n"
+    )
+    shell.vcctl(f"job wait alone -n {shell.namespace} --for=phase=Running --timeout=60s")
+    assert "alone" in shell.says("vjobs", *space)
+    assert "Name:       \talone" in shell.says("vjobs", "-n", "alone", *space)
+    assert shell.says("vsuspend", "-n", "alone", *space) == ""
+    shell.vcctl(f"job wait alone -n {shell.namespace} --for=phase=Aborted --timeout=60s")
+    assert shell.says("vresume", "-n", "alone", *space) == ""
+    shell.vcctl(f"job wait alone -n {shell.namespace} --for=phase=Running --timeout=60s")
+    assert shell.says("vcancel", "-n", "alone", *space) == "cancel job alone successfully\n"
+    assert shell.says("vqueues", "-n", "default").split()[7] == "default"
+    assert "root" in shell.says("vqueues")
+
+
+def test_the_life_of_a_queue(shell: Shell) -> None:
+    shell.vcctl("queue create -n e2e-vcctl -w 3")
+    shell.cluster.remove_at_end("/apis/scheduling.volcano.sh/v1beta1/queues/e2e-vcctl-other")
+    shell.vcctl("queue create -n e2e-vcctl-other")
+    assert shell.column("queue get -n e2e-vcctl", 1) == ["3"]
+    shell.vcctl("queue operate -n e2e-vcctl -a update -w 5")
+    assert shell.column("queue get e2e-vcctl", 1) == ["5"]
+    wait_until("it is open", lambda: shell.column("queue get e2e-vcctl", 2) == ["Open"], 30.0)
+    assert "nothing waits in it" in shell.vcctl("queue why e2e-vcctl")
+
+    shell.vcctl("queue operate -n e2e-vcctl -a close")
+    wait_until("it is closed", lambda: shell.column("queue get e2e-vcctl", 2) == ["Closed"], 30.0)
+    assert "queue e2e-vcctl is Closed" in shell.vcctl("queue why e2e-vcctl")
+    shell.vcctl("queue operate -n e2e-vcctl -a open")
+    wait_until("it is open again", lambda: shell.column("queue get e2e-vcctl", 2) == ["Open"], 30.0)
+    assert "e2e-vcctl" in shell.column("queue list", 0)
+    shell.vcctl("queue operate -n e2e-vcctl -a close")
+    wait_until("it is closed again", lambda: shell.column("queue get e2e-vcctl", 2) == ["Closed"], 30.0)
+    shell.vcctl("queue delete -n e2e-vcctl")
+    assert '"e2e-vcctl" not found' in shell.refuses("vcctl", "queue", "get", "e2e-vcctl")
+
+
+def test_why_a_gang_waits(shell: Shell, tmp_path: Path) -> None:
+    space = f"-n {shell.namespace}"
+    large = vcjob("large", minAvailable=40, tasks=[task("worker", 40, template(cpu="60"))])
+    shell.vcctl(f"job run -f {written(tmp_path / 'job.yaml', large)} {space}")
+
+    wait_until("the scheduler has said why", lambda: "\nScheduler\n" in shell.vcctl(f"job why large {space}"), 60.0)
+    told = shell.vcctl(f"job why large {space}")
+
+    assert re.search(r"the nodes have room for \d+ of the 40 pods that the gang lacks", told.replace("\n  ", " "))
+    assert "needs 40 pods at the same time; 0 have a node" in told
+    debug = shell.vcctl(f"job why large {space} --scheduler-url {shell.cluster.scheduler._metrics}")
+    assert "last cycle: " in debug
+    assert "Not seen" not in debug
+    assert "is still" in shell.refuses("vcctl", *f"job wait large {space} --for=phase=Running --timeout=1s".split())
+    assert f"{shell.namespace}/large" in shell.vcctl("queue why default")
+    shell.vcctl(f"job delete -N large {space}")
+
+
+def test_job_flows_and_templates(shell: Shell, tmp_path: Path) -> None:
+    space = f"-n {shell.namespace}"
+    spec = {"minAvailable": 1, "schedulerName": "volcano", "tasks": [task("t", 1, template("sleep 1"))]}
+    metadata = {"name": "step", "namespace": shell.namespace}
+    templates = written(
+        tmp_path / "t.yaml", {"apiVersion": FLOW, "kind": "JobTemplate", "metadata": metadata, "spec": spec}
+    )
+    metadata = {"name": "flow", "namespace": shell.namespace}
+    flows = written(
+        tmp_path / "f.yaml",
+        {"apiVersion": FLOW, "kind": "JobFlow", "metadata": metadata, "spec": {"flows": [{"name": "step"}]}},
+    )
+
+    assert shell.vcctl(f"jobtemplate create -f {templates}") == f"Created JobTemplate: {shell.namespace}/step\n"
+    assert shell.vcctl(f"jobflow create -f {flows}") == f"Created JobFlow: {shell.namespace}/flow\n"
+    wait_until("the flow ends", lambda: shell.column(f"jobflow get -N flow {space}", 2) == ["Succeed"], 60.0)
+    assert shell.column(f"jobflow list {space}", 0) == ["flow"]
+    assert shell.column("jobflow list -A", 1).count(shell.namespace) == 1
+    assert shell.column(f"jobtemplate list {space}", 0) == shell.column(f"jobtemplate get step {space}", 0) == ["step"]
+    assert yaml.safe_load(shell.vcctl(f"jobflow describe -N flow {space}"))["kind"] == "JobFlow"
+    assert json.loads(shell.vcctl(f"jobtemplate describe {space} -o json"))["spec"]["minAvailable"] == 1
+    assert shell.vcctl(f"jobflow delete -N flow {space}") == f"Deleted JobFlow: {shell.namespace}/flow\n"
+    assert shell.vcctl(f"jobtemplate delete -f {templates}") == f"Deleted JobTemplate: {shell.namespace}/step\n"
+
+
+def test_changes_are_printed_as_they_happen(shell: Shell, tmp_path: Path) -> None:
+    code = PROGRAM.format("vcctl", "vcctl")
+    words = ["job", "list", "-n", shell.namespace, "--selector", "watched", "--watch"]
+    path = written(tmp_path / "job.yaml", vcjob("watched"))
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *words],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "KUBECONFIG": str(shell.cluster.plane.kubeconfig)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("Name")
+            shell.vcctl(f"job run -f {path} -n {shell.namespace}")
+            for line in process.stdout:
+                if line.startswith("watched") and "Running" in line:
+                    break
+        finally:
+            process.terminate()
+            process.wait(20)
+    shell.vcctl(f"job delete -N watched -n {shell.namespace}")
+
+
+def test_kubectl_finds_the_plugin(shell: Shell, tmp_path: Path) -> None:
+    plugin = tmp_path / "kubectl-vc"
+    code = "import sys; from volcano_py.cli import start; sys.exit(start.kubectl_vc())"
+    (tmp_path / "kubectl_vc.py").write_text(f"import sys\nsys.argv[0] = {str(plugin)!r}\n{code}\n")
+    plugin.write_text(f'#!/bin/sh\nexec {sys.executable} {tmp_path}/kubectl_vc.py "$@"\n')
+    plugin.chmod(0o755)
+    kubectl = shell.cluster.plane.binaries["kubectl"]
+    env = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PYTHONPATH": str(REPOSITORY),
+        "KUBECONFIG": str(shell.cluster.plane.kubeconfig),
+    }
+
+    def kubectl_vc(*words: str) -> str:
+        return subprocess.run(
+            [str(kubectl), "vc", *words], env=env, capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+
+    assert "default" in kubectl_vc("queue", "list")
+    assert "Usage: kubectl vc job list [FLAGS]" in kubectl_vc("job", "list", "--help")
+
+
+def test_a_user_without_rights_is_told_so(shell: Shell) -> None:
+    config = shell.cluster.plane.kubeconfig_for(shell.namespace, "default")
+
+    told = shell.refuses("vcctl", "job", "list", "-n", shell.namespace, "-k", str(config))
+
+    assert "forbidden" in told
+    assert '"kubectl auth can-i --list" shows your rights' in told
+
+
+@pytest.mark.parametrize(
+    ("line", "limit_s"),
+    [("version", 0.15), ("--help", 0.15), ("job list --help", 0.15), ("completion bash", 0.15), ("job list", 0.5)],
+)
+def test_commands_start_at_once(shell: Shell, line: str, limit_s: float) -> None:
+    times = []
+    for _ in range(10):
+        began = time.perf_counter()
+        shell.vcctl(line)
+        times.append(time.perf_counter() - began)
+    print(f"vcctl {line}: median {statistics.median(times):.3f} s")
+    assert statistics.median(times) <= limit_s

@@ -1,0 +1,67 @@
+"""Help texts, made from the table of commands."""
+
+from collections.abc import Sequence
+
+from volcano_py.cli.vcctl.commands import SERVER
+from volcano_py.cli.vcctl.flags import SWITCH, Command, Flag
+
+_WIDTH = 100
+
+
+def help_text(program: str, command: Command, table: Sequence[Command]) -> str:
+    """Return the help of a command or of a group."""
+    path = " ".join((program, *command.path[1:]))
+    lines = [f"{command.help[0].upper()}{command.help[1:]}.", ""]
+    if not command.run:
+        inner = [one for one in table if one.path[:-1] == command.path]
+        lines += [f"Usage: {path} COMMAND [FLAGS]", "", "Commands:"]
+        lines += _columns([(one.path[-1], one.help) for one in inner])
+        lines += ["", "Example:", f"  {_as(program, _example(command, table))}", ""]
+        lines += [f'"{path} COMMAND --help" explains a command and its flags.']
+        return "\n".join(lines) + "\n"
+    argument = f" [{command.argument.upper()}]" if command.argument else ""
+    lines += [f"Usage: {path}{argument}{' [FLAGS]' if command.flags else ''}", ""]
+    lines += ["Example:", f"  {_as(program, command.example)}"]
+    own = [flag for flag in command.flags if flag not in SERVER]
+    if own:
+        lines += ["", "Flags:", *_columns([(_written(flag), _meaning(flag)) for flag in own])]
+    if len(own) < len(command.flags):
+        lines += ["", "Server:", *_columns([(_written(flag), _meaning(flag)) for flag in SERVER])]
+    if command.argument:
+        lines += ["", f"{command.argument.upper()} is short for --{command.argument} {command.argument.upper()}."]
+    return "\n".join(lines) + "\n"
+
+
+def _example(command: Command, table: Sequence[Command]) -> str:
+    return next(one.example for one in table if one.run and one.path[: len(command.path)] == command.path)
+
+
+def _as(program: str, example: str) -> str:
+    """Return an example as the user calls the program."""
+    return example.replace("vcctl ", f"{program} ") if program == "kubectl vc" else example
+
+
+def _written(flag: Flag) -> str:
+    short = f"-{flag.short}, " if flag.short else "    "
+    return f"{short}--{flag.name}{'' if flag.kind == SWITCH else f' {flag.name.upper()}'}"
+
+
+def _meaning(flag: Flag) -> str:
+    choices = f" ({', '.join(flag.choices)})" if flag.choices and flag.choices[0] not in flag.help else ""
+    default = f" (default {flag.default})" if flag.default else ""
+    return f"{flag.help}{choices}{default}"
+
+
+def _columns(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Return two columns; a text that is too long goes on in the next line."""
+    left = max(len(one) for one, _ in rows) + 4
+    found = []
+    for one, text in rows:
+        line = f"  {one}".ljust(left)
+        for word in text.split():
+            if len(line) + 1 + len(word) > _WIDTH and line.strip():
+                found.append(line.rstrip())
+                line = " " * left
+            line += f"{'' if line.endswith(' ') else ' '}{word}"
+        found.append(line)
+    return found

@@ -1,0 +1,84 @@
+"""Finds the command, runs it, and turns what goes wrong into one sentence and an exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from volcano_py.cli.vcctl.finding import find, table
+from volcano_py.cli.vcctl.flags import Command, UsageProblem, read_flags
+from volcano_py.client.problem import Problem
+
+FAILED = 255
+"""The exit code of every failure; Volcano's programs have it, too."""
+_HELP = ("-h", "--help")
+
+
+def start(program: str, arguments: Sequence[str] | None = None) -> int:
+    """Run a program of the table; return the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(program, words)
+    except BrokenPipeError:  # the reader has seen enough (`| head`)
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes it at its end
+        return 0
+
+
+def _run(program: str, words: list[str]) -> int:
+    if words[:1] == ["__complete"]:
+        from volcano_py.cli.vcctl.completion import print_candidates
+
+        return print_candidates(program, words[1:])
+    command, rest = find(program, words)
+    try:
+        if command is None:
+            raise UsageProblem(_unknown(program, words))
+        if not command.run or _wants_help(command, rest):
+            return _help(program, command, rest)
+        flags = read_flags(command, rest)
+        module, _, function = command.run.partition(":")
+        from volcano_py.cli.vcctl.call import Call
+
+        with Call(program, command, flags) as call:
+            code: int = getattr(import_module(module), function)(call)
+        sys.stdout.flush()
+        return code
+    except Problem as problem:
+        path = " ".join(reversed(command.path[1:])) if command else "execute command"
+        print(f"Failed to{' ' if path else ''}{path}: {problem}")
+        sys.stdout.flush()
+        return FAILED
+
+
+def _wants_help(command: Command, rest: Sequence[str]) -> bool:
+    words = rest[: rest.index("--")] if "--" in rest else rest
+    return any(word in _HELP for word in words)
+
+
+def _help(program: str, command: Command, rest: Sequence[str]) -> int:
+    from volcano_py.cli.vcctl.help import help_text
+
+    strange = [word for word in rest if word not in _HELP]
+    if not command.run and strange:
+        raise UsageProblem(f'unknown flag: {strange[0]}; "{shown(program)} --help" lists the commands')
+    print(help_text(shown(program), command, table(program)), end="")
+    return 0
+
+
+def _unknown(program: str, words: Sequence[str]) -> str:
+    import difflib
+
+    known = table(program)
+    depth = 1
+    while any(one.path[1:] == tuple(words[:depth]) for one in known):
+        depth += 1
+    group = tuple(words[: depth - 1])
+    names = [one.path[-1] for one in known if one.path[1:-1] == group and len(one.path) > 1]
+    near = difflib.get_close_matches(words[depth - 1], names, 1)
+    hint = f'did you mean "{near[0]}"?' if near else f"commands: {', '.join(names)}"
+    return f'unknown command "{words[depth - 1]}" for "{" ".join((shown(program), *group))}"; {hint}'
+
+
+def shown(program: str) -> str:
+    """Return the program as its user calls it: a plugin of kubectl is called through it."""
+    return "kubectl vc" if os.path.basename(sys.argv[0]) == "kubectl-vc" else program

@@ -1,0 +1,266 @@
+"""Requests to the API server, one at a time, over one connection.
+
+Each request has a time limit. An answer that is not 2xx becomes an `ApiProblem` with the server's own sentence.
+"""
+
+import http.client
+import json
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Protocol
+from urllib.parse import urlencode, urlsplit
+
+from volcano_py.client.access import Access
+from volcano_py.client.problem import ApiProblem, Problem
+from volcano_py.kube.resource import Resource
+
+Obj = dict[str, Any]
+"""An object as the API server sends it."""
+
+REQUEST_S: Final = 30.0
+WATCH_S: Final = 240
+_PAGE: Final = 500
+_MERGE: Final = "application/merge-patch+json"
+
+
+class Reads(Protocol):
+    """What questions need from an API server."""
+
+    def get(self, kind: Resource, name: str, namespace: str = "") -> Obj:
+        """Return one object."""
+
+    def list(self, kind: Resource, namespace: str = "", **query: str) -> list[Obj]:
+        """Return the objects of a kind, in one namespace or (empty) everywhere."""
+
+
+class Api:
+    """The API server; the connection opens at the first request."""
+
+    def __init__(self, access: Callable[[], Access], timeout_s: float = REQUEST_S) -> None:
+        self._find = access
+        self._access: Access | None = None
+        self._timeout_s = timeout_s
+        self._connection: http.client.HTTPConnection | None = None
+        self.version = ""
+        """The resource version of the list that was read last; watches go on from there."""
+
+    @property
+    def access(self) -> Access:
+        """The server and our identity there; looked up once."""
+        if self._access is None:
+            self._access = self._find()
+        return self._access
+
+    def get(self, kind: Resource, name: str, namespace: str = "") -> Obj:
+        """Return one object; raise ApiProblem."""
+        return self._object("GET", kind.item(name, namespace))
+
+    def list(self, kind: Resource, namespace: str = "", **query: str) -> list[Obj]:
+        """Return the objects of a kind, page by page; a list has no kinds, so each object gets its own."""
+        found: list[Obj] = []
+        more = {**query, "limit": str(_PAGE)}
+        while True:
+            try:
+                answer = self._object("GET", kind.collection(namespace), query=more)
+            except ApiProblem as problem:
+                if problem.status != 410 or "continue" not in more:
+                    raise
+                found, more = [], dict(query)  # the list is too old to be continued: once more, in one piece
+                continue
+            found += answer.get("items") or ()
+            metadata = answer.get("metadata") or {}
+            self.version = metadata.get("resourceVersion", "")
+            if not metadata.get("continue"):
+                return [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in found]
+            more["continue"] = metadata["continue"]
+
+    def create(self, kind: Resource, obj: Obj, namespace: str = "") -> Obj:
+        """Create an object and return it as it was stored."""
+        typed = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+        return self._object("POST", kind.collection(namespace), typed)
+
+    def delete(self, kind: Resource, name: str, namespace: str = "") -> None:
+        """Delete an object; what it owns goes with it."""
+        self._object("DELETE", kind.item(name, namespace), {"propagationPolicy": "Background"})
+
+    def patch(self, kind: Resource, name: str, change: Obj, namespace: str = "") -> Obj:
+        """Change some fields of an object."""
+        return self._object("PATCH", kind.item(name, namespace), change, content=_MERGE)
+
+    def watch(self, kind: Resource, namespace: str = "", **query: str) -> Iterator[tuple[str, Obj]]:
+        """Yield changes (ADDED, MODIFIED, DELETED) after `version`, for ever; reconnect when the server ends a watch.
+
+        Every connection has a time limit; the caller decides when it has seen enough.
+        """
+        while True:
+            wanted = {
+                **query,
+                "watch": "1",
+                "resourceVersion": self.version,
+                "allowWatchBookmarks": "true",
+                "timeoutSeconds": query.get("timeoutSeconds", str(WATCH_S)),
+            }
+            for change in self._changes(kind, namespace, wanted):
+                what, obj = str(change.get("type")), change.get("object") or {}
+                if what == "ERROR":
+                    raise ApiProblem(int(obj.get("code", 500)), str(obj.get("reason", "")), _said(obj))
+                self.version = (obj.get("metadata") or {}).get("resourceVersion", self.version)
+                if what != "BOOKMARK":
+                    yield what, obj
+            if "timeoutSeconds" in query:
+                return
+
+    def text(self, path: str, query: Mapping[str, str] | None = None, timeout_s: float | None = None) -> Iterator[str]:
+        """Yield an answer that is text, line by line."""
+        answer = self._send("GET", path, None, query or {}, "application/json", timeout_s)
+        try:
+            while line := answer.readline():
+                yield line.decode(errors="replace")
+        except (OSError, http.client.HTTPException) as error:
+            raise Problem(f"the answer of the API server broke off: {error or type(error).__name__}") from error
+        finally:
+            self.close()
+
+    def exists(self, kind: Resource, name: str) -> bool:
+        """Say whether there is such an object; an object that must not be read counts as there."""
+        try:
+            self.get(kind, name)
+        except ApiProblem as problem:
+            return problem.status != 404
+        return True
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _changes(self, kind: Resource, namespace: str, query: Mapping[str, str]) -> Iterator[Obj]:
+        limit = float(query["timeoutSeconds"]) + self._timeout_s
+        for line in self.text(kind.collection(namespace), query, limit):
+            yield json.loads(line)
+
+    def _object(
+        self,
+        method: str,
+        path: str,
+        body: Obj | None = None,
+        query: Mapping[str, str] | None = None,
+        content: str = "application/json",
+    ) -> Obj:
+        answer = self._send(method, path, body, query or {}, content, None)
+        try:
+            found = json.loads(answer.read())
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            self.close()
+            raise Problem(f"{self.access.server} does not answer like a Kubernetes API server: {error}") from error
+        if not isinstance(found, dict):
+            raise Problem(f"{self.access.server} does not answer like a Kubernetes API server")
+        return found
+
+    def _send(
+        self, method: str, path: str, body: Obj | None, query: Mapping[str, str], content: str, timeout_s: float | None
+    ) -> http.client.HTTPResponse:
+        access = self.access
+        base = urlsplit(access.server).path.rstrip("/")
+        target = f"{base}{path}?{urlencode(query)}" if query else f"{base}{path}"
+        headers = {"Accept": "application/json", "User-Agent": "vcctl"}
+        if body is not None:
+            headers["Content-Type"] = content
+        if access.authorization:
+            headers["Authorization"] = access.authorization
+        try:
+            connection = self._connection = self._connection or _connect(access, self._timeout_s)
+            connection.timeout = timeout_s or self._timeout_s
+            if connection.sock is not None:
+                connection.sock.settimeout(connection.timeout)
+            connection.request(method, target, None if body is None else json.dumps(body).encode(), headers)
+            answer = connection.getresponse()
+            if answer.status >= 300:
+                refusal = _refusal(answer)
+                self.close()
+                raise refusal
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise Problem(_unreachable(access, error)) from error
+        return answer
+
+
+class _NamedTls(http.client.HTTPSConnection):
+    """A connection whose server shows a certificate for another name than its host's."""
+
+    def __init__(self, host: str, port: int | None, name: str, **how: Any) -> None:
+        super().__init__(host, port, **how)
+        self._name = name
+        self._context: ssl.SSLContext = how["context"]
+
+    def connect(self) -> None:
+        """Connect, and check the other name."""
+        plain = http.client.HTTPConnection(self.host, self.port, timeout=self.timeout)
+        plain.connect()
+        self.sock = self._context.wrap_socket(plain.sock, server_hostname=self._name)
+
+
+def _connect(access: Access, timeout_s: float) -> http.client.HTTPConnection:
+    parts = urlsplit(access.server)
+    host, port = parts.hostname or "", parts.port
+    if access.proxy:
+        proxy = urlsplit(access.proxy)
+        if proxy.scheme != "http":
+            raise Problem(
+                f"proxy {access.proxy} cannot be used: vcctl takes only http:// proxies; choose one or set NO_PROXY"
+            )
+        if access.tls is None:
+            raise Problem(f"{access.server} is behind proxy {access.proxy}; use https, or set NO_PROXY for it")
+        through = _Tunnel(proxy.hostname or "", proxy.port, access.tls, access.tls_server_name or host, timeout_s)
+        through.set_tunnel(host, port or 443)
+        return through
+    if access.tls is None:
+        return http.client.HTTPConnection(host, port, timeout=timeout_s)
+    if access.tls_server_name:
+        return _NamedTls(host, port, access.tls_server_name, timeout=timeout_s, context=access.tls)
+    return http.client.HTTPSConnection(host, port, timeout=timeout_s, context=access.tls)
+
+
+class _Tunnel(http.client.HTTPConnection):
+    """TLS to the server inside of a tunnel through a plain proxy."""
+
+    def __init__(self, host: str, port: int | None, tls: ssl.SSLContext, name: str, timeout_s: float) -> None:
+        super().__init__(host, port or 3128, timeout=timeout_s)
+        self._tls, self._name = tls, name
+
+    def connect(self) -> None:
+        """Connect to the proxy, ask for the tunnel, and begin TLS in it."""
+        super().connect()
+        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._name)
+
+
+def _refusal(answer: http.client.HTTPResponse) -> ApiProblem:
+    content = answer.read()
+    try:
+        status = json.loads(content)
+    except ValueError:
+        status = None
+    if isinstance(status, dict) and status.get("kind") == "Status":
+        return ApiProblem(answer.status, str(status.get("reason", "")), _said(status))
+    told = " ".join(content.decode(errors="replace").split())[:200]
+    return ApiProblem(answer.status, "", told or f"the API server answered {answer.status} {answer.reason}")
+
+
+def _said(status: Mapping[str, Any]) -> str:
+    return str(status.get("message") or status.get("reason") or "the API server gave no reason")
+
+
+def _unreachable(access: Access, error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        what = f"shows a certificate that cannot be trusted ({error.verify_message})"
+    elif isinstance(error, ssl.SSLError):
+        what = f"refuses the connection ({error.reason or error})"
+    elif isinstance(error, TimeoutError):
+        what = "does not answer in time"
+    elif isinstance(error, socket.gaierror):
+        what = "has a name that cannot be resolved"
+    else:
+        what = f"cannot be reached ({getattr(error, 'strerror', None) or error or type(error).__name__})"
+    return f"the API server {access.server} {what}; check --master, --kubeconfig and $KUBECONFIG ({access.origin})"

@@ -1,0 +1,14 @@
+"""Why a command cannot do what it was asked to do, in one sentence for its user."""
+
+
+class Problem(Exception):
+    """A command fails; the message names the object and, where there is one, the next command to try."""
+
+
+class ApiProblem(Problem):
+    """The API server refused a request."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason

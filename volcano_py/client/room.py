@@ -1,0 +1,171 @@
+"""Where there is room and who holds it: queue levels, nodes by group, and the PodGroups on them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from volcano_py.api import keys
+from volcano_py.client import amounts
+from volcano_py.client.amounts import Amounts
+
+Obj = Mapping[str, Any]
+_ENDED = frozenset({"Succeeded", "Failed"})
+ALL_NODES = "all nodes"
+
+
+class Level(NamedTuple):
+    """One queue on the way to the root, and what it still allows."""
+
+    name: str
+    state: str
+    capability: Amounts
+    deserved: Amounts
+    allocated: Amounts
+    lacks: Amounts
+    """What the gang needs beyond the capability."""
+
+
+class NodeGroup(NamedTuple):
+    """Nodes with one group label, judged for one pod of the gang."""
+
+    name: str
+    nodes: int
+    fitting: int
+    """Pods of this shape for which there is room."""
+    reason: str
+    """Why most nodes do not take more."""
+    refusing: int
+
+
+class Holder(NamedTuple):
+    """A PodGroup, or a pod without one, whose pods stand on nodes."""
+
+    name: str
+    queue: str
+    pods: int
+    holds: Amounts
+
+
+def path_of(queue: str, queues: Iterable[Obj]) -> list[str]:
+    """Return the names from a queue to the root; a missing parent, or a circle, ends the path."""
+    by_name = {one["metadata"]["name"]: one for one in queues}
+    path: list[str] = []
+    while queue in by_name and queue not in path:
+        path.append(queue)
+        queue = str((by_name[queue].get("spec") or {}).get("parent") or "")
+        if not queue and path[-1] != keys.ROOT_QUEUE:
+            queue = keys.ROOT_QUEUE
+    return path
+
+
+def levels(queue: str, queues: Sequence[Obj], needed: Amounts) -> list[Level]:
+    """Return what each level allows."""
+    by_name = {one["metadata"]["name"]: one for one in queues}
+    found = []
+    for name in path_of(queue, queues):
+        spec, status = by_name[name].get("spec") or {}, by_name[name].get("status") or {}
+        capability, allocated = amounts.read(spec.get("capability")), amounts.read(status.get("allocated"))
+        beyond = {
+            resource: allocated.get(resource, Fraction()) + amount - capability[resource]
+            for resource, amount in needed.items()
+            if resource in capability and amount > 0
+        }
+        lacks = {resource: amount for resource, amount in beyond.items() if amount > 0}
+        state = str(status.get("state") or "")
+        found.append(Level(name, state, capability, amounts.read(spec.get("deserved")), allocated, lacks))
+    return found
+
+
+def node_groups(nodes: Iterable[Obj], placed: Iterable[Obj], pod: Obj) -> list[NodeGroup]:
+    """Return, for each group of nodes, how many such pods fit and why most nodes refuse."""
+    used: dict[str, list[Amounts]] = {}
+    for one in placed:
+        name = (one.get("spec") or {}).get("nodeName")
+        if name and (one.get("status") or {}).get("phase") not in _ENDED:
+            used.setdefault(name, []).append(amounts.requests_of(one))
+    wanted = amounts.requests_of(pod)
+    groups: dict[str, list[tuple[int, str]]] = {}
+    for node in nodes:
+        metadata = node["metadata"]
+        group = (metadata.get("labels") or {}).get(keys.LABEL_NODE_GROUP) or ALL_NODES
+        groups.setdefault(group, []).append(_judged(node, amounts.total(used.get(metadata["name"], [])), wanted, pod))
+    if len(groups) > 1 and ALL_NODES in groups:
+        groups["no group"] = groups.pop(ALL_NODES)
+    found = []
+    for group, judged in sorted(groups.items()):
+        reasons = Counter(reason for _, reason in judged if reason)
+        reason, refusing = reasons.most_common(1)[0] if reasons else ("", 0)
+        found.append(NodeGroup(group, len(judged), sum(count for count, _ in judged), reason, refusing))
+    return found
+
+
+def holders(placed: Iterable[Obj], groups: Iterable[Obj], needed: Iterable[str], own: Iterable[str]) -> list[Holder]:
+    """Return who holds the needed resources, most of the scarcest first; ``own`` are PodGroups to leave out."""
+    queues = {_key(one): str((one.get("spec") or {}).get("queue") or keys.DEFAULT_QUEUE) for one in groups}
+    names = {_key(one): _name(one) for one in groups}
+    held: dict[str, list[Amounts]] = {}
+    for pod in placed:
+        if not (pod.get("spec") or {}).get("nodeName") or (pod.get("status") or {}).get("phase") in _ENDED:
+            continue
+        metadata = pod["metadata"]
+        group = (metadata.get("annotations") or {}).get(keys.GROUP_NAME) or f"pod {metadata['name']}"
+        held.setdefault(f"{metadata.get('namespace', '')}/{group}", []).append(amounts.requests_of(pod))
+    order = list(needed)
+    leave_out = set(own)
+    found = [
+        Holder(names.get(key, key), queues.get(key, "-"), len(lists), amounts.total(lists))
+        for key, lists in held.items()
+        if key not in leave_out
+    ]
+    return sorted(found, key=lambda one: ([-one.holds.get(name, Fraction()) for name in order], one.name))
+
+
+def _key(group: Obj) -> str:
+    return f"{group['metadata'].get('namespace', '')}/{group['metadata']['name']}"
+
+
+def _name(group: Obj) -> str:
+    """Return the job of a PodGroup, which users know, or the PodGroup itself."""
+    owner = next((o for o in group["metadata"].get("ownerReferences") or () if o.get("kind") == "Job"), None)
+    return f"{group['metadata'].get('namespace', '')}/{owner['name']}" if owner else _key(group)
+
+
+def _judged(node: Obj, used: Amounts, wanted: Amounts, pod: Obj) -> tuple[int, str]:
+    """Return how many such pods a node takes, and why not more."""
+    spec, status = node.get("spec") or {}, node.get("status") or {}
+    conditions = {one.get("type"): one.get("status") for one in status.get("conditions") or ()}
+    if conditions.get("Ready", "True") != "True":
+        return 0, "node is not ready"
+    if spec.get("unschedulable"):
+        return 0, "node is cordoned"
+    labels = node["metadata"].get("labels") or {}
+    selector = (pod.get("spec") or {}).get("nodeSelector") or {}
+    if unmatched := [f"{key}={value}" for key, value in selector.items() if labels.get(key) != value]:
+        return 0, f"node lacks label {unmatched[0]}"
+    tolerations = (pod.get("spec") or {}).get("tolerations") or ()
+    for taint in spec.get("taints") or ():
+        if taint.get("effect") in ("NoSchedule", "NoExecute") and not any(
+            _tolerates(one, taint) for one in tolerations
+        ):
+            return 0, f"taint {taint.get('key')} is not tolerated"
+    allocatable = amounts.read(status.get("allocatable"))
+    free = {name: allocatable.get(name, Fraction()) - used.get(name, Fraction()) for name in wanted}
+    room = {name: int(free[name] // amount) for name, amount in wanted.items() if amount > 0}
+    count = min(room.values(), default=0)
+    if count > 0:
+        scarce = sorted(name for name, number in room.items() if number == count)
+        return count, f"{', '.join(scarce)} used up after {count}"
+    short = sorted(name for name, number in room.items() if number < 1)
+    never = [name for name in short if allocatable.get(name, Fraction()) < wanted[name]]
+    return 0, f"node is too small: {', '.join(never)}" if never else f"not enough free {', '.join(short)}"
+
+
+def _tolerates(toleration: Obj, taint: Obj) -> bool:
+    if toleration.get("effect") not in (None, "", taint.get("effect")):
+        return False
+    if toleration.get("operator") == "Exists":
+        return toleration.get("key") in (None, "", taint.get("key"))
+    return bool(
+        toleration.get("key") == taint.get("key") and (toleration.get("value") or "") == (taint.get("value") or "")
+    )

@@ -1,0 +1,146 @@
+"""What is on the API server, and in the scheduler's `/debug`, about something that waits."""
+
+import json
+from typing import Any, NamedTuple
+
+from volcano_py.api import keys
+from volcano_py.client.access import Access
+from volcano_py.client.api import Api, Obj
+from volcano_py.client.problem import ApiProblem, Problem
+from volcano_py.kube.resource import EVENTS, NODES, PODGROUPS, PODS, QUEUES, VCJOBS, Resource
+
+_SYSTEM = "volcano-system"
+_SCHEDULER = "app=volcano-scheduler"
+_PORT = 8080
+_DEBUG_S = 2.0
+
+
+class Facts(NamedTuple):
+    """Everything an explanation rests on; what could not be read is empty, and ``notes`` says so."""
+
+    job: Obj | None
+    group: Obj | None
+    pods: list[Obj]
+    """Of the job or PodGroup."""
+    queues: list[Obj]
+    groups: list[Obj]
+    nodes: list[Obj]
+    all_pods: list[Obj]
+    events: list[Obj]
+    debug: dict[str, Any] | None
+    notes: list[str]
+
+
+def facts_of_job(api: Api, name: str, namespace: str, scheduler_url: str = "") -> Facts:
+    """Read all about a job; a PodGroup of that name counts if there is no such job."""
+    notes: list[str] = []
+    job: Obj | None = None
+    try:
+        job = api.get(VCJOBS, name, namespace)
+    except ApiProblem as problem:
+        if problem.status != 404:
+            raise
+        missing = problem
+    groups = _all(api, PODGROUPS, namespace, notes)
+    if job is None:
+        group = next((one for one in groups if _is(one, name, namespace)), None)
+        if group is None:
+            raise missing
+    else:
+        uid = job["metadata"].get("uid")
+        group = next((one for one in groups if uid in _owners(one)), None)
+    every = _all(api, PODS, namespace, notes)
+    own = [pod for pod in every if pod["metadata"].get("namespace") == namespace and _belongs(pod, job, group)]
+    names = {name, *(pod["metadata"]["name"] for pod in own)} | ({group["metadata"]["name"]} if group else set())
+    events = [
+        one for one in _read(api, EVENTS, namespace, notes) if (one.get("involvedObject") or {}).get("name") in names
+    ]
+    debug = _debug(api, scheduler_url, namespace, group["metadata"]["name"] if group else name, notes)
+    queues, nodes = _read(api, QUEUES, "", notes), _read(api, NODES, "", notes)
+    return Facts(job, group, own, queues, groups, nodes, every, events, debug, notes)
+
+
+def facts_of_queue(api: Api, name: str, scheduler_url: str = "") -> Facts:
+    """Read all about a queue; raise ApiProblem if it does not exist."""
+    notes: list[str] = []
+    api.get(QUEUES, name)
+    queues, nodes = _read(api, QUEUES, "", notes), _read(api, NODES, "", notes)
+    groups, every = _read(api, PODGROUPS, "", notes), _read(api, PODS, "", notes)
+    waiting = {one["metadata"]["name"] for one in groups if (one.get("spec") or {}).get("queue") == name}
+    events = [
+        one
+        for one in _read(api, EVENTS, "", notes)
+        if (one.get("involvedObject") or {}).get("name") in {name, *waiting}
+        and (one.get("involvedObject") or {}).get("kind") in ("Queue", "PodGroup")
+    ]
+    return Facts(None, None, [], queues, groups, nodes, every, events, _debug(api, scheduler_url, "", "", notes), notes)
+
+
+def _is(obj: Obj, name: str, namespace: str) -> bool:
+    return bool(obj["metadata"]["name"] == name and obj["metadata"].get("namespace") == namespace)
+
+
+def _owners(obj: Obj) -> set[Any]:
+    return {one.get("uid") for one in obj["metadata"].get("ownerReferences") or ()}
+
+
+def _belongs(pod: Obj, job: Obj | None, group: Obj | None) -> bool:
+    if job is not None:
+        return job["metadata"].get("uid") in _owners(pod)
+    annotations = pod["metadata"].get("annotations") or {}
+    return group is not None and annotations.get(keys.GROUP_NAME) == group["metadata"]["name"]
+
+
+def _read(api: Api, kind: Resource, namespace: str, notes: list[str]) -> list[Obj]:
+    """Return a list, or nothing and a note if it must not be read."""
+    try:
+        return api.list(kind, namespace)
+    except ApiProblem as problem:
+        if problem.status not in (401, 403, 404):
+            raise
+        notes.append(f"{kind.plural} cannot be read: {problem}")
+        return []
+
+
+def _all(api: Api, kind: Resource, namespace: str, notes: list[str]) -> list[Obj]:
+    """Return a list of all namespaces or, without the right to it, of one."""
+    try:
+        return api.list(kind)
+    except ApiProblem as problem:
+        if problem.status != 403:
+            raise
+        notes.append(f"{kind.plural} of other namespaces cannot be read, so what they hold is not counted")
+        return _read(api, kind, namespace, notes)
+
+
+def _debug(api: Api, url: str, namespace: str, name: str, notes: list[str]) -> dict[str, Any] | None:
+    """Return what the scheduler's /debug/jobs says."""
+    if url == "none":
+        return None
+    query = {key: value for key, value in (("namespace", namespace), ("name", name)) if value}
+    try:
+        if url:
+            other = Api(lambda: Access(url.rstrip("/"), origin="--scheduler-url"), _DEBUG_S)
+            return _page("".join(other.text("/debug/jobs", query, _DEBUG_S)))
+        pods = api.list(PODS, _SYSTEM, labelSelector=_SCHEDULER, fieldSelector="status.phase=Running")
+        for pod in pods:
+            path = f"{PODS.item(pod['metadata']['name'], _SYSTEM)}:{_PORT}/proxy/debug/jobs"
+            found = _page("".join(api.text(path, query, _DEBUG_S)))
+            if found.get("cycle"):  # only the leader has cycles
+                return found
+    except Problem as problem:
+        if url:
+            told = str(problem).partition(";")[0].replace("the API server ", "")
+            notes.append(f"the scheduler's /debug is not available: {told}")
+        return None
+    return None
+
+
+def _page(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise Problem("it does not answer with JSON") from error
+    if not isinstance(found, dict):
+        raise Problem("it does not answer with an object")
+    return found
