@@ -13,9 +13,7 @@ def validate(request: Request, view: View, options: Options) -> Verdict:
     refusals: list[Refusal] = []
     if not members:
         hint = "add a member: a node, or a HyperNode of a lower tier"
-        refusals.append(
-            Refusal("spec.members: Required value: a HyperNode has at least one member", "spec.members", hint)
-        )
+        refusals.append(Refusal("spec.members: Required value: the HyperNode names no member", "spec.members", hint))
     for index, member in enumerate(members):
         pattern = text(member, "selector", "regexMatch", "pattern")
         try:

@@ -172,9 +172,7 @@ def _apply(seen: Observed, draft: Draft, rule: Rule, resolved: Resolved, request
                 f"{bookkeeping.SPENT}{request.task}", None
             )  # this answers it: the task has its budget again
         else:
-            for member in victims:
-                if member.name not in draft.victims:  # else an earlier request has counted it
-                    _spend(draft.notes, member)
+            _spend(draft, victims)
         if draft.phase != rule.phase or resolved.action != policies.RESTART_POD:
             draft.notes.update(notes)
         armed = (*seen.delayed.values(), *draft.arm)
@@ -378,11 +376,12 @@ def _forget_eviction(draft: Draft, request: Request) -> None:
         draft.notes.pop(f"{bookkeeping.EVICTING}{request.pod}", None)
 
 
-def _spend(notes: Notes, member: Member) -> None:
-    """Note the restarts of a pod that is killed: they use up the budget of its task."""
-    if member.restarts:
-        total = bookkeeping.spent(notes, member.task) + member.restarts
-        notes[f"{bookkeeping.SPENT}{member.task}"] = str(total)
+def _spend(draft: Draft, victims: Iterable[Member]) -> None:
+    """Note the restarts of pods that are killed: they use up the budget of their task."""
+    for member in victims:
+        if member.restarts and member.name not in draft.victims:  # else an earlier request has counted them
+            total = bookkeeping.spent(draft.notes, member.task) + member.restarts
+            draft.notes[f"{bookkeeping.SPENT}{member.task}"] = str(total)
 
 
 def evictions_to_note(job: Job, members: Members) -> Mapping[str, str]:

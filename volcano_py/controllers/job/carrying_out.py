@@ -4,7 +4,7 @@ What a write answers goes into the record of the job at once. So the next look s
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -17,6 +17,7 @@ from volcano_py.api.scheduling import PodGroup
 from volcano_py.controllers.controller import ControllerContext
 from volcano_py.controllers.job import acting, objects, phases
 from volcano_py.controllers.job import status as statuses
+from volcano_py.controllers.job.many import each, each_in_turn
 from volcano_py.controllers.job.members import Member
 from volcano_py.controllers.job.objects import JobPod
 from volcano_py.controllers.job.observed import JobPlan, Problem
@@ -24,7 +25,7 @@ from volcano_py.controllers.job.plugins.contract import KeyPair, PluginObject, P
 from volcano_py.controllers.job.plugins.key_pair import generate_key_pair
 from volcano_py.controllers.job.record import Record
 from volcano_py.controllers.job.unseen import Created
-from volcano_py.controllers.writes import IN_FLIGHT, Create, Delete, Patch, Write
+from volcano_py.controllers.writes import Create, Delete, Patch, Write
 from volcano_py.kube import errors
 from volcano_py.kube.decoding import decoder_for
 from volcano_py.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODGROUPS, PODS, VCJOBS
@@ -35,8 +36,6 @@ EVENT_CREATE: Final = "FailedCreate"
 EVENT_DELETE: Final = "FailedDelete"
 EVENT_PLUGIN: Final = "PluginError"
 _TIMEOUT_S: Final = 10.0
-_PODS_PER_TURN: Final = 100
-"""Pods that a job creates or deletes before other jobs have their turn."""
 _LASTING: Final = (errors.Forbidden, errors.Invalid, errors.BadRequest, errors.Conflict, errors.NotFound, PluginProblem)
 """Reasons why a pod cannot be created that do not go away by themselves; users are told."""
 
@@ -111,7 +110,7 @@ class CarryOut:
                 return
         await self._write_what_pods_need(record, plan)
         if plan.remove:
-            await self._each(plan.remove, lambda one: self._remove(record, one))
+            await each(plan.remove, lambda one: self._remove(record, one))
             record.applied.note_removed()
         await self._delete_pods(record, plan)
         if not record.gone:
@@ -357,8 +356,8 @@ class CarryOut:
             record.members.mark_deleting(member.name, member.uid)
 
         try:
-            await self._each_in_turn(plan.kill, kill)
-            await self._each_in_turn(plan.delete, drop)
+            await each_in_turn(self._writer, plan.kill, kill)
+            await each_in_turn(self._writer, plan.delete, drop)
         except errors.Conflict:
             raise  # another pod has the name, or this one changes too fast: the watch will say which
         except errors.ApiError as error:
@@ -388,7 +387,7 @@ class CarryOut:
         started = self._clock.monotonic()
         pods = ((task, index) for task, indices in wanted for index in indices)
         try:
-            await self._each_in_turn(pods, create, first_alone=record.creation_failed)
+            await each_in_turn(self._writer, pods, create, first_alone=record.creation_failed)
         except (errors.ApiError, PluginProblem) as error:
             record.creation_failed = True
             if not isinstance(error, _LASTING) or isinstance(error, _NotYet):
@@ -443,55 +442,7 @@ class CarryOut:
             else:
                 record.remove_group(one.uid)
 
-        await self._each(record.unseen.overdue(self._clock.monotonic()), confirm)
-
-    async def _each_in_turn(
-        self, items: Iterable[T], work: Callable[[T, int], Awaitable[None]], *, first_alone: bool = True
-    ) -> None:
-        """Do the work for all items as `_each` does, one job after the other.
-
-        So each gang is complete, or gone, as soon as possible. After `_PODS_PER_TURN` pods, jobs that wait go first.
-        """
-        turn = self._writer.new_turn()
-
-        async def take_turn(numbered: tuple[int, T]) -> None:
-            nonlocal turn
-            number, item = numbered
-            if number and number % _PODS_PER_TURN == 0:
-                turn = self._writer.new_turn()
-            await work(item, turn)
-
-        await self._each(enumerate(items), take_turn, first_alone=first_alone)
-
-    async def _each(
-        self, items: Iterable[T], work: Callable[[T], Awaitable[None]], *, first_alone: bool = True
-    ) -> None:
-        """Do the work for all items, a limited number at once; after a failure, begin no more and raise it.
-
-        With ``first_alone`` the others wait for the first, so that what fails for all is tried once.
-        """
-        left = iter(items)
-        failures: list[BaseException] = []
-
-        async def worker(source: Iterator[T]) -> None:
-            for item in source:
-                if failures:
-                    return
-                try:
-                    await work(item)
-                except (errors.ApiError, PluginProblem) as error:
-                    failures.append(error)
-
-        if first_alone:
-            first = next(left, None)
-            if first is None:
-                return
-            await work(first)
-        async with asyncio.TaskGroup() as group:
-            for _ in range(IN_FLIGHT):
-                group.create_task(worker(left))
-        if failures:
-            raise failures[0]
+        await each(record.unseen.overdue(self._clock.monotonic()), confirm)
 
 
 def _name_of(write: Write) -> str:
