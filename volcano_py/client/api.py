@@ -93,11 +93,12 @@ class Api:
 
         Every connection has a time limit; the caller decides when it has seen enough.
         """
+        version = self.version
         while True:
             wanted = {
                 **query,
                 "watch": "1",
-                "resourceVersion": self.version,
+                "resourceVersion": version,
                 "allowWatchBookmarks": "true",
                 "timeoutSeconds": query.get("timeoutSeconds", str(WATCH_S)),
             }
@@ -105,22 +106,24 @@ class Api:
                 what, obj = str(change.get("type")), change.get("object") or {}
                 if what == "ERROR":
                     raise ApiProblem(int(obj.get("code", 500)), str(obj.get("reason", "")), _said(obj))
-                self.version = (obj.get("metadata") or {}).get("resourceVersion", self.version)
+                version = (obj.get("metadata") or {}).get("resourceVersion", version)
                 if what != "BOOKMARK":
                     yield what, obj
             if "timeoutSeconds" in query:
                 return
 
     def text(self, path: str, query: Mapping[str, str] | None = None, timeout_s: float | None = None) -> Iterator[str]:
-        """Yield an answer that is text, line by line."""
+        """Yield an answer that is text, line by line; other requests may be sent meanwhile."""
         answer = self._send("GET", path, None, query or {}, "application/json", timeout_s)
+        connection, self._connection = self._connection, None
         try:
             while line := answer.readline():
                 yield line.decode(errors="replace")
         except (OSError, http.client.HTTPException) as error:
             raise Problem(f"the answer of the API server broke off: {error or type(error).__name__}") from error
         finally:
-            self.close()
+            if connection is not None:
+                connection.close()
 
     def exists(self, kind: Resource, name: str) -> bool:
         """Say whether there is such an object; an object that must not be read counts as there."""

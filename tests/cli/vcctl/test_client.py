@@ -256,3 +256,18 @@ def test_the_name_of_the_certificate_is_checked(
                 api.list(VCJOBS)
         api.close()
     assert Tunnels.wanted == ([f"127.0.0.1:{port}"] if through_proxy else [])
+
+
+def test_requests_may_be_sent_during_a_watch(api: Api) -> None:
+    def change(version: str) -> bytes:
+        return json.dumps({"type": "ADDED", "object": {"metadata": {"resourceVersion": version}}}).encode() + b"\n"
+
+    Handler.answers = [(200, change("8") + change("9")), a_list("a"), (200, change("10"))]
+    api.version = "7"
+    seen = api.watch(VCJOBS, "ns")
+
+    assert next(seen)[0] == "ADDED"
+    assert len(api.list(PODS)) == 1
+    assert [next(seen)[0], next(seen)[0]] == ["ADDED", "ADDED"]
+    assert [query.get("resourceVersion") for _, query, _ in Handler.asked] == [["7"], None, ["9"]]
+    seen.close()  # type: ignore[attr-defined]

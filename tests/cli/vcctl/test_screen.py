@@ -179,3 +179,35 @@ def test_scripts_for_other_shells_have_their_syntax(shell: str) -> None:
         pytest.skip(f"needs {shell}")
     checked = subprocess.run([binary, "-n"], input=made, capture_output=True, text=True, check=False, timeout=30)
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+class Changing(Canned):
+    """A watch that is too old once, shows a change, and breaks off."""
+
+    def __init__(self) -> None:
+        super().__init__({VCJOBS: [JOB]})
+        self.watched = 0
+
+    def watch(self, kind: Resource, namespace: str = "", **query: str) -> Iterator[tuple[str, Obj]]:
+        self.watched += 1
+        if self.watched == 1:
+            raise ApiProblem(410, "Expired", "too old")
+        yield "MODIFIED", {**JOB, "status": {"state": {"phase": "Completed"}}}
+        yield "ADDED", {**JOB, "metadata": {"name": "other"}}
+        raise Problem("broken off")
+
+
+@pytest.mark.parametrize(
+    ("form", "seen"),
+    [
+        ("", ["Name", "train", "train", "train"]),
+        ("-o name", ["job.batch.volcano.sh/train"] * 3),
+    ],
+)
+def test_a_watch_prints_changes_of_what_was_asked_for_and_outlives_an_old_version(form: str, seen: list[str]) -> None:
+    out = io.StringIO()
+
+    with pytest.raises(Problem, match="broken off"):
+        job_reading.list_jobs(call_of(f"job list --selector tra --watch {form}", Changing(), out, NOW))
+
+    assert [line.split()[0] for line in out.getvalue().splitlines()] == seen

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from volcano_py.cli.vcctl.call import Call
 from volcano_py.cli.vcctl.printing import NOTHING, Table, as_json, as_yaml, cleaned, show
-from volcano_py.client.problem import Problem
+from volcano_py.client.problem import ApiProblem, Problem
 from volcano_py.kube.resource import NAMESPACES, Resource
 
 Obj = Mapping[str, Any]
@@ -74,15 +74,27 @@ def _name(obj: Obj) -> str:
 def _watch(call: Call, listing: Listing, query: Mapping[str, str], table: Table) -> None:
     call.flush()
     with call.about(listing.kind):
-        for _, obj in call.api.watch(listing.kind, listing.namespace, **query):
-            if not listing.chosen([obj]):
-                continue
-            if call.flags.text("output") in ("name", "json", "yaml"):
-                print_object(call, listing.kind, obj, listing.table)
-            else:
-                for row in listing.table([obj]).rows:
-                    call.write(table.line(row, coloured=call.coloured))
-            call.flush()
+        while True:
+            try:
+                for _, obj in call.api.watch(listing.kind, listing.namespace, **query):
+                    _print_change(call, listing, table, obj)
+            except ApiProblem as problem:
+                if problem.status != 410:
+                    raise
+                # The server does not remember what happened since: show what is there now, and go on from there.
+                for obj in call.api.list(listing.kind, listing.namespace, **query):
+                    _print_change(call, listing, table, obj)
+
+
+def _print_change(call: Call, listing: Listing, table: Table, obj: Obj) -> None:
+    if not listing.chosen([obj]):
+        return
+    if call.flags.text("output") in ("name", "json", "yaml"):
+        print_object(call, listing.kind, obj, listing.table)
+    else:
+        for row in listing.table([obj]).rows:
+            call.write(table.line(row, coloured=call.coloured))
+    call.flush()
 
 
 def _namespace_exists(call: Call, listing: Listing) -> None:
