@@ -5,7 +5,6 @@ alone makes certificates and writes what API servers trust into the webhook conf
 lease goes on answering.
 """
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +29,7 @@ from volcano_py.admission.views import NamespaceObject, NamespaceView, QueueObje
 from volcano_py.conf.reload import Watched, file_state
 from volcano_py.kube import resource
 from volcano_py.kube.credentials import Credentials
-from volcano_py.kube.informer import Informers, SyncTimeout
+from volcano_py.kube.informer import Informers
 from volcano_py.process.context import ProcessContext
 from volcano_py.process.lifecycle import Lifecycle
 from volcano_py.process.operator_pages import OperatorPages
@@ -46,7 +45,6 @@ COMPONENT: Final = "vc-webhook-manager"
 _POLL_S: Final = 0.1
 _CONF_POLL_S: Final = 1.0
 _LONGEST_FAREWELL_S: Final = 5.0
-_SYNC_S: Final = 15.0
 _KINDS: Final = (resource.MUTATING_WEBHOOKS, resource.VALIDATING_WEBHOOKS)
 _NAMESPACE_PATH: Final = "/podgroups/mutate"
 
@@ -196,11 +194,8 @@ class WebhookManager:
 
     async def _term(self) -> None:
         """Do what the leader alone does."""
-        listed = False
-        while not listed:
-            with contextlib.suppress(SyncTimeout):
-                await self._informers.synced(_SYNC_S)
-                listed = True
+        while self._informers.not_ready():
+            await self._context.clock.sleep(_POLL_S)
         await self._certificates.lead()
 
     async def lead(self, _: Supervisor, __: Supervisor) -> None:
