@@ -135,6 +135,12 @@ REFUSED = {
         'spec.tasks.policies: Invalid value: "Rain": invalid policy event',
         "spec.tasks[0].policies[0].event",
     ),
+    "timeout that is none": (
+        policies(policy(timeout="soon")),
+        'time: invalid duration "soon"',
+        "spec.policies[0].timeout",
+    ),
+    "estimate that is none": (job(runningEstimate="long"), 'time: invalid duration "long"', "spec.runningEstimate"),
     "volume without path": (volumes({}), " mountPath is required;", "spec.volumes[0].mountPath"),
     "two volumes at one path": (
         volumes({"mountPath": "/a", "volumeClaimName": "b"}, {"mountPath": "/a", "volumeClaimName": "c"}),
@@ -188,6 +194,7 @@ TAKEN = {
     "plugins": job(task("master"), plugins={"env": [], "svc": None, "ssh": [], "pytorch": ["--port=1"]}),
     "events and exit codes": policies(policy(), policy(event="PodEvicted"), {"exitCode": 3}, {"exitCode": -1}),
     "one event twice in one policy": policies(policy(events=["PodFailed", "PodFailed"])),
+    "timeout": job(runningEstimate="2h", policies=[policy(timeout="1m30s")]),
     "any event": policies(policy(event="*", action="TerminateJob")),
     "exit code with any action": policies({"exitCode": 3, "action": "Dance"}),
     "the same event for the job and a task": job(task(policies=[policy()]), policies=[policy()]),

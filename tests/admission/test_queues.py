@@ -142,7 +142,9 @@ def test_a_place_is_judged_only_when_it_changes() -> None:
 def test_the_root_keeps_its_amounts(field: str) -> None:
     new = queue("root", **{"deserved": {"cpu": "1"}, field: {"cpu": "1"}})
 
-    assert not update(PATH, new, queue("root")).allowed
+    assert update(PATH, new, queue("root")).message == (
+        "root queue's resource attributes (capability, deserved, guarantee) cannot be modified"
+    )
     assert update(PATH, new, queue("root"), options=Options(protect_root_queue=False)).message == ""
 
 

@@ -125,6 +125,8 @@ def _spec_flaws(wire: Obj, job: Job, options: Options) -> Iterator[Refusal]:
         if name not in options.job_plugins:
             hint = f"use {', '.join(sorted(options.job_plugins))}"
             yield Refusal(f" unable to find job plugin: {name};", f"spec.plugins[{name}]", hint)
+    for flaw in policies.duration_flaws(spec.running_estimate, "spec.runningEstimate"):
+        yield Refusal(f" {flaw.message};", flaw.field, flaw.hint)
     yield from _volumes(job)
     if any(task.depends_on is not None for task in tasks) and task_order(tasks) is None:
         sentence = " job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG);"

@@ -6,6 +6,7 @@ from typing import Final
 from volcano_py.admission.contract import Refusal
 from volcano_py.admission.reading import quoted, words
 from volcano_py.api.batch import LifecyclePolicy
+from volcano_py.api.duration import DurationError, parse_go_duration
 
 ANY: Final = "*"
 EVENTS: Final = (
@@ -52,6 +53,7 @@ def _flaws(policies: Sequence[LifecyclePolicy], path: str, shown: str) -> Iterat
         where = f"{path}[{index}]"
         named = dict.fromkeys([*policy.events, *([policy.event] if policy.event else [])])
         code = policy.exit_code
+        yield from duration_flaws(policy.timeout, f"{where}.timeout")
         if named and code is not None:
             hint = "make it two policies, one with the event and one with the exit code"
             yield Refusal("must not specify event and exitCode simultaneously", where, hint)
@@ -75,6 +77,16 @@ def _flaws(policies: Sequence[LifecyclePolicy], path: str, shown: str) -> Iterat
     if ANY in events and len(events) > 1:
         hint = f"{ANY} stands for every event: take the other policies out, or name the events instead of {ANY}"
         yield Refusal("if there's * here, no other policy should be here", path, hint)
+
+
+def duration_flaws(written: str | None, path: str) -> Iterator[Refusal]:
+    """Judge a duration; nobody could wait for one that cannot be read."""
+    if written is None:
+        return
+    try:
+        parse_go_duration(written)
+    except DurationError:
+        yield Refusal(f"time: invalid duration {quoted(written)}", path, "write a duration such as 90s, 5m or 1h30m")
 
 
 def _event_flaws(policy: LifecyclePolicy, named: Sequence[str], where: str, shown: str) -> Iterator[Refusal]:

@@ -157,14 +157,10 @@ def _weight_flaw(weight: str) -> str:
 
 
 def _root(queue: Obj, old: Obj) -> Iterator[Refusal]:
-    if name_of(queue) != keys.ROOT_QUEUE:
-        return
-    for path in _LISTS:
-        if not _same(part(queue, "spec", *path), part(old, "spec", *path)):
-            field = ".".join(("spec", *path))
-            sentence = f"root queue is protected: {field} of queue `{keys.ROOT_QUEUE}` can not be changed"
-            hint = "limit its children instead, or start vc-webhook-manager with --enable-root-queue-protection=false"
-            yield Refusal(sentence, field, hint)
+    if name_of(queue) == keys.ROOT_QUEUE and _changed(queue, old):
+        sentence = "root queue's resource attributes (capability, deserved, guarantee) cannot be modified"
+        hint = "limit its children instead, or start vc-webhook-manager with --enable-root-queue-protection=false"
+        yield Refusal(sentence, "spec", hint)
 
 
 def _changed(queue: Obj, old: Obj) -> bool:
