@@ -27,7 +27,7 @@ from volcano_py.admission.server import ReviewServer
 from volcano_py.admission.serving import ServedCertificate
 from volcano_py.admission.views import NamespaceObject, NamespaceView, QueueObject, QueueView
 from volcano_py.conf.reload import Watched, file_state
-from volcano_py.kube import resource
+from volcano_py.kube import errors, resource
 from volcano_py.kube.credentials import Credentials
 from volcano_py.kube.informer import Informers
 from volcano_py.process.context import ProcessContext
@@ -44,6 +44,7 @@ log = structlog.get_logger()
 COMPONENT: Final = "vc-webhook-manager"
 _POLL_S: Final = 0.1
 _CONF_POLL_S: Final = 1.0
+_RETRY_S: Final = 1.0
 _LONGEST_FAREWELL_S: Final = 5.0
 _KINDS: Final = (resource.MUTATING_WEBHOOKS, resource.VALIDATING_WEBHOOKS)
 _NAMESPACE_PATH: Final = "/podgroups/mutate"
@@ -83,8 +84,8 @@ class WebhookManager:
         self._ending = False
         self._served = ServedCertificate(metrics)
         queues, namespaces = self._watch_objects()
-        live = LiveReads(context.client, metrics, queues, self._build_notes())
-        judge = Judge(rules, self._rule_options, queues, namespaces, live, metrics)
+        self._live = LiveReads(context.client, metrics, queues, self._build_notes())
+        judge = Judge(rules, self._rule_options, queues, namespaces, self._live, metrics)
         self.server = ReviewServer(judge, options.paths, self._served.context, metrics, options.server)
         self._certificates = self._build_certificates()
 
@@ -202,8 +203,17 @@ class WebhookManager:
         """Begin to serve; the views are filled, and only the certificate may be missing."""
         while self._served.pair is None:
             await self._context.clock.sleep(_POLL_S)
+        await self._prepare()
         await self.server.start()
         log.info("webhooks are served", port=self.server.port)
+
+    async def _prepare(self) -> None:
+        while True:
+            try:
+                return await self._live.prepare()
+            except errors.ApiError as error:
+                log.warning("the place for notes about queues cannot be made; trying again", problem=str(error))
+                await self._context.clock.sleep(_RETRY_S)
 
     def stop(self, why_lost: str | None) -> None:
         """Ask clients to look for another replica."""
