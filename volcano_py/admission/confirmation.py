@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from volcano_py.admission.child_notes import QUEUE_PATH, ChildNotes, new_parent
+from volcano_py.admission.child_notes import QUEUE_PATH, ChildNotes, name_of, new_parent
 from volcano_py.admission.contract import Obj, Options, Request, Rule, Verdict
 from volcano_py.admission.metrics import AdmissionMetrics
 from volcano_py.admission.paths import Webhook
@@ -127,6 +127,11 @@ class LiveReads:
         found = await asyncio.gather(*(self._by_kind[key.kind](key.name) for key in wanted))
         view.found.update(zip(wanted, found, strict=True))
 
+    async def prepare(self) -> None:
+        """Do without notes if there is no place for them."""
+        if self.notes is not None and not await self.notes.prepare():
+            self.notes = None
+
     def _needs_list(self, parent: str) -> bool:
         return self.notes is None or len(self._watched.children(parent)) > _MOST_SINGLE
 
@@ -193,7 +198,7 @@ class Judge:
         notes = self._live.notes
         told = webhook.path == QUEUE_PATH and verdict.allowed and not dry_run
         if notes is not None and told and (parent := new_parent(request)):
-            await notes.add(request.name, parent)
+            await notes.add(name_of(request), parent)
         return verdict
 
     async def _confirmed(self, webhook: Webhook, request: Request) -> Verdict:

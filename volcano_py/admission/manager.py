@@ -5,7 +5,6 @@ alone makes certificates and writes what API servers trust into the webhook conf
 lease goes on answering.
 """
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -28,9 +27,9 @@ from volcano_py.admission.server import ReviewServer
 from volcano_py.admission.serving import ServedCertificate
 from volcano_py.admission.views import NamespaceObject, NamespaceView, QueueObject, QueueView
 from volcano_py.conf.reload import Watched, file_state
-from volcano_py.kube import resource
+from volcano_py.kube import errors, resource
 from volcano_py.kube.credentials import Credentials
-from volcano_py.kube.informer import Informers, SyncTimeout
+from volcano_py.kube.informer import Informers
 from volcano_py.process.context import ProcessContext
 from volcano_py.process.lifecycle import Lifecycle
 from volcano_py.process.operator_pages import OperatorPages
@@ -45,8 +44,8 @@ log = structlog.get_logger()
 COMPONENT: Final = "vc-webhook-manager"
 _POLL_S: Final = 0.1
 _CONF_POLL_S: Final = 1.0
+_RETRY_S: Final = 1.0
 _LONGEST_FAREWELL_S: Final = 5.0
-_SYNC_S: Final = 15.0
 _KINDS: Final = (resource.MUTATING_WEBHOOKS, resource.VALIDATING_WEBHOOKS)
 _NAMESPACE_PATH: Final = "/podgroups/mutate"
 
@@ -85,8 +84,8 @@ class WebhookManager:
         self._ending = False
         self._served = ServedCertificate(metrics)
         queues, namespaces = self._watch_objects()
-        live = LiveReads(context.client, metrics, queues, self._build_notes())
-        judge = Judge(rules, self._rule_options, queues, namespaces, live, metrics)
+        self._live = LiveReads(context.client, metrics, queues, self._build_notes())
+        judge = Judge(rules, self._rule_options, queues, namespaces, self._live, metrics)
         self.server = ReviewServer(judge, options.paths, self._served.context, metrics, options.server)
         self._certificates = self._build_certificates()
 
@@ -196,19 +195,25 @@ class WebhookManager:
 
     async def _term(self) -> None:
         """Do what the leader alone does."""
-        listed = False
-        while not listed:
-            with contextlib.suppress(SyncTimeout):
-                await self._informers.synced(_SYNC_S)
-                listed = True
+        while self._informers.not_ready():
+            await self._context.clock.sleep(_POLL_S)
         await self._certificates.lead()
 
     async def lead(self, _: Supervisor, __: Supervisor) -> None:
         """Begin to serve; the views are filled, and only the certificate may be missing."""
         while self._served.pair is None:
             await self._context.clock.sleep(_POLL_S)
+        await self._prepare()
         await self.server.start()
         log.info("webhooks are served", port=self.server.port)
+
+    async def _prepare(self) -> None:
+        while True:
+            try:
+                return await self._live.prepare()
+            except errors.ApiError as error:
+                log.warning("the place for notes about queues cannot be made; trying again", problem=str(error))
+                await self._context.clock.sleep(_RETRY_S)
 
     def stop(self, why_lost: str | None) -> None:
         """Ask clients to look for another replica."""

@@ -214,6 +214,19 @@ async def test_a_chain_of_parents_that_no_watch_shows_is_followed(setting: Setti
     assert setting.read() <= 5
 
 
+async def test_without_a_namespace_for_notes_queues_are_listed(setting: Setting) -> None:
+    setting.put("parent", watched="Open")
+    setting.put("child", parent="parent")
+    setting.notes = ChildNotes(setting.client, "nowhere", RealClock())
+    live = LiveReads(setting.client, AdmissionMetrics(CollectorRegistry()), setting.queues, setting.notes)
+
+    await live.prepare()
+    setting.notes = live.notes
+
+    assert live.notes is None
+    assert await setting.judged(no_children, Request("DELETE", name="parent")) == ["child"]
+
+
 @pytest.mark.parametrize("noted", [True, False])
 async def test_children_that_were_just_created_or_deleted_count_right(setting: Setting, noted: bool) -> None:
     setting.put("parent", watched="Open")
