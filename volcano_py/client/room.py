@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from volcano_py.api import keys
 from volcano_py.client import amounts
@@ -11,6 +11,8 @@ from volcano_py.client.amounts import Amounts
 
 Obj = Mapping[str, Any]
 _ENDED = frozenset({"Succeeded", "Failed"})
+TOO_SMALL: Final = "node is too small"
+"""A pod does not fit even if the node is empty."""
 ALL_NODES = "all nodes"
 
 
@@ -158,7 +160,7 @@ def _judged(node: Obj, used: Amounts, wanted: Amounts, pod: Obj) -> tuple[int, s
         return count, f"{', '.join(scarce)} used up after {count}"
     short = sorted(name for name, number in room.items() if number < 1)
     never = [name for name in short if allocatable.get(name, Fraction()) < wanted[name]]
-    return 0, f"node is too small: {', '.join(never)}" if never else f"not enough free {', '.join(short)}"
+    return 0, f"{TOO_SMALL}: {', '.join(never)}" if never else f"not enough free {', '.join(short)}"
 
 
 def _tolerates(toleration: Obj, taint: Obj) -> bool:

@@ -223,7 +223,9 @@ def _answer(
         worst = max(groups, key=lambda one: one.refusing)
         why = f"; {worst.refusing} of {worst.nodes} nodes: {worst.reason}" if worst.reason else ""
         way = "add nodes, or ask for less: smaller requests or a lower minAvailable"
-        if room.holders(facts.all_pods, facts.groups, (), _own(facts)):
+        if all(one.reason.startswith(room.TOO_SMALL) for one in groups):
+            way = "add larger nodes, or lower the requests of each pod"
+        elif room.holders(facts.all_pods, facts.groups, (), _own(facts)):
             way = f"wait for the holders above, {way}"
         return f"the nodes have room for {fitting} of the {gang.lacks} pods that the gang lacks{why}", [way]
     if said := _condition(facts.group) or _last_words(facts.events):

@@ -149,7 +149,7 @@ ANSWERS = [
     (
         facts(job=vcjob(cpu="100"), group=gang()),
         "the nodes have room for 0 of the 4 pods that the gang lacks; 2 of 2 nodes: node is too small: cpu",
-        "smaller requests",
+        "add larger nodes, or lower the requests of each pod",
     ),
     (
         facts(
