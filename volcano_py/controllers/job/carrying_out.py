@@ -141,13 +141,20 @@ class CarryOut:
             record.job = None  # the watch will say so, too
 
     async def _write_what_pods_need(self, record: Record, plan: JobPlan) -> None:
-        """Write the objects of plugins, claims and the PodGroup; if one is refused, the job will say why."""
+        """Write the objects of plugins, claims and the PodGroup; if one is refused, the job will say why.
+
+        Nothing more is written once the deletion of the job has been seen.
+        """
         what = ""
         try:
             for one in plan.ensure:
+                if _is_deleted(record):
+                    return
                 what = f"{one.resource.kind} {one.body['metadata']['name']}"
                 await self._ensure(record, one)
             for write in plan.writes:
+                if _is_deleted(record):
+                    return
                 what = "" if isinstance(write, Delete) else f"{write.resource.kind} {_name_of(write)}"
                 await self._write(record, write)
         except _REFUSALS as error:
@@ -253,6 +260,8 @@ class CarryOut:
             existing = await self._find(wanted, meta.namespace, name)
             if existing is None:
                 wanted = await self._with_keys(record, job, wanted)
+                if _is_deleted(record):
+                    return
         if existing is None:
             body = _owned(wanted.body, job)
             answer = await self._writer.answered(Create(wanted.resource, meta.namespace, body))
@@ -443,6 +452,11 @@ class CarryOut:
                 record.remove_group(one.uid)
 
         await each(record.unseen.overdue(self._clock.monotonic()), confirm)
+
+
+def _is_deleted(record: Record) -> bool:
+    job = record.job
+    return record.gone or job is None or job.metadata.deletion_timestamp is not None
 
 
 def _name_of(write: Write) -> str:
