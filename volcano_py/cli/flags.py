@@ -87,10 +87,12 @@ def add_port(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_operation(add: Any, metrics: ListenAddress, health: ListenAddress) -> None:
+def add_operation(
+    add: Any, metrics: ListenAddress, health: ListenAddress, metrics_flag: str = "--listen-address"
+) -> None:
     """Add the flags of metrics, health and logs."""
     add(
-        "--listen-address",
+        metrics_flag,
         type=flag(parse_listen_address),
         default=metrics,
         metavar="HOST:PORT",

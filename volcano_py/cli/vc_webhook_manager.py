@@ -30,6 +30,7 @@ from volcano_py.cli.flags import (
     add_connection,
     add_election,
     add_feature_gates,
+    add_operation,
     flag,
     lease_of,
     parse_name,
@@ -37,12 +38,10 @@ from volcano_py.cli.flags import (
 from volcano_py.cli.process import begin, process_registry, run
 from volcano_py.cli.volcano_flags import ADMISSION_FLAGS, add_volcano_flags, ignored_flags, with_dashes
 from volcano_py.kube.credentials import Credentials
-from volcano_py.runtime.logs import FORMATS, LEVELS
 from volcano_py.runtime.options import (
     OptionError,
     format_duration,
     parse_duration,
-    parse_listen_address,
     parse_port,
 )
 
@@ -195,24 +194,7 @@ def _add_operation(add: Any) -> None:
         metavar="DURATION",
         help="for reviews under way at the end (default: 30s)",
     )
-    add(
-        "--metrics-address",
-        type=flag(parse_listen_address),
-        default=DEFAULT_METRICS_ADDRESS,
-        metavar="HOST:PORT",
-        help="where metrics are served (default: %(default)s)",
-    )
-    add(
-        "--healthz-address",
-        type=flag(parse_listen_address),
-        default=DEFAULT_HEALTH_ADDRESS,
-        metavar="HOST:PORT",
-        help="where /healthz and /readyz are served (default: %(default)s)",
-    )
-    add("--enable-metrics", **SWITCH, default=True, help="serve metrics (default: true)")
-    add("--enable-healthz", **SWITCH, default=True, help="serve /healthz and /readyz (default: true)")
-    add("--log-level", choices=LEVELS, default="info", help="default: %(default)s")
-    add("--log-format", choices=FORMATS, default="console", help="default: %(default)s")
+    add_operation(add, DEFAULT_METRICS_ADDRESS, DEFAULT_HEALTH_ADDRESS, "--metrics-address")
 
 
 def _depth(text: str) -> int:
