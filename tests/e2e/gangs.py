@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from volcano_py.testing import a_group, a_pod, manifest
 
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups"
 PODS = "/api/v1/namespaces/{namespace}/pods"
+MERGE = "application/merge-patch+json"
 
 
 @dataclass(frozen=True)
@@ -151,8 +153,17 @@ class Gangs:
                 "PATCH",
                 f"{self._pods}/{pod['metadata']['name']}/status",
                 {"status": {"phase": "Succeeded"}},
-                content_type="application/merge-patch+json",
+                content_type=MERGE,
             )
+
+    def change_a_node(self) -> None:
+        """Give one of the nodes on which these pods may run a label value that it has never had."""
+        nodes = self._cluster.request("GET", "/api/v1/nodes")["items"]
+        name = next(
+            node["metadata"]["name"] for node in nodes if self.selector.items() <= node["metadata"]["labels"].items()
+        )
+        label = {"metadata": {"labels": {"e2e.volcano-py/changed": secrets.token_hex(4)}}}
+        self._cluster.request("PATCH", f"/api/v1/nodes/{name}", label, content_type=MERGE)
 
 
 def running(pod: Mapping[str, Any]) -> bool:

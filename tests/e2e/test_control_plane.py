@@ -174,9 +174,13 @@ def test_a_running_pod_terminates_for_a_second_after_its_deletion(
     control_plane.request("POST", path.removesuffix("/stays"), pod("stays", restart="Always", node=node))
     wait_for_phase(phase_of(control_plane, namespace, "stays"), "Running")
 
-    control_plane.request("DELETE", path)
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    deleted = time.monotonic()
+    answer = control_plane.request("DELETE", path)
 
-    assert "deletionTimestamp" in control_plane.request("GET", path)["metadata"]
+    assert "deletionTimestamp" in answer["metadata"]
+    wait_until("the pod is gone", lambda: not control_plane.request("GET", pods)["items"], 10.0)
+    assert time.monotonic() - deleted > 0.9
 
 
 def test_the_api_server_restarts_on_its_port_with_its_data(own_control_plane: ControlPlane, namespace: str) -> None:

@@ -14,6 +14,7 @@ from tests.controlplane.fixtures import MakeNodes
 from tests.controlplane.install import Installed
 from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.cycles import let_cycles_pass
 from tests.e2e.daemon import Daemon
 from tests.e2e.gangs import Gangs, Role, overfull, running
 from tests.e2e.queue_objects import MakeQueue, make_queue
@@ -107,8 +108,7 @@ def bound(gangs: Gangs) -> Counter[str]:
 def stands_still(daemon: Daemon, gangs: Gangs) -> Counter[str]:
     """Let five more cycles pass, assert that they changed nothing, and return the number of bound pods per gang."""
     before = {pod["metadata"]["uid"] for pod in gangs.bound()}
-    reached = daemon.cycles()
-    wait_until("five more cycles have passed", lambda: daemon.cycles() >= reached + 5, 15.0)
+    let_cycles_pass(daemon, gangs)
     assert {pod["metadata"]["uid"] for pod in gangs.bound()} == before
     return bound(gangs)
 

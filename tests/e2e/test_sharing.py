@@ -14,6 +14,7 @@ from tests.controlplane.fixtures import MakeNodes
 from tests.controlplane.install import Installed
 from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.cycles import let_cycles_pass
 from tests.e2e.daemon import Daemon
 from tests.e2e.gangs import Gangs, Role, overfull
 from tests.e2e.queue_objects import MakeQueue, make_queue
@@ -68,8 +69,7 @@ def add_nodes(make_nodes: MakeNodes, pool: str) -> Callable[[int, int], list[str
 def settled(daemon: Daemon, gangs: Gangs, done: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
     """Wait until the condition on the bound pods holds, let five more cycles pass, and return the bound pods."""
     wait_until("the bound pods are as expected", lambda: done(gangs.bound()), 20.0)
-    reached = daemon.cycles()
-    wait_until("five more cycles have passed", lambda: daemon.cycles() >= reached + 5, 15.0)
+    let_cycles_pass(daemon, gangs)
     return gangs.bound()
 
 
