@@ -271,8 +271,6 @@ class ReviewServer:
             return "malformed", _json(refused(error.uid, str(error)))
         if problem := review.misdirected(webhook):
             return "malformed", _json(refused(review.uid, problem))
-        if review.subresource or review.request.operation not in webhook.operations:
-            return "allowed", _json(answered(review.uid, Verdict()))
         try:
             async with asyncio.timeout(time_s):
                 verdict = await self._judge(webhook, review.request, review.dry_run)
