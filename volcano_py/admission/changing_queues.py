@@ -1,7 +1,7 @@
 """Which queues change at present: what a watch shows of all others is known to be true, without a read of each.
 
-    replica A: a queue is to be closed ──▶ writes a note ──▶ waits for 0.3 s ──▶ admits the change
-    replica B: a job names the queue   ──▶ has read the notes within the last 0.3 s?  no: reads them
+    replica A: a queue is to be closed ──▶ writes a note ──▶ waits for 0.5 s ──▶ admits the change
+    replica B: a job names the queue   ──▶ has read the notes within the last 0.5 s?  no: reads them
                                        └─▶ no note names the queue: the watch is right
                                        └─▶ a note names it: reads the queue itself
 
@@ -23,7 +23,7 @@ from volcano_py.admission.shared_reads import SharedReads
 from volcano_py.api import keys
 from volcano_py.runtime.clock import Clock
 
-_VALID_S: Final = 0.3
+_VALID_S: Final = 0.5
 """For how long the notes that were read are believed, from the start of the read."""
 _RENEWED_S: Final = 0.1  # of this age, they are read again before they are needed
 _MARGIN_S: Final = 0.05
