@@ -167,12 +167,13 @@ class Judge:
         self._metrics.confirmed("changed")
         return await self._over_live(rule, request, options, live)
 
-    async def _stable(self, keys: Iterable[Key]) -> bool:
-        """Say whether the watch is known to be right about these."""
+    async def _stable(self, noted: Mapping[Key, Any]) -> bool:
+        """Say whether the watch is known to be right about these; nobody notes that a queue is created."""
         changing = self._live.changing
-        if changing is None or not all(key.kind in (QUEUE, CHILDREN) for key in keys):
+        believable = (key.kind == CHILDREN or (key.kind == QUEUE and found is not None) for key, found in noted.items())
+        if changing is None or not all(believable):
             return False
-        return await changing.stable({key.name for key in keys})
+        return await changing.stable({key.name for key in noted})
 
     async def _over_live(self, rule: Rule, request: Request, options: Options, live: LiveView) -> Verdict:
         for turn in range(_ROUNDS):

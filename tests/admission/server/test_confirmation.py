@@ -125,6 +125,11 @@ def open_only(request: Request, view: View, _: Options) -> Verdict:
     return Verdict()
 
 
+def unless_closed(request: Request, view: View, options: Options) -> Verdict:
+    """Let a queue pass that does not exist."""
+    return open_only(request, view, options) if view.queue(request.object["queue"]) else Verdict()
+
+
 def no_children(request: Request, view: View, _: Options) -> Verdict:
     found = tuple(str(child["metadata"]["name"]) for child in view.children(request.name))
     return Verdict(tuple(Refusal(name) for name in found))
@@ -288,6 +293,8 @@ async def test_refusals_and_other_kinds_are_never_left_to_the_watch(setting: Set
     setting.guarded = True
 
     assert await setting.judged(open_only, into("opened")) == []
+    setting.put("new", "Closed")
+    assert await setting.judged(unless_closed, into("new")) == ["new is Closed"]
     setting.put("other", "Closed", watched="Open")
     verdict = await setting.judge(open_only)(WEBHOOKS["/queues/validate"], into("other"))
     assert [refusal.message for refusal in verdict.refusals] == ["other is Closed"]
