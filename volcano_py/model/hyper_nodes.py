@@ -150,7 +150,7 @@ def selected_names(member: NodeMember, nodes: NodeNames) -> list[str]:
 
 
 def _selected(members: Iterable[NodeMember], rows: Mapping[str, int], nodes: NodeNames) -> set[int]:
-    found = set()
+    found: set[int] = set()
     for member in members:
         if member.name:  # the common case needs no look at all nodes
             found.update({rows[member.name]} if member.name in rows else ())
