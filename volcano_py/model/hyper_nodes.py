@@ -12,10 +12,12 @@ Mistakes in the objects do not stop the rest. Each one is a sentence in ``proble
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from sys import intern
 from typing import Final, NamedTuple
 
+from volcano_py.api import topology as wire
 from volcano_py.api.go_regexp import PatternError, compile_pattern
-from volcano_py.model.selectors import LabelSelector
+from volcano_py.model.selectors import LabelSelector, label_selector
 
 TOP: Final = "<cluster-top-hypernode>"
 """Volcano's name for the domain of all nodes."""
@@ -131,6 +133,33 @@ class HyperNodeTree:
         rows = {name: row for row, name in enumerate(nodes.names)}
         own = {name: _selected(one.nodes, rows, nodes) for name, one in self.by_name.items()}
         return {name: set().union(*(own[each] for each in self.below(name))) for name in self.by_name}
+
+
+def hyper_node_record(written: wire.HyperNode) -> HyperNode:
+    """Return the record of a HyperNode; raise ValueError naming the field that cannot be read.
+
+    A member that is a HyperNode is read by ``exactMatch`` alone, as in Volcano.
+    """
+    nodes, children = [], []
+    for index, member in enumerate(written.spec.members):
+        exact = member.selector.exact_match
+        if member.type == wire.HYPER_NODE_MEMBER:
+            if exact is not None and exact.name:
+                children.append(intern(exact.name))
+        else:
+            nodes.append(node_member(member.selector, f"spec.members[{index}].selector"))
+    spec = written.spec
+    return HyperNode(intern(written.metadata.name), spec.tier, intern(spec.tier_name), tuple(nodes), tuple(children))
+
+
+def node_member(selector: wire.MemberSelector, where: str) -> NodeMember:
+    """Return what selects nodes; raise ValueError naming the field that cannot be read."""
+    exact, pattern, labels = selector.exact_match, selector.regex_match, selector.label_match
+    if exact is not None:
+        return NodeMember(name=intern(exact.name))
+    if pattern is not None:
+        return NodeMember(pattern=pattern.pattern)
+    return NodeMember(labels=None if labels is None else label_selector(labels, f"{where}.labelMatch"))
 
 
 def selected_names(member: NodeMember, nodes: NodeNames) -> list[str]:

@@ -18,6 +18,7 @@ from tests.conformance.handlers import (
 from tests.conformance.handlers.controllers import (
     cronjob,
     garbage_collector,
+    hypernode_config,
     job_flow,
     job_pods,
     job_steps,
@@ -60,6 +61,7 @@ AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     **cli.AREAS,
     "hyper_nodes": hyper_nodes.OPERATIONS,
     "controllers/apply_policies": policies.OPERATIONS,
+    "controllers/hypernode_config": hypernode_config.OPERATIONS,
     "controllers/cronjob": cronjob.OPERATIONS,
     "controllers/garbage_collector": garbage_collector.OPERATIONS,
     "controllers/job_plugins": job_plugins.OPERATIONS,

@@ -9,8 +9,7 @@ from tests.conformance.operations import Operation, Outcome, same, same_set
 from tests.conformance.row_files import Case
 from volcano_py.api import topology as wire
 from volcano_py.api.meta import ObjectMeta
-from volcano_py.cache.hyper_nodes import hyper_node_record, node_member
-from volcano_py.model.hyper_nodes import HyperNodeTree, NodeNames, selected_names
+from volcano_py.model.hyper_nodes import HyperNodeTree, NodeNames, hyper_node_record, node_member, selected_names
 
 
 def tree_of(written: Iterable[Mapping[str, Any]]) -> HyperNodeTree:
