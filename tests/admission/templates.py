@@ -1,15 +1,13 @@
 """Pod templates, good and bad, each as the changes that make it from a plain one.
 
-A change is a path and a value; the value GONE takes a field out. The same templates go to a real API server as pods
+The same templates go to a real API server as pods
 (`tests/e2e/test_pod_templates.py`).
 """
 
-import copy
 from collections.abc import Mapping
 from typing import Any, Final
 
-GONE: Final = object()
-Changes = Mapping[str, Any]
+from tests.admission.changes import GONE, Changes, changed
 
 PLAIN: Final[Mapping[str, Any]] = {
     "metadata": {"labels": {"app": "a"}},
@@ -24,26 +22,7 @@ PLAIN: Final[Mapping[str, Any]] = {
 
 def template_of(changes: Changes) -> dict[str, Any]:
     """Return the plain template with changes."""
-    made: dict[str, Any] = copy.deepcopy(dict(PLAIN))
-    for path, value in changes.items():
-        *way, last = path.split("/")
-        owner: Any = made
-        for step in way:
-            if isinstance(owner, list):
-                if int(step) == len(owner):
-                    owner.append({})
-                owner = owner[int(step)]
-            else:
-                owner = owner.setdefault(step, {})
-        if isinstance(owner, list):
-            if int(last) == len(owner):
-                owner.append(None)
-            owner[int(last)] = copy.deepcopy(value)
-        elif value is GONE:
-            owner.pop(last, None)
-        else:
-            owner[last] = copy.deepcopy(value)
-    return made
+    return changed(PLAIN, changes)
 
 
 C: Final = "spec/containers/0"

@@ -51,7 +51,7 @@ def mutate(request: Request, view: View, options: Options) -> Verdict:
         if after != before:
             patch.append({"op": "add", "path": f"/spec/{field}", "value": after})
     tasks = tasks_with_defaults(parts(spec, "tasks"), job.spec.tasks, full.spec.tasks)
-    if tasks != entries(spec, "tasks"):
+    if tasks and tasks != entries(spec, "tasks"):
         patch.append({"op": "replace", "path": "/spec/tasks", "value": tasks})
     if full.spec.min_available != job.spec.min_available:
         patch.append({"op": "add", "path": "/spec/minAvailable", "value": full.spec.min_available})
@@ -286,8 +286,8 @@ def _update(job: Job, old: Job) -> Iterator[Refusal]:
         yield Refusal(" job updates may not add or remove tasks;", "spec.tasks", hint)
     elif changed := list(_changed(_fixed(job), _fixed(old), "spec")):
         sentence = (
-            " job updates may not change fields other than `minAvailable`, `tasks[*].replicas`, "
-            "`tasks[*].minAvailable`, `priorityClassName` under spec;"
+            " job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and "
+            "`PriorityClassName`;"
         )
         yield Refusal(sentence, changed[0], f"create another job, or undo the change of {', '.join(changed)}")
 

@@ -4,13 +4,15 @@ Both agree on most of the syntax. What Go does not have is refused: look-around,
 conditional parts. What Python does not have is written in its way: classes such as ``[[:alpha:]]``, quoted parts, the
 end of the text. Words, digits and spaces are those of ASCII, as in Go.
 
-A property such as ``\\p{Greek}`` matches any letter here, because Python knows no properties.
+Properties such as ``\\p{Greek}`` are exact for ASCII (`go_properties`).
 """
 
 import re
 import warnings
 from functools import lru_cache
 from typing import Final
+
+from volcano_py.api.go_properties import members
 
 MOST_REPEATS: Final = 1000
 """The greatest number in ``{n,m}``."""
@@ -36,7 +38,6 @@ _REPEAT: Final = re.compile(r"\{(\d+)(,(\d*))?\}", re.ASCII)
 _OCTAL_OR_HEX: Final = re.compile(
     r"\\(?:x[0-9A-Fa-f]{2}|x\{([0-9A-Fa-f]{1,6})\}|0[0-7]{0,2}|[1-7][0-7]{1,2})", re.ASCII
 )
-_PROPERTY: Final = re.compile(r"\\[pP](?:\{\^?[A-Za-z_]+\}|[A-Za-z])", re.ASCII)
 _ESCAPES: Final = frozenset("abfnrtvdDsSwWAB")
 
 
@@ -68,20 +69,19 @@ class _Translator:
 
     def translated(self) -> str:
         pieces = []
-        depth, repeatable, repeated = 0, False, False
+        depth, repeatable, repeated = 0, False, ""
         while self._at < len(self._pattern):
             letter = self._pattern[self._at]
             if letter in "*+?" or (letter == "{" and _REPEAT.match(self._pattern, self._at)):
                 piece = self._repeat()
+                if repeated:
+                    raise PatternError(f"error parsing regexp: invalid nested repetition operator: `{repeated}{piece}`")
                 if not repeatable:
-                    what = (
-                        "invalid nested repetition operator" if repeated else "missing argument to repetition operator"
-                    )
-                    raise PatternError(f"error parsing regexp: {what}: `{piece}`")
+                    raise PatternError(f"error parsing regexp: missing argument to repetition operator: `{piece}`")
                 pieces.append(piece)
-                repeatable, repeated = False, True
+                repeatable, repeated = False, piece
                 continue
-            repeated = False
+            repeated = ""
             if letter == "(":
                 piece, opens = self._group()
                 depth += opens
@@ -188,6 +188,19 @@ class _Translator:
             raise PatternError(f"error parsing regexp: invalid character class range: `{written}`")
         return _CLASSES[name]
 
+    def _property(self, inside: bool) -> str:
+        rest = self._pattern[self._at :]
+        written = rest[:3]
+        if written.endswith("{"):
+            inner, closed, _ = rest.partition("}")
+            written = inner + closed
+        name = written[3:-1] if written[2:3] == "{" and written.endswith("}") else written[2:]
+        found = members(name.removeprefix("^"), (rest[1] == "P") != name.startswith("^"))
+        if found is None:
+            raise PatternError(f"error parsing regexp: invalid character class range: `{written}`")
+        self._at += len(written)
+        return found if inside else f"[{found}]"
+
     def _escape(self, inside: bool = False) -> str:
         rest = self._pattern[self._at :]
         if rest == "\\":
@@ -203,9 +216,8 @@ class _Translator:
             if code > 0x10FFFF:
                 raise PatternError(f"error parsing regexp: invalid escape sequence: `{match[0]}`")
             return re.escape(chr(code))
-        if match := _PROPERTY.match(rest):
-            self._at += len(match[0])
-            return "." if not inside else r"\w\W"  # Python knows no properties: such a part matches any letter
+        if letter in "pP":
+            return self._property(inside)
         if letter == "z" and not inside:
             self._at += 2
             return r"\Z"
