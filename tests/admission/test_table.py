@@ -95,6 +95,20 @@ def test_what_tools_look_for_is_in_a_case(fragment: str) -> None:
     assert any(fragment in case.says for case in CASES.values())
 
 
+def judged_too_deep() -> Verdict:
+    """Ask about a change whose template holds lists in lists; API servers take out what no field is for."""
+    inner: Any = None
+    for _ in range(600):
+        inner = [inner]
+    deep = changed(PLAIN["jobs"], {})
+    deep["spec"]["tasks"][0]["template"]["spec"]["strange"] = inner
+    return RULES["/jobs/validate"](Request(UPDATE, "ns", "j", deep, PLAIN["jobs"]), DictView(ALWAYS_THERE), FLAGS)
+
+
+def test_what_is_nested_too_deeply_is_refused() -> None:
+    assert judged_too_deep().message == "the object is nested too deeply"
+
+
 # Mutation
 
 
@@ -132,6 +146,7 @@ def test_no_sentence_of_the_rules_is_without_a_case(monkeypatch: pytest.MonkeyPa
     seen = watch(monkeypatch)
     for case in CASES.values():
         judged(case)
+    judged_too_deep()
 
     assert [place for module in modules for place in unseen(module, SENTENCES, seen)] == []
 

@@ -21,7 +21,7 @@ from volcano_py.admission.contract import (
 from volcano_py.admission.graph import in_order
 from volcano_py.admission.pod_rules.template import template_flaws
 from volcano_py.admission.queue_state import is_open, missing, not_open, open_queues
-from volcano_py.admission.reading import entries, name_of, part, parts, typed, words, wrong_operation
+from volcano_py.admission.reading import entries, name_of, part, parts, too_deep, typed, words, wrong_operation
 from volcano_py.admission.topology import tier_given_twice
 from volcano_py.api import keys
 from volcano_py.api.batch import Job, PartitionPolicy, Task
@@ -42,7 +42,7 @@ def mutate(request: Request, view: View, options: Options) -> Verdict:
         return ALLOWED  # the definition of jobs refuses it, and its words are better
     spec = part(request.object, "spec")
     full = with_defaults(job, scheduler_name=(options.scheduler_names or (keys.SCHEDULER_NAME,))[0])
-    patch: list[Obj] = [{"op": "add", "path": "/spec", "value": {}}] if "spec" not in request.object else []
+    patch: list[Obj] = [{"op": "add", "path": "/spec", "value": {}}] if request.object.get("spec") is None else []
     for field, before, after in (
         ("queue", job.spec.queue, full.spec.queue),
         ("schedulerName", job.spec.scheduler_name, full.spec.scheduler_name),
@@ -89,8 +89,7 @@ def validate(request: Request, view: View, options: Options) -> Verdict:
     if isinstance(job, Refusal):
         return Verdict((job,))
     if request.operation == UPDATE:
-        old = typed(request.old, Job)
-        return Verdict((old,) if isinstance(old, Refusal) else tuple(_update(job, old)))
+        return Verdict(_changes(job, typed(request.old, Job)))
     return Verdict((*spec_flaws(request.object, job, options), *_queue(job.spec.queue, view)))
 
 
@@ -255,6 +254,13 @@ def _queue(name: str, view: View) -> Iterator[Refusal]:
 
 
 # Update
+
+
+def _changes(job: Job, old: Job | Refusal) -> tuple[Refusal, ...]:
+    try:
+        return (old,) if isinstance(old, Refusal) else tuple(_update(job, old))
+    except RecursionError:
+        return (too_deep(),)
 
 
 def _update(job: Job, old: Job) -> Iterator[Refusal]:
