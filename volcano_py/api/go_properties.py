@@ -8,11 +8,10 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-_CATEGORIES: Final = frozenset(
-    """
+_CATEGORY_NAMES: Final = """
     C Cc Cf Cn Co Cs L LC Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs
-    """.split()
-)
+"""
+_CATEGORIES: Final = frozenset(_CATEGORY_NAMES.split())
 """General categories of Unicode, and their groups."""
 
 _ALIASES: Final = {
@@ -61,8 +60,7 @@ _ALIASES: Final = {
 }
 """Other names of categories."""
 
-_SCRIPTS: Final = frozenset(
-    """
+_SCRIPT_NAMES: Final = """
     Adlam Ahom Anatolian_Hieroglyphs Arabic Armenian Avestan Balinese Bamum Bassa_Vah Batak Bengali Bhaiksuki
     Bopomofo Brahmi Braille Buginese Buhid Canadian_Aboriginal Carian Caucasian_Albanian Chakma Cham Cherokee
     Chorasmian Common Coptic Cuneiform Cypriot Cypro_Minoan Cyrillic Deseret Devanagari Dives_Akuru Dogra
@@ -78,8 +76,8 @@ _SCRIPTS: Final = frozenset(
     Saurashtra Sharada Shavian Siddham SignWriting Sinhala Sogdian Sora_Sompeng Soyombo Sundanese Syloti_Nagri
     Syriac Tagalog Tagbanwa Tai_Le Tai_Tham Tai_Viet Takri Tamil Tangsa Tangut Telugu Thaana Thai Tibetan
     Tifinagh Tirhuta Toto Ugaritic Vai Vithkuqi Wancho Warang_Citi Yezidi Yi Zanabazar_Square
-    """.split()
-)
+"""
+_SCRIPTS: Final = frozenset(_SCRIPT_NAMES.split())
 """Of Unicode 15."""
 
 _ASCII: Final = range(0x80)
