@@ -59,7 +59,7 @@ FRAGMENTS = (
 
 
 def judged(case: Case, good: bool = False) -> Verdict:
-    """Ask the pure rule about the object that is refused, or about its neighbour."""
+    """Ask the pure rule about the object that is refused, or about its counterpart."""
     queues = case.queues_around_the_good_one if good else case.queues
     changes = case.good if good else case.bad
     found = {queue["metadata"]["name"]: queue for queue in (*ALWAYS_THERE, *queues)}
@@ -86,7 +86,7 @@ def test_what_is_wrong_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.unreachable != NEVER_ASKED])
-def test_its_neighbour_is_taken(name: str) -> None:
+def test_its_counterpart_is_taken(name: str) -> None:
     assert judged(CASES[name], good=True).message == ""
 
 

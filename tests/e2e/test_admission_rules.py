@@ -27,6 +27,7 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.webhooks import Webhooks
 from volcano_py.admission.contract import DELETE, UPDATE
 
+LEAST, MOST = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
 DENIED = "denied the request: "
 DRY = "?dryRun=All"
 MERGE = "application/merge-patch+json"
@@ -39,6 +40,12 @@ KINDS = {
     "hypernodes": ("topology.volcano.sh/v1alpha1", "HyperNode"),
     "cronjobs": ("batch.volcano.sh/v1alpha1", "CronJob"),
 }
+OF_NAMESPACE = """
+- resourceGroup: ours
+  object: {{key: namespace, value: [{}]}}
+  labels: {{owner: us}}
+"""
+"""What pods of our namespace get that are in no other group."""
 WITHOUT_NAMESPACE = ("queues", "hypernodes")
 REACHED = [name for name, case in CASES.items() if not case.unreachable]
 NOT_REACHED = [name for name, case in CASES.items() if case.unreachable not in ("", NEVER_ASKED)]
@@ -105,7 +112,7 @@ class Cluster:
         return self.send("POST", self.path(kind) + (DRY if dry else ""), self.whole(kind, obj))
 
     def judged(self, case: Case, good: bool = False) -> Answer:
-        """Return the answer about the object that is refused, or about its neighbour."""
+        """Return the answer about the object that is refused, or about its counterpart."""
         around = case.queues_around_the_good_one if good else case.queues
         changes = case.good if good else case.bad
         with self._objects(case, around):
@@ -173,9 +180,9 @@ def cluster(control_plane: ControlPlane, installed: object, tmp_path_factory: An
     if not control_plane.owned:
         pytest.skip("webhooks of our own would decide about the objects of others")
     groups: Path = tmp_path_factory.mktemp("admission") / "admission.conf"
-    groups.write_text(RESOURCE_GROUPS)
-    flags = ("--enable-queue-allocated-pods-check", f"--admission-conf={groups}", "--leader-elect=false")
     namespace = create_namespace(control_plane.cluster, wait_for_account=True)
+    groups.write_text(RESOURCE_GROUPS + OF_NAMESPACE.format(namespace))
+    flags = ("--enable-queue-allocated-pods-check", f"--admission-conf={groups}", "--leader-elect=false")
     hooks = Webhooks(control_plane, *flags)
     found = Cluster(control_plane, namespace)
     with contextlib.ExitStack() as undo:
@@ -193,7 +200,7 @@ def cluster(control_plane: ControlPlane, installed: object, tmp_path_factory: An
 
 
 @pytest.mark.parametrize("name", REACHED)
-def test_what_is_wrong_is_refused_and_its_neighbour_is_accepted(cluster: Cluster, name: str) -> None:
+def test_what_is_wrong_is_refused_and_its_counterpart_is_accepted(cluster: Cluster, name: str) -> None:
     case = CASES[name]
     refused, accepted = cluster.judged(case), cluster.judged(case, good=True)
 
@@ -230,7 +237,72 @@ def test_defaults_are_filled_in(cluster: Cluster, name: str) -> None:
     assert {path: at(made.body, path) for path in default.gets} == default.gets
 
 
-LEAST, MOST = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
+def test_a_pod_gets_what_its_namespace_gives(cluster: Cluster) -> None:
+    made = cluster.create("pods", PLAIN["pods"])
+
+    assert made.said == ""
+    assert at(made.body, "spec/nodeSelector") == {"owner": "us"}
+
+
+STRANGE: dict[str, tuple[str, dict[str, Any]]] = {
+    "no spec of a job": ("jobs", {"spec": None}),
+    "a text for a job": ("jobs", {"spec": "job"}),
+    "no task": ("jobs", {"spec/tasks": [None]}),
+    "no tasks": ("jobs", {"spec/tasks": None}),
+    "no annotations": ("jobs", {"metadata/annotations": None, "metadata/labels": None}),
+    "no policies": ("jobs", {"spec/policies": None, "spec/volumes": None, "spec/plugins": {"svc": None}}),
+    "no template": ("jobs", {"spec/tasks/0/template": None}),
+    "no containers": ("jobs", {"spec/tasks/0/template/spec/containers": [None]}),
+    "no name of a task": ("jobs", {"spec/tasks/0/name": None}),
+    "no number": ("jobs", {"spec/tasks/0/replicas": None, "spec/minAvailable": None}),
+    "half a pod": ("jobs", {"spec/tasks/0/replicas": 1.5}),
+    "a whole number as a fraction": ("jobs", {"spec/tasks/0/replicas": 4.0}),
+    "fewer than none": ("jobs", {"spec/tasks/0/replicas": -1, "spec/minAvailable": -1}),
+    "more than there can be": ("jobs", {"spec/tasks/0/replicas": 2**31}),
+    "more than anybody can count": ("jobs", {"spec/tasks/0/replicas": 2**80}),
+    "letters of everywhere": ("jobs", {"spec/queue": "éǅ\u0000\U0001f600", "spec/plugins": {"\u0000": ["٣"]}}),
+    "a name of a thousand letters": ("jobs", {"metadata/name": "j" * 1000}),
+    "a name that is made": ("jobs", {"metadata": {"generateName": "made-"}}),
+    "a name that is made and too long": ("jobs", {"metadata": {"generateName": "made-" * 20}}),
+    "lists in lists": ("jobs", {"spec/tasks/0/template/spec/strange": [[[[[]]]]] * 100}),
+    "no spec of a queue": ("queues", {"spec": None}),
+    "a text for a queue": ("queues", {"spec": "queue"}),
+    "no capability": ("queues", {"spec/capability": None, "spec/guarantee": {"resource": None}}),
+    "an amount that is none": ("queues", {"spec/capability": {"cpu": None}}),
+    "a huge amount": ("queues", {"spec/capability": {"cpu": "9" * 400, "memory": 10**30}}),
+    "a place that is none": ("queues", {"metadata/annotations": {"volcano.sh/hierarchy": None}}),
+    "no spec of a PodGroup": ("podgroups", {"spec": None}),
+    "no policy": ("podgroups", {"spec/subGroupPolicy": [None]}),
+    "no annotation of a pod": ("pods", {"metadata/annotations": {LEAST: None}}),
+    "no container": ("pods", {"spec/containers": None}),
+    "no flow": ("jobflows", {"spec/flows": [None]}),
+    "no dependence": ("jobflows", {"spec/flows/0/dependsOn": {"targets": [None]}}),
+    "no member": ("hypernodes", {"spec/members": [None]}),
+    "no pattern": ("hypernodes", {"spec/members/0/selector": {"regexMatch": None}}),
+    "a pattern of many brackets": ("hypernodes", {"spec/members/0/selector": {"regexMatch": {"pattern": "(" * 5000}}}),
+    "no zone": ("cronjobs", {"spec/timeZone": None, "spec/jobTemplate/spec/tasks": [None]}),
+    "no template of jobs": ("cronjobs", {"spec/jobTemplate": None}),
+    "an endless schedule": ("cronjobs", {"spec/schedule": "*/1" * 20_000}),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_what_is_strange_gets_an_answer(cluster: Cluster, name: str) -> None:
+    kind, changes = STRANGE[name]
+
+    answer = cluster.create(kind, changed(PLAIN[kind], changes))
+
+    assert answer.code in (201, 400, 422), answer.said
+    assert "failed calling webhook" not in answer.said
+    assert "the review at" not in answer.said
+
+
+def test_a_thousand_tasks_are_judged_in_time(cluster: Cluster) -> None:
+    tasks = {f"spec/tasks/{index}": task(f"t{index}") for index in range(1000)}
+
+    assert cluster.create("jobs", changed(PLAIN["jobs"], tasks)).said == ""
+
+
 BOTH = {"mode": "hard", "highestTierAllowed": 1, "highestTierName": "rack"}
 MANY: dict[str, tuple[dict[str, Any], set[str]]] = {
     "jobs": (

@@ -53,7 +53,7 @@ class Case:
     bad: Changes = field(default_factory=dict)
     """What makes an object that is refused; of the object before, if it is an update."""
     good: Changes = field(default_factory=dict)
-    """What makes its nearest neighbour that is accepted."""
+    """What makes its nearest counterpart that is accepted."""
     says: str
     """A part of the sentence."""
     at: str = ""
@@ -64,7 +64,7 @@ class Case:
     queues: tuple[Obj, ...] = ()
     """The queues that there are beside root and default; parents first."""
     good_queues: tuple[Obj, ...] | None = None
-    """The queues around the neighbour, if they are others."""
+    """The queues around the counterpart, if they are others."""
     unreachable: str = ""
     """Why a real API server never shows the refused object to the rule; "" if it does."""
 
@@ -80,7 +80,7 @@ class Case:
 
     @property
     def queues_around_the_good_one(self) -> tuple[Obj, ...]:
-        """The queues that there are when the neighbour is judged."""
+        """The queues that there are when the counterpart is judged."""
         return self.queues if self.good_queues is None else self.good_queues
 
 

@@ -94,6 +94,7 @@ DEFAULTS: Final = {
     "weight": _queue({"spec/weight": 0}, {"spec/weight": 1}),
     "own weight": _queue({"spec/weight": 9}, {"spec/weight": 9}),
     "no spec": _queue({"spec": GONE}, {"spec/reclaimable": True, "spec/weight": 1}),
+    "a null spec": _queue({"spec": None}, {"spec/reclaimable": True, "spec/weight": 1}),
     "place": _queue(
         {"metadata/annotations": {_PLACE: "eng/dev", _WEIGHTS: "2/8"}},
         {_AT_PLACE: "root/eng/dev", _AT_WEIGHTS: "1/2/8"},
