@@ -129,5 +129,5 @@ DEFAULTS: Final = {
         affinity={"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
     ),
     "a group by name": _pod({"volcano.sh/resource-group": "slow"}, {"spec/nodeSelector": {"disk": "rust"}}),
-    "no group": _pod({"volcano.sh/resource-group": "other"}, {"spec/nodeSelector": None}),
+    "no group": _pod({"volcano.sh/resource-group": "other"}, {"spec/nodeSelector/disk": None}),
 }
