@@ -4,6 +4,8 @@ Both agree on most of the syntax. What Go does not have is refused: look-around,
 conditional parts. What Python does not have is written in its way: classes such as ``[[:alpha:]]``, quoted parts, the
 end of the text. Words, digits and spaces are those of ASCII, as in Go.
 
+Go takes up to 1,000 groups in one another. Python takes fewer, and so does this module.
+
 Properties such as ``\\p{Greek}`` are exact for ASCII (`go_properties`). Upper and lower case of other letters differ.
 """
 
