@@ -78,7 +78,7 @@ _SCRIPT_NAMES: Final = """
     Tifinagh Tirhuta Toto Ugaritic Vai Vithkuqi Wancho Warang_Citi Yezidi Yi Zanabazar_Square
 """
 _SCRIPTS: Final = frozenset(_SCRIPT_NAMES.split())
-"""Of Unicode 15. Go 1.26 does not find names of several words, such as Old_Italic; Go before 1.25 does, so they count."""
+"""Of Unicode 15. Go 1.26 does not find names of several words, such as Old_Italic; earlier ones did, so they count."""
 
 _ASCII: Final = range(0x80)
 _BEYOND: Final = r"\x80-\U0010FFFF"
