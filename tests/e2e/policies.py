@@ -9,6 +9,7 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import yaml
@@ -26,6 +27,8 @@ FOLDER = MANIFESTS / "policies"
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 MERGE = "application/merge-patch+json"
 DRY = "?dryRun=All"
+OF_QUEUES = FOLDER / "queues"
+WORK = ("jobs", "podgroups")
 MUTATING = "Mutating"
 VALIDATING = "Validating"
 OF_SERVER = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "namespace")
@@ -85,6 +88,37 @@ class Policies:
         """Take all policies away, and wait until they hold no more."""
         self._plane.kubectl("delete", "--ignore-not-found", "-k", str(FOLDER))
         wait_until("the policies are gone", lambda: not any((*self._refusing(), *self._filling())), 30.0)
+
+    @contextlib.contextmanager
+    def knowing(self, queues: list[Obj]) -> Iterator[None]:
+        """Have queues, the last of them closed and with a child, and the policies that know queues."""
+        path = KINDS["queues"].collection("")
+        made = []
+        self._plane.kubectl("apply", "-k", str(OF_QUEUES))
+        try:
+            for queue in queues:
+                self._plane.request("POST", path, {key: item for key, item in queue.items() if key != "status"})
+                made.append(queue["metadata"]["name"])
+                state = {"status": queue.get("status", {})}
+                self._plane.request("PATCH", f"{path}/{made[-1]}/status", state, content_type=MERGE)
+            wait_until("the policies know the queues", lambda: self._shut(made[-1]), 30.0, every=0.05)
+            yield
+        finally:
+            self._plane.kubectl("delete", "-k", str(OF_QUEUES))
+            for name in made:
+                wait_until(f"{name} may be deleted", partial(self._gone, f"{path}/{name}"), 30.0)
+
+    def _shut(self, queue: str) -> bool:
+        """Say whether each of the policies refuses something for this queue, which is closed and has a child."""
+        refused = [self.answer(Ask("", plural, CREATE, _canary(plural, {"queue": queue}))) for plural in WORK]
+        return all("queue" in one.policy for one in (*refused, self.deletion(queue)))
+
+    def deletion(self, queue: str) -> Answer:
+        """Ask whether a queue that is there may be deleted."""
+        return self._send("DELETE", f"{KINDS['queues'].collection('')}/{queue}{DRY}")
+
+    def _gone(self, path: str) -> bool:
+        return not self._send("DELETE", path).policy
 
     @contextlib.contextmanager
     def having(self, obj: Obj) -> Iterator[None]:

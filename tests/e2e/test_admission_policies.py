@@ -7,7 +7,9 @@ policies that fill in defaults, and with all policies.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.admission.policies.asks import KINDS, Ask, Obj, asks_of_rows
+from tests.admission.policies.asks import KINDS, OPEN, Ask, Obj, asks_of_rows
 from tests.admission.policies.reasons import (
     DEFINITION,
     NOT_SAID,
@@ -26,12 +28,13 @@ from tests.admission.policies.reasons import (
     reason_of_definition,
     said,
 )
-from tests.admission.policies.variations import creations, updates
+from tests.admission.policies.variations import GOOD, creations, updates
 from tests.conformance.conftest import OWN_ROWS
 from tests.conformance.row_files import Row, read_rows
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.policies import MUTATING, VALIDATING, Answer, Policies, objects
-from volcano_py.admission.contract import CREATE, UPDATE, Verdict
+from tests.e2e.policies import MUTATING, VALIDATING, WORK, Answer, Policies, objects
+from volcano_py.admission.contract import CREATE, DELETE, UPDATE, Verdict
+from volcano_py.api import keys
 
 OURS = {row.id for row in read_rows(OWN_ROWS)}
 NOBODY = "no API server could be asked"
@@ -166,7 +169,7 @@ def test_every_kind_is_refused_and_accepted_often_enough(asked: dict[str, Asked]
 
 
 def test_rows_get_the_verdict_of_the_rules_but_for_these(asked: dict[str, Asked], rows: list[Row]) -> None:
-    found = {row.id: why for row, ask in asks_of_rows(rows) if (why := otherwise(row, ask and asked[ask.id]))}
+    found = {row.id: why for row, ask in asks_of_rows(rows) if (why := otherwise(row, asked[ask.id] if ask else None))}
 
     assert set(found.values()) <= {*NOT_SAID, *(f"definition: {why}" for why in DEFINITION), NOBODY}
     expected = {id_: why for why, ids in OTHERWISE.items() for id_ in ids}
@@ -193,6 +196,47 @@ def test_a_field_that_does_not_exist_would_be_found(asked: object, policies: Pol
     assert "subGroupPolicies" in found[0]["warning"]
 
 
+def a_queue_below(parent: str, name: str, state: str = "Open", path: str = "") -> Obj:
+    annotations = {keys.HIERARCHY: path, keys.HIERARCHY_WEIGHTS: "1/2/3"} if path else {}
+    return {
+        **big("queues", {"parent": parent}, name),
+        "metadata": {"name": name, "annotations": annotations},
+        "status": {"state": state},
+    }
+
+
+def test_policies_with_parameters_know_other_queues(asked: object, policies: Policies) -> None:
+    queues = [
+        a_queue_below("root", "idle", path="root/a/b"),
+        a_queue_below("root", "above"),
+        a_queue_below("above", "below"),
+        a_queue_below("shut", "under"),
+        a_queue_below("root", "shut", "Closed"),
+    ]
+    named = {queue["metadata"]["name"]: queue for queue in queues}
+    path = a_queue_below("root", "new", path="root/a")
+    work = [Ask("", plural, CREATE, big(plural, {**GOOD[plural], "queue": name})) for plural in WORK for name in named]
+    others = [Ask("", "queues", CREATE, one) for one in (path, a_queue_below("root", "new", path="root/c/d"))]
+    gone = [Ask("", "queues", DELETE, queue, queue) for queue in queues]
+
+    with policies.knowing(queues):
+        found = [policies.answer(ask) for ask in (*work, *others)]
+        kept = [policies.deletion(name) for name in named]
+    for ask, answer in zip((*work, *others, *gone), (*found, *kept), strict=True):
+        verdict = dataclasses.replace(ask, queues=(*OPEN, *queues)).verdict(answer.obj or ask.defaulted(), {})
+        assert without_numbers(answer.refusal) == without_numbers(first_of(verdict)), ask
+    assert [bool(one.refusal) for one in (*found, *kept)].count(True) == 6
+
+
+def without_numbers(text: str) -> str:
+    """Return a sentence without what only the webhooks can count."""
+    return re.sub(r"has (\d+ )?child queues.*", "has child queues", text.strip(" ;"))
+
+
+def first_of(verdict: Verdict) -> str:
+    return verdict.refusals[0].message if verdict.refusals else ""
+
+
 BIG = 100
 
 
@@ -212,9 +256,9 @@ def big_job(**last: Any) -> Obj:
     return big("jobs", {"tasks": tasks, "policies": [{"exitCode": code + 1} for code in range(BIG)]})
 
 
-def big(plural: str, spec: Obj) -> Obj:
+def big(plural: str, spec: Obj, name: str = "big") -> Obj:
     kind = KINDS[plural]
-    return {"apiVersion": kind.group_version, "kind": kind.kind, "metadata": {"name": "big"}, "spec": spec}
+    return {"apiVersion": kind.group_version, "kind": kind.kind, "metadata": {"name": name}, "spec": spec}
 
 
 def test_big_objects_stay_within_the_limits_of_cost(asked: object, policies: Policies) -> None:

@@ -14,6 +14,7 @@ from volcano_py.admission.policies import ACTIONS, EVENTS
 from volcano_py.api.plugin_arguments import JOB_PLUGINS
 
 FOLDER = Path(__file__).resolve().parents[3] / "manifests" / "policies"
+QUEUES = FOLDER / "queues"
 WEBHOOK_FILES = (
     FOLDER.parent / "webhooks" / "configurations.yaml",
     FOLDER.parent / "webhooks/pods/configurations.yaml",
@@ -25,10 +26,10 @@ SHORT = {"jobs": "job", "queues": "queue", "podgroups": "podgroup", "pods": "pod
 NAMES = {**SHORT, "hypernodes": "hypernode", "cronjobs": "cronjob"}
 
 
-def documents() -> Iterator[dict[str, Any]]:
+def documents(folder: Path = FOLDER) -> Iterator[dict[str, Any]]:
     """Yield every object of the files that kustomize installs."""
-    for name in yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["resources"]:
-        yield from yaml.safe_load_all((FOLDER / name).read_text())
+    for name in yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]:
+        yield from yaml.safe_load_all((folder / name).read_text())
 
 
 def named(kind: str) -> dict[str, dict[str, Any]]:
@@ -48,11 +49,29 @@ def policy_of(webhook: Webhook) -> dict[str, Any]:
     return named("ValidatingAdmissionPolicy")[f"{kind}-validation-policy"]
 
 
-def test_every_file_is_installed() -> None:
-    listed = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["resources"]
+@pytest.mark.parametrize("folder", [FOLDER, QUEUES])
+def test_every_file_is_installed(folder: Path) -> None:
+    listed = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
 
-    assert sorted(listed) == sorted(file.name for file in FOLDER.glob("*.yaml") if file.name != "kustomization.yaml")
-    assert {one["apiVersion"] for one in documents()} == {REGISTERED}
+    assert sorted(listed) == sorted(file.name for file in folder.glob("*.yaml") if file.name != "kustomization.yaml")
+    assert {one["apiVersion"] for one in documents(folder)} == {REGISTERED}
+
+
+def test_policies_that_know_queues_ask_about_all_queues_and_let_work_pass_without_any() -> None:
+    policies, bindings = list(documents(QUEUES))[::2], list(documents(QUEUES))[1::2]
+
+    for policy, binding in zip(policies, bindings, strict=True):
+        spec = policy["spec"]
+        plural = spec["matchConstraints"]["resourceRules"][0]["resources"][0]
+        asked = WEBHOOKS[f"/{plural}/validate"]
+        rules = [{**webhooks()[asked.path]["rules"][0], "operations": ["CREATE"]}] if plural == "jobs" else None
+        assert spec["matchConstraints"]["resourceRules"] == (rules or webhooks()[asked.path]["rules"])
+        assert (spec["failurePolicy"], spec["paramKind"]["kind"]) == ("Fail", "Queue")
+        assert binding["spec"]["policyName"] == policy["metadata"]["name"]
+        assert binding["metadata"]["name"] == f"{policy['metadata']['name']}-binding"
+        assert binding["spec"]["paramRef"] == {"selector": {}, "parameterNotFoundAction": "Allow"}
+        assert binding["spec"]["validationActions"] == ["Deny"]
+    assert len(policies) == 3
 
 
 @pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tests.admission.policies.asks import KINDS, Ask, Obj, an_update
@@ -91,6 +91,8 @@ _POLICIES: Final[tuple[list[Obj], ...]] = (
     [{"exitCode": 0, "action": "RestartJob"}, {"exitCode": 3, "action": "x"}, {"exitCode": 3}, {"exitCode": 4}],
     [{"event": "PodPending", "action": "AbortJob", "timeout": "1h30m"}, {"exitCode": -1, "timeout": "soon"}],
     [{"events": ["*", "PodFailed"], "action": "AbortJob"}],
+    [{"event": "PodFailed", "exitCode": 3, "action": "AbortJob"}, {"event": "PodFailed", "action": "AbortJob"}],
+    [*_TWO, {"events": ["PodFailed", "Unknown", "PodFailed"], "action": "AbortJob"}],
     [],
 )
 _PLUGINS: Final[tuple[Obj, ...]] = (
@@ -100,6 +102,7 @@ _PLUGINS: Final[tuple[Obj, ...]] = (
     {"mpi": ["--master", "worker"]},
     {"mpi": ["--master=nobody", "-master=worker"]},
     {"mpi": ["--master"]},
+    {"mpi": ["-master", "nobody"]},
     {"mpi": ["--master=nobody"], "zebra": [], "ape": ["-x"], "": []},
     {"tensorflow": [], "svc": ["--x"]},
     {"ray": []},
@@ -182,6 +185,8 @@ _MEMBERS: Final[tuple[list[Obj], ...]] = tuple(
 )
 _BUDGETS: Final = ["1", "0", "-3", "+4", "30%", "0%", "100%", "99%", "many", "", "%", "1.5", "9" * 30, 'a"b', "5%%"]
 
+MUTABLE: Final = ("tasks/1/minAvailable", "tasks/1/replicas", "minAvailable", "priorityClassName")
+"""What may change in a job; half of all updates change only this."""
 CHANGES: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
     "jobs": {
         "policies": _POLICIES,
@@ -228,7 +233,7 @@ CHANGES: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
     "hypernodes": {"members": (*_MEMBERS, [*_MEMBERS[0], *_MEMBERS[1]], [], GONE), "tier": (0, -1)},
     "pods": {"schedulerName": ("volcano", "default-scheduler", GONE)},
 }
-_NAMES: Final = ("itself", "a.b", "n" * 52, "n" * 53, "n" * 62, "n" * 64)
+_NAMES: Final = ("itself", "a.b", *("n" * length for length in (52, 53, 54, 55, 64)))
 _HIERARCHIES: Final = (
     *[("root/a/b", "1/2/3"), ("a/b", "2/3"), ("a", "1/2"), ("a/b", "1/x"), ("a/b/c", "0/-1/0"), ("a", ""), ("", "1")],
     *[("a/b", "1e2/.5"), ("a/b", "nan/inf"), ("rooted/b", "1/+2."), ('q"/b', "1/1_0")],
@@ -250,19 +255,21 @@ def updates(plural: str, seed: int, count: int) -> Iterator[Ask]:
     generator = random.Random(f"{plural} {seed} again")
     for number in range(count):
         old, _ = _varied(plural, generator, 0)
-        obj, told = _varied(plural, generator, generator.choice((0, 1, 1, 2)))
+        fixed = plural != "jobs" or generator.random() < 0.5
+        obj, told = _varied(plural, generator, generator.choice((0, 1, 1, 2)), () if fixed else MUTABLE)
         name = "root" if plural == "queues" and generator.random() < 0.3 else "changing"
         for one in (old, obj):
             one["metadata"]["name"] = name
         yield an_update(f"{plural} {seed}/{number}: update {told}", plural, obj, old)
 
 
-def _varied(plural: str, generator: random.Random, count: int) -> tuple[Obj, str]:
+def _varied(plural: str, generator: random.Random, count: int, paths: Sequence[str] = ()) -> tuple[Obj, str]:
     """Return a good object with some changes, and which they are."""
     kind, spec = KINDS[plural], copy.deepcopy(GOOD[plural])
     metadata: Obj = {"name": generator.choice(_NAMES) if generator.random() < 0.2 else "itself"}
     told: dict[str, Any] = {}
-    for path in sorted(generator.sample(sorted(CHANGES[plural]), min(count, len(CHANGES[plural])))):
+    choices = sorted(paths or CHANGES[plural])
+    for path in sorted(generator.sample(choices, min(count, len(choices)))):
         value = generator.choice(CHANGES[plural][path])
         if _set(spec, path, value):
             told[path] = "gone" if value is GONE else value
