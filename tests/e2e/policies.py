@@ -108,6 +108,14 @@ class Policies:
             for name in made:
                 wait_until(f"{name} may be deleted", partial(self._gone, f"{path}/{name}"), 30.0)
 
+    @contextlib.contextmanager
+    def queue_that_is_open(self, name: str) -> Iterator[None]:
+        """Have a queue that takes work."""
+        path = KINDS["queues"].collection("")
+        self._ensure(path, f"{path}/{name}", _canary("queues", {}, name=name))
+        self._plane.request("PATCH", f"{path}/{name}/status", {"status": {"state": "Open"}}, content_type=MERGE)
+        yield
+
     def _shut(self, queue: str) -> bool:
         """Say whether each of the policies refuses something for this queue, which is closed and has a child."""
         refused = [self.answer(Ask("", plural, CREATE, _canary(plural, {"queue": queue}))) for plural in WORK]

@@ -33,6 +33,7 @@ from tests.conformance.conftest import OWN_ROWS
 from tests.conformance.row_files import Row, read_rows
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.policies import MUTATING, VALIDATING, WORK, Answer, Policies, objects
+from tests.e2e.webhooks import Webhooks
 from volcano_py.admission.contract import CREATE, DELETE, UPDATE, Verdict
 from volcano_py.api import keys
 
@@ -68,7 +69,7 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
 """Rows by the reason why an API server with policies says something else than the rules."""
 SEEDS = (1, 2)
 RANDOM = {"jobs": 150, "queues": 100, "podgroups": 30, "cronjobs": 60, "jobflows": 15, "hypernodes": 20, "pods": 40}
-CHANGED = {"jobs": 60, "queues": 40}
+CHANGED = {"jobs": 120, "queues": 50}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,8 @@ def test_a_field_that_does_not_exist_would_be_found(asked: object, policies: Pol
 
 
 def a_queue_below(parent: str, name: str, state: str = "Open", path: str = "") -> Obj:
-    annotations = {keys.HIERARCHY: path, keys.HIERARCHY_WEIGHTS: "1/2/3"} if path else {}
+    weights = "/".join("1" for _ in path.split("/"))
+    annotations = {keys.HIERARCHY: path, keys.HIERARCHY_WEIGHTS: weights} if path else {}
     return {
         **big("queues", {"parent": parent}, name),
         "metadata": {"name": name, "annotations": annotations},
@@ -287,6 +289,26 @@ def test_big_objects_stay_within_the_limits_of_cost(asked: object, policies: Pol
     assert "deserved[example.com/r7]=0 must be >= guarantee[example.com/r7]=1" in refused[2]
     assert updates[0] == ""
     assert updates[1].startswith("job updates may not change fields")
+
+
+def test_webhooks_and_policies_can_be_on_together(
+    asked: object, policies: Policies, control_plane: ControlPlane
+) -> None:
+    hooks = Webhooks(control_plane, "--leader-elect=false", "--graceful-shutdown-time=2s")
+    good = big("jobs", GOOD["jobs"])
+    wrong, nowhere = big("jobs", {**GOOD["jobs"], "minAvailable": 9}), big("jobs", {**GOOD["jobs"], "queue": "nowhere"})
+    alone = policies.answer(Ask("", "jobs", CREATE, good))
+
+    try:
+        hooks.start().install()
+        with policies.queue_that_is_open("default"):
+            found = [policies.answer(Ask("", "jobs", CREATE, one)) for one in (good, wrong, nowhere)]
+    finally:
+        hooks.uninstall()
+        hooks.stop()
+    assert found[0] == alone
+    assert found[1].policy == "job-validation-policy"
+    assert 'webhook "validatejob.volcano.sh" denied the request: unable to find job queue' in found[2].refusal
 
 
 def test_an_answer_that_is_too_long_is_cut(asked: object, policies: Policies) -> None:

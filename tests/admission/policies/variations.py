@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tests.admission.policies.asks import KINDS, Ask, Obj, an_update
@@ -13,6 +13,7 @@ from volcano_py.api import keys
 
 GONE: Final = object()
 Changes = Mapping[str, Any]
+_NONE: Final[Changes] = {}
 
 _TEMPLATE: Final = {"spec": {"containers": [{"name": "main", "image": "busybox:1"}], "restartPolicy": "Never"}}
 _TWICE: Final = {"mode": "hard", "highestTierAllowed": 1, "highestTierName": "rack"}
@@ -154,7 +155,17 @@ _SCHEDULES: Final = (
         "@hourly",
     ],
     *["@every 1h30m", "@every", "@every 5", "@sometimes", "30 6-16/4 * * 1-5", "0 0 31 12 sun-sat", "0 0 * * 7"],
-    *["a * * * *", "1,,2 * * * *", ", * * * *", "1/2/3 * * * *", "*/5-10 * * * *", "-1 * * * *", "0 24 * * *"],
+    *[
+        "a * * * *",
+        "1,,2 * * * *",
+        ", * * * *",
+        "1/2/3 * * * *",
+        "*/5-10 * * * *",
+        "-1 * * * *",
+        "0 24 * * *",
+        "10-5/2 * * * *",
+        "5-30/2 * * * *",
+    ],
     *["0 0 0 * *", "* * * feb-jan *", "* * * * sun,mon", "50/5 * * * *", "1-2-3 * * * *", "jan * * * *", "0\t0 * * *"],
 )
 _ZONES: Final = [
@@ -185,8 +196,49 @@ _MEMBERS: Final[tuple[list[Obj], ...]] = tuple(
 )
 _BUDGETS: Final = ["1", "0", "-3", "+4", "30%", "0%", "100%", "99%", "many", "", "%", "1.5", "9" * 30, 'a"b', "5%%"]
 
+_RICH: Final = {
+    "tasks/1/template": {
+        "metadata": {"labels": {"app": "a"}, "annotations": {"note": "b"}},
+        "spec": {
+            "nodeSelector": {"zone": "a"},
+            "containers": [
+                {
+                    "name": "main",
+                    "image": "busybox:1",
+                    "env": [{"name": "A", "value": "1"}],
+                    "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2"}},
+                }
+            ],
+            "initContainers": [{"name": "first", "image": "busybox:1"}],
+        },
+    },
+    "volumes": [{"mountPath": "/data", "volumeClaim": _claim()}, {"mountPath": "/old", "volumeClaimName": "old"}],
+}
+"""A job whose template has something to change."""
+_OF_TEMPLATE: Final[Mapping[str, tuple[Any, ...]]] = {
+    "tasks/1/template/metadata/labels": ({"app": "b"}, {}, GONE),
+    "tasks/1/template/metadata/annotations/note": ("c", GONE),
+    "tasks/1/template/metadata/finalizers": ([],),
+    "tasks/1/template/spec/nodeSelector": ({"zone": "b"}, GONE),
+    "tasks/1/template/spec/tolerations": ([], [{"operator": "Exists"}]),
+    "tasks/1/template/spec/securityContext": ({},),
+    "tasks/1/template/spec/schedulerName": ("", "other"),
+    "tasks/1/template/spec/containers/0/image": ("busybox:2",),
+    "tasks/1/template/spec/containers/0/env": ([], GONE),
+    "tasks/1/template/spec/containers/0/command": ([], ["sh"]),
+    "tasks/1/template/spec/containers/0/resources/requests": ({"cpu": "1000m", "memory": "1024Mi"}, {"cpu": 1}, GONE),
+    "tasks/1/template/spec/containers/0/resources/limits/cpu": ("2000m", 2, "3"),
+    "tasks/1/template/spec/initContainers/0/resources": ({}, {"limits": {}}, {"limits": {"cpu": "1"}}),
+    "tasks/1/template/spec/initContainers": (GONE, []),
+    "volumes/0/volumeClaimName": ("made", ""),
+    "volumes/0/volumeClaim/resources/requests/storage": ("1024Mi", "2Gi"),
+    "volumes/0/volumeClaim/storageClassName": ("fast",),
+    "volumes/0/volumeClaim/accessModes": (["ReadWriteMany"],),
+    "volumes/1/volumeClaimName": ("new",),
+    "volumes/1/mountPath": ("/new",),
+}
 MUTABLE: Final = ("tasks/1/minAvailable", "tasks/1/replicas", "minAvailable", "priorityClassName")
-"""What may change in a job; half of all updates change only this."""
+"""What may change in a job."""
 CHANGES: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
     "jobs": {
         "policies": _POLICIES,
@@ -233,6 +285,11 @@ CHANGES: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
     "hypernodes": {"members": (*_MEMBERS, [*_MEMBERS[0], *_MEMBERS[1]], [], GONE), "tier": (0, -1)},
     "pods": {"schedulerName": ("volcano", "default-scheduler", GONE)},
 }
+UPDATES: Final[Mapping[str, tuple[Mapping[str, tuple[Any, ...]], ...]]] = {
+    "jobs": (CHANGES["jobs"], {path: CHANGES["jobs"][path] for path in MUTABLE}, _OF_TEMPLATE),
+    "queues": (CHANGES["queues"], {"capability/cpu": ("8000m", 8, "9"), "parent": ("root", "changing")}),
+}
+"""What updates change: anything, or what is interesting."""
 _NAMES: Final = ("itself", "a.b", *("n" * length for length in (52, 53, 54, 55, 64)))
 _HIERARCHIES: Final = (
     *[("root/a/b", "1/2/3"), ("a/b", "2/3"), ("a", "1/2"), ("a/b", "1/x"), ("a/b/c", "0/-1/0"), ("a", ""), ("", "1")],
@@ -245,7 +302,7 @@ def creations(plural: str, seed: int, count: int) -> Iterator[Ask]:
     """Yield questions about new objects."""
     generator = random.Random(f"{plural} {seed}")
     for number in range(count):
-        obj, told = _varied(plural, generator, generator.choice((1, 1, 2, 3)))
+        obj, told = _varied(plural, generator, generator.choice((1, 1, 2, 3)), CHANGES[plural])
         annotations = generator.choice(NAMESPACES) if plural == "podgroups" else {}
         yield Ask(f"{plural} {seed}/{number}: {told}", plural, CREATE, obj, annotations=annotations)
 
@@ -253,24 +310,27 @@ def creations(plural: str, seed: int, count: int) -> Iterator[Ask]:
 def updates(plural: str, seed: int, count: int) -> Iterator[Ask]:
     """Yield questions about changes of good objects."""
     generator = random.Random(f"{plural} {seed} again")
+    changes, base = UPDATES[plural], _RICH if plural == "jobs" else _NONE
     for number in range(count):
-        old, _ = _varied(plural, generator, 0)
-        fixed = plural != "jobs" or generator.random() < 0.5
-        obj, told = _varied(plural, generator, generator.choice((0, 1, 1, 2)), () if fixed else MUTABLE)
+        old, _ = _varied(plural, generator, 0, {}, base)
+        obj, told = _varied(plural, generator, generator.choice((0, 1, 1, 2)), generator.choice(changes), base)
         name = "root" if plural == "queues" and generator.random() < 0.3 else "changing"
         for one in (old, obj):
             one["metadata"]["name"] = name
         yield an_update(f"{plural} {seed}/{number}: update {told}", plural, obj, old)
 
 
-def _varied(plural: str, generator: random.Random, count: int, paths: Sequence[str] = ()) -> tuple[Obj, str]:
+def _varied(
+    plural: str, generator: random.Random, count: int, changes: Mapping[str, Any], base: Changes = _NONE
+) -> tuple[Obj, str]:
     """Return a good object with some changes, and which they are."""
     kind, spec = KINDS[plural], copy.deepcopy(GOOD[plural])
+    for path, value in base.items():
+        _set(spec, path, value)
     metadata: Obj = {"name": generator.choice(_NAMES) if generator.random() < 0.2 else "itself"}
     told: dict[str, Any] = {}
-    choices = sorted(paths or CHANGES[plural])
-    for path in sorted(generator.sample(choices, min(count, len(choices)))):
-        value = generator.choice(CHANGES[plural][path])
+    for path in sorted(generator.sample(sorted(changes), min(count, len(changes)))):
+        value = generator.choice(changes[path])
         if _set(spec, path, value):
             told[path] = "gone" if value is GONE else value
     if plural == "queues" and count and generator.random() < 0.3:
