@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from tests.admission.policies.asks import KINDS, Ask, Obj
+from tests.admission.policies.variations import GOOD
 from tests.controlplane.install import MANIFESTS
 from tests.controlplane.namespaces import create_namespace, discard_namespace
 from tests.controlplane.rest import ApiFailure
@@ -118,7 +119,8 @@ class Policies:
 
     def _shut(self, queue: str) -> bool:
         """Say whether each of the policies refuses something for this queue, which is closed and has a child."""
-        refused = [self.answer(Ask("", plural, CREATE, _canary(plural, {"queue": queue}))) for plural in WORK]
+        work = {plural: _canary(plural, {**GOOD[plural], "queue": queue}) for plural in WORK}
+        refused = [self.answer(Ask("", plural, CREATE, one)) for plural, one in work.items()]
         return all("queue" in one.policy for one in (*refused, self.deletion(queue)))
 
     def deletion(self, queue: str) -> Answer:
