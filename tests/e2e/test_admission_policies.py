@@ -226,17 +226,14 @@ def test_policies_with_parameters_know_other_queues(asked: object, policies: Pol
         kept = [policies.deletion(name) for name in named]
     for ask, answer in zip((*work, *others, *gone), (*found, *kept), strict=True):
         verdict = dataclasses.replace(ask, queues=(*OPEN, *queues)).verdict(answer.obj or ask.defaulted(), {})
-        assert without_numbers(answer.refusal) == without_numbers(first_of(verdict)), ask
+        expected = {without_numbers(one.message) for one in verdict.refusals} or {""}
+        assert without_numbers(answer.refusal) in expected, ask  # the API server shows any one of them
     assert [bool(one.refusal) for one in (*found, *kept)].count(True) == 6
 
 
 def without_numbers(text: str) -> str:
     """Return a sentence without what only the webhooks can count."""
     return re.sub(r"has (\d+ )?child queues.*", "has child queues", text.strip(" ;"))
-
-
-def first_of(verdict: Verdict) -> str:
-    return verdict.refusals[0].message if verdict.refusals else ""
 
 
 BIG = 100
