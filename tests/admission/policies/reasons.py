@@ -24,7 +24,7 @@ NOT_SAID: Final = {
 
 OWN_WORDS: Final = {
     "a pattern that cannot be read makes the policy fail": re.compile(
-        r"^spec\.members\[\d+\]\.selector\.regexMatch\.pattern: "
+        r"^\.spec\.members\.selector\.regexMatch\.pattern: "
     ),
     "a time zone that does not exist makes the policy fail": re.compile(r"^ invalid timeZone "),
 }
