@@ -37,9 +37,10 @@ def named(kind: str) -> dict[str, dict[str, Any]]:
 
 
 def webhooks() -> dict[str, dict[str, Any]]:
-    """Return the webhooks of manifests/webhooks by path."""
+    """Return the webhooks of manifests/webhooks by path, without those that only take note of a status."""
     found = [one for file in WEBHOOK_FILES for one in yaml.safe_load_all(file.read_text())]
-    return {hook["clientConfig"]["service"]["path"]: hook for one in found for hook in one["webhooks"]}
+    hooks = [hook for one in found for hook in one["webhooks"] if "/" not in hook["rules"][0]["resources"][0]]
+    return {hook["clientConfig"]["service"]["path"]: hook for hook in hooks}
 
 
 def policy_of(webhook: Webhook) -> dict[str, Any]:
