@@ -52,6 +52,11 @@ class Api:
             self._access = self._find()
         return self._access
 
+    def another(self) -> "Api":
+        """Return the same server with a connection of its own, for a second thread."""
+        access = self.access
+        return Api(lambda: access, self._timeout_s)
+
     def get(self, kind: Resource, name: str, namespace: str = "") -> Obj:
         """Return one object; raise ApiProblem."""
         return self._object("GET", kind.item(name, namespace))

@@ -52,20 +52,6 @@ def test_phases_have_colours_on_a_terminal_only(terminal: Terminal, monkeypatch:
     assert "\033" not in listed(Terminal())
 
 
-@pytest.mark.parametrize(("columns", "length"), [(80, 100), (120, 120), (200, 131)])
-def test_columns_stand_closer_on_a_narrow_terminal(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, columns: int, length: int
-) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr(shutil, "get_terminal_size", lambda _: (columns, 40))
-    monkeypatch.setattr("volcano_py.cli.vcctl.call.Call.width", columns)
-
-    lines = listed(terminal).splitlines()
-
-    assert max(map(len, lines)) <= length
-    assert lines[0].split() == listed(io.StringIO()).splitlines()[0].split()
-
-
 class WithLogs(Canned):
     """Pods of one job, and what each has written."""
 

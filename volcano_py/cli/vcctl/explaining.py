@@ -10,6 +10,7 @@ from volcano_py.kube.resource import QUEUES, VCJOBS
 
 _GAP = 2
 _NAME = 30  # a name is not cut shorter than this
+_COMMANDS = ("vcctl ", "kubectl ")  # they stay in one line, so that they can be copied
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 
 
@@ -47,7 +48,8 @@ def _print(call: Call, found: why.Explanation) -> None:
     if found.ways_out:
         call.line(f"\n{bold}What to do{plain}")
         for way in found.ways_out:
-            call.line(f"  {way}")
+            for line in [f"  {way}"] if way.startswith(_COMMANDS) else _wrapped(way, call.width, "  "):
+                call.line(line)
 
 
 def _sentences(section: why.Section, width: int) -> list[str]:
