@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.cli.vcctl.canned import Canned, call_of
-from volcano_py.cli.vcctl import flow, job_reading, pod, queue
+from volcano_py.cli.vcctl import explaining, flow, job_reading, pod, queue
 from volcano_py.cli.vcctl.printing import cut, narrowed
-from volcano_py.kube.resource import EVENTS, PODGROUPS, VCJOBS
+from volcano_py.kube.resource import EVENTS, NODES, PODGROUPS, PODS, QUEUES, VCJOBS
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 WIDTHS = (80, 120, 200)
@@ -36,7 +36,7 @@ class Terminal(io.StringIO):
 
 def metadata(name: str, **more: Any) -> dict[str, Any]:
     created = (NOW - timedelta(days=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {"name": name, "namespace": name, "creationTimestamp": created, **more}
+    return {"name": name, "namespace": name, "creationTimestamp": created} | more
 
 
 def vcjob(name: str) -> dict[str, Any]:
@@ -208,3 +208,89 @@ def test_messages_of_events_go_on_below_themselves(width: int, monkeypatch: pyte
     assert {"Reason", "Message"} <= set(events[0].split())
     start = events[0].index("Message")
     assert re.sub(r"\s+", " ", " ".join(line[start:] for line in events[2:])).strip() == str(EVENT["message"]).strip()
+
+
+# Explanations
+
+
+def explained(line: str, run: Callable[..., int], out: io.StringIO) -> list[str]:
+    assert run(call_of(f"{line} --scheduler-url none", Canned(waiting_gang()), out, NOW)) == 0
+    return out.getvalue().splitlines()
+
+
+WHYS = [("job why train -n a", explaining.why_job), ("queue why research", explaining.why_queue)]
+
+
+@pytest.mark.parametrize(("line", "run"), WHYS)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_an_explanation_fits_on_one_screen(
+    line: str, run: Callable[..., int], width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    piped = explained(line, run, io.StringIO())
+    titles = [one.rstrip() for one in piped if one and not one.startswith(" ")]
+    assert len(piped) > 32
+
+    for height in (24, 30, 40, 60):
+        monkeypatch.setenv("LINES", str(height))
+        lines = explained(line, run, Terminal())
+        assert len(lines) < height  # the prompt needs the last line
+        assert max(map(len, lines)) <= width
+        for title in titles[1:]:
+            name = title.partition(" (")[0]
+            assert any(one.startswith(name) for one in lines), "a part is missing"
+    assert lines[1:] == piped[1:] or width != 120
+
+
+def test_rows_that_a_small_screen_leaves_out_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
+
+    small = "\n".join(explained(*WHYS[0], Terminal()))
+    monkeypatch.setenv("LINES", "60")
+    large = "\n".join(explained(*WHYS[0], Terminal()))
+
+    assert "Who holds the room (3 more)" in large
+    assert re.search(r"^Who holds the room \((5|7) more\) +Queue +Pods +Holds$", small, re.M)
+    assert "Events (" in small
+
+
+def waiting_gang() -> dict[Any, list[Any]]:
+    """A gang in a queue below another one, eight holders, and events of six kinds."""
+    owner = [{"kind": "Job", "name": "train", "uid": "u"}]
+    spec = {"queue": "research", "minMember": 4, "minResources": {"cpu": "8"}}
+    state = {"phase": "Pending", "reason": "Created", "message": "the PodGroup of the job is created; its pods follow"}
+    pods = [holder(number) for number in range(8)]
+    groups = [{"metadata": metadata("train-u", namespace="a", ownerReferences=owner), "spec": spec, "status": {}}]
+    groups += [
+        {"metadata": {"name": f"g{number}", "namespace": "a"}, "spec": {"queue": "research"}} for number in range(8)
+    ]
+    tasks = [{"name": "w", "replicas": 4, "template": {"spec": {"containers": [{"resources": AMOUNTS_OF_2}]}}}]
+    job_spec = {"queue": "research", "minAvailable": 4, "tasks": tasks}
+    job = {"metadata": metadata("train", namespace="a", uid="u"), "spec": job_spec, "status": {"state": state}}
+    return {
+        VCJOBS: [job],
+        PODGROUPS: groups,
+        PODS: pods,
+        QUEUES: [
+            {"metadata": {"name": name}, "spec": {"parent": parent}, "status": {"state": "Open"}}
+            for name, parent in (("research", "all"), ("all", "root"), ("root", ""))
+        ],
+        NODES: [{"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "8", "pods": "110"}}}],
+        EVENTS: [
+            {**EVENT, "reason": f"Reason{number}", "involvedObject": {"kind": "PodGroup", "name": "train-u"}}
+            for number in range(6)
+        ],
+    }
+
+
+AMOUNTS_OF_2 = {"requests": {"cpu": "2"}}
+
+
+def holder(number: int) -> dict[str, Any]:
+    annotations = {"scheduling.k8s.io/group-name": f"g{number}"}
+    return {
+        "metadata": metadata(f"p{number}", namespace="a", annotations=annotations),
+        "spec": {"nodeName": "n", "containers": [{"resources": {"requests": {"cpu": "1"}}}]},
+        "status": {"phase": "Running"},
+    }
