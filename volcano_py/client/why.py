@@ -67,7 +67,7 @@ def why_job(facts: Facts, now: datetime) -> Explanation:
     queue = _queue_name(facts)
     levels = room.levels(queue, facts.queues, gang.needs)
     pod = _waiting_pod(facts)
-    groups = room.node_groups(facts.nodes, facts.all_pods, pod) if pod else []
+    groups = room.node_groups(facts.nodes, facts.placed, pod) if pod else []
     answer, ways_out = _answer(facts, gang, queue, levels, groups)
     sections = [
         Section("State", tuple(_state(facts, now))),
@@ -228,7 +228,7 @@ def _answer(
         way = "add nodes, or ask for less: smaller requests or a lower minAvailable"
         if all(one.reason.startswith(room.TOO_SMALL) for one in groups):
             way = "add larger nodes, or lower the requests of each pod"
-        elif room.holders(facts.all_pods, facts.groups, (), _own(facts)):
+        elif room.holders(facts.placed, facts.groups, (), _own(facts)):
             way = f"wait for the holders above, {way}"
         return f"the nodes have room for {fitting} of the {gang.lacks} pods that the gang lacks{why}", [way]
     if said := _condition(facts.group) or _last_words(facts.events):
@@ -341,7 +341,7 @@ def _nodes(groups: Sequence[room.NodeGroup], pod: Obj | None) -> Section:
 
 def _holders(facts: Facts, needs: Amounts, own: Iterable[str], queues: Iterable[str] | None = None) -> Section:
     names = list(_real(needs)) or [keys.CPU]
-    found = room.holders(facts.all_pods, facts.groups, names, own)
+    found = room.holders(facts.placed, facts.groups, names, own)
     if queues is not None:
         wanted = set(queues)
         found = [one for one in found if one.queue in wanted]

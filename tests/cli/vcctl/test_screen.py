@@ -99,10 +99,29 @@ def test_logs_of_one_pod_stand_alone() -> None:
     assert asked == [{"container": "side", "previous": "true", "tailLines": "5"}]
 
 
-def test_logs_that_are_followed_are_those_of_one_pod() -> None:
+def test_logs_of_several_pods_are_followed_together() -> None:
     assert logged("-f --task ps")[1] == [{"container": "main", "follow": "true"}]
-    with pytest.raises(Problem, match="--follow takes one pod, and these are 3"):
-        logged("-f")
+
+    text, asked = logged("-f --tail 3")
+
+    assert sorted(text.splitlines()) == [
+        *("[train-ps-0] p0", "[train-worker-0] w0", "[train-worker-1] end", "[train-worker-1] w1")
+    ]
+    assert asked == [{"container": "main", "follow": "true", "tailLines": "3"}] * 3
+
+
+def test_more_pods_than_connections_are_not_followed() -> None:
+    with pytest.raises(Problem, match="--follow takes at most 20 pods, and these are 21; add --task and --index"):
+        logged("-f", {f"train-ps-{number}": "" for number in range(21)})
+
+
+def test_a_pod_that_cannot_be_followed_does_not_stop_the_others() -> None:
+    api, out = WithLogs({**TEXTS, "train-ps-0": None}), io.StringIO()
+
+    with pytest.raises(Problem, match=r"pod a/train-ps-0 \(Pending\): container is waiting to start"):
+        logs.print_logs(call_of("job logs train -n a -f", api, out, NOW))
+
+    assert len(out.getvalue().splitlines()) == 3
 
 
 @pytest.mark.parametrize(

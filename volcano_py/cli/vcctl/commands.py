@@ -119,7 +119,7 @@ VCCTL: Final = (
             Flag("task", "t", "", "only pods of this task"),
             Flag("index", "", "", "only the pod with this index in its task", NUMBER),
             Flag("container", "c", "", "container; else the first one of each pod"),
-            Flag("follow", "f", "", "go on until the pod ends; for one pod only", SWITCH),
+            Flag("follow", "f", "", "go on until the pods end", SWITCH),
             Flag("previous", "p", "", "what the container wrote before it was started again", SWITCH),
             Flag("tail", "", "", "only this many last lines of each pod", NUMBER),
             *SERVER,

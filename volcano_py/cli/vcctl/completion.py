@@ -14,6 +14,8 @@ from volcano_py.client.problem import Problem
 
 FILES: Final = ":files"
 """The answer that leaves the word to the shell's own completion of files."""
+_FILES_TOO, _NO_FILES = ":0", ":4"
+"""What kubectl calls directives."""
 _LIMIT_S: Final = 2.0
 _PROGRAMS: Final = ("vcctl", "vsub", "vjobs", "vqueues", "vcancel", "vsuspend", "vresume")
 
@@ -85,6 +87,17 @@ def print_candidates(program: str, words: Sequence[str]) -> int:
     for candidate, meaning in candidates(program, before, last):
         if candidate == FILES or candidate.startswith(last):
             print(f"{candidate}\t{meaning}" if meaning else candidate)
+    return 0
+
+
+def print_for_kubectl(words: Sequence[str]) -> int:
+    """Print candidates as kubectl wants them: the last line says whether names of files are candidates, too."""
+    *before, last = words or [""]
+    found = list(candidates("vcctl", before, last))
+    for candidate, meaning in found:
+        if candidate != FILES and candidate.startswith(last):
+            print(f"{candidate}\t{meaning}" if meaning else candidate)
+    print(_FILES_TOO if any(candidate == FILES for candidate, _ in found) else _NO_FILES)
     return 0
 
 
