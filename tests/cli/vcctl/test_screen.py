@@ -65,7 +65,11 @@ class WithLogs(Canned):
         _, task, index = name.split("-")
         annotations = {"volcano.sh/task-spec": task, "volcano.sh/task-index": index}
         metadata = {"name": name, "namespace": "a", "annotations": annotations}
-        return {"metadata": metadata, "spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}
+        return {
+            "metadata": metadata,
+            "spec": {"containers": [{"name": "main"}], "nodeName": "n"},
+            "status": {"phase": "Pending"},
+        }
 
     def list(self, kind: Resource, namespace: str = "", **query: str) -> list[Obj]:
         assert query in ({}, {"labelSelector": "volcano.sh/job-name=train"})
@@ -136,6 +140,19 @@ def test_a_pod_that_cannot_be_followed_does_not_stop_the_others() -> None:
 def test_logs_that_cannot_be_printed_say_why(line: str, texts: Mapping[str, str | None], sentence: str) -> None:
     with pytest.raises(Problem, match=sentence):
         logged(line, texts)
+
+
+def test_a_pod_without_a_node_is_not_an_empty_log() -> None:
+    api = WithLogs(TEXTS)
+    for one in api.list(PODS)[1:]:
+        del one["spec"]["nodeName"]
+    out = io.StringIO()
+
+    with pytest.raises(Problem, match=r"it has no node yet and has written nothing; \"vcctl job why train -n a\" says"):
+        logs.print_logs(call_of("job logs train -n a", api, out, NOW))
+
+    assert out.getvalue() == "[train-worker-1] w1\n[train-worker-1] end\n"
+    assert len(api.asked) == 1
 
 
 def test_the_same_refusal_of_many_pods_is_said_once() -> None:

@@ -75,6 +75,10 @@ def _chosen(call: Call, job: Obj, found: list[Obj]) -> list[Obj]:
 def _lines(call: Call, api: Api, pod: Obj, *, prefixed: bool) -> Iterator[str | Problem]:
     """Yield the log of one pod and, if it cannot be read to its end, why."""
     flags, name, namespace = call.flags, pod["metadata"]["name"], pod["metadata"]["namespace"]
+    if not (pod.get("spec") or {}).get("nodeName"):  # the API server answers with an empty log
+        why = f'"vcctl job why {flags.text("name")} -n {namespace}" says why'
+        yield Problem(f"pod {namespace}/{name} ({pods.state(pod)}): it has no node yet and has written nothing; {why}")
+        return
     containers = [str(one.get("name")) for one in (pod.get("spec") or {}).get("containers") or ()]
     query: dict[str, str] = {"container": flags.text("container") or containers[0]}
     query |= {flag: "true" for flag in ("follow", "previous") if flags.on(flag)}
