@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -160,6 +161,25 @@ def test_changes_are_printed_as_they_happen(shell: Shell, tmp_path: Path) -> Non
             process.terminate()
             process.wait(20)
     shell.vcctl(f"job delete -N watched -n {shell.namespace}")
+
+
+def test_a_watch_of_queues_follows_their_groups(shell: Shell, tmp_path: Path) -> None:
+    shell.cluster.remove_at_end("/apis/scheduling.volcano.sh/v1beta1/queues/e2e-vcctl-watched")
+    shell.vcctl("queue create -n e2e-vcctl-watched")
+    wait_until("it is open", lambda: shell.column("queue get e2e-vcctl-watched", 2) == ["Open"], 30.0)
+    path = written(tmp_path / "job.yaml", vcjob("counted", queue="e2e-vcctl-watched"))
+    with shell.begin("vcctl", "queue", "list", "--watch") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("Name")
+        shell.vcctl(f"job run -f {path} -n {shell.namespace}")
+        for line in process.stdout:  # Name Weight State Parent Inqueue Pending Running
+            if line.startswith("e2e-vcctl-watched") and line.split()[6] == "1":
+                break
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    shell.vcctl(f"job delete -N counted -n {shell.namespace}")
 
 
 def plugin(folder: Path, name: str) -> None:

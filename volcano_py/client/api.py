@@ -7,6 +7,7 @@ import http.client
 import json
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 from urllib.parse import urlencode, urlsplit
@@ -200,6 +201,27 @@ class Api:
         timeout_s: float | None,
         encoding: str = "identity",
     ) -> http.client.HTTPResponse:
+        """Send a request, and once more when a server that has too much to do, or just begins, asks for that."""
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                return self._send_once(method, path, body, query, content, timeout_s, encoding)
+            except ApiProblem as problem:
+                wait_s = problem.retry_after_s
+                if not wait_s or time.monotonic() + wait_s > deadline:
+                    raise
+            time.sleep(wait_s)
+
+    def _send_once(
+        self,
+        method: str,
+        path: str,
+        body: Obj | None,
+        query: Mapping[str, str],
+        content: str,
+        timeout_s: float | None,
+        encoding: str,
+    ) -> http.client.HTTPResponse:
         access = self.access
         base = urlsplit(access.server).path.rstrip("/")
         target = f"{base}{path}?{urlencode(query)}" if query else f"{base}{path}"
@@ -294,10 +316,12 @@ def _refusal(answer: http.client.HTTPResponse) -> ApiProblem:
         status = json.loads(content)
     except ValueError:
         status = None
+    given = answer.headers.get("Retry-After", "")
+    again_s = float(given) if answer.status in (429, 503) and given.isdecimal() else 0.0
     if isinstance(status, dict) and status.get("kind") == "Status":
-        return ApiProblem(answer.status, str(status.get("reason", "")), _said(status))
+        return ApiProblem(answer.status, str(status.get("reason", "")), _said(status), again_s)
     told = " ".join(content.decode(errors="replace").split())[:200]
-    return ApiProblem(answer.status, "", told or f"the API server answered {answer.status} {answer.reason}")
+    return ApiProblem(answer.status, "", told or f"the API server answered {answer.status} {answer.reason}", again_s)
 
 
 def _said(status: Mapping[str, Any]) -> str:

@@ -44,6 +44,8 @@ class Handler(BaseHTTPRequestHandler):
         self.asked.append((parts.path, parse_qs(parts.query), dict(self.headers)))
         code, body = self.answers.pop(0)
         self.send_response(code)
+        if code in (429, 503):
+            self.send_header("Retry-After", "1")
         if body.startswith(GZIP):
             self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(body)))
@@ -162,6 +164,23 @@ def test_a_refusal_has_the_servers_own_sentence(api: Api) -> None:
     assert (problem.value.status, problem.value.reason) == (403, "Forbidden")
     with pytest.raises(ApiProblem, match="<h1>bad gateway</h1>"):
         api.get(VCJOBS, "a", "ns")
+
+
+def test_a_server_that_asks_for_patience_is_asked_again_until_the_time_is_over(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    passed = [0.0]
+    monkeypatch.setattr("volcano_py.client.api.time.sleep", slept.append)
+    monkeypatch.setattr("volcano_py.client.api.time.monotonic", lambda: passed[0] + sum(slept))
+    busy = a_refusal(429, "storage is (re)initializing", "TooManyRequests")
+    Handler.answers = [busy, (503, b"begins"), a_list("a"), busy, busy, busy, busy]
+
+    assert len(api.list(VCJOBS)) == 1
+    assert slept == [1.0, 1.0]
+    with pytest.raises(ApiProblem, match="storage is"):
+        api.list(VCJOBS)
+    assert slept == [1.0] * 5  # three seconds are the limit of this client
 
 
 @pytest.mark.parametrize("body", [b"hello", b"[]"])
