@@ -45,7 +45,7 @@ def vcjob(name: str) -> dict[str, Any]:
     return {"metadata": metadata(name), "spec": spec, "status": status}
 
 
-def a_pod(name: str) -> dict[str, Any]:
+def pod_named(name: str) -> dict[str, Any]:
     labels = {"volcano.sh/job-name": name, "volcano.sh/task-spec": name[:20]}
     waiting = [{"name": "c", "restartCount": 1234, "state": {"waiting": {"reason": "CreateContainerConfigError"}}}]
     return {
@@ -55,7 +55,7 @@ def a_pod(name: str) -> dict[str, Any]:
     }
 
 
-def a_queue(name: str) -> dict[str, Any]:
+def queue_named(name: str) -> dict[str, Any]:
     status = {"state": "Closing", "allocated": AMOUNTS}
     return {
         "metadata": {"name": name},
@@ -64,7 +64,7 @@ def a_queue(name: str) -> dict[str, Any]:
     }
 
 
-def a_flow(name: str) -> dict[str, Any]:
+def flow_named(name: str) -> dict[str, Any]:
     return {"metadata": metadata(name), "status": {"state": {"phase": "Terminating"}}}
 
 
@@ -74,15 +74,15 @@ TABLES: dict[str, tuple[Callable[..., int], Callable[[str], dict[str, Any]], set
     "job list -o wide": (job_reading.list_jobs, vcjob, {"Name", "Phase", "Queue", "Age"}),
     "job list -A -o wide": (job_reading.list_jobs, vcjob, {"Namespace", "Name", "Phase", "Queue"}),
     "vjobs -A": (job_reading.jobs_or_job, vcjob, {"Namespace", "Name", "Phase", "Running"}),
-    "pod list": (pod.list_pods, a_pod, {"Name", "Ready", "Status"}),
-    "pod list -A": (pod.list_pods, a_pod, {"Namespace", "Name", "Ready", "Status"}),
-    "pod list -A -o wide": (pod.list_pods, a_pod, {"Namespace", "Name", "Ready", "Status", "Node"}),
-    "queue list": (queue.list_queues, a_queue, {"Name", "State", "Pending", "Running"}),
-    "queue list -o wide": (queue.list_queues, a_queue, {"Name", "State", "Running", "Capability", "Allocated"}),
-    "vqueues": (queue.queues_or_queue, a_queue, {"Name", "State", "Pending", "Running"}),
-    "jobflow list -A": (flow.list_jobflow, a_flow, {"Name", "Namespace", "Phase", "Age"}),
-    "jobtemplate list": (flow.list_jobtemplate, a_flow, {"Name", "Namespace"}),
-    "jobtemplate list -o wide": (flow.list_jobtemplate, a_flow, {"Name", "Namespace", "Age"}),
+    "pod list": (pod.list_pods, pod_named, {"Name", "Ready", "Status"}),
+    "pod list -A": (pod.list_pods, pod_named, {"Namespace", "Name", "Ready", "Status"}),
+    "pod list -A -o wide": (pod.list_pods, pod_named, {"Namespace", "Name", "Ready", "Status", "Node"}),
+    "queue list": (queue.list_queues, queue_named, {"Name", "State", "Pending", "Running"}),
+    "queue list -o wide": (queue.list_queues, queue_named, {"Name", "State", "Running", "Capability", "Allocated"}),
+    "vqueues": (queue.queues_or_queue, queue_named, {"Name", "State", "Pending", "Running"}),
+    "jobflow list -A": (flow.list_jobflow, flow_named, {"Name", "Namespace", "Phase", "Age"}),
+    "jobtemplate list": (flow.list_jobtemplate, flow_named, {"Name", "Namespace"}),
+    "jobtemplate list -o wide": (flow.list_jobtemplate, flow_named, {"Name", "Namespace", "Age"}),
 }
 
 
