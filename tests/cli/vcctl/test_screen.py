@@ -165,7 +165,14 @@ def test_the_same_refusal_of_many_pods_is_said_once() -> None:
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 @pytest.mark.parametrize(
     ("line", "offered"),
-    [("vcctl job w", ["why", "wait"]), ("vcctl job list -o js", ["json"]), ("vcctl queue operate --wei", ["--weight"])],
+    [
+        ("vcctl job w", ["why", "wait"]),
+        ("vcctl job list -o js", ["json"]),
+        ("vcctl job list --output = js", ["json"]),
+        ("vcctl job list --output =", ["json", "yaml", "wide", "name"]),
+        ("vcctl job list --namespace = a --output = js", ["json"]),
+        ("vcctl queue operate --wei", ["--weight"]),
+    ],
 )
 def test_completion_in_bash(line: str, offered: list[str], tmp_path: Path) -> None:
     vcctl = tmp_path / "vcctl"

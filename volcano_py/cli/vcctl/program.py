@@ -36,7 +36,8 @@ def _prepare_output() -> None:
     if sys.stdout is None:  # the caller has closed it (`>&-`)
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it is the output until the end
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal may not know all letters, such as an ellipsis
+        # A terminal may not know all letters, such as an ellipsis; a program should be able to tell what was there.
+        sys.stdout.reconfigure(errors="replace" if sys.stdout.isatty() else "backslashreplace")
 
 
 def _abandon_output() -> None:
