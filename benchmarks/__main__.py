@@ -20,7 +20,7 @@ import yaml
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks import binding, decision, evictions, idle, jobs, limits, neighbours, plot, restart, session
+from benchmarks import admission, binding, decision, evictions, idle, jobs, limits, neighbours, plot, restart, session
 from benchmarks.console import a_console
 from volcano_py.cli.tables import Cell, explained, numbers
 
@@ -35,6 +35,7 @@ RUNNERS: dict[str, Callable[[dict[str, Any]], Rows]] = {
     "idle": idle.run,
     "binding": binding.run,
     "jobs": jobs.run,
+    "admission": admission.run,
 }
 
 

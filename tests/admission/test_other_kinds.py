@@ -232,7 +232,7 @@ def hyper_node(*patterns: str) -> dict[str, Any]:
 
 def test_hyper_nodes() -> None:
     assert create("/hypernodes/validate", hyper_node(r"node-\d+", "^a$")).message == ""
-    assert "names no member" in create("/hypernodes/validate", hyper_node()).message
+    assert "member must have at least one member" in create("/hypernodes/validate", hyper_node()).message
     found = update("/hypernodes/validate", hyper_node("a", "a(b", "[c"), hyper_node("a"))
     assert [refusal.field for refusal in found.refusals] == [
         "spec.members[1].selector.regexMatch.pattern",

@@ -1,5 +1,7 @@
 """A TCP proxy that can freeze its connections: they stay open, but the proxy drops all data.
 
+It may stand before several servers, which get connections in turn.
+
 with FreezingProxy(host, port) as proxy:
     proxy.freeze()  # like a load balancer that has lost its connection table; new connections work
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from itertools import cycle
 from types import TracebackType
 
 START_S = 10.0
@@ -17,9 +20,9 @@ GOODBYE_S = 0.1
 class FreezingProxy:
     """One proxy, on a thread and an event loop of its own."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, *ports: int) -> None:
         self.port = 0
-        self._upstream = (host, port)
+        self._upstreams = cycle((host, port) for port in ports)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="freezing proxy", daemon=True)
         self._open: set[object] = set()
@@ -63,7 +66,7 @@ class FreezingProxy:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = asyncio.current_task()  # a reference: the loop keeps none to idle connections
-        to_reader, to_writer = await asyncio.open_connection(*self._upstream)
+        to_reader, to_writer = await asyncio.open_connection(*next(self._upstreams))
         self._open.add(connection)
 
         async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:

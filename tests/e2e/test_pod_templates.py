@@ -12,7 +12,8 @@ from tests.e2e.control_plane import ControlPlane
 from volcano_py.admission.pod_rules.template import template_flaws
 
 ALL = {**GOOD, **BAD}
-OTHERWISE: dict[str, str] = {}
+_NO_BUNDLES = "without its feature ClusterTrustBundleProjection, the API server takes such a source out unjudged"
+OTHERWISE: dict[str, str] = {"bundle of a name and a signer": _NO_BUNDLES, "bundle of nothing": _NO_BUNDLES}
 """Templates on which the verdicts differ, each with the reason."""
 
 RANDOM = 300

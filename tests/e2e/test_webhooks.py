@@ -23,6 +23,7 @@ import pytest
 from tests.controlplane.rest import ApiFailure
 from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.freezing_proxy import FreezingProxy
 from tests.e2e.webhooks import SECRET, Webhooks
 from volcano_py.testing import a_group, a_pod, a_queue, manifest
 
@@ -33,7 +34,7 @@ DRY = "?dryRun=All"
 MERGE = "application/merge-patch+json"
 DENIED = "denied the request"
 PATHS = ("/jobs/mutate", "/jobs/validate")
-ROUNDS = 60  # of thirteen verdicts each, in two threads
+ROUNDS = 40  # of thirteen verdicts each, in two threads
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +160,8 @@ def test_every_kind_is_judged(writer: Writer, own_queue: str) -> None:
     assert {path: bad for path, (_, bad) in verdicts.items() if DENIED not in bad} == {}
 
 
-def test_queues_that_are_created_closed_and_deleted_in_bursts_are_never_judged_wrong(writer: Writer) -> None:
+def bursts(writer: Writer, rounds: int) -> list[str]:
+    """Change queues and use them without a pause, in two threads; return the wrong ones of 26 verdicts per round."""
     wrong: list[str] = []
 
     def expect(what: str, found: str, part: str = "") -> None:
@@ -167,8 +169,8 @@ def test_queues_that_are_created_closed_and_deleted_in_bursts_are_never_judged_w
             wrong.append(f"{what}: {found or 'accepted'}")
 
     def burst(index: int) -> None:
-        for turn in range(ROUNDS):
-            name = f"burst-{index}-{turn % 2}"
+        for turn in range(rounds):
+            name = f"burst-{index}-{secrets.token_hex(2) if turn % 2 else 'again'}"
             expect("create", writer.make_queue(name))
             expect("use", writer.create(job("a", name)))
             child = f"{name}-child"
@@ -186,8 +188,36 @@ def test_queues_that_are_created_closed_and_deleted_in_bursts_are_never_judged_w
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(burst, range(2)))
+    return wrong
 
-    assert wrong == []
+
+def test_queues_that_are_created_closed_and_deleted_in_bursts_are_never_judged_wrong(writer: Writer) -> None:
+    assert bursts(writer, ROUNDS) == []
+
+
+def test_two_replicas_judge_no_burst_wrong_and_believe_their_watches_otherwise(
+    plane: ControlPlane, webhooks: Webhooks, writer: Writer, own_queue: str
+) -> None:
+    webhooks.stop()
+    flags = ("--leader-elect=true", "--graceful-shutdown-time=2s")
+    replicas = [Webhooks(plane, *flags), Webhooks(plane, *flags)]
+    with FreezingProxy("127.0.0.1", *(replica.port for replica in replicas)) as proxy:
+        try:
+            for replica in replicas:
+                replica.listen_behind(proxy.port).start()
+            wait_until("API servers ask the replicas", replicas[0].injected, 20.0)
+            wait_until("a job is accepted", lambda: not writer.create(job("a", own_queue)), 20.0)
+            with load(writer, own_queue) as (failures, sent):
+                wrong = bursts(writer, ROUNDS // 2)
+            assert (wrong, dict(failures), sent() > 500) == ([], {}, True)
+            believed = [confirmed(replica, "watch") for replica in replicas]
+            assert min(believed) > 100, believed
+            assert sum(believed) > sent() / 2
+        finally:
+            for replica in replicas:
+                replica.stop()
+            webhooks.start()
+            wait_until("API servers ask the first process again", webhooks.injected, 20.0)
 
 
 @contextlib.contextmanager
@@ -289,7 +319,8 @@ def test_garbage_giant_and_half_sent_reviews_never_end_the_process(
 
 
 def test_reviews_of_16_clients_are_cheap(plane: ControlPlane, webhooks: Webhooks, own_queue: str) -> None:
-    """How long a live read takes depends on the machine; what rests on none is quick, and reads are shared."""
+    """Reviews take milliseconds, and a queue that does not change is not read; there is room for a busy machine."""
+    time.sleep(1.5)  # the process waits for a second before it believes its watch
     before, read_before = {path: answered(webhooks, path) for path in PATHS}, live_reads(webhooks)
     asyncio.run(_create(plane, own_queue, 1000, clients=16))
 
@@ -298,8 +329,8 @@ def test_reviews_of_16_clients_are_cheap(plane: ControlPlane, webhooks: Webhooks
         shares = {edge: seen[edge] / seen["+Inf"] for edge in ("0.005", "0.01", "0.025", "0.1")}
         print(f"{path}: " + ", ".join(f"{share:.1%} within {edge} s" for edge, share in shares.items()))
         assert seen["+Inf"] == 1000
-        assert path != "/jobs/mutate" or shares["0.01"] > 0.95
-    assert live_reads(webhooks) - read_before < 1000  # two objects for each of 1,000 reviews, if nobody shared
+        assert shares["0.01"] > 0.95
+    assert live_reads(webhooks) - read_before < 200
 
 
 async def _create(plane: ControlPlane, queue: str, count: int, *, clients: int) -> None:
@@ -324,6 +355,14 @@ def answered(webhooks: Webhooks, path: str) -> Counter[str]:
             (edge,) = re.findall(r'le="(.*?)"', labels)
             found[edge] += int(float(value))
     return found
+
+
+def confirmed(webhooks: Webhooks, by: str) -> int:
+    """Return how many verdicts were confirmed in a way."""
+    (value,) = re.findall(
+        rf'^volcano_py_admission_confirmations_total{{result="{by}"}} (.*)$', webhooks.metrics(), re.MULTILINE
+    ) or ["0"]
+    return int(float(value))
 
 
 def live_reads(webhooks: Webhooks) -> int:

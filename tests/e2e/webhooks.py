@@ -46,7 +46,6 @@ class Webhooks:
             f"--kubeconfig={kubeconfig}",
             "--listen-address=127.0.0.1",
             f"--port={self.port}",
-            f"--webhook-url=https://127.0.0.1:{self.port}",
             f"--metrics-address=127.0.0.1:{metrics}",
             f"--healthz-address=127.0.0.1:{health}",
             f"--enabled-admission={','.join(WEBHOOKS)}",
@@ -54,12 +53,19 @@ class Webhooks:
             "--log-format=json",
         ]
         self.flags = flags
+        self._address = f"https://127.0.0.1:{self.port}"
+
+    def listen_behind(self, port: int) -> Webhooks:
+        """Tell API servers to ask at another port of this machine, such as that of a proxy."""
+        self._address = f"https://127.0.0.1:{port}"
+        return self
 
     # Life
 
     def start(self) -> Webhooks:
         """Start it and wait until it reports ready."""
-        self._plane.processes.start(self._name, [*self._command, *self.flags])
+        address = f"--webhook-url={self._address}"
+        self._plane.processes.start(self._name, [*self._command, address, *self.flags])
         wait_until("the webhooks are ready", self.ready, 30.0, every=0.02)
         return self
 
@@ -88,7 +94,7 @@ class Webhooks:
         """Say whether every webhook has this process's address and a bundle."""
         self._plane.processes.check_alive(self._name)
         clients = [webhook["clientConfig"] for one in self.configurations() for webhook in one["webhooks"]]
-        return all(client.get("caBundle") and str(self.port) in client.get("url", "") for client in clients)
+        return all(client.get("caBundle") and client.get("url", "").startswith(self._address) for client in clients)
 
     def configurations(self) -> list[dict[str, Any]]:
         """Return the webhook configurations on the API server."""

@@ -1,23 +1,26 @@
-"""Verdicts that rest on other objects are confirmed by live reads that began after the review arrived.
+"""Verdicts that rest on other objects are confirmed: by notes, or by live reads that began after the review arrived.
 
     rule over the watches ──▶ rests on nothing: done
+                          ├─▶ allows work for queues that no note calls changing: done
                           └─▶ read live what it has read ──▶ the same: done
                                                          └─▶ rule over what was read, until nothing is missing
 
 A watch is late by some milliseconds at least, so that a queue which was just created, closed or deleted looks as
 before. A read without a resource version shows every write that was answered before it began. Reviews that arrive
-together share reads: per object at most one is under way and one waits for its end.
+together share reads: per object at most one is under way and one waits for its end. Notes say which queues are about to
+be closed, be deleted or get a child (:mod:`volcano_py.admission.changing_queues`); so most work needs no live read.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
-from volcano_py.admission.child_notes import QUEUE_PATH, ChildNotes, name_of, new_parent
+from volcano_py.admission.changing_queues import ChangingQueues
 from volcano_py.admission.contract import Obj, Options, Request, Rule, Verdict
 from volcano_py.admission.metrics import AdmissionMetrics
 from volcano_py.admission.paths import Webhook
+from volcano_py.admission.queue_guard import QUEUE_PATH
+from volcano_py.admission.shared_reads import SharedReads
 from volcano_py.admission.views import (
     ALL_QUEUES,
     CHILDREN,
@@ -38,77 +41,24 @@ from volcano_py.admission.views import (
 from volcano_py.kube import errors, resource
 from volcano_py.kube.client import ApiClient
 
-T = TypeVar("T")
-
 _READ_TIMEOUT_S: Final = 5.0
 _MOST_SINGLE: Final = 20  # children that are read one by one
 _SINGLE_ROUNDS: Final = 3  # after which all queues are read at once: a rule follows a chain of parents
 _ROUNDS: Final = 6
-
-
-@dataclass(slots=True)
-class _Turn(Generic[T]):
-    running: "asyncio.Future[T]"
-    waiting: "asyncio.Future[T] | None" = None
-
-
-class SharedReads(Generic[T]):
-    """Reads by key that callers share; a caller never gets a read that began before it asked."""
-
-    def __init__(self, read: Callable[[str], Awaitable[T]]) -> None:
-        self._read = read
-        self._turns: dict[str, _Turn[T]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def get(self, key: str) -> T:
-        """Return what a read finds that begins now or later."""
-        loop = asyncio.get_running_loop()
-        turn = self._turns.get(key)
-        if turn is None:
-            turn = self._turns[key] = _Turn(loop.create_future())
-            task = loop.create_task(self._run(key, turn), name=f"live read {key}")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-            return await asyncio.shield(turn.running)
-        if turn.waiting is None:
-            turn.waiting = loop.create_future()
-        return await asyncio.shield(turn.waiting)
-
-    async def _run(self, key: str, turn: _Turn[T]) -> None:
-        """Read until nobody waits any more."""
-        try:
-            while True:
-                await self._once(key, turn.running)
-                if turn.waiting is None:
-                    return
-                turn.running, turn.waiting = turn.waiting, None
-        finally:
-            self._turns.pop(key, None)
-            for future in (turn.running, turn.waiting):
-                if future is not None and not future.done():
-                    future.cancel()
-
-    async def _once(self, key: str, future: "asyncio.Future[T]") -> None:
-        try:
-            found = await self._read(key)
-        except (errors.ApiError, ValueError) as error:
-            future.set_exception(error)
-            future.exception()  # whoever asked may have stopped waiting
-        else:
-            future.set_result(found)
+_WORK_PATHS: Final = frozenset({"/jobs/validate", "/podgroups/validate", "/cronjobs/validate"})
+"""Their rules ask of a queue only whether it exists, is open, and has children."""
 
 
 class LiveReads:
     """Reads queues and namespaces from the API server, shared among reviews.
 
-    With ``notes``, the children of a queue are read one by one; without, all queues are listed.
+    With ``changing``, the children of a queue are read one by one; without, all queues are listed.
     """
 
     def __init__(
-        self, client: ApiClient, metrics: AdmissionMetrics, watched: QueueView, notes: ChildNotes | None = None
+        self, client: ApiClient, metrics: AdmissionMetrics, watched: QueueView, changing: ChangingQueues | None = None
     ) -> None:
-        self._client, self._metrics, self._watched, self.notes = client, metrics, watched, notes
-        self._noted = SharedReads(self._read_notes)
+        self._client, self._metrics, self._watched, self.changing = client, metrics, watched, changing
         self._single = SharedReads(self._queue)
         self._by_kind: dict[str, Callable[[str], Awaitable[Any]]] = {
             QUEUE: self._single.get,
@@ -129,23 +79,19 @@ class LiveReads:
 
     async def prepare(self) -> None:
         """Do without notes if there is no place for them."""
-        if self.notes is not None and not await self.notes.prepare():
-            self.notes = None
+        if self.changing is not None and not await self.changing.prepare():
+            self.changing = None
 
     def _needs_list(self, parent: str) -> bool:
-        return self.notes is None or len(self._watched.children(parent)) > _MOST_SINGLE
+        return self.changing is None or len(self._watched.children(parent)) > _MOST_SINGLE
 
     async def _children(self, parent: str) -> list[Obj]:
         """Return the children of a queue: those that the watch or a note names and that still are."""
-        noted = {child for child, other in (await self._noted.get("")).items() if other == parent}
+        assert self.changing is not None
+        noted = await self.changing.children(parent)
         watched = {str(child["metadata"]["name"]) for child in self._watched.children(parent)}
         found = await asyncio.gather(*(self._single.get(name) for name in sorted(noted | watched)))
         return [child for child in found if child is not None and parent_of(child) == parent]
-
-    async def _read_notes(self, _: str) -> Mapping[str, str]:
-        self._metrics.live_read("notes")
-        assert self.notes is not None
-        return await self.notes.read()
 
     async def _queue(self, name: str) -> Obj | None:
         if not name:
@@ -193,12 +139,15 @@ class Judge:
         self._live, self._metrics = live, metrics
 
     async def __call__(self, webhook: Webhook, request: Request, dry_run: bool = False) -> Verdict:
-        """Return the verdict; raise ApiError if it cannot be confirmed."""
-        verdict = await self._confirmed(webhook, request)
-        notes = self._live.notes
-        told = webhook.path == QUEUE_PATH and verdict.allowed and not dry_run
-        if notes is not None and told and (parent := new_parent(request)):
-            await notes.add(name_of(request), parent)
+        """Return the verdict; raise ApiError if it cannot be confirmed.
+
+        A change that the path does not judge is allowed, such as that of a status. It is noted all the same.
+        """
+        judged = not request.subresource and request.operation in webhook.operations
+        verdict = await self._confirmed(webhook, request) if judged else Verdict()
+        changing = self._live.changing
+        if changing is not None and webhook.path == QUEUE_PATH and verdict.allowed and not dry_run:
+            await changing.announce(request)
         return verdict
 
     async def _confirmed(self, webhook: Webhook, request: Request) -> Verdict:
@@ -207,6 +156,9 @@ class Judge:
         verdict = rule(request, watched, options)
         if not watched.noted:
             return verdict
+        if verdict.allowed and webhook.path in _WORK_PATHS and await self._stable(watched.noted):
+            self._metrics.confirmed("watch")
+            return verdict
         live = LiveView()
         await self._live.add(watched.noted, live)
         if all(live.value(key) == found for key, found in watched.noted.items()):
@@ -214,6 +166,14 @@ class Judge:
             return verdict
         self._metrics.confirmed("changed")
         return await self._over_live(rule, request, options, live)
+
+    async def _stable(self, noted: Mapping[Key, Any]) -> bool:
+        """Say whether the watch is known to be right about these; nobody notes that a queue is created."""
+        changing = self._live.changing
+        believable = (key.kind == CHILDREN or (key.kind == QUEUE and found is not None) for key, found in noted.items())
+        if changing is None or not all(believable):
+            return False
+        return await changing.stable({key.name for key in noted})
 
     async def _over_live(self, rule: Rule, request: Request, options: Options, live: LiveView) -> Verdict:
         for turn in range(_ROUNDS):

@@ -32,6 +32,8 @@ class Request:
     """Empty for a deletion."""
     old: Obj = field(default_factory=dict)
     """Empty for a creation."""
+    subresource: str = ""
+    """Such as ``status``; rules judge only whole objects."""
 
 
 class View(Protocol):

@@ -1,8 +1,13 @@
 """HyperNodes: they have members, and the patterns that choose members can be used."""
 
+from typing import Final
+
 from volcano_py.admission.contract import CREATE, UPDATE, Joining, Options, Refusal, Request, Verdict, View
 from volcano_py.admission.reading import invalid, parts, text, wrong_operation
 from volcano_py.api.go_regexp import PatternError, compile_pattern
+
+_SHOWN: Final = ".spec.members"
+"""Volcano's sentences begin with a dot, and do not say which member they are about."""
 
 
 def validate(request: Request, view: View, options: Options) -> Verdict:
@@ -13,7 +18,8 @@ def validate(request: Request, view: View, options: Options) -> Verdict:
     refusals: list[Refusal] = []
     if not members:
         hint = "add a member: a node, or a HyperNode of a lower tier"
-        refusals.append(Refusal("spec.members: Required value: the HyperNode names no member", "spec.members", hint))
+        sentence = f"{_SHOWN}: Invalid value: null: member must have at least one member"
+        refusals.append(Refusal(sentence, "spec.members", hint))
     for index, member in enumerate(members):
         pattern = text(member, "selector", "regexMatch", "pattern")
         try:
@@ -21,5 +27,6 @@ def validate(request: Request, view: View, options: Options) -> Verdict:
         except PatternError as error:
             path = f"spec.members[{index}].selector.regexMatch.pattern"
             hint = "write a regular expression in the syntax of RE2, such as node-[0-9]+"
-            refusals.append(invalid(path, pattern, f"member regexMatch pattern is invalid: {error}", hint))
+            detail = f"member regexMatch pattern is invalid: {error}"
+            refusals.append(invalid(path, pattern, detail, hint, f"{_SHOWN}.selector.regexMatch.pattern"))
     return Verdict(tuple(refusals), joining=Joining.LIST)

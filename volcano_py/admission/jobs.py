@@ -21,7 +21,7 @@ from volcano_py.admission.contract import (
 from volcano_py.admission.graph import in_order
 from volcano_py.admission.pod_rules.template import template_flaws
 from volcano_py.admission.queue_state import is_open, missing, not_open, open_queues
-from volcano_py.admission.reading import entries, name_of, part, parts, typed, words, wrong_operation
+from volcano_py.admission.reading import entries, name_of, part, parts, too_deep, typed, words, wrong_operation
 from volcano_py.admission.topology import tier_given_twice
 from volcano_py.api import keys
 from volcano_py.api.batch import Job, PartitionPolicy, Task
@@ -42,7 +42,7 @@ def mutate(request: Request, view: View, options: Options) -> Verdict:
         return ALLOWED  # the definition of jobs refuses it, and its words are better
     spec = part(request.object, "spec")
     full = with_defaults(job, scheduler_name=(options.scheduler_names or (keys.SCHEDULER_NAME,))[0])
-    patch: list[Obj] = [{"op": "add", "path": "/spec", "value": {}}] if "spec" not in request.object else []
+    patch: list[Obj] = [{"op": "add", "path": "/spec", "value": {}}] if request.object.get("spec") is None else []
     for field, before, after in (
         ("queue", job.spec.queue, full.spec.queue),
         ("schedulerName", job.spec.scheduler_name, full.spec.scheduler_name),
@@ -51,7 +51,7 @@ def mutate(request: Request, view: View, options: Options) -> Verdict:
         if after != before:
             patch.append({"op": "add", "path": f"/spec/{field}", "value": after})
     tasks = tasks_with_defaults(parts(spec, "tasks"), job.spec.tasks, full.spec.tasks)
-    if tasks != entries(spec, "tasks"):
+    if tasks and tasks != entries(spec, "tasks"):
         patch.append({"op": "replace", "path": "/spec/tasks", "value": tasks})
     if full.spec.min_available != job.spec.min_available:
         patch.append({"op": "add", "path": "/spec/minAvailable", "value": full.spec.min_available})
@@ -89,8 +89,7 @@ def validate(request: Request, view: View, options: Options) -> Verdict:
     if isinstance(job, Refusal):
         return Verdict((job,))
     if request.operation == UPDATE:
-        old = typed(request.old, Job)
-        return Verdict((old,) if isinstance(old, Refusal) else tuple(_update(job, old)))
+        return Verdict(_changes(job, typed(request.old, Job)))
     return Verdict((*spec_flaws(request.object, job, options), *_queue(job.spec.queue, view)))
 
 
@@ -257,6 +256,13 @@ def _queue(name: str, view: View) -> Iterator[Refusal]:
 # Update
 
 
+def _changes(job: Job, old: Job | Refusal) -> tuple[Refusal, ...]:
+    try:
+        return (old,) if isinstance(old, Refusal) else tuple(_update(job, old))
+    except RecursionError:
+        return (too_deep(),)
+
+
 def _update(job: Job, old: Job) -> Iterator[Refusal]:
     for index, task in enumerate(job.spec.tasks):
         path = f"spec.tasks[{index}]"
@@ -286,8 +292,8 @@ def _update(job: Job, old: Job) -> Iterator[Refusal]:
         yield Refusal(" job updates may not add or remove tasks;", "spec.tasks", hint)
     elif changed := list(_changed(_fixed(job), _fixed(old), "spec")):
         sentence = (
-            " job updates may not change fields other than `minAvailable`, `tasks[*].replicas`, "
-            "`tasks[*].minAvailable`, `priorityClassName` under spec;"
+            " job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and "
+            "`PriorityClassName`;"
         )
         yield Refusal(sentence, changed[0], f"create another job, or undo the change of {', '.join(changed)}")
 

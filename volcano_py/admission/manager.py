@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 import volcano_py
 from volcano_py.admission.certificates import Pair, Unusable
-from volcano_py.admission.child_notes import QUEUE_PATH, ChildNotes
+from volcano_py.admission.changing_queues import ChangingQueues
 from volcano_py.admission.confirmation import Judge, LiveReads
 from volcano_py.admission.contract import Options, ResourceGroup, Rule
 from volcano_py.admission.given_certificates import GivenCertificates
@@ -23,6 +23,8 @@ from volcano_py.admission.injection import Configuration, ConfigurationView, Inj
 from volcano_py.admission.metrics import AdmissionMetrics
 from volcano_py.admission.options import SECRET, WebhookOptions, read_groups, webhook_names
 from volcano_py.admission.own_certificates import OwnCertificates, SecretObject
+from volcano_py.admission.queue_guard import QUEUE_PATH, QueueGuard
+from volcano_py.admission.queue_notes import QueueNotes
 from volcano_py.admission.server import ReviewServer
 from volcano_py.admission.serving import ServedCertificate
 from volcano_py.admission.views import NamespaceObject, NamespaceView, QueueObject, QueueView
@@ -84,10 +86,13 @@ class WebhookManager:
         self._ending = False
         self._served = ServedCertificate(metrics)
         queues, namespaces = self._watch_objects()
-        self._live = LiveReads(context.client, metrics, queues, self._build_notes())
+        configurations = self._watch_configurations()
+        self._guard = QueueGuard(configurations[resource.VALIDATING_WEBHOOKS], context.clock)
+        changing = self._build_changing()
+        self._live = LiveReads(context.client, metrics, queues, changing)
         judge = Judge(rules, self._rule_options, queues, namespaces, self._live, metrics)
         self.server = ReviewServer(judge, options.paths, self._served.context, metrics, options.server)
-        self._certificates = self._build_certificates()
+        self._certificates = self._build_certificates(configurations)
 
     @property
     def leads(self) -> bool:
@@ -107,19 +112,27 @@ class WebhookManager:
             self._informers.add(resource.NAMESPACES, NamespaceObject, namespaces)
         return queues, namespaces
 
-    def _build_notes(self) -> ChildNotes | None:
-        """Return the notes of admitted queues; without their reviews there are none."""
-        if QUEUE_PATH not in self.options.paths:
-            return None
-        return ChildNotes(self._context.client, self.options.namespace, self._context.clock)
-
-    def _build_certificates(self) -> GivenCertificates | OwnCertificates:
-        """Add the watches of the webhook configurations and of the Secret."""
-        options = self.options
+    def _watch_configurations(self) -> dict[resource.Resource, ConfigurationView]:
+        """Add the watches of the webhook configurations."""
         views = {kind: ConfigurationView(self._look_again) for kind in _KINDS}
         for kind, view in views.items():
             self._informers.add(kind, Configuration, view)
-        injector = Injector(self._terms.client, webhook_names(options.paths), views, options.url)
+        return views
+
+    def _build_changing(self) -> ChangingQueues | None:
+        """Return what is noted of queues; without their reviews there are no notes."""
+        if QUEUE_PATH not in self.options.paths:
+            return None
+        client, clock = self._context.client, self._context.clock
+        notes = QueueNotes(client, self.options.namespace, clock)
+        return ChangingQueues(notes, clock, self._guard.holds, lambda: self.metrics.live_read("notes"))
+
+    def _build_certificates(
+        self, configurations: Mapping[resource.Resource, ConfigurationView]
+    ) -> GivenCertificates | OwnCertificates:
+        """Add the watch of the Secret."""
+        options = self.options
+        injector = Injector(self._terms.client, webhook_names(options.paths), configurations, options.url)
         if options.files is not None:
             return GivenCertificates(options.files, self._served, injector, self._context.clock)
         own = OwnCertificates(
@@ -136,6 +149,7 @@ class WebhookManager:
         return own
 
     def _look_again(self) -> None:
+        self._guard.look()
         self._certificates.changed.set()
 
     def _rule_options(self) -> Options:

@@ -27,7 +27,7 @@ class AdmissionMetrics:
         )
         self._confirmations = Counter(
             "volcano_py_admission_confirmations_total",
-            "Verdicts that rest on other objects, by what live reads showed: same, or changed.",
+            "Verdicts that rest on other objects, by what confirmed them: watch, or live reads: same or changed.",
             ["result"],
             registry=registry,
         )
@@ -59,7 +59,7 @@ class AdmissionMetrics:
         self._turned_away.labels(reason).inc()
 
     def confirmed(self, result: str) -> None:
-        """Count a verdict that was compared with live reads."""
+        """Count a verdict that was confirmed."""
         self._confirmations.labels(result).inc()
 
     def live_read(self, kind: str) -> None:

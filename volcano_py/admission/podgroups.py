@@ -1,5 +1,7 @@
 """PodGroups: the queue of their namespace, and the queue that they name."""
 
+from collections.abc import Mapping
+
 from volcano_py.admission.contract import ALLOWED, CREATE, Joining, Options, Refusal, Request, Verdict, View
 from volcano_py.admission.queue_state import is_open, missing, not_open, open_queues
 from volcano_py.admission.reading import part, parts, text, wrong_operation
@@ -13,11 +15,13 @@ def mutate(request: Request, view: View, options: Options) -> Verdict:
         return wrong_operation("'CREATE'")
     if text(request.object, "spec", "queue") not in ("", keys.DEFAULT_QUEUE):
         return ALLOWED
+    if not isinstance(request.object.get("spec"), Mapping | None):
+        return ALLOWED  # the definition of PodGroups refuses it
     namespace = text(request.object, "metadata", "namespace") or request.namespace
     queue = view.namespace_annotations(namespace).get(keys.QUEUE_NAME, "")
     if not queue or queue == text(request.object, "spec", "queue"):
         return ALLOWED
-    if "spec" not in request.object:
+    if request.object.get("spec") is None:
         return Verdict(patch=({"op": "add", "path": "/spec", "value": {"queue": queue}},))
     return Verdict(patch=({"op": "add", "path": "/spec/queue", "value": queue},))
 

@@ -43,6 +43,8 @@ def mutate(request: Request, view: View, options: Options) -> Verdict:
     if request.operation != CREATE:
         return wrong_operation("'CREATE' ")
     pod = request.object
+    if not isinstance(pod.get("spec", {}), Mapping):
+        return ALLOWED  # no pod could be made of it
     namespace = text(pod, "metadata", "namespace") or request.namespace
     group = next((one for one in options.resource_groups if _belongs(pod, namespace, one)), ResourceGroup())
     patch: list[Obj] = []

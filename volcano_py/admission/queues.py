@@ -2,12 +2,13 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
 from volcano_py.admission.amounts import Amounts, amount, amounts, exceeding, shown, shown_list, total
 from volcano_py.admission.contract import (
+    ALLOWED,
     CREATE,
     DELETE,
     UPDATE,
@@ -37,13 +38,15 @@ def mutate(request: Request, view: View, options: Options) -> Verdict:
     if request.operation != CREATE:
         return Verdict((Refusal(f"invalid operation `{request.operation}`, expect operation to be `CREATE`"),))
     queue = request.object
+    if not isinstance(queue.get("spec", {}), Mapping | None):
+        return ALLOWED  # the definition of queues refuses it
     annotations = annotations_of(queue)
     path, weights = annotations.get(keys.HIERARCHY, ""), annotations.get(keys.HIERARCHY_WEIGHTS, "")
     patch: list[Obj] = []
     if path and weights and not path.startswith(keys.ROOT_QUEUE):
         patch.append(_annotation(keys.HIERARCHY, f"{keys.ROOT_QUEUE}/{path}"))
         patch.append(_annotation(keys.HIERARCHY_WEIGHTS, f"1/{weights}"))
-    if "spec" not in queue:
+    if queue.get("spec") is None:
         patch.append({"op": "add", "path": "/spec", "value": {}})
     if part(queue, "spec").get("reclaimable") is None:
         patch.append({"op": "add", "path": "/spec/reclaimable", "value": True})

@@ -4,6 +4,7 @@ The definitions of Volcano's kinds say which types fields have, and the API serv
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -64,12 +65,12 @@ def typed(value: Any, kind: type[T]) -> T | Refusal:
     """Return the object as its type, or the refusal that names the first field of another type."""
     wire = value if isinstance(value, Mapping) else {}
     wire = {**wire, "metadata": dict(part(wire, "metadata"))}
-    try:
+    with suppress(msgspec.ValidationError):
         return msgspec.convert(wire, kind)
-    except msgspec.ValidationError:
-        wire = _without_nulls(wire)
     try:
-        return msgspec.convert(wire, kind)
+        return msgspec.convert(_without_nulls(wire), kind)
+    except RecursionError:
+        return too_deep()
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at ")
         return Refusal(f"{what} at {path.strip('`$.')}", path.strip("`$."), "give the field a value of this type")
@@ -102,6 +103,11 @@ def words(items: Sequence[str]) -> str:
 def not_found(kind: str, group: str, name: str) -> str:
     """Return the words of the API server for an object that does not exist."""
     return f"{kind}.{group} {quoted(name)} not found"
+
+
+def too_deep() -> Refusal:
+    """Return the refusal of what stands inside of itself so often that nobody could read it."""
+    return Refusal("the object is nested too deeply", "spec", "take out what no field of the kind is for")
 
 
 def wrong_operation(allowed: str) -> Verdict:

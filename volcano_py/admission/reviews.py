@@ -37,7 +37,6 @@ class Review:
     uid: str
     group: str
     plural: str
-    subresource: str
     dry_run: bool
     """Whether nothing may be written on behalf of this request."""
     request: Request
@@ -124,6 +123,7 @@ def _review(uid: str, asked: Mapping[str, Any]) -> Review:
         name=_text(asked, "name"),
         object=_mapping(asked, "object"),
         old=_mapping(asked, "oldObject"),
+        subresource=_text(asked, "subResource"),
     )
     if operation in ("CREATE", "UPDATE") and not request.object:
         raise ValueError(f"the request of operation {operation} has no object")
@@ -131,7 +131,6 @@ def _review(uid: str, asked: Mapping[str, Any]) -> Review:
         uid=uid,
         group=_text(resource, "group"),
         plural=_text(resource, "resource"),
-        subresource=_text(asked, "subResource"),
         dry_run=asked.get("dryRun") is True,
         request=request,
     )

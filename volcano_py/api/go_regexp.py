@@ -4,16 +4,23 @@ Both agree on most of the syntax. What Go does not have is refused: look-around,
 conditional parts. What Python does not have is written in its way: classes such as ``[[:alpha:]]``, quoted parts, the
 end of the text. Words, digits and spaces are those of ASCII, as in Go.
 
-A property such as ``\\p{Greek}`` matches any letter here, because Python knows no properties.
+Go takes up to 1,000 groups in one another. Python takes fewer, and so does this module.
+
+Properties such as ``\\p{Greek}`` are exact for ASCII (`go_properties`). Upper and lower case of other letters differ.
 """
 
 import re
-import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Final, NoReturn
+
+from volcano_py.api.go_properties import members
 
 MOST_REPEATS: Final = 1000
-"""The greatest number in ``{n,m}``."""
+"""The greatest number in ``{n,m}``, also of repeats inside of repeats together."""
+DEEPEST: Final = 1000
+"""How many groups may stand in one another."""
 
 _CLASSES: Final = {
     "alnum": "0-9A-Za-z",
@@ -31,17 +38,35 @@ _CLASSES: Final = {
     "word": "0-9A-Za-z_",
     "xdigit": "0-9A-Fa-f",
 }
-_GROUP: Final = re.compile(r"\(\?(?:P?<([A-Za-z_]\w*)>|([imsU]*(?:-[imsU]+)?)([:)]))", re.ASCII)
-_REPEAT: Final = re.compile(r"\{(\d+)(,(\d*))?\}", re.ASCII)
-_OCTAL_OR_HEX: Final = re.compile(
-    r"\\(?:x[0-9A-Fa-f]{2}|x\{([0-9A-Fa-f]{1,6})\}|0[0-7]{0,2}|[1-7][0-7]{1,2})", re.ASCII
-)
-_PROPERTY: Final = re.compile(r"\\[pP](?:\{\^?[A-Za-z_]+\}|[A-Za-z])", re.ASCII)
-_ESCAPES: Final = frozenset("abfnrtvdDsSwWAB")
+_PERL: Final = {
+    "d": r"\d",
+    "D": r"\D",
+    "w": r"\w",
+    "W": r"\W",
+    "s": r"\t\n\f\r ",
+    "S": r"\x00-\x08\x0B\x0E-\x1F!-\U0010FFFF",
+}
+_EDGES: Final = {"A": r"\A", "b": r"\b", "B": r"(?!\b)", "z": r"\Z"}  # before Python 3.14, \B is not in an empty text
+_CONTROLS: Final = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+_NUMBER: Final = "(0|[1-9][0-9]*)"
+_REPEAT: Final = re.compile(rf"\{{{_NUMBER}(,{_NUMBER}?)?\}}", re.ASCII)
+_LONGEST_NUMBER: Final = 8
+_NAME: Final = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
+_NAMED: Final = re.compile(r"\(\?P?<(?=.)", re.DOTALL)
+_FLAGS: Final = re.compile(r"\(\?([imsU]*)(-[imsU]+)?([:)])", re.ASCII)
+_TRIED_FLAGS: Final = re.compile(r"\(\?[imsU]*(-[imsU]*)?", re.ASCII)
+_OCTAL: Final = re.compile(r"\\(0[0-7]{0,2}|[1-7][0-7]{1,2})", re.ASCII)
+_TWO_DIGITS: Final = re.compile(r"[0-9A-Fa-f]{2}", re.ASCII)
+_DIGITS: Final = frozenset("0123456789abcdefABCDEF")
+_LAST: Final = 0x10FFFF
 
 
 class PatternError(ValueError):
     """The text is not a regular expression of Go; the message says why, in Go's words where it has some."""
+
+
+def _refuse(what: str, part: str) -> NoReturn:
+    raise PatternError(f"error parsing regexp: {what}: `{part}`")
 
 
 @lru_cache(maxsize=1024)
@@ -49,11 +74,44 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return a pattern of Go for Python's engine; raise PatternError if Go would refuse it."""
     translated = _Translator(pattern).translated()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # about classes that may mean something else one day
-            return re.compile(translated, re.ASCII)
+        return re.compile(translated, re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
         raise PatternError(f"error parsing regexp: {error}") from None
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group that is still open, or the whole pattern."""
+
+    opening: str = ""
+    multiline: bool = False
+    """Whether the end of a line counts as an end, outside of the group."""
+    pieces: list[str] = field(default_factory=list)
+    last: int | None = None
+    """Which piece a repetition would be about."""
+    flags: list[str] = field(default_factory=list)
+    """What holds until the end of the group."""
+    weight: int = 1
+    """How often its most repeated part is repeated."""
+    last_weight: int = 1
+
+    def add(self, piece: str, weight: int = 1) -> None:
+        self.last, self.last_weight = len(self.pieces), weight
+        self.weight = max(self.weight, weight)
+        self.pieces.append(piece)
+
+    def repeat(self, operator: str, times: int) -> None:
+        assert self.last is not None
+        self.pieces[self.last] = f"(?:{self.pieces[self.last]}){operator}"
+        self.last_weight = max(1, self.last_weight * times)
+        self.weight = max(self.weight, self.last_weight)
+
+    def alternative(self) -> None:
+        self.pieces.append(")" * len(self.flags) + "|" + "".join(self.flags))
+        self.last = None
+
+    def closed(self) -> str:
+        return self.opening + "".join(self.pieces) + ")" * len(self.flags)
 
 
 class _Translator:
@@ -62,161 +120,242 @@ class _Translator:
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._at = 0
-        self._names: set[str] = set()
         self._multiline = False
-        self._flags: list[list[str]] = [[]]  # by depth: the flags that hold until the end of the group
+        self._groups = [_Group()]
 
     def translated(self) -> str:
-        pieces = []
-        depth, repeatable, repeated = 0, False, False
+        repeated = ""
         while self._at < len(self._pattern):
             letter = self._pattern[self._at]
             if letter in "*+?" or (letter == "{" and _REPEAT.match(self._pattern, self._at)):
-                piece = self._repeat()
-                if not repeatable:
-                    what = (
-                        "invalid nested repetition operator" if repeated else "missing argument to repetition operator"
-                    )
-                    raise PatternError(f"error parsing regexp: {what}: `{piece}`")
-                pieces.append(piece)
-                repeatable, repeated = False, True
+                repeated = self._repeat(repeated)
                 continue
-            repeated = False
+            repeated = ""
+            group = self._groups[-1]
             if letter == "(":
-                piece, opens = self._group()
-                depth += opens
-                if opens:
-                    self._flags.append([])
-                else:
-                    self._flags[-1].append(piece)
-                pieces.append(piece)
-                repeatable = False
+                self._open()
             elif letter == ")":
-                depth -= 1
-                if depth < 0:
-                    raise PatternError(f"error parsing regexp: unexpected ): `{self._pattern}`")
-                pieces.append(")" * len(self._flags.pop()) + self._take(1))
-                repeatable = True
+                self._close()
             elif letter == "|":
-                held = self._flags[-1]
-                pieces.append(")" * len(held) + self._take(1) + "".join(held))
-                repeatable = False
+                self._at += 1
+                group.alternative()
             elif letter == "[":
-                pieces.append(self._class())
-                repeatable = True
+                group.add(self._class())
             elif letter == "\\":
-                pieces.append(self._escape())
-                repeatable = True
+                self._escape(group)
             elif letter == "$":
                 self._at += 1
-                pieces.append(r"\Z" if not self._multiline else "$")  # Python's $ also stands before a last line feed
+                group.add("$" if self._multiline else r"\Z")  # Python's $ also stands before a last line feed
             else:
-                pieces.append(re.escape(self._take(1)) if letter in "{}#&~ " else self._take(1))
-                repeatable = True
-        if depth:
-            raise PatternError(f"error parsing regexp: missing closing ): `{self._pattern}`")
-        return "".join(pieces) + ")" * len(self._flags[0])
+                self._at += 1
+                group.add(letter if letter in "^." else _literal(ord(letter)))
+        if len(self._groups) > 1:
+            _refuse("missing closing )", self._pattern)
+        return self._groups[0].closed()
 
-    def _take(self, count: int) -> str:
-        taken = self._pattern[self._at : self._at + count]
-        self._at += count
-        return taken
+    # Repetition
 
-    def _repeat(self) -> str:
-        if self._pattern[self._at] == "{":
-            match = _REPEAT.match(self._pattern, self._at)
-            assert match is not None
-            least, most = int(match[1]), int(match[3]) if match[3] else None
-            if least > MOST_REPEATS or (most is not None and (most > MOST_REPEATS or most < least)):
-                raise PatternError(f"error parsing regexp: invalid repeat count: `{match[0]}`")
-            piece = self._take(len(match[0]))
+    def _repeat(self, before: str) -> str:
+        """Repeat what stands before; return what was written."""
+        start, times, group = self._at, 1, self._groups[-1]
+        if match := _REPEAT.match(self._pattern, self._at):
+            self._at += len(match[0])
+            bounds = [bound for bound in (match[1], match[3]) if bound]
+            if any(len(bound) > _LONGEST_NUMBER or int(bound) > MOST_REPEATS for bound in bounds):
+                _refuse("invalid repeat count", match[0])
+            least, most = int(bounds[0]), int(bounds[-1])
+            if least > most:
+                _refuse("invalid repeat count", match[0])
+            times = most
         else:
-            piece = self._take(1)
-        if self._pattern[self._at : self._at + 1] == "?":
-            piece += self._take(1)
-        return piece
+            self._at += 1
+        if self._pattern.startswith("?", self._at):
+            self._at += 1
+        written = self._pattern[start : self._at]
+        if before:
+            _refuse("invalid nested repetition operator", before + written)
+        if group.last is None:
+            _refuse("missing argument to repetition operator", written)
+        if times > 1 and group.last_weight * times > MOST_REPEATS:
+            _refuse("invalid repeat count", written)
+        group.repeat(written, times)
+        return written
 
-    def _group(self) -> tuple[str, bool]:
-        """Return the beginning of a group, and whether the pattern closes it; flags alone hold until its end."""
-        if not self._pattern.startswith("(?", self._at):
-            return self._take(1), True
-        match = _GROUP.match(self._pattern, self._at)
-        if match is None:
-            raise PatternError(
-                f"error parsing regexp: invalid or unsupported Perl syntax: `{self._pattern[self._at :][:3]}`"
-            )
-        self._at += len(match[0])
-        name, flags, end = match.groups()
-        if name is not None:
-            if name in self._names:
-                raise PatternError(f"error parsing regexp: duplicate capture group name: `{name}`")
-            self._names.add(name)
-            return f"(?P<{name}>", True
-        on, _, off = flags.replace("U", "").partition("-")
-        self._multiline |= "m" in on
-        on = "".join(dict.fromkeys(on))
-        kept = on + (f"-{''.join(letter for letter in dict.fromkeys(off) if letter not in on)}" if off else "")
-        kept = kept.removesuffix("-")
-        return f"(?{kept}:", end == ":"
+    # Groups
+
+    def _open(self) -> None:
+        """Open a group; flags alone hold until the end of the group around them."""
+        rest = self._pattern[self._at :]
+        if len(self._groups) > DEEPEST:
+            _refuse("expression nests too deeply", self._pattern)
+        if not rest.startswith("(?"):
+            self._at += 1
+            self._groups.append(_Group("(", self._multiline))
+        elif named := _NAMED.match(rest):
+            self._at += len(named[0]) + len(self._name(rest, len(named[0]))) + 1
+            self._groups.append(_Group("(", self._multiline))
+        elif match := _FLAGS.match(rest):
+            self._at += len(match[0])
+            on, off = set(match[1]) - {"U"}, set(match[2] or "") - {"U", "-"}
+            on -= off
+            opening = "(?" + "".join(sorted(on)) + ("-" + "".join(sorted(off)) if off else "") + ":"
+            outside = self._multiline
+            self._multiline = (outside or "m" in on) and "m" not in off
+            if match[3] == ":":
+                self._groups.append(_Group(opening, outside))
+            else:
+                self._groups[-1].flags.append(opening)
+                self._groups[-1].pieces.append(opening)
+        else:
+            tried = _TRIED_FLAGS.match(rest)
+            assert tried is not None
+            _refuse("invalid or unsupported Perl syntax", rest[: len(tried[0]) + 1])
+
+    @staticmethod
+    def _name(rest: str, start: int) -> str:
+        """Return the name of a group; two groups may have the same."""
+        name, closed, _ = rest[start:].partition(">")
+        if not closed:
+            _refuse("invalid named capture", rest)
+        if not _NAME.fullmatch(name):
+            _refuse("invalid named capture", rest[: start + len(name) + 1])
+        return name
+
+    def _close(self) -> None:
+        if len(self._groups) == 1:
+            _refuse("unexpected )", self._pattern)
+        self._at += 1
+        group = self._groups.pop()
+        self._multiline = group.multiline
+        self._groups[-1].add(group.closed() + ")", group.weight)
+
+    # Letters and classes
+
+    def _escape(self, group: _Group) -> None:
+        rest = self._pattern[self._at :]
+        letter = rest[1:2]
+        if letter == "Q":
+            quoted, end, _ = rest[2:].partition("\\E")
+            self._at += 2 + len(quoted) + len(end)
+            for one in quoted:
+                group.add(_literal(ord(one)))
+        elif letter and letter in _EDGES:
+            self._at += 2
+            group.add(_EDGES[letter])
+        elif found := self._perl_class():
+            group.add(f"[{found}]")
+        else:
+            group.add(_literal(self._escaped()))
+
+    def _perl_class(self) -> str:
+        """Take a class that a backslash begins, as it stands between square brackets; "" if there is none."""
+        rest = self._pattern[self._at : self._at + 2]
+        if rest in ("\\p", "\\P"):
+            return self._property()
+        if rest[:1] == "\\" and rest[1:] in _PERL:
+            self._at += 2
+            return _PERL[rest[1:]]
+        return ""
+
+    def _property(self) -> str:
+        rest = self._pattern[self._at :]
+        written = rest[:3]
+        if written.endswith("{"):
+            inner, end, _ = rest.partition("}")
+            written = inner + end
+        name = written[3:-1] if written[2:3] == "{" and written.endswith("}") else written[2:]
+        found = members(name.removeprefix("^"), (rest[1] == "P") != name.startswith("^"))
+        if found is None:
+            _refuse("invalid character class range", written)
+        self._at += len(written)
+        return found
+
+    def _escaped(self) -> int:
+        """Take one letter that is written with a backslash; return its code."""
+        rest = self._pattern[self._at :]
+        letter = rest[1:2]
+        if not letter:
+            _refuse("trailing backslash at end of expression", "")
+        if match := _OCTAL.match(rest):
+            self._at += len(match[0])
+            return int(match[1], 8)
+        if letter == "x":
+            return self._hexadecimal(rest)
+        if letter in _CONTROLS:
+            self._at += 2
+            return _CONTROLS[letter]
+        if letter.isascii() and not letter.isalnum():
+            self._at += 2
+            return ord(letter)
+        _refuse("invalid escape sequence", rest[:2])
+
+    def _hexadecimal(self, rest: str) -> int:
+        if not rest.startswith("\\x{"):
+            if not _TWO_DIGITS.fullmatch(rest[2:4]):
+                _refuse("invalid escape sequence", rest[:4])
+            self._at += 4
+            return int(rest[2:4], 16)
+        code = 0
+        for end, digit in enumerate(rest[3:], 4):
+            if digit == "}" and end > 4:
+                self._at += end
+                return code
+            code = code * 16 + int(digit, 16) if digit in _DIGITS else _LAST + 1
+            if code > _LAST:
+                _refuse("invalid escape sequence", rest[:end])
+        _refuse("invalid escape sequence", rest)
 
     def _class(self) -> str:
         start = self._at
-        piece = self._take(1)
-        if self._pattern[self._at : self._at + 1] == "^":
-            piece += self._take(1)
-        first = True
-        while self._at < len(self._pattern):
-            letter = self._pattern[self._at]
-            if letter == "]" and not first:
-                return piece + self._take(1)
-            first = False
-            if self._pattern.startswith("[:", self._at):
-                piece += self._named_class()
-            elif letter == "\\":
-                piece += self._escape(inside=True)
-            else:
-                piece += "\\" + self._take(1) if letter in "[]&~|" else self._take(1)
-        raise PatternError(f"error parsing regexp: missing closing ]: `{self._pattern[start:]}`")
+        negated = self._pattern.startswith("[^", start)
+        self._at += 2 if negated else 1
+        pieces: list[str] = []
+        while not pieces or not self._pattern.startswith("]", self._at):
+            if found := self._named_class() or self._perl_class():
+                pieces.append(found)
+                continue
+            first = self._at
+            low = high = self._in_class(start)
+            if self._pattern.startswith("-", self._at) and self._pattern[self._at + 1 : self._at + 2] not in ("", "]"):
+                self._at += 1
+                high = self._in_class(start)
+                if high < low:
+                    _refuse("invalid character class range", self._pattern[first : self._at])
+            pieces.append(_literal(low) + (f"-{_literal(high)}" if high != low else ""))
+        self._at += 1
+        return f"[{'^' if negated else ''}{''.join(pieces)}]"
+
+    def _in_class(self, start: int) -> int:
+        if self._at >= len(self._pattern):
+            _refuse("missing closing ]", self._pattern[start:])
+        if self._pattern[self._at] == "\\":
+            return self._escaped()
+        self._at += 1
+        return ord(self._pattern[self._at - 1])
 
     def _named_class(self) -> str:
-        end = self._pattern.find(":]", self._at)
+        if not self._pattern.startswith("[:", self._at):
+            return ""
+        end = self._pattern.find(":]", self._at + 2)
         if end < 0:
-            return "\\" + self._take(1)
-        written = self._take(end + 2 - self._at)
+            return ""
+        written = self._pattern[self._at : end + 2]
         name = written[2:-2]
-        if name.removeprefix("^") not in _CLASSES or name.startswith("^"):
-            raise PatternError(f"error parsing regexp: invalid character class range: `{written}`")
-        return _CLASSES[name]
+        found = _CLASSES.get(name.removeprefix("^"))
+        if found is None:
+            _refuse("invalid character class range", written)
+        self._at = end + 2
+        return "".join(_others(found)) if name.startswith("^") else found
 
-    def _escape(self, inside: bool = False) -> str:
-        rest = self._pattern[self._at :]
-        if rest == "\\":
-            raise PatternError("error parsing regexp: trailing backslash at end of expression: ``")
-        letter = rest[1]
-        if letter == "Q" and not inside:
-            quoted, _, _ = rest[2:].partition("\\E")
-            self._at += 2 + len(quoted) + (2 if "\\E" in rest else 0)
-            return f"(?:{re.escape(quoted)})"
-        if match := _OCTAL_OR_HEX.match(rest):
-            self._at += len(match[0])
-            code = int(match[1], 16) if match[1] else int(match[0][2:], 16) if letter == "x" else int(match[0][1:], 8)
-            if code > 0x10FFFF:
-                raise PatternError(f"error parsing regexp: invalid escape sequence: `{match[0]}`")
-            return re.escape(chr(code))
-        if match := _PROPERTY.match(rest):
-            self._at += len(match[0])
-            return "." if not inside else r"\w\W"  # Python knows no properties: such a part matches any letter
-        if letter == "z" and not inside:
-            self._at += 2
-            return r"\Z"
-        if letter in _ESCAPES and not (inside and letter in "AB"):
-            return self._take(2)
-        if letter == "b" and not inside:
-            return self._take(2)
-        if letter == "C" and not inside:
-            self._at += 2
-            return "(?s:.)"
-        if letter.isascii() and not letter.isalnum():
-            self._at += 2
-            return re.escape(letter)
-        raise PatternError(f"error parsing regexp: invalid escape sequence: `{rest[:2]}`")
+
+def _others(letters: str) -> Iterator[str]:
+    """Yield what is not of a class of ASCII."""
+    known = re.compile(f"[{letters}]")
+    yield from (_literal(code) for code in range(0x80) if not known.match(chr(code)))
+    yield r"\x80-\U0010FFFF"
+
+
+def _literal(code: int) -> str:
+    """Return one letter as Python's patterns write it, anywhere."""
+    letter = chr(code)
+    return letter if letter.isascii() and letter.isalnum() else f"\\U{code:08X}"

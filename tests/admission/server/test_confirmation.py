@@ -9,11 +9,13 @@ from prometheus_client import CollectorRegistry
 
 from tests.admission.server.reviewing import PATH
 from tests.daemon.cluster import serve_definitions
-from volcano_py.admission.child_notes import ChildNotes
-from volcano_py.admission.confirmation import Judge, LiveReads, SharedReads
+from volcano_py.admission.changing_queues import ChangingQueues
+from volcano_py.admission.confirmation import Judge, LiveReads
 from volcano_py.admission.contract import Options, Refusal, Request, Rule, Verdict, View
 from volcano_py.admission.metrics import AdmissionMetrics
 from volcano_py.admission.paths import WEBHOOKS
+from volcano_py.admission.queue_notes import QueueNotes
+from volcano_py.admission.shared_reads import SharedReads
 from volcano_py.admission.views import NamespaceView, QueueObject, QueueView
 from volcano_py.api.meta import ObjectMeta
 from volcano_py.apiserver import ApiServer
@@ -123,6 +125,11 @@ def open_only(request: Request, view: View, _: Options) -> Verdict:
     return Verdict()
 
 
+def unless_closed(request: Request, view: View, options: Options) -> Verdict:
+    """Let a queue pass that does not exist."""
+    return open_only(request, view, options) if view.queue(request.object["queue"]) else Verdict()
+
+
 def no_children(request: Request, view: View, _: Options) -> Verdict:
     found = tuple(str(child["metadata"]["name"]) for child in view.children(request.name))
     return Verdict(tuple(Refusal(name) for name in found))
@@ -140,7 +147,13 @@ class Setting:
         self.registry = CollectorRegistry()
         self.queues, self.namespaces = QueueView(), NamespaceView()
         self._metrics = AdmissionMetrics(self.registry)
-        self.notes: ChildNotes | None = ChildNotes(client, "default", RealClock())
+        self.guarded = False
+        self.changing: ChangingQueues | None = self.replica()
+
+    def replica(self, namespace: str = "default") -> ChangingQueues:
+        """Return what another replica knows of changing queues."""
+        notes = QueueNotes(self.client, namespace, RealClock())
+        return ChangingQueues(notes, RealClock(), lambda: self.guarded)
 
     def put(self, name: str, state: str = "Open", parent: str = "", watched: str | None = None) -> None:
         """Create a queue; ``watched`` is the state in the watch, None if the watch does not show it."""
@@ -163,13 +176,14 @@ class Setting:
         samples = (sample for metric in self.registry.collect() for sample in metric.samples)
         return sum(one.value for one in samples if one.name == "volcano_py_admission_live_reads_total")
 
-    def judge(self, rule: Rule) -> Judge:
-        live = LiveReads(self.client, self._metrics, self.queues, self.notes)
+    def judge(self, rule: Rule, changing: ChangingQueues | None = None) -> Judge:
+        live = LiveReads(self.client, self._metrics, self.queues, changing or self.changing)
         return Judge({PATH: rule, "/queues/validate": rule}, Options, self.queues, self.namespaces, live, self._metrics)
 
     async def judged(self, rule: Rule, request: Request) -> list[str]:
         """Return the messages of the refusals, or the warnings."""
-        verdict = await self.judge(rule)(WEBHOOKS[PATH], request)
+        path = "/queues/validate" if request.operation == "DELETE" else PATH
+        verdict = await self.judge(rule)(WEBHOOKS[path], request, dry_run=True)
         return [refusal.message for refusal in verdict.refusals] or list(verdict.warnings)
 
 
@@ -183,6 +197,10 @@ async def setting() -> AsyncIterator[Setting]:
 
 def into(queue: str) -> Request:
     return Request("CREATE", "default", "train", {"queue": queue})
+
+
+def closing(queue: str) -> Request:
+    return Request("UPDATE", "", queue, {"status": {"state": "Closed"}}, {"status": {"state": "Open"}}, "status")
 
 
 async def test_a_queue_that_was_just_created_is_found(setting: Setting) -> None:
@@ -217,13 +235,13 @@ async def test_a_chain_of_parents_that_no_watch_shows_is_followed(setting: Setti
 async def test_without_a_namespace_for_notes_queues_are_listed(setting: Setting) -> None:
     setting.put("parent", watched="Open")
     setting.put("child", parent="parent")
-    setting.notes = ChildNotes(setting.client, "nowhere", RealClock())
-    live = LiveReads(setting.client, AdmissionMetrics(CollectorRegistry()), setting.queues, setting.notes)
+    setting.changing = setting.replica("nowhere")
+    live = LiveReads(setting.client, AdmissionMetrics(CollectorRegistry()), setting.queues, setting.changing)
 
     await live.prepare()
-    setting.notes = live.notes
+    setting.changing = live.changing
 
-    assert live.notes is None
+    assert live.changing is None
     assert await setting.judged(no_children, Request("DELETE", name="parent")) == ["child"]
 
 
@@ -238,12 +256,48 @@ async def test_children_that_were_just_created_or_deleted_count_right(setting: S
         for name, parent, dry_run in (("child", "parent", False), ("never", "parent", False), ("x", "parent", True)):
             asked = Request("CREATE", name=name, object={"spec": {"parent": parent}})
             await judge(queues, asked, dry_run)
-        assert setting.notes is not None
-        assert await setting.notes.read() == {"child": "parent", "never": "parent"}
+        assert await setting.replica().children("parent") == {"child", "never"}
     else:
-        setting.notes = None
+        setting.changing = None
 
     assert await setting.judged(no_children, Request("DELETE", name="parent")) == ["child"]
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+async def test_work_for_a_queue_that_does_not_change_needs_no_read_of_the_queue(
+    setting: Setting, guarded: bool
+) -> None:
+    """The watch is believed here, though it is wrong: the queue was closed past the webhooks."""
+    setting.put("q", "Closed", watched="Open")
+    setting.guarded = guarded
+
+    assert await setting.judged(open_only, into("q")) == ([] if guarded else ["q is Closed"])
+    assert setting.read() == (0 if guarded else 1)
+
+
+@pytest.mark.parametrize("request_", [Request("DELETE", name="q"), closing("q")], ids=["deleted", "closed"])
+async def test_a_change_that_another_replica_has_admitted_is_seen(setting: Setting, request_: Request) -> None:
+    setting.put("q", "Closed", watched="Open")
+    setting.guarded = True
+    await setting.judged(open_only, into("q"))
+    other = setting.judge(lambda *_: Verdict(), setting.replica())
+    queues = WEBHOOKS["/queues/validate"]
+
+    await other(queues, request_)
+
+    assert await setting.judged(open_only, into("q")) == ["q is Closed"]
+
+
+async def test_refusals_and_other_kinds_are_never_left_to_the_watch(setting: Setting) -> None:
+    setting.put("opened", "Open", watched="Closed")
+    setting.guarded = True
+
+    assert await setting.judged(open_only, into("opened")) == []
+    setting.put("new", "Closed")
+    assert await setting.judged(unless_closed, into("new")) == ["new is Closed"]
+    setting.put("other", "Closed", watched="Open")
+    verdict = await setting.judge(open_only)(WEBHOOKS["/queues/validate"], into("other"))
+    assert [refusal.message for refusal in verdict.refusals] == ["other is Closed"]
 
 
 async def test_an_annotation_of_a_namespace_is_read(setting: Setting) -> None:
@@ -251,6 +305,18 @@ async def test_an_annotation_of_a_namespace_is_read(setting: Setting) -> None:
     setting.namespaces.annotations["team"] = {"queue": "old"}
 
     assert await setting.judged(annotated, Request("CREATE", "team")) == ["teams"]
+
+
+@pytest.mark.parametrize(
+    "asked", [Request("UPDATE", "default", "a", {"spec": {}}, {}, "status"), Request("DELETE", "default", "a")]
+)
+async def test_subresources_and_operations_that_a_path_does_not_judge_are_allowed(
+    setting: Setting, asked: Request
+) -> None:
+    judge = setting.judge(lambda *_: Verdict((Refusal("bad"),)))
+
+    assert (await judge(WEBHOOKS["/jobs/validate"], asked)).allowed
+    assert not (await judge(WEBHOOKS["/jobs/validate"], into("any"))).allowed
 
 
 async def test_what_rests_on_nothing_reads_nothing(setting: Setting) -> None:

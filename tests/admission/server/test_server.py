@@ -106,15 +106,6 @@ async def test_other_versions_of_reviews_are_refused() -> None:
     assert "expected admission.k8s.io/v1" in response["status"]["message"]
 
 
-async def test_subresources_and_other_operations_are_allowed_unseen() -> None:
-    async def judge(_: Webhook, __: Request, ___: bool) -> Verdict:
-        raise AssertionError("not to be asked")
-
-    async with serving(judge) as client:
-        assert (await client.ask(review(subResource="status")))["allowed"]
-        assert (await client.ask(review(operation="DELETE", object=None)))["allowed"]
-
-
 async def test_a_body_has_at_most_3_mib() -> None:
     async def trickle() -> object:  # no Content-Length
         for _ in range(5):
