@@ -7,35 +7,10 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
-from tests.cli.vcctl.running import Cluster
-
-REPOSITORY = Path(__file__).resolve().parents[3]
-PROGRAM = "import sys; from volcano_py.cli import start; sys.argv[0] = 'vcctl'; sys.exit(start.vcctl())"
-
-
-def command(*words: str) -> list[str]:
-    return [sys.executable, "-c", PROGRAM, *words]
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-
-
-@contextmanager
-def begun(*words: str, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        command(*words), env=environment(), stdout=stdout, stderr=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+from tests.cli.vcctl.running import PROGRAM, Cluster, begun, command, environment
 
 
 @pytest.mark.parametrize("line", ["job list -n ends -w", "queue list -w", "pod list -n ends -w", "jobflow list -A -w"])

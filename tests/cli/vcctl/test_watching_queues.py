@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -12,10 +13,9 @@ from typing import Any
 import pytest
 
 from tests.cli.vcctl.canned import Canned, call_of
-from tests.cli.vcctl.running import Cluster
+from tests.cli.vcctl.running import Cluster, begun
 from volcano_py.cli.vcctl import queue
-from volcano_py.cli.vcctl.call import Call
-from volcano_py.client.api import Api, Obj
+from volcano_py.client.api import Obj
 from volcano_py.client.following import LISTED, Change, Source, follow, together
 from volcano_py.client.problem import ApiProblem, Problem
 from volcano_py.kube.resource import PODGROUPS, QUEUES, VCJOBS, Resource
@@ -23,52 +23,38 @@ from volcano_py.kube.resource import PODGROUPS, QUEUES, VCJOBS, Resource
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-class Screen(io.StringIO):
-    """What a command has printed so far; lines can be waited for."""
-
-    def rows(self, count: int) -> list[list[str]]:
-        for _ in range(500):
-            lines = self.getvalue().splitlines()
-            if len(lines) >= count:
-                return [line.split() for line in lines[:count]]
-            time.sleep(0.02)
-        raise AssertionError(f"{count} lines were not printed: {self.getvalue()}")
-
-
-def test_rows_follow_the_groups_of_a_queue_and_the_queue_itself(cluster: Cluster, server: str) -> None:
-    from volcano_py.client.access import Access
-
+def test_rows_follow_the_groups_of_a_queue_and_the_queue_itself(cluster: Cluster) -> None:
     space = cluster.namespace("queued")
     for name in ("root", "watched", "other"):
         cluster.api.create(QUEUES, {"metadata": {"name": name}, "spec": {"weight": 1, "parent": "root"}})
-    screen = Screen()
-    api = Api(lambda: Access(server))
-    call = call_of("queue list --watch", api, screen, NOW)
-    threading.Thread(target=_until_broken, args=(call,), daemon=True).start()
-    assert [row[0] for row in screen.rows(4)] == ["Name", "other", "root", "watched"]
+    with begun("queue", "list", "--watch") as process:
+        assert process.stdout is not None
+        lines = iter(process.stdout)
 
-    cluster.group("g", space, spec={"queue": "watched"}, status={"phase": "Pending"})
-    assert screen.rows(5)[4] == ["watched", "1", "root", "0", "1", "0", "0", "0"]
-    cluster.api.patch(PODGROUPS, "g", {"metadata": {"labels": {"a": "b"}}}, space)  # nothing that a row shows
-    cluster.api.patch(PODGROUPS, "g", {"status": {"phase": "Running"}}, space)
-    assert screen.rows(6)[5] == ["watched", "1", "root", "0", "0", "1", "0", "0"]
-    cluster.api.patch(PODGROUPS, "g", {"spec": {"queue": "other"}}, space)
-    assert sorted(screen.rows(8)[6:]) == [
-        ["other", "1", "root", "0", "0", "1", "0", "0"],
-        ["watched", "1", "root", "0", "0", "0", "0", "0"],
-    ]
-    cluster.api.delete(PODGROUPS, "g", space)
-    assert screen.rows(9)[8] == ["other", "1", "root", "0", "0", "0", "0", "0"]
-    cluster.api.patch(QUEUES, "watched", {"spec": {"weight": 7}})
-    assert screen.rows(10)[9] == ["watched", "7", "root", "0", "0", "0", "0", "0"]
-    cluster.api.delete(QUEUES, "other")
-    assert screen.rows(11)[10][0] == "other"
-    time.sleep(0.5)
-    assert screen.getvalue().count("\n") == 11
+        def row() -> list[str]:
+            return next(lines).split()
 
-
-def _until_broken(call: Call) -> None:
-    queue.list_queues(call)
+        assert [row()[0] for _ in range(4)] == ["Name", "other", "root", "watched"]
+        cluster.group("g", space, spec={"queue": "watched"}, status={"phase": "Pending"})
+        assert row() == ["watched", "1", "root", "0", "1", "0", "0", "0"]
+        cluster.api.patch(PODGROUPS, "g", {"metadata": {"labels": {"a": "b"}}}, space)  # nothing that a row shows
+        cluster.api.patch(PODGROUPS, "g", {"status": {"phase": "Running"}}, space)
+        assert row() == ["watched", "1", "root", "0", "0", "1", "0", "0"]
+        cluster.api.patch(PODGROUPS, "g", {"spec": {"queue": "other"}}, space)
+        assert sorted([row(), row()]) == [
+            ["other", "1", "root", "0", "0", "1", "0", "0"],
+            ["watched", "1", "root", "0", "0", "0", "0", "0"],
+        ]
+        cluster.api.delete(PODGROUPS, "g", space)
+        assert row() == ["other", "1", "root", "0", "0", "0", "0", "0"]
+        cluster.api.patch(QUEUES, "watched", {"spec": {"weight": 7}})
+        assert row() == ["watched", "7", "root", "0", "0", "0", "0", "0"]
+        cluster.api.delete(QUEUES, "other")
+        assert row()[0] == "other"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert list(lines) == []
+        assert process.wait(20) == 130
 
 
 class Forgetful(Canned):
