@@ -9,7 +9,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from volcano_py.client.access import Access
@@ -25,19 +25,6 @@ WATCH_S: Final = 240
 _PAGE: Final = 500
 _LIST: Any = list
 _MERGE: Final = "application/merge-patch+json"
-
-
-class Reads(Protocol):
-    """What questions need from an API server."""
-
-    def get(self, kind: Resource, name: str, namespace: str = "") -> Obj:
-        """Return one object."""
-
-    def list(self, kind: Resource, namespace: str = "", **query: str) -> Objs:
-        """Return the objects of a kind, in one namespace or (empty) everywhere."""
-
-    def list_of(self, shape: Any, kind: Resource, namespace: str = "", **query: str) -> Objs:
-        """Return only those parts of the objects that a shape names; see `volcano_py.client.shapes`."""
 
 
 class Api:
