@@ -18,8 +18,8 @@ T = TypeVar("T")
 def part(value: Any, *path: str) -> Mapping[str, Any]:
     """Return the object at a path, an empty one if there is none."""
     for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value if isinstance(value, Mapping) else _NOTHING
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else _NOTHING
 
 
 def text(value: Any, *path: str) -> str:
@@ -41,7 +41,8 @@ def texts(value: Any, *path: str) -> Sequence[str]:
 
 def parts(value: Any, *path: str) -> Sequence[Mapping[str, Any]]:
     """Return the list of objects at a path; what is no object is an empty one, so that positions stay."""
-    return [item if isinstance(item, Mapping) else _NOTHING for item in entries(value, *path)]
+    found = entries(value, *path)
+    return [item if isinstance(item, dict) else _NOTHING for item in found] if found else ()
 
 
 def entries(value: Any, *path: str) -> Sequence[Any]:
