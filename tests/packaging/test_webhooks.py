@@ -65,7 +65,7 @@ def test_a_configuration_is_volcanos(webhook: Webhook) -> None:
 
 
 def test_states_of_queues_are_reviewed_where_queues_are_and_only_if_they_change() -> None:
-    """What :mod:`volcano_py.admission.queue_guard` needs, and what a controller that writes numbers does not pay for."""
+    """The guard of queues needs it, and a controller that writes numbers does not pay for it."""
     queues, states = configuration(WEBHOOKS[QUEUE_PATH])["webhooks"]
     (rule,) = states["rules"]
 
