@@ -279,10 +279,15 @@ class _Connection(asyncio.Protocol):
             self._head_size += len(data)
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            return self._turn_away(turned_away(400, f"the request cannot be read: {error}"))
-        self._after_read()
-        return None
+        except httptools.HttpParserUpgrade:
+            return self._refused_or(turned_away(400, "no other protocol is spoken here"))
+        except httptools.HttpParserError as error:
+            return self._refused_or(turned_away(400, f"the request cannot be read: {error}"))
+        return self._after_read()
+
+    def _refused_or(self, answer: Answer) -> None:
+        request = self._request
+        self._turn_away(answer if request is None or request.refusal is None else request.refusal)
 
     def _after_read(self) -> None:
         request = self._request
