@@ -3,7 +3,7 @@
 import pytest
 
 from tests.admission.templates import BAD, GOOD, template_of
-from volcano_py.admission.pod_rules.template import template_flaws
+from volcano_py.admission.pod_rules.template import known_flaws, template_flaws
 
 
 def flaws(changes):
@@ -25,3 +25,14 @@ def test_a_bad_template_is_refused(name: str) -> None:
 
     assert found
     assert all(flaw.field.startswith("template.") and flaw.message and flaw.hint for flaw in found)
+
+
+@pytest.mark.parametrize("name", [*GOOD, *BAD])
+def test_a_template_that_is_known_gets_the_same_answer(name: str) -> None:
+    template = template_of({**GOOD, **BAD}[name])
+    fresh = template_flaws(template, "template", pod_level_resources=True)
+
+    assert [known_flaws(template, "template", pod_level_resources=True) for _ in range(2)] == [fresh, fresh]
+    assert known_flaws(template, "other", pod_level_resources=True) == template_flaws(
+        template, "other", pod_level_resources=True
+    )

@@ -6,11 +6,11 @@ import json
 import os
 import re
 import resource
+import signal
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,54 +18,11 @@ import yaml
 
 from tests.controlplane.waiting import wait_until
 from tests.e2e.job_cluster import JobCluster
+from tests.e2e.shell import Shell
 from tests.e2e.vcjobs import BATCH, task, template
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-PROGRAM = "import sys; from volcano_py.cli import start; sys.argv[0] = {0!r}; sys.exit(start.{1}())"
 FLOW = "flow.volcano.sh/v1alpha1"
 SLEEPS = "sleep infinity"
-
-Says = Callable[..., str]
-
-
-class Shell:
-    """Runs the programs with the administrator's kubeconfig, which has a client certificate."""
-
-    def __init__(self, cluster: JobCluster) -> None:
-        self.cluster = cluster
-        self.namespace = cluster.namespace
-
-    def run(self, program: str, *words: str) -> subprocess.CompletedProcess[str]:
-        code = PROGRAM.format(program, program.replace("-", "_"))
-        return subprocess.run(
-            [sys.executable, "-c", code, *words],
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "KUBECONFIG": str(self.cluster.plane.kubeconfig)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-
-    def says(self, program: str, *words: str) -> str:
-        """Run a command that must succeed."""
-        ran = self.run(program, *words)
-        assert (ran.returncode, ran.stderr) == (0, ""), (words, ran.stdout, ran.stderr)
-        return ran.stdout
-
-    def refuses(self, program: str, *words: str) -> str:
-        """Run a command that must fail with one sentence."""
-        ran = self.run(program, *words)
-        assert (ran.returncode, ran.stderr) == (255, ""), (words, ran.stdout, ran.stderr)
-        assert ran.stdout.startswith("Failed to")
-        assert ran.stdout.count("\n") == 1
-        return ran.stdout
-
-    def vcctl(self, line: str) -> str:
-        return self.says("vcctl", *line.split())
-
-    def column(self, line: str, number: int) -> list[str]:
-        """Return one column of a table without its header."""
-        return [row.split()[number] for row in self.vcctl(line).splitlines()[1:]]
 
 
 @pytest.fixture
@@ -190,15 +147,9 @@ def test_job_flows_and_templates(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_changes_are_printed_as_they_happen(shell: Shell, tmp_path: Path) -> None:
-    code = PROGRAM.format("vcctl", "vcctl")
     words = ["job", "list", "-n", shell.namespace, "--selector", "watched", "--watch"]
     path = written(tmp_path / "job.yaml", vcjob("watched"))
-    with subprocess.Popen(
-        [sys.executable, "-c", code, *words],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "KUBECONFIG": str(shell.cluster.plane.kubeconfig)},
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with shell.begin("vcctl", *words) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline().startswith("Name")
@@ -212,27 +163,53 @@ def test_changes_are_printed_as_they_happen(shell: Shell, tmp_path: Path) -> Non
     shell.vcctl(f"job delete -N watched -n {shell.namespace}")
 
 
-def test_kubectl_finds_the_plugin(shell: Shell, tmp_path: Path) -> None:
-    plugin = tmp_path / "kubectl-vc"
-    code = "import sys; from volcano_py.cli import start; sys.exit(start.kubectl_vc())"
-    (tmp_path / "kubectl_vc.py").write_text(f"import sys\nsys.argv[0] = {str(plugin)!r}\n{code}\n")
-    plugin.write_text(f'#!/bin/sh\nexec {sys.executable} {tmp_path}/kubectl_vc.py "$@"\n')
-    plugin.chmod(0o755)
-    kubectl = shell.cluster.plane.binaries["kubectl"]
-    env = {
-        **os.environ,
-        "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "PYTHONPATH": str(REPOSITORY),
-        "KUBECONFIG": str(shell.cluster.plane.kubeconfig),
-    }
+def test_a_watch_of_queues_follows_their_groups(shell: Shell, tmp_path: Path) -> None:
+    shell.cluster.remove_at_end("/apis/scheduling.volcano.sh/v1beta1/queues/e2e-vcctl-watched")
+    shell.vcctl("queue create -n e2e-vcctl-watched")
+    wait_until("it is open", lambda: shell.column("queue get e2e-vcctl-watched", 2) == ["Open"], 30.0)
+    path = written(tmp_path / "job.yaml", vcjob("counted", queue="e2e-vcctl-watched"))
+    with shell.begin("vcctl", "queue", "list", "--watch") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("Name")
+        shell.vcctl(f"job run -f {path} -n {shell.namespace}")
+        for line in process.stdout:  # Name Weight State Parent Inqueue Pending Running
+            if line.startswith("e2e-vcctl-watched") and line.split()[6] == "1":
+                break
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    shell.vcctl(f"job delete -N counted -n {shell.namespace}")
 
-    def kubectl_vc(*words: str) -> str:
-        return subprocess.run(
-            [str(kubectl), "vc", *words], env=env, capture_output=True, text=True, check=True, timeout=60
-        ).stdout
 
-    assert "default" in kubectl_vc("queue", "list")
-    assert "Usage: kubectl vc job list [FLAGS]" in kubectl_vc("job", "list", "--help")
+def plugin(folder: Path, name: str) -> None:
+    """Install a program as pip would."""
+    code = f"import sys; sys.argv[0] = {str(folder / name)!r}; from volcano_py.cli import start"
+    (folder / f"{name}.py").write_text(f"{code}\nsys.exit(start.{name.replace('-', '_')}())\n")
+    (folder / name).write_text(f'#!/bin/sh\nexec {sys.executable} {folder}/{name}.py "$@"\n')
+    (folder / name).chmod(0o755)
+
+
+def test_kubectl_finds_the_plugin_and_completes_it(shell: Shell, tmp_path: Path) -> None:
+    plugin(tmp_path, "kubectl-vc")
+    plugin(tmp_path, "kubectl_complete-vc")
+    env = {**shell.environment, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    def kubectl(*words: str) -> str:
+        line = [str(shell.cluster.plane.binaries["kubectl"]), *words]
+        return subprocess.run(line, env=env, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    def completed(*words: str) -> tuple[list[str], str]:
+        """Return the candidates that kubectl offers, and its directive."""
+        *lines, last = kubectl("__complete", "vc", *words).splitlines()
+        return [line.partition("\t")[0] for line in lines], last
+
+    assert "default" in kubectl("vc", "queue", "list")
+    assert "Usage: kubectl vc job list [FLAGS]" in kubectl("vc", "job", "list", "--help")
+    assert completed("job", "wa") == (["wait"], ":4")
+    assert completed("queue", "get", "-n", "def") == (["default"], ":4")
+    assert completed("job", "list", "-n", "volcano-s") == (["volcano-system"], ":4")
+    assert completed("job", "run", "-f", "") == ([], ":0")
 
 
 def test_a_user_without_rights_is_told_so(shell: Shell) -> None:

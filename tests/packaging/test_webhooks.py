@@ -9,6 +9,7 @@ from tests.packaging.pages import REPOSITORY
 from tests.packaging.test_deployment import documents, objects
 from volcano_py.admission.options import CONFIG_FILE_KEY, SECRET, WebhookOptions
 from volcano_py.admission.paths import WEBHOOKS, Webhook
+from volcano_py.admission.queue_guard import QUEUE_PATH, STATE_CHANGES
 from volcano_py.cli.vc_webhook_manager import _options, webhooks_parser
 from volcano_py.cli.volcano_flags import ADMISSION_FLAGS, ignored_flags
 
@@ -46,7 +47,7 @@ def test_each_path_has_its_configuration_and_no_other_exists() -> None:
 
 @pytest.mark.parametrize("webhook", WEBHOOKS.values(), ids=WEBHOOKS)
 def test_a_configuration_is_volcanos(webhook: Webhook) -> None:
-    (found,) = configuration(webhook)["webhooks"]
+    found, *more = configuration(webhook)["webhooks"]
     (rule,) = found["rules"]
     service = {"name": "volcano-admission-service", "namespace": NAMESPACE, "path": webhook.path, "port": 443}
     others = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [NAMESPACE, "kube-system"]}
@@ -60,6 +61,18 @@ def test_a_configuration_is_volcanos(webhook: Webhook) -> None:
     assert found["sideEffects"] == ("None" if cluster_wide else "NoneOnDryRun")
     assert found.get("namespaceSelector") == (None if cluster_wide else {"matchExpressions": [others]})
     assert found.get("reinvocationPolicy") == ("Never" if webhook.mutates else None)
+    assert [one["name"] for one in more] == (["validatequeuestatus.volcano.sh"] if webhook.path == QUEUE_PATH else [])
+
+
+def test_states_of_queues_are_reviewed_where_queues_are_and_only_if_they_change() -> None:
+    """The guard of queues needs it, and a controller that writes numbers does not pay for it."""
+    queues, states = configuration(WEBHOOKS[QUEUE_PATH])["webhooks"]
+    (rule,) = states["rules"]
+
+    assert (rule["resources"], rule["operations"]) == (["queues/status"], ["UPDATE"])
+    assert [condition["expression"] for condition in states["matchConditions"]] == [STATE_CHANGES]
+    for field in ("clientConfig", "failurePolicy", "matchPolicy", "timeoutSeconds", "sideEffects"):
+        assert states[field] == queues[field]
 
 
 def test_the_program_accepts_its_flags_without_a_warning() -> None:

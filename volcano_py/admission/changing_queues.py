@@ -71,20 +71,24 @@ class ChangingQueues:
         notes = {queue: read_note(one) for queue, one in (await self._reads.get("")).items()}
         return {queue for queue, note in notes.items() if note is not None and parent in note.parents}
 
-    async def stable(self, queues: Iterable[str]) -> bool:
-        """Say whether the watch is right about the existence, the state and the children of these queues.
+    def stable_at_once(self, queues: Iterable[str]) -> bool:
+        """Say whether the watch is known to be right about the existence, the state and the children of these queues.
 
-        Raises ApiError if the notes cannot be read.
+        False also means that the notes are too old to say: see :meth:`stable`.
         """
         if not self._guarded():
             return False
-        age = self._clock.monotonic() - self._read_at
-        if age > _VALID_S:
-            await self._reads.get("")
-        elif age > _RENEWED_S:
-            self._reads.begin("")
         now = self._clock.monotonic()
-        return now - self._read_at <= _VALID_S and all(self._until.get(queue, now) <= now for queue in queues)
+        age = now - self._read_at
+        if _RENEWED_S < age <= _VALID_S:
+            self._reads.begin("")
+        return age <= _VALID_S and all(self._until.get(queue, now) <= now for queue in queues)
+
+    async def stable(self, queues: Iterable[str]) -> bool:
+        """Read the notes if they are too old, and say the same; raise ApiError if they cannot be read."""
+        if self._guarded() and self._clock.monotonic() - self._read_at > _VALID_S:
+            await self._reads.get("")
+        return self.stable_at_once(queues)
 
     async def announce(self, request: Request) -> None:
         """Note the change of a queue that is about to be admitted; return when no replica believes its watch of it."""

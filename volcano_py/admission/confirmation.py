@@ -12,7 +12,7 @@ be closed, be deleted or get a child (:mod:`volcano_py.admission.changing_queues
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final
 
 from volcano_py.admission.changing_queues import ChangingQueues
@@ -138,42 +138,65 @@ class Judge:
         self._queues, self._namespaces = queues, namespaces
         self._live, self._metrics = live, metrics
 
-    async def __call__(self, webhook: Webhook, request: Request, dry_run: bool = False) -> Verdict:
-        """Return the verdict; raise ApiError if it cannot be confirmed.
+    def __call__(
+        self, webhook: Webhook, request: Request, dry_run: bool = False
+    ) -> Verdict | Coroutine[Any, Any, Verdict]:
+        """Return the verdict, or an awaitable if it must wait, which raises ApiError if it cannot be confirmed.
 
         A change that the path does not judge is allowed, such as that of a status. It is noted all the same.
         """
-        judged = not request.subresource and request.operation in webhook.operations
-        verdict = await self._confirmed(webhook, request) if judged else Verdict()
-        changing = self._live.changing
-        if changing is not None and webhook.path == QUEUE_PATH and verdict.allowed and not dry_run:
-            await changing.announce(request)
+        tells = webhook.path == QUEUE_PATH and self._live.changing is not None and not dry_run
+        if request.subresource or request.operation not in webhook.operations:
+            return self._announced(Verdict(), request) if tells else Verdict()
+        watched = WatchedView(self._queues, self._namespaces)
+        options = self._options()
+        verdict = self._rules[webhook.path](request, watched, options)
+        changing = self._live.changing if self._is_believable(webhook, verdict, watched) else None
+        if watched.noted and (changing is None or not changing.stable_at_once(_names(watched))):
+            return self._confirmed(webhook, request, options, verdict, watched, changing, tells=tells)
+        if watched.noted:
+            self._metrics.confirmed("watch")
+        return self._announced(verdict, request) if tells else verdict
+
+    async def _announced(self, verdict: Verdict, request: Request) -> Verdict:
+        if verdict.allowed and self._live.changing is not None:
+            await self._live.changing.announce(request)
         return verdict
 
-    async def _confirmed(self, webhook: Webhook, request: Request) -> Verdict:
-        rule, options = self._rules[webhook.path], self._options()
-        watched = WatchedView(self._queues, self._namespaces)
-        verdict = rule(request, watched, options)
-        if not watched.noted:
-            return verdict
-        if verdict.allowed and webhook.path in _WORK_PATHS and await self._stable(watched.noted):
+    async def _confirmed(
+        self,
+        webhook: Webhook,
+        request: Request,
+        options: Options,
+        verdict: Verdict,
+        watched: WatchedView,
+        changing: ChangingQueues | None,
+        *,
+        tells: bool,
+    ) -> Verdict:
+        if changing is not None and await changing.stable(_names(watched)):
             self._metrics.confirmed("watch")
             return verdict
         live = LiveView()
         await self._live.add(watched.noted, live)
         if all(live.value(key) == found for key, found in watched.noted.items()):
             self._metrics.confirmed("same")
-            return verdict
-        self._metrics.confirmed("changed")
-        return await self._over_live(rule, request, options, live)
+        else:
+            self._metrics.confirmed("changed")
+            verdict = await self._over_live(self._rules[webhook.path], request, options, live)
+        return await self._announced(verdict, request) if tells else verdict
 
-    async def _stable(self, noted: Mapping[Key, Any]) -> bool:
-        """Say whether the watch is known to be right about these; nobody notes that a queue is created."""
-        changing = self._live.changing
-        believable = (key.kind == CHILDREN or (key.kind == QUEUE and found is not None) for key, found in noted.items())
-        if changing is None or not all(believable):
-            return False
-        return await changing.stable({key.name for key in noted})
+    @staticmethod
+    def _is_believable(webhook: Webhook, verdict: Verdict, watched: WatchedView) -> bool:
+        """Say whether notes can confirm a verdict: it allows work, for queues that exist. No note tells of new ones."""
+        return (
+            verdict.allowed
+            and webhook.path in _WORK_PATHS
+            and all(
+                key.kind == CHILDREN or (key.kind == QUEUE and found is not None)
+                for key, found in watched.noted.items()
+            )
+        )
 
     async def _over_live(self, rule: Rule, request: Request, options: Options, live: LiveView) -> Verdict:
         for turn in range(_ROUNDS):
@@ -185,3 +208,7 @@ class Judge:
                 key = ALL_QUEUES
             await self._live.add([key], live)
         return rule(request, live, options)
+
+
+def _names(watched: WatchedView) -> set[str]:
+    return {key.name for key in watched.noted}

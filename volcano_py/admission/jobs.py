@@ -19,7 +19,7 @@ from volcano_py.admission.contract import (
     View,
 )
 from volcano_py.admission.graph import in_order
-from volcano_py.admission.pod_rules.template import template_flaws
+from volcano_py.admission.pod_rules.template import known_flaws
 from volcano_py.admission.queue_state import is_open, missing, not_open, open_queues
 from volcano_py.admission.reading import entries, name_of, part, parts, too_deep, typed, words, wrong_operation
 from volcano_py.admission.topology import tier_given_twice
@@ -168,7 +168,7 @@ def _task(job: Job, index: int, task: Task, options: Options) -> Iterator[Refusa
     if problems := names.qualified(pod):
         sentence = f" create pod with name {pod} validate failed {words(problems)};"
         yield Refusal(sentence, f"{path}.name", "shorten the name of the job or of the task")
-    flaws = template_flaws(task.template, f"{path}.template", options.pod_level_resources)
+    flaws = known_flaws(task.template, f"{path}.template", options.pod_level_resources)
     for flaw in flaws:
         shown = flaw.field.replace(path, f"spec.task[{index}]", 1)
         yield Refusal(f" {shown}: {flaw.message}. ", flaw.field, flaw.hint)

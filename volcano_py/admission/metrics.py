@@ -19,6 +19,7 @@ class AdmissionMetrics:
             buckets=_BUCKETS,
             registry=registry,
         )
+        self._by_result: dict[tuple[str, str], Histogram] = {}  # a look into the histogram costs more than the count
         self._turned_away = Counter(
             "volcano_py_admission_turned_away_total",
             "Requests and connections that ended before a review was read, by reason.",
@@ -52,7 +53,10 @@ class AdmissionMetrics:
 
     def review(self, path: str, result: str, seconds: float) -> None:
         """Count an answered review."""
-        self._reviews.labels(path, result).observe(seconds)
+        found = self._by_result.get((path, result))
+        if found is None:
+            found = self._by_result[path, result] = self._reviews.labels(path, result)
+        found.observe(seconds)
 
     def turned_away(self, reason: str) -> None:
         """Count a request or connection that ended before a review was read."""

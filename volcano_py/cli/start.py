@@ -10,6 +10,7 @@ To add a program: its module in `volcano_py.cli` with ``main() -> int``, a line 
 import os
 import signal
 import sys
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from types import FrameType
@@ -25,7 +26,9 @@ def _begin(module: str) -> int:
 
 def _end(number: int, _: FrameType | None) -> None:
     """Exit at once, with the exit code of a process that a signal has ended; nothing must be cleaned up yet."""
-    sys.stdout.flush()
+    # The signal may have come in the middle of a write, or the reader of the output may be gone.
+    with suppress(AttributeError, OSError, RuntimeError, ValueError):
+        sys.stdout.flush()
     os._exit(128 + number)
 
 
@@ -36,6 +39,7 @@ vc_webhook_manager = partial(_begin, "volcano_py.cli.vc_webhook_manager")
 volcano_py = partial(_begin, "volcano_py.cli.volcano_py")
 vcctl = partial(_begin, "volcano_py.cli.vcctl")
 kubectl_vc = partial(_begin, "volcano_py.cli.kubectl_vc")
+kubectl_complete_vc = partial(_begin, "volcano_py.cli.kubectl_complete_vc")
 vsub = partial(_begin, "volcano_py.cli.vsub")
 vjobs = partial(_begin, "volcano_py.cli.vjobs")
 vqueues = partial(_begin, "volcano_py.cli.vqueues")

@@ -58,12 +58,24 @@ def find_access(
         return Access(server.rstrip("/"), proxy=proxy_from_environment(server, environ) or "", origin="--master")
     if not named and not context and environ.get(_IN_CLUSTER):
         return _in_cluster(server, environ, service_account)
-    default = str(Path(environ.get("HOME") or Path.home()) / ".kube" / "config")
-    paths = [part for part in (named or default).split(os.pathsep) if part] if not kubeconfig else [kubeconfig]
-    found = [Path(part).expanduser() for part in paths if Path(part).expanduser().is_file()]
+    found, default = _files(kubeconfig, environ)
     if not found:
         raise Problem(_no_file(named, default, kubeconfig, server))
     return _from_kubeconfig(found, context, server, environ)
+
+
+def context_names(kubeconfig: str = "", environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Return the names of the contexts that `find_access` would know."""
+    entries = [one for path in _files(kubeconfig, environ)[0] for one in _read(path).get("contexts") or ()]
+    return list(dict.fromkeys(str(one.get("name")) for one in entries if isinstance(one, dict)))
+
+
+def _files(kubeconfig: str, environ: Mapping[str, str]) -> tuple[list[Path], str]:
+    """Return the kubeconfig files that exist, and the one that counts if nothing names another."""
+    default = str(Path(environ.get("HOME") or Path.home()) / ".kube" / "config")
+    named = [kubeconfig] if kubeconfig else (environ.get("KUBECONFIG") or default).split(os.pathsep)
+    paths = [Path(part).expanduser() for part in named if part]
+    return [path for path in paths if path.is_file()], default
 
 
 def _no_file(named: str, default: str, kubeconfig: str, server: str) -> str:

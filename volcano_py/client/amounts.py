@@ -26,11 +26,16 @@ def read(given: Mapping[str, Any] | None) -> Amounts:
 
 
 def total(lists: Iterable[Amounts]) -> Amounts:
-    """Return the sums."""
-    found: Amounts = {}
+    """Return the sums. The pods of a gang are alike: a list that is there many times is added once."""
+    times: dict[int, int] = {}
+    different: dict[int, Amounts] = {}
     for one in lists:
+        times[id(one)] = times.get(id(one), 0) + 1
+        different[id(one)] = one
+    found: Amounts = {}
+    for key, one in different.items():
         for name, amount in one.items():
-            found[name] = found.get(name, Fraction()) + amount
+            found[name] = found.get(name, Fraction()) + amount * times[key]
     return found
 
 
@@ -44,6 +49,23 @@ def requests_of(pod: Mapping[str, Any]) -> Amounts:
         for name, amount in _requests(one).items():
             together[name] = max(together.get(name, Fraction()), amount)
     return total([together, read(spec.get("overhead")), {"pods": Fraction(1)}])
+
+
+class Requests:
+    """What pods request; pods that are alike share one answer."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Amounts] = {}
+
+    def of(self, pod: Mapping[str, Any]) -> Amounts:
+        """Return what a pod requests, see `requests_of`."""
+        spec = pod.get("spec") or {}
+        containers = [*(spec.get("containers") or ()), None, *(spec.get("initContainers") or ())]
+        shape = [one and (one.get("resources"), one.get("restartPolicy")) for one in containers]
+        key = repr((shape, spec.get("overhead")))
+        if key not in self._known:
+            self._known[key] = requests_of(pod)
+        return self._known[key]
 
 
 def _requests(container: Mapping[str, Any]) -> Amounts:

@@ -7,8 +7,9 @@ import http.client
 import json
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from volcano_py.client.access import Access
@@ -17,21 +18,13 @@ from volcano_py.kube.resource import Resource
 
 Obj = dict[str, Any]
 """An object as the API server sends it."""
+Objs = list[Obj]
 
 REQUEST_S: Final = 30.0
 WATCH_S: Final = 240
 _PAGE: Final = 500
+_LIST: Any = list
 _MERGE: Final = "application/merge-patch+json"
-
-
-class Reads(Protocol):
-    """What questions need from an API server."""
-
-    def get(self, kind: Resource, name: str, namespace: str = "") -> Obj:
-        """Return one object."""
-
-    def list(self, kind: Resource, namespace: str = "", **query: str) -> list[Obj]:
-        """Return the objects of a kind, in one namespace or (empty) everywhere."""
 
 
 class Api:
@@ -52,17 +45,39 @@ class Api:
             self._access = self._find()
         return self._access
 
+    def another(self) -> "Api":
+        """Return the same server with a connection of its own, for a second thread."""
+        access = self.access
+        return Api(lambda: access, self._timeout_s)
+
     def get(self, kind: Resource, name: str, namespace: str = "") -> Obj:
         """Return one object; raise ApiProblem."""
         return self._object("GET", kind.item(name, namespace))
 
-    def list(self, kind: Resource, namespace: str = "", **query: str) -> list[Obj]:
+    def list(self, kind: Resource, namespace: str = "", **query: str) -> Objs:
         """Return the objects of a kind, page by page; a list has no kinds, so each object gets its own."""
-        found: list[Obj] = []
+        found = self._pages(kind, namespace, query, json.loads)
+        return [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in found]
+
+    def list_of(self, shape: Any, kind: Resource, namespace: str = "", **query: str) -> Objs:
+        """Return only those parts of the objects that a shape names: faster, and with a tenth of the memory."""
+        import msgspec  # lists that print objects do without it, because they start sooner then
+
+        fields = [("items", _LIST[shape] | None, None), ("metadata", dict[str, Any] | None, None)]
+        decoder = msgspec.json.Decoder(msgspec.defstruct("Page", fields))
+
+        def read(content: bytes) -> Obj:
+            page: Any = decoder.decode(content)  # MsgspecError is a ValueError, as JSONDecodeError is
+            return {"items": page.items, "metadata": page.metadata}
+
+        return self._pages(kind, namespace, query, read)
+
+    def _pages(self, kind: Resource, namespace: str, query: Mapping[str, str], read: Callable[[bytes], Any]) -> Objs:
+        found: Objs = []
         more = {**query, "limit": str(_PAGE)}
         while True:
             try:
-                answer = self._object("GET", kind.collection(namespace), query=more)
+                answer = self._object("GET", kind.collection(namespace), query=more, read=read)
             except ApiProblem as problem:
                 if problem.status != 410 or "continue" not in more:
                     raise
@@ -72,7 +87,7 @@ class Api:
             metadata = answer.get("metadata") or {}
             self.version = metadata.get("resourceVersion", "")
             if not metadata.get("continue"):
-                return [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in found]
+                return found
             more["continue"] = metadata["continue"]
 
     def create(self, kind: Resource, obj: Obj, namespace: str = "") -> Obj:
@@ -151,10 +166,11 @@ class Api:
         body: Obj | None = None,
         query: Mapping[str, str] | None = None,
         content: str = "application/json",
+        read: Callable[[bytes], Any] = json.loads,
     ) -> Obj:
-        answer = self._send(method, path, body, query or {}, content, None)
+        answer = self._send(method, path, body, query or {}, content, None, encoding="gzip")
         try:
-            found = json.loads(answer.read())
+            found = read(_unpacked(answer))
         except (OSError, ValueError, http.client.HTTPException) as error:
             self.close()
             raise Problem(f"{self.access.server} does not answer like a Kubernetes API server: {error}") from error
@@ -163,12 +179,40 @@ class Api:
         return found
 
     def _send(
-        self, method: str, path: str, body: Obj | None, query: Mapping[str, str], content: str, timeout_s: float | None
+        self,
+        method: str,
+        path: str,
+        body: Obj | None,
+        query: Mapping[str, str],
+        content: str,
+        timeout_s: float | None,
+        encoding: str = "identity",
+    ) -> http.client.HTTPResponse:
+        """Send a request, and once more when a server that has too much to do, or just begins, asks for that."""
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                return self._send_once(method, path, body, query, content, timeout_s, encoding)
+            except ApiProblem as problem:
+                wait_s = problem.retry_after_s
+                if not wait_s or time.monotonic() + wait_s > deadline:
+                    raise
+            time.sleep(wait_s)
+
+    def _send_once(
+        self,
+        method: str,
+        path: str,
+        body: Obj | None,
+        query: Mapping[str, str],
+        content: str,
+        timeout_s: float | None,
+        encoding: str,
     ) -> http.client.HTTPResponse:
         access = self.access
         base = urlsplit(access.server).path.rstrip("/")
         target = f"{base}{path}?{urlencode(query)}" if query else f"{base}{path}"
-        headers = {"Accept": "application/json", "User-Agent": "vcctl"}
+        headers = {"Accept": "application/json", "Accept-Encoding": encoding, "User-Agent": "vcctl"}
         if body is not None:
             headers["Content-Type"] = content
         if access.authorization:
@@ -239,16 +283,32 @@ class _Tunnel(http.client.HTTPConnection):
         self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._name)
 
 
-def _refusal(answer: http.client.HTTPResponse) -> ApiProblem:
+def _unpacked(answer: http.client.HTTPResponse) -> bytes:
+    """Return the body; servers pack what is large, which saves nineteen of twenty bytes on the way."""
     content = answer.read()
+    if answer.headers.get("Content-Encoding") != "gzip":
+        return content
+    import zlib
+
     try:
+        return zlib.decompress(content, wbits=31)
+    except zlib.error as error:
+        raise ValueError(f"its answer cannot be unpacked: {error}") from error
+
+
+def _refusal(answer: http.client.HTTPResponse) -> ApiProblem:
+    content = b""
+    try:
+        content = _unpacked(answer)
         status = json.loads(content)
     except ValueError:
         status = None
+    given = answer.headers.get("Retry-After", "")
+    again_s = float(given) if answer.status in (429, 503) and given.isdecimal() else 0.0
     if isinstance(status, dict) and status.get("kind") == "Status":
-        return ApiProblem(answer.status, str(status.get("reason", "")), _said(status))
+        return ApiProblem(answer.status, str(status.get("reason", "")), _said(status), again_s)
     told = " ".join(content.decode(errors="replace").split())[:200]
-    return ApiProblem(answer.status, "", told or f"the API server answered {answer.status} {answer.reason}")
+    return ApiProblem(answer.status, "", told or f"the API server answered {answer.status} {answer.reason}", again_s)
 
 
 def _said(status: Mapping[str, Any]) -> str:

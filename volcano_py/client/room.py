@@ -82,10 +82,11 @@ def levels(queue: str, queues: Sequence[Obj], needed: Amounts) -> list[Level]:
 def node_groups(nodes: Iterable[Obj], placed: Iterable[Obj], pod: Obj) -> list[NodeGroup]:
     """Return, for each group of nodes, how many such pods fit and why most nodes refuse."""
     used: dict[str, list[Amounts]] = {}
+    requests = amounts.Requests()
     for one in placed:
         name = (one.get("spec") or {}).get("nodeName")
         if name and (one.get("status") or {}).get("phase") not in _ENDED:
-            used.setdefault(name, []).append(amounts.requests_of(one))
+            used.setdefault(name, []).append(requests.of(one))
     wanted = amounts.requests_of(pod)
     groups: dict[str, list[tuple[int, str]]] = {}
     for node in nodes:
@@ -107,12 +108,13 @@ def holders(placed: Iterable[Obj], groups: Iterable[Obj], needed: Iterable[str],
     queues = {_key(one): str((one.get("spec") or {}).get("queue") or keys.DEFAULT_QUEUE) for one in groups}
     names = {_key(one): _name(one) for one in groups}
     held: dict[str, list[Amounts]] = {}
+    requests = amounts.Requests()
     for pod in placed:
         if not (pod.get("spec") or {}).get("nodeName") or (pod.get("status") or {}).get("phase") in _ENDED:
             continue
         metadata = pod["metadata"]
         group = (metadata.get("annotations") or {}).get(keys.GROUP_NAME) or f"pod {metadata['name']}"
-        held.setdefault(f"{metadata.get('namespace', '')}/{group}", []).append(amounts.requests_of(pod))
+        held.setdefault(f"{metadata.get('namespace', '')}/{group}", []).append(requests.of(pod))
     order = list(needed)
     leave_out = set(own)
     found = [

@@ -4,6 +4,7 @@ import json
 from typing import Any, NamedTuple
 
 from volcano_py.api import keys
+from volcano_py.client import shapes
 from volcano_py.client.access import Access
 from volcano_py.client.api import Api, Obj
 from volcano_py.client.problem import ApiProblem, Problem
@@ -13,6 +14,8 @@ _SYSTEM = "volcano-system"
 _SCHEDULER = "app=volcano-scheduler"
 _PORT = 8080
 _DEBUG_S = 2.0
+_HOLDING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+"""Selects the pods that hold room on a node."""
 
 
 class Facts(NamedTuple):
@@ -25,7 +28,8 @@ class Facts(NamedTuple):
     queues: list[Obj]
     groups: list[Obj]
     nodes: list[Obj]
-    all_pods: list[Obj]
+    placed: list[Obj]
+    """The pods of all that hold room on nodes."""
     events: list[Obj]
     debug: dict[str, Any] | None
     notes: list[str]
@@ -41,7 +45,7 @@ def facts_of_job(api: Api, name: str, namespace: str, scheduler_url: str = "") -
         if problem.status != 404:
             raise
         missing = problem
-    groups = _all(api, PODGROUPS, namespace, notes)
+    groups = _all(api, shapes.Group, PODGROUPS, namespace, notes)
     if job is None:
         group = next((one for one in groups if _is(one, name, namespace)), None)
         if group is None:
@@ -49,31 +53,37 @@ def facts_of_job(api: Api, name: str, namespace: str, scheduler_url: str = "") -
     else:
         uid = job["metadata"].get("uid")
         group = next((one for one in groups if uid in _owners(one)), None)
-    every = _all(api, PODS, namespace, notes)
-    own = [pod for pod in every if pod["metadata"].get("namespace") == namespace and _belongs(pod, job, group)]
+    labels = {"labelSelector": f"{keys.JOB_NAME}={name}"} if job is not None else {}
+    near = _read(api, PODS, namespace, notes, shapes.Member, **labels)
+    own = [pod for pod in near if _belongs(pod, job, group)]
     names = {name, *(pod["metadata"]["name"] for pod in own)} | ({group["metadata"]["name"]} if group else set())
     events = [
-        one for one in _read(api, EVENTS, namespace, notes) if (one.get("involvedObject") or {}).get("name") in names
+        one
+        for one in _read(api, EVENTS, namespace, notes, shapes.Event)
+        if (one.get("involvedObject") or {}).get("name") in names
     ]
     debug = _debug(api, scheduler_url, namespace, group["metadata"]["name"] if group else name, notes)
-    queues, nodes = _read(api, QUEUES, "", notes), _read(api, NODES, "", notes)
-    return Facts(job, group, own, queues, groups, nodes, every, events, debug, notes)
+    placed = _all(api, shapes.PlacedPod, PODS, namespace, notes, fieldSelector=_HOLDING)
+    queues, nodes = _read(api, QUEUES, "", notes), _read(api, NODES, "", notes, shapes.Node)
+    return Facts(job, group, own, queues, groups, nodes, placed, events, debug, notes)
 
 
 def facts_of_queue(api: Api, name: str, scheduler_url: str = "") -> Facts:
     """Read all about a queue; raise ApiProblem if it does not exist."""
     notes: list[str] = []
     api.get(QUEUES, name)
-    queues, nodes = _read(api, QUEUES, "", notes), _read(api, NODES, "", notes)
-    groups, every = _read(api, PODGROUPS, "", notes), _read(api, PODS, "", notes)
+    queues = _read(api, QUEUES, "", notes)
+    groups = _read(api, PODGROUPS, "", notes, shapes.Group)
+    placed = _read(api, PODS, "", notes, shapes.PlacedPod, fieldSelector=_HOLDING)
     waiting = {one["metadata"]["name"] for one in groups if (one.get("spec") or {}).get("queue") == name}
     events = [
         one
-        for one in _read(api, EVENTS, "", notes)
+        for kind in ("Queue", "PodGroup")
+        for one in _read(api, EVENTS, "", notes, shapes.Event, fieldSelector=f"involvedObject.kind={kind}")
         if (one.get("involvedObject") or {}).get("name") in {name, *waiting}
-        and (one.get("involvedObject") or {}).get("kind") in ("Queue", "PodGroup")
     ]
-    return Facts(None, None, [], queues, groups, nodes, every, events, _debug(api, scheduler_url, "", "", notes), notes)
+    debug = _debug(api, scheduler_url, "", "", notes)
+    return Facts(None, None, [], queues, groups, [], placed, events, debug, notes)
 
 
 def _is(obj: Obj, name: str, namespace: str) -> bool:
@@ -91,26 +101,28 @@ def _belongs(pod: Obj, job: Obj | None, group: Obj | None) -> bool:
     return group is not None and annotations.get(keys.GROUP_NAME) == group["metadata"]["name"]
 
 
-def _read(api: Api, kind: Resource, namespace: str, notes: list[str]) -> list[Obj]:
+def _read(api: Api, kind: Resource, namespace: str, notes: list[str], shape: Any = None, **query: str) -> list[Obj]:
     """Return a list, or nothing and a note if it must not be read."""
     try:
-        return api.list(kind, namespace)
+        return api.list_of(shape, kind, namespace, **query) if shape else api.list(kind, namespace, **query)
     except ApiProblem as problem:
         if problem.status not in (401, 403, 404):
             raise
-        notes.append(f"{kind.plural} cannot be read: {problem}")
+        note = f"{kind.plural} cannot be read: {problem}"
+        if note not in notes:
+            notes.append(note)
         return []
 
 
-def _all(api: Api, kind: Resource, namespace: str, notes: list[str]) -> list[Obj]:
+def _all(api: Api, shape: Any, kind: Resource, namespace: str, notes: list[str], **query: str) -> list[Obj]:
     """Return a list of all namespaces or, without the right to it, of one."""
     try:
-        return api.list(kind)
+        return api.list_of(shape, kind, "", **query)
     except ApiProblem as problem:
         if problem.status != 403:
             raise
         notes.append(f"{kind.plural} of other namespaces cannot be read, so what they hold is not counted")
-        return _read(api, kind, namespace, notes)
+        return _read(api, kind, namespace, notes, shape, **query)
 
 
 def _debug(api: Api, url: str, namespace: str, name: str, notes: list[str]) -> dict[str, Any] | None:

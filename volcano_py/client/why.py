@@ -30,6 +30,10 @@ class Section(NamedTuple):
     title: str
     rows: tuple[Row, ...]
     headers: Row = ()
+    more: int = 0
+    """Rows that are left out."""
+    short: bool = False
+    """Whether the first rows say enough on a small screen."""
 
 
 class Explanation(NamedTuple):
@@ -63,7 +67,7 @@ def why_job(facts: Facts, now: datetime) -> Explanation:
     queue = _queue_name(facts)
     levels = room.levels(queue, facts.queues, gang.needs)
     pod = _waiting_pod(facts)
-    groups = room.node_groups(facts.nodes, facts.all_pods, pod) if pod else []
+    groups = room.node_groups(facts.nodes, facts.placed, pod) if pod else []
     answer, ways_out = _answer(facts, gang, queue, levels, groups)
     sections = [
         Section("State", tuple(_state(facts, now))),
@@ -89,12 +93,11 @@ def why_queue(facts: Facts, name: str, now: datetime) -> Explanation:
     answer, ways_out = _queue_answer(name, waiting, levels, first, facts)
     counts = ", ".join(f"{number} {phase}" for phase, number in sorted(phases.items())) or "none"
     rows = tuple(_waiting_row(one, facts, now) for one in waiting[:_WAITING])
-    more = len(waiting) - len(rows)
-    title = f"Waiting, oldest first{f' ({more} more)' if more > 0 else ''}"
+    headers = ("Job", "Queue", "Phase", "Age", "Needs", "Reason")
     sections = [
         Section("State", ((f"{levels[0].state or 'no state'}; PodGroups: {counts}",),)),
         _levels(levels, name, first),
-        Section(title, rows, ("Job", "Queue", "Phase", "Age", "Needs", "Reason")),
+        Section("Waiting, oldest first", rows, headers, len(waiting) - len(rows), short=True),
         _holders(facts, first or {keys.CPU: Fraction(1)}, (), inside),
         _events(facts.events, now),
         _notes(facts),
@@ -225,7 +228,7 @@ def _answer(
         way = "add nodes, or ask for less: smaller requests or a lower minAvailable"
         if all(one.reason.startswith(room.TOO_SMALL) for one in groups):
             way = "add larger nodes, or lower the requests of each pod"
-        elif room.holders(facts.all_pods, facts.groups, (), _own(facts)):
+        elif room.holders(facts.placed, facts.groups, (), _own(facts)):
             way = f"wait for the holders above, {way}"
         return f"the nodes have room for {fitting} of the {gang.lacks} pods that the gang lacks{why}", [way]
     if said := _condition(facts.group) or _last_words(facts.events):
@@ -338,14 +341,13 @@ def _nodes(groups: Sequence[room.NodeGroup], pod: Obj | None) -> Section:
 
 def _holders(facts: Facts, needs: Amounts, own: Iterable[str], queues: Iterable[str] | None = None) -> Section:
     names = list(_real(needs)) or [keys.CPU]
-    found = room.holders(facts.all_pods, facts.groups, names, own)
+    found = room.holders(facts.placed, facts.groups, names, own)
     if queues is not None:
         wanted = set(queues)
         found = [one for one in found if one.queue in wanted]
     rows = tuple((one.name, one.queue, str(one.pods), amounts.listed(one.holds, names)) for one in found[:_HOLDERS])
-    more = len(found) - len(rows)
-    title = f"Who holds the room{f' ({more} more)' if more > 0 else ''}"
-    return Section(title, rows, ("Job or PodGroup", "Queue", "Pods", "Holds"))
+    headers = ("Job or PodGroup", "Queue", "Pods", "Holds")
+    return Section("Who holds the room", rows, headers, len(found) - len(rows), short=True)
 
 
 def _said(facts: Facts) -> Iterable[Row]:
@@ -391,7 +393,7 @@ def _events(events: Sequence[Obj], now: datetime) -> Section:
         (age(_time(one), now), str(one.get("reason", "")), " ".join(str(one.get("message", "")).split()))
         for one in chosen[:_EVENTS]
     )
-    return Section("Events", rows, ("Age", "Reason", "Message"))
+    return Section("Events", rows, ("Age", "Reason", "Message"), short=True)
 
 
 def _time(event: Obj) -> Any:

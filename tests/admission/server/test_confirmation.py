@@ -1,7 +1,7 @@
 """Verdicts are confirmed by reads that began after the review arrived, and reads are shared."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import Any
 
 import pytest
@@ -183,7 +183,7 @@ class Setting:
     async def judged(self, rule: Rule, request: Request) -> list[str]:
         """Return the messages of the refusals, or the warnings."""
         path = "/queues/validate" if request.operation == "DELETE" else PATH
-        verdict = await self.judge(rule)(WEBHOOKS[path], request, dry_run=True)
+        verdict = await settled(self.judge(rule)(WEBHOOKS[path], request, dry_run=True))
         return [refusal.message for refusal in verdict.refusals] or list(verdict.warnings)
 
 
@@ -193,6 +193,10 @@ async def setting() -> AsyncIterator[Setting]:
         serve_definitions(server)
         async with ApiClient(Credentials(server.url)) as client:
             yield Setting(server, client)
+
+
+async def settled(found: Verdict | Awaitable[Verdict]) -> Verdict:
+    return found if isinstance(found, Verdict) else await found
 
 
 def into(queue: str) -> Request:
@@ -255,7 +259,7 @@ async def test_children_that_were_just_created_or_deleted_count_right(setting: S
         judge = setting.judge(lambda *_: Verdict())
         for name, parent, dry_run in (("child", "parent", False), ("never", "parent", False), ("x", "parent", True)):
             asked = Request("CREATE", name=name, object={"spec": {"parent": parent}})
-            await judge(queues, asked, dry_run)
+            await settled(judge(queues, asked, dry_run))
         assert await setting.replica().children("parent") == {"child", "never"}
     else:
         setting.changing = None
@@ -283,7 +287,7 @@ async def test_a_change_that_another_replica_has_admitted_is_seen(setting: Setti
     other = setting.judge(lambda *_: Verdict(), setting.replica())
     queues = WEBHOOKS["/queues/validate"]
 
-    await other(queues, request_)
+    await settled(other(queues, request_))
 
     assert await setting.judged(open_only, into("q")) == ["q is Closed"]
 
@@ -296,7 +300,7 @@ async def test_refusals_and_other_kinds_are_never_left_to_the_watch(setting: Set
     setting.put("new", "Closed")
     assert await setting.judged(unless_closed, into("new")) == ["new is Closed"]
     setting.put("other", "Closed", watched="Open")
-    verdict = await setting.judge(open_only)(WEBHOOKS["/queues/validate"], into("other"))
+    verdict = await settled(setting.judge(open_only)(WEBHOOKS["/queues/validate"], into("other")))
     assert [refusal.message for refusal in verdict.refusals] == ["other is Closed"]
 
 
@@ -315,8 +319,8 @@ async def test_subresources_and_operations_that_a_path_does_not_judge_are_allowe
 ) -> None:
     judge = setting.judge(lambda *_: Verdict((Refusal("bad"),)))
 
-    assert (await judge(WEBHOOKS["/jobs/validate"], asked)).allowed
-    assert not (await judge(WEBHOOKS["/jobs/validate"], into("any"))).allowed
+    assert (await settled(judge(WEBHOOKS["/jobs/validate"], asked))).allowed
+    assert not (await settled(judge(WEBHOOKS["/jobs/validate"], into("any")))).allowed
 
 
 async def test_what_rests_on_nothing_reads_nothing(setting: Setting) -> None:
@@ -329,7 +333,7 @@ async def test_what_rests_on_nothing_reads_nothing(setting: Setting) -> None:
 async def test_reviews_that_come_together_share_reads(setting: Setting) -> None:
     setting.put("all", watched="Open")
     judge = setting.judge(open_only)
-    verdicts = await asyncio.gather(*(judge(WEBHOOKS[PATH], into("all")) for _ in range(100)))
+    verdicts = await asyncio.gather(*(settled(judge(WEBHOOKS[PATH], into("all"))) for _ in range(100)))
 
     assert all(verdict.allowed for verdict in verdicts)
     assert setting.read() <= 2

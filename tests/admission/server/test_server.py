@@ -2,14 +2,16 @@
 
 import asyncio
 import random
+import re
 import ssl
 
 import pytest
 
-from tests.admission.server.reviewing import PATH, allow, review, serving
+from tests.admission.server.reviewing import PATH, Client, allow, review, serving
 from volcano_py.admission.contract import Refusal, Request, Verdict
 from volcano_py.admission.paths import Webhook
 from volcano_py.kube import errors
+from volcano_py.runtime.loop import loop_factory
 
 
 async def test_a_review_is_answered_under_its_uid() -> None:
@@ -269,3 +271,107 @@ async def test_old_versions_of_tls_are_refused() -> None:
 async def test_16_clients_are_answered_at_once() -> None:
     async with serving(allow) as client:
         await asyncio.gather(*(client.ask(review(uid=f"u-{index}")) for index in range(16)))
+
+
+# What a client may send on one connection, and the loop that the program uses
+
+
+def request(body: bytes, path: str = PATH, *headers: str) -> bytes:
+    lines = [f"POST {path} HTTP/1.1", "Host: x", "Content-Type: application/json", f"Content-Length: {len(body)}"]
+    return "\r\n".join([*lines, *headers, "", ""]).encode() + body
+
+
+async def exchanged(client: Client, *pieces: bytes, pause_s: float = 0.0) -> bytes:
+    """Send pieces on one connection, and return all that the server sends until it closes."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    reader, writer = await asyncio.open_connection("127.0.0.1", client.server.port, ssl=context)
+    try:
+        for piece in pieces:
+            writer.write(piece)
+            await asyncio.sleep(pause_s)
+        return await asyncio.wait_for(reader.read(), 10)
+    finally:
+        writer.close()
+
+
+async def test_requests_that_are_sent_ahead_are_answered_in_order() -> None:
+    async def judge(_: Webhook, asked: Request, __: bool) -> Verdict:
+        if asked.name == "slow":
+            await asyncio.sleep(0.1)
+        return Verdict()
+
+    bodies = [review(uid=f"u-{index}", name="slow" if index == 1 else "a") for index in range(4)]
+    async with serving(judge) as client:
+        sent = [*(request(body) for body in bodies), request(review(uid="u-4"), PATH, "Connection: close")]
+        found = await exchanged(client, b"".join(sent))
+
+        assert re.findall(rb'"uid":"(u-\d)"', found) == [f"u-{index}".encode() for index in range(5)]
+        assert client.server.under_way == 0
+
+
+async def test_a_request_may_come_byte_by_byte() -> None:
+    whole = request(review(), f"{PATH}?timeout=3s", "Connection: close", "Expect: 100-continue")
+    async with serving() as client:
+        found = await exchanged(client, *(whole[at : at + 40] for at in range(0, len(whole), 40)), pause_s=0.001)
+
+    assert found.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
+    assert b'"allowed":true' in found
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"POST / HTTP/1.1\r\n" + b"X: y\r\n" * 20_000, b"431"),
+        (b"GET / HTTP/9.9\r\n\r\n", b"400"),
+        (b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"400"),
+        (b"POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", b"400"),
+        (request(b"{}")[:-2].replace(b"Content-Length: 2", b"Transfer-Encoding: chunked") + b"zz\r\n", b"400"),
+        (b"GET /jobs/validate HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n", b"405"),
+        (request(b"{}") * 40, b"400"),
+    ],
+    ids=["long head", "version", "length", "two lengths", "chunk", "upgrade", "no reviews, sent ahead"],
+)
+async def test_what_is_no_proper_request_is_refused_and_ends_the_connection(sent: bytes, status: bytes) -> None:
+    async with serving() as client:
+        found = await exchanged(client, sent)
+
+        assert found.startswith(b"HTTP/1.1 " + status), found[:200]
+        assert client.server.under_way == 0
+        assert (await client.ask(review()))["allowed"]
+
+
+async def test_a_client_that_goes_away_ends_its_review() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def judge(_: Webhook, __: Request, ___: bool) -> Verdict:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+        return Verdict()
+
+    async with serving(judge, bytes_limit=2 * len(review())) as client:
+        for _ in range(5):  # what it has taken is given back, each time
+            asked = asyncio.create_task(client.post(review()))
+            await asyncio.wait_for(begun.wait(), 5)
+            asked.cancel()
+            await asyncio.wait_for(ended.wait(), 5)
+            begun.clear()
+            ended.clear()
+        await asyncio.sleep(0.05)
+        assert client.server.under_way == 0
+
+
+def test_it_serves_on_the_loop_of_the_program() -> None:
+    async def check() -> None:
+        async with serving(connections_limit=2, read_timeout_s=0.5) as client:
+            assert (await client.ask(review()))["allowed"]
+            assert (await client.post(review(), **{"Content-Type": "text/plain"}))[0] == 415
+            assert (await client.post(review() + b" " * 3 * 1024 * 1024))[0] == 413
+            found = await asyncio.gather(*(exchanged(client, b"") for _ in range(4)), return_exceptions=True)
+            assert sum(one == b"" or isinstance(one, ConnectionError) for one in found) >= 2
+
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(check())

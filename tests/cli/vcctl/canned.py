@@ -23,6 +23,9 @@ class Canned(Api):
         self._lists = lists
         self._others = others or []
 
+    def another(self) -> Api:
+        return self
+
     def get(self, kind: Resource, name: str, namespace: str = "") -> Obj:
         for one in self._lists.get(kind, self._others):
             if one["metadata"]["name"] == name:
@@ -31,6 +34,9 @@ class Canned(Api):
 
     def list(self, kind: Resource, namespace: str = "", **query: str) -> list[Obj]:
         return list(self._lists.get(kind, self._others))
+
+    def list_of(self, shape: Any, kind: Resource, namespace: str = "", **query: str) -> list[Obj]:
+        return self.list(kind, namespace, **query)
 
     def exists(self, kind: Resource, name: str) -> bool:
         return True

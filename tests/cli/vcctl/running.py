@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -69,3 +75,31 @@ class Cluster:
     def group(self, name: str, namespace: str, **fields: Any) -> Obj:
         """Create a PodGroup with a status."""
         return self.api.create(PODGROUPS, {"metadata": {"name": name}, **fields}, namespace)
+
+
+# Processes
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PROGRAM = "import sys; from volcano_py.cli import start; sys.argv[0] = 'vcctl'; sys.exit(start.vcctl())"
+
+
+def command(*words: str) -> list[str]:
+    """Return the line that runs vcctl as a process of its own."""
+    return [sys.executable, "-c", PROGRAM, *words]
+
+
+def environment() -> dict[str, str]:
+    """Return the variables of such a process."""
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+
+
+@contextmanager
+def begun(*words: str, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
+    """Start vcctl as a process; it is killed if it has not ended by itself."""
+    with subprocess.Popen(
+        command(*words), env=environment(), stdout=stdout, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

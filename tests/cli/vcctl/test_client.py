@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import socket
 import ssl
@@ -20,12 +21,15 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from volcano_py.client import shapes
 from volcano_py.client.access import Access
 from volcano_py.client.api import Api
 from volcano_py.client.problem import ApiProblem, Problem
-from volcano_py.kube.resource import PODS, VCJOBS
+from volcano_py.kube.resource import NODES, PODS, VCJOBS
 
 Answer = tuple[int, bytes]
+GZIP = b"\x1f\x8b"
+"""What a packed body begins with."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -40,6 +44,10 @@ class Handler(BaseHTTPRequestHandler):
         self.asked.append((parts.path, parse_qs(parts.query), dict(self.headers)))
         code, body = self.answers.pop(0)
         self.send_response(code)
+        if code in (429, 503):
+            self.send_header("Retry-After", "1")
+        if body.startswith(GZIP):
+            self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -90,6 +98,55 @@ def test_a_list_that_is_too_old_to_go_on_is_read_again_in_one_piece(api: Api) ->
     assert "limit" not in Handler.asked[2][1]
 
 
+def test_large_answers_may_come_packed_and_logs_may_not(api: Api) -> None:
+    code, body = a_list("a")
+    Handler.answers = [(code, gzip.compress(body)), (403, gzip.compress(a_refusal(403, "no")[1])), (200, b"line\n")]
+
+    assert [one["metadata"]["name"] for one in api.list(VCJOBS)] == ["a"]
+    with pytest.raises(ApiProblem, match=r"^no$"):
+        api.list(VCJOBS)
+    assert list(api.text("/log")) == ["line\n"]
+    assert [headers["Accept-Encoding"] for _, _, headers in Handler.asked] == ["gzip", "gzip", "identity"]
+
+
+def test_a_packed_answer_that_is_broken_is_no_answer(api: Api) -> None:
+    Handler.answers = [(200, gzip.compress(b"{}")[:-9])]
+
+    with pytest.raises(Problem, match="does not answer like a Kubernetes API server: its answer cannot be unpacked"):
+        api.list(VCJOBS)
+
+
+def test_a_shape_says_which_parts_of_objects_are_read(api: Api) -> None:
+    pod = {
+        "metadata": {"name": "p", "namespace": "a", "annotations": {"scheduling.k8s.io/group-name": "g", "b": "c"}},
+        "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": 1}}}]},
+        "status": {"phase": "Running", "podIP": "10.0.0.1"},
+    }
+    pages = [
+        {"items": [pod], "metadata": {"continue": "next", "resourceVersion": "7"}},
+        {"items": None, "metadata": {"resourceVersion": "7"}},
+    ]
+    Handler.answers = [(200, json.dumps(page).encode()) for page in pages]
+
+    assert api.list_of(shapes.PlacedPod, PODS, fieldSelector="spec.nodeName!=") == [
+        {
+            "metadata": {"name": "p", "namespace": "a", "annotations": {"scheduling.k8s.io/group-name": "g"}},
+            "spec": {"nodeName": "n", "containers": [{"resources": {"requests": {"cpu": 1}}}]},
+            "status": {"phase": "Running"},
+        }
+    ]
+    assert [query["fieldSelector"] for _, query, _ in Handler.asked] == [["spec.nodeName!="]] * 2
+    assert api.version == "7"
+
+
+@pytest.mark.parametrize("body", [b"hello", b"[]", b'{"items": 3}', b'{"items": [{"metadata": 3}]}'])
+def test_a_list_that_has_not_its_shape_names_the_server(api: Api, body: bytes) -> None:
+    Handler.answers = [(200, body)]
+
+    with pytest.raises(Problem, match="does not answer like a Kubernetes API server"):
+        api.list_of(shapes.Node, NODES)
+
+
 def test_objects_of_a_list_know_their_kind(api: Api) -> None:
     Handler.answers = [a_list("a")]
 
@@ -107,6 +164,23 @@ def test_a_refusal_has_the_servers_own_sentence(api: Api) -> None:
     assert (problem.value.status, problem.value.reason) == (403, "Forbidden")
     with pytest.raises(ApiProblem, match="<h1>bad gateway</h1>"):
         api.get(VCJOBS, "a", "ns")
+
+
+def test_a_server_that_asks_for_patience_is_asked_again_until_the_time_is_over(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    passed = [0.0]
+    monkeypatch.setattr("volcano_py.client.api.time.sleep", slept.append)
+    monkeypatch.setattr("volcano_py.client.api.time.monotonic", lambda: passed[0] + sum(slept))
+    busy = a_refusal(429, "storage is (re)initializing", "TooManyRequests")
+    Handler.answers = [busy, (503, b"begins"), a_list("a"), busy, busy, busy, busy]
+
+    assert len(api.list(VCJOBS)) == 1
+    assert slept == [1.0, 1.0]
+    with pytest.raises(ApiProblem, match="storage is"):
+        api.list(VCJOBS)
+    assert slept == [1.0] * 5  # three seconds are the limit of this client
 
 
 @pytest.mark.parametrize("body", [b"hello", b"[]"])

@@ -384,4 +384,9 @@ def test_names_of_the_cluster_complete(cluster: Cluster) -> None:
     assert offered("job list --output=j") == ["--output=json"]
     assert offered("job run -f ") == [":files"]
     assert offered("job view -k /no/kubeconfig -N ") == []
+    assert offered("job list --context ") == ["volcano-py"]
+    assert offered("job list -k /no/kubeconfig --context ") == []
+    assert offered("queue operate -a ") == ["open", "close", "update"]
+    assert offered("job wait --for phase=A") == ["phase=Aborted"]
+    assert "phase=Running" in [one.removeprefix("--for=") for one in offered("job wait --for=")]
     assert set(offered("")) == {"job", "queue", "pod", "jobflow", "jobtemplate", "version", "completion"}

@@ -52,20 +52,6 @@ def test_phases_have_colours_on_a_terminal_only(terminal: Terminal, monkeypatch:
     assert "\033" not in listed(Terminal())
 
 
-@pytest.mark.parametrize(("columns", "length"), [(80, 100), (120, 120), (200, 131)])
-def test_columns_stand_closer_on_a_narrow_terminal(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, columns: int, length: int
-) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr(shutil, "get_terminal_size", lambda _: (columns, 40))
-    monkeypatch.setattr("volcano_py.cli.vcctl.call.Call.width", columns)
-
-    lines = listed(terminal).splitlines()
-
-    assert max(map(len, lines)) <= length
-    assert lines[0].split() == listed(io.StringIO()).splitlines()[0].split()
-
-
 class WithLogs(Canned):
     """Pods of one job, and what each has written."""
 
@@ -79,7 +65,11 @@ class WithLogs(Canned):
         _, task, index = name.split("-")
         annotations = {"volcano.sh/task-spec": task, "volcano.sh/task-index": index}
         metadata = {"name": name, "namespace": "a", "annotations": annotations}
-        return {"metadata": metadata, "spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}
+        return {
+            "metadata": metadata,
+            "spec": {"containers": [{"name": "main"}], "nodeName": "n"},
+            "status": {"phase": "Pending"},
+        }
 
     def list(self, kind: Resource, namespace: str = "", **query: str) -> list[Obj]:
         assert query in ({}, {"labelSelector": "volcano.sh/job-name=train"})
@@ -113,10 +103,29 @@ def test_logs_of_one_pod_stand_alone() -> None:
     assert asked == [{"container": "side", "previous": "true", "tailLines": "5"}]
 
 
-def test_logs_that_are_followed_are_those_of_one_pod() -> None:
+def test_logs_of_several_pods_are_followed_together() -> None:
     assert logged("-f --task ps")[1] == [{"container": "main", "follow": "true"}]
-    with pytest.raises(Problem, match="--follow takes one pod, and these are 3"):
-        logged("-f")
+
+    text, asked = logged("-f --tail 3")
+
+    assert sorted(text.splitlines()) == [
+        *("[train-ps-0] p0", "[train-worker-0] w0", "[train-worker-1] end", "[train-worker-1] w1")
+    ]
+    assert asked == [{"container": "main", "follow": "true", "tailLines": "3"}] * 3
+
+
+def test_more_pods_than_connections_are_not_followed() -> None:
+    with pytest.raises(Problem, match="--follow takes at most 20 pods, and these are 21; add --task and --index"):
+        logged("-f", {f"train-ps-{number}": "" for number in range(21)})
+
+
+def test_a_pod_that_cannot_be_followed_does_not_stop_the_others() -> None:
+    api, out = WithLogs({**TEXTS, "train-ps-0": None}), io.StringIO()
+
+    with pytest.raises(Problem, match=r"pod a/train-ps-0 \(Pending\): container is waiting to start"):
+        logs.print_logs(call_of("job logs train -n a -f", api, out, NOW))
+
+    assert len(out.getvalue().splitlines()) == 3
 
 
 @pytest.mark.parametrize(
@@ -133,6 +142,19 @@ def test_logs_that_cannot_be_printed_say_why(line: str, texts: Mapping[str, str 
         logged(line, texts)
 
 
+def test_a_pod_without_a_node_is_not_an_empty_log() -> None:
+    api = WithLogs(TEXTS)
+    for one in api.list(PODS)[1:]:
+        del one["spec"]["nodeName"]
+    out = io.StringIO()
+
+    with pytest.raises(Problem, match=r"it has no node yet and has written nothing; \"vcctl job why train -n a\" says"):
+        logs.print_logs(call_of("job logs train -n a", api, out, NOW))
+
+    assert out.getvalue() == "[train-worker-1] w1\n[train-worker-1] end\n"
+    assert len(api.asked) == 1
+
+
 def test_the_same_refusal_of_many_pods_is_said_once() -> None:
     with pytest.raises(Problem) as problem:
         logged("", dict.fromkeys(TEXTS))
@@ -143,7 +165,14 @@ def test_the_same_refusal_of_many_pods_is_said_once() -> None:
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 @pytest.mark.parametrize(
     ("line", "offered"),
-    [("vcctl job w", ["why", "wait"]), ("vcctl job list -o js", ["json"]), ("vcctl queue operate --wei", ["--weight"])],
+    [
+        ("vcctl job w", ["why", "wait"]),
+        ("vcctl job list -o js", ["json"]),
+        ("vcctl job list --output = js", ["json"]),
+        ("vcctl job list --output =", ["json", "yaml", "wide", "name"]),
+        ("vcctl job list --namespace = a --output = js", ["json"]),
+        ("vcctl queue operate --wei", ["--weight"]),
+    ],
 )
 def test_completion_in_bash(line: str, offered: list[str], tmp_path: Path) -> None:
     vcctl = tmp_path / "vcctl"

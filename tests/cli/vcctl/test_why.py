@@ -14,7 +14,7 @@ from tests.cli.vcctl.canned import Canned, call_of
 from volcano_py.cli.vcctl import explaining
 from volcano_py.client.api import Obj
 from volcano_py.client.problem import ApiProblem
-from volcano_py.client.waiting_facts import Facts, facts_of_job
+from volcano_py.client.waiting_facts import Facts, facts_of_job, facts_of_queue
 from volcano_py.client.why import Explanation, why_job, why_queue
 from volcano_py.kube.resource import EVENTS, NODES, PODGROUPS, PODS, QUEUES, VCJOBS, Resource
 
@@ -96,7 +96,7 @@ def facts(**given: Any) -> Facts:
         queues=given.get("queues", QUEUE_TREE),
         groups=[*([given["group"]] if given.get("group") else []), *given.get("groups", [])],
         nodes=given.get("nodes", [machine("n1"), machine("n2")]),
-        all_pods=[*own, *given.get("others", [])],
+        placed=[*own, *given.get("others", [])],
         events=given.get("events", []),
         debug=given.get("debug"),
         notes=[],
@@ -365,6 +365,43 @@ def test_the_leading_scheduler_is_asked_through_the_api_server() -> None:
     root = "/api/v1/namespaces/volcano-system/pods"
     assert api.asked == [f"{root}/{name}:8080/proxy/debug/jobs" for name in ("first", "second")]
     assert found.debug == {"cycle": "now", "jobs": [], "namespace": "a", "name": "train-uid"}
+
+
+class Recording(Canned):
+    """Keeps what was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(LISTS)
+        self.asked: list[tuple[str, str, dict[str, str]]] = []
+
+    def list(self, kind: Resource, namespace: str = "", **query: str) -> list[Obj]:
+        self.asked.append((kind.plural, namespace, query))
+        return super().list(kind, namespace, **query)
+
+
+HOLDING = {"fieldSelector": "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
+
+
+def test_only_pods_of_the_job_and_those_that_hold_room_are_read() -> None:
+    api = Recording()
+
+    facts_of_job(api, "train", "a", "none")
+
+    assert [asked for asked in api.asked if asked[0] == "pods"] == [
+        ("pods", "a", {"labelSelector": "volcano.sh/job-name=train"}),
+        ("pods", "", HOLDING),
+    ]
+
+
+def test_only_events_of_queues_and_groups_are_read_for_a_queue() -> None:
+    api = Recording()
+
+    facts_of_queue(api, "research", "none")
+
+    assert [asked[2] for asked in api.asked if asked[0] == "events"] == [
+        {"fieldSelector": f"involvedObject.kind={kind}"} for kind in ("Queue", "PodGroup")
+    ]
+    assert [asked for asked in api.asked if asked[0] == "pods"] == [("pods", "", HOLDING)]
 
 
 class Forbidding(Canned):

@@ -101,6 +101,15 @@ class Call:
 
         return shutil.get_terminal_size((120, 40)).columns
 
+    @property
+    def height(self) -> int:
+        """The lines of the terminal; without one there is no end, which is 0."""
+        if not self.on_terminal:
+            return 0
+        import shutil
+
+        return shutil.get_terminal_size((120, 40)).lines
+
     @contextmanager
     def about(self, kind: "Resource", name: str = "", list_command: str = "") -> Iterator[None]:
         """Add to the API server's refusals what to do next."""

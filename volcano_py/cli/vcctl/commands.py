@@ -45,6 +45,7 @@ _DEBUG: Final = Flag(
     "",
     "where the scheduler serves /debug; else its pods are asked through the API server, and `none` asks nobody",
 )
+_AWAITED: Final = ("phase=Running", "phase=Completed", "phase=Aborted", "phase=Failed", "phase=Terminated", "delete")
 _WIDE: Final = (OUTPUT, WATCH)
 
 VCCTL: Final = (
@@ -103,7 +104,7 @@ VCCTL: Final = (
         f"{_HERE}.waiting:wait_job",
         (
             *_JOB,
-            Flag("for", "", "", "phase=PHASE (several with a comma), or delete"),
+            Flag("for", "", "", "phase=PHASE (several with a comma), or delete", offers=_AWAITED),
             Flag("timeout", "", "30s", "give up after this time, such as 90s, 10m or 2h; 0 does not wait"),
             *SERVER,
         ),
@@ -119,7 +120,7 @@ VCCTL: Final = (
             Flag("task", "t", "", "only pods of this task"),
             Flag("index", "", "", "only the pod with this index in its task", NUMBER),
             Flag("container", "c", "", "container; else the first one of each pod"),
-            Flag("follow", "f", "", "go on until the pod ends; for one pod only", SWITCH),
+            Flag("follow", "f", "", "go on until the pods end", SWITCH),
             Flag("previous", "p", "", "what the container wrote before it was started again", SWITCH),
             Flag("tail", "", "", "only this many last lines of each pod", NUMBER),
             *SERVER,
@@ -202,7 +203,7 @@ VCCTL: Final = (
         (
             _QUEUE_NAME,
             Flag("weight", "w", "0", "new weight, for action update", NUMBER),
-            Flag("action", "a", "", "open, close or update"),
+            Flag("action", "a", "", "open, close or update", offers=("open", "close", "update")),
             *SERVER,
         ),
         "vcctl queue operate -n research -a close",

@@ -14,6 +14,8 @@ from volcano_py.client.problem import Problem
 
 FILES: Final = ":files"
 """The answer that leaves the word to the shell's own completion of files."""
+_FILES_TOO, _NO_FILES = ":0", ":4"
+"""What kubectl calls directives."""
 _LIMIT_S: Final = 2.0
 _PROGRAMS: Final = ("vcctl", "vsub", "vjobs", "vqueues", "vcancel", "vsuspend", "vresume")
 
@@ -21,16 +23,17 @@ _BASH: Final = """\
 # Completion of vcctl and the programs beside it in bash: source <(vcctl completion bash)
 _vcctl_complete() {
     local line candidates=()
-    local program="${COMP_WORDS[0]##*/}"
+    local word="${COMP_WORDS[COMP_CWORD]}"
+    [[ "$word" == "=" ]] && word=""  # bash makes three words of --output=json
     while IFS= read -r line; do
         if [[ "$line" == ":files" ]]; then
             compopt -o filenames 2>/dev/null
-            mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return
         fi
         candidates+=("${line%%$'\\t'*}")
     done < <("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
-    mapfile -t COMPREPLY < <(compgen -W "${candidates[*]}" -- "${COMP_WORDS[COMP_CWORD]}")
+    mapfile -t COMPREPLY < <(compgen -W "${candidates[*]}" -- "$word")
 }
 complete -F _vcctl_complete @PROGRAMS@
 """
@@ -82,9 +85,23 @@ def print_script(call: Call) -> int:
 def print_candidates(program: str, words: Sequence[str]) -> int:
     """Print what may stand in place of the last word; a failure completes nothing."""
     *before, last = words or [""]
+    # bash makes three words of --output=json.
+    before = [word for place, word in enumerate(before) if word != "=" or not before[place - 1].startswith("--")]
+    last = "" if last == "=" else last
     for candidate, meaning in candidates(program, before, last):
         if candidate == FILES or candidate.startswith(last):
             print(f"{candidate}\t{meaning}" if meaning else candidate)
+    return 0
+
+
+def print_for_kubectl(words: Sequence[str]) -> int:
+    """Print candidates as kubectl wants them: the last line says whether names of files are candidates, too."""
+    *before, last = words or [""]
+    found = list(candidates("vcctl", before, last))
+    for candidate, meaning in found:
+        if candidate != FILES and candidate.startswith(last):
+            print(f"{candidate}\t{meaning}" if meaning else candidate)
+    print(_FILES_TOO if any(candidate == FILES for candidate, _ in found) else _NO_FILES)
     return 0
 
 
@@ -123,8 +140,8 @@ def _open_flag(command: Command, words: Sequence[str]) -> Flag | None:
 
 
 def _values(program: str, command: Command, flag: Flag, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    if flag.choices:
-        yield from ((choice, "") for choice in flag.choices)
+    if flag.choices or flag.offers:
+        yield from ((choice, "") for choice in (*flag.choices, *flag.offers))
     elif flag.values == "files":
         yield FILES, ""
     elif flag.values:
@@ -135,7 +152,16 @@ def _values(program: str, command: Command, flag: Flag, words: Sequence[str]) ->
 
 
 def _names(program: str, command: Command, what: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the names of objects in the cluster."""
+    """Yield the names of objects in the cluster, or of contexts."""
+    try:
+        flags = read_flags(command, words)
+    except Problem:
+        flags = Values({}, command)
+    if what == "contexts":
+        from volcano_py.client.access import context_names
+
+        yield from ((name, "") for name in context_names(flags.text("kubeconfig")))
+        return
     from volcano_py.kube import resource
 
     kinds = {
@@ -147,10 +173,6 @@ def _names(program: str, command: Command, what: str, words: Sequence[str]) -> I
     }
     if what not in kinds:
         return
-    try:
-        flags = read_flags(command, words)
-    except Problem:
-        flags = Values({}, command)
     kind = kinds[what]
     with Call(program, command, flags, timeout_s=_LIMIT_S) as call:
         for obj in call.api.list(kind, call.namespace):

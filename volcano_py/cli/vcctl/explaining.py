@@ -1,6 +1,7 @@
 """`vcctl job why` and `vcctl queue why`: an explanation, printed for one screen."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from volcano_py.cli.vcctl.call import Call
 from volcano_py.client import why
@@ -10,6 +11,7 @@ from volcano_py.kube.resource import QUEUES, VCJOBS
 
 _GAP = 2
 _NAME = 30  # a name is not cut shorter than this
+_COMMANDS = ("vcctl ", "kubectl ")  # they stay in one line, so that they can be copied
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 
 
@@ -35,34 +37,79 @@ def why_queue(call: Call) -> int:
     return 0
 
 
+class _Form(NamedTuple):
+    """How much room an explanation takes."""
+
+    airy: bool = True
+    """Empty lines between the parts, and a line of its own for each title."""
+    rows: int = 0
+    """At most this many rows of tables that go on; 0 for all."""
+    wrapped: bool = True
+    """Long sentences go on in the next line; else they are cut."""
+
+
+_FORMS: Final = (_Form(), _Form(False), _Form(False, 3), _Form(False, 1), _Form(False, 1, False))
+"""From the most legible to the shortest."""
+
+
 def _print(call: Call, found: why.Explanation) -> None:
+    """Print the most legible form that fits on the screen."""
+    for form in _FORMS:
+        lines = list(_laid_out(found, call.width, form))
+        if not call.height or len(lines) < call.height:
+            break
     bold, plain = (_BOLD, _PLAIN) if call.coloured else ("", "")
-    for line in _wrapped(f"{found.subject}: {found.answer}", call.width, ""):
-        call.line(f"{bold}{line}{plain}")
-    for section in found.sections:
-        call.line(f"\n{bold}{section.title}{plain}")
-        lines = _columns(section, call.width) if section.headers else _sentences(section, call.width)
-        for line in lines:
-            call.line(line)
+    for line, is_title in lines:
+        call.line(f"{bold}{line}{plain}" if is_title else line)
+
+
+def _laid_out(found: why.Explanation, width: int, form: _Form) -> Iterator[tuple[str, bool]]:
+    """Yield the lines, and whether each is a title."""
+    for line in _wrapped(f"{found.subject}: {found.answer}", width, ""):
+        yield line, True
+    for section in (_shortened(one, form.rows) for one in found.sections):
+        title = f"{section.title} ({section.more} more)" if section.more > 0 else section.title
+        if form.airy:
+            yield "", False
+        if section.headers and not form.airy:  # the title takes the place of the first header
+            section = section._replace(headers=(title, *section.headers[1:]))
+            first, *lines = _columns(section, width, "")
+            yield first, True
+        else:
+            yield title, True
+            lines = _columns(section, width, "  ") if section.headers else _sentences(section, width, form)
+        yield from ((line, False) for line in lines)
     if found.ways_out:
-        call.line(f"\n{bold}What to do{plain}")
+        if form.airy:
+            yield "", False
+        yield "What to do", True
         for way in found.ways_out:
-            call.line(f"  {way}")
+            commanded = way.startswith(_COMMANDS)
+            yield from ((line, False) for line in ([f"  {way}"] if commanded else _wrapped(way, width, "  ")))
 
 
-def _sentences(section: why.Section, width: int) -> list[str]:
+def _shortened(section: why.Section, rows: int) -> why.Section:
+    if not rows or not section.short or len(section.rows) <= rows:
+        return section
+    left_out = len(section.rows) - rows
+    return section._replace(rows=section.rows[:rows], more=section.more + left_out)
+
+
+def _sentences(section: why.Section, width: int, form: _Form) -> list[str]:
+    if not form.wrapped:
+        return [_cut(f"  {row[0]}", width) for row in section.rows]
     return [line for row in section.rows for line in _wrapped(row[0], width, "  ")]
 
 
-def _columns(section: why.Section, width: int) -> list[str]:
+def _columns(section: why.Section, width: int, indent: str) -> list[str]:
     """Return a table; long names are cut first, then the last column, and a cell that is cut ends with an ellipsis."""
     rows = [section.headers, *section.rows]
     widths = [max(len(row[place]) for row in rows) for place in range(len(section.headers))]
-    room = width - _GAP - sum(widths[1:]) - _GAP * (len(widths) - 1)
+    room = width - len(indent) - sum(widths[1:]) - _GAP * (len(widths) - 1)
     if widths[0] > max(room, _NAME):
         widths[0] = max(room, _NAME)
         rows = [(_cut(row[0], widths[0]), *row[1:]) for row in rows]
-    return [_cut("  " + _line(row, widths), width) for row in rows]
+    return [_cut(indent + _line(row, widths), width) for row in rows]
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:

@@ -28,7 +28,9 @@ class Flag(NamedTuple):
     kind: str = TEXT
     choices: tuple[str, ...] = ()
     values: str = ""
-    """What completion offers: `files`, or a kind of object in the cluster (see `completion`)."""
+    """What completion offers: `files`, `contexts`, or a kind of object in the cluster (see `completion`)."""
+    offers: tuple[str, ...] = ()
+    """Values that completion offers though others are accepted, or refused in Volcano's own words."""
 
 
 class Command(NamedTuple):

@@ -17,8 +17,13 @@ _COLUMNS: Final = (
     *(("Creation", 15), ("Phase", 12), ("JobType", 12), ("Replicas", 12), ("Min", 6), ("Pending", 10)),
     *(("Running", 10), ("Succeeded", 12), ("Failed", 10), ("Unknown", 12), ("RetryCount", 10)),
 )
+_SPARE: Final = ("JobType", "Unknown", "RetryCount", "Creation", "Min", "Priority", "Succeeded", "Pending")
+"""Columns that a narrow terminal does not show, the least important first."""
 _GAP: Final = 3
 _JOB_TYPE: Final = "volcano.sh/job-type"
+_EVENT_GAP: Final = 2
+_MESSAGE: Final = 40
+"""A message gets at least this much room on a terminal."""
 _LABEL_SIGNS: Final = "=!(, "
 
 
@@ -86,7 +91,7 @@ def _table(jobs: Sequence[Mapping[str, Any]], call: Call, *, everywhere: bool, w
         widths[-1] += _GAP
         headers, widths = [*headers, "Queue", "Priority", "Age"], [*widths, 16, 16, 8]
         rows = [[*row, *_more(job, call)] for job, row in zip(jobs, rows, strict=True)]
-    return Table(headers, widths, rows)
+    return Table(headers, widths, rows, _SPARE)
 
 
 def _row(job: Mapping[str, Any]) -> list[str]:
@@ -224,7 +229,27 @@ def _events(call: Call, events: Sequence[Obj]) -> list[str]:
         return ["Events: \t<none>"]
     headers = ("Type", "Reason", "Age", "Form", "Message")
     rows = [headers, ("-------",) * len(headers), *(_event(call, one) for one in events)]
+    if call.on_terminal:
+        return ["Events:", *_narrow(rows, call.width)]
     return ["Events:", *("\t".join((*map(str.ljust, row[:4], (15, 40, 30, 40)), row[4])) for row in rows)]
+
+
+def _narrow(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
+    """Return the events for a terminal: the message goes on below itself, and the origin goes if there is no room."""
+    import textwrap
+
+    places = [0, 1, 2, 3]
+    widths = [max(len(row[place]) for row in rows) + _EVENT_GAP for place in places]
+    for place in (3, 2, 0):
+        if width - sum(widths[one] for one in places) < _MESSAGE:
+            places.remove(place)
+    before = sum(widths[place] for place in places)
+    lines = []
+    for row in rows:
+        first = "".join(row[place].ljust(widths[place]) for place in places)
+        parts = textwrap.wrap(row[4], max(width - before, 1)) or [""]
+        lines += [f"{first}{parts[0]}".rstrip(), *(" " * before + part for part in parts[1:])]
+    return lines
 
 
 def _event(call: Call, event: Obj) -> tuple[str, ...]:

@@ -1,14 +1,29 @@
 """Lists of objects: the table, the other formats, and changes as they happen."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from volcano_py.cli.vcctl.call import Call
-from volcano_py.cli.vcctl.printing import NOTHING, Table, as_json, as_yaml, cleaned, show
+from volcano_py.cli.vcctl.printing import NOTHING, Row, Table, as_json, as_yaml, cleaned, show
 from volcano_py.client.problem import ApiProblem, Problem
 from volcano_py.kube.resource import NAMESPACES, Resource
 
+if TYPE_CHECKING:
+    from volcano_py.client.following import Change
+
 Obj = Mapping[str, Any]
+_NONE: Final = Table(("",), (0,), ())
+"""Stands in for the table when none is printed."""
+
+
+class Joined(Protocol):
+    """Objects of another kind that a table counts; they change while the listed ones stay as they are."""
+
+    kind: Resource
+    version: str
+
+    def take(self, change: "Change") -> None:
+        """Count what has changed."""
 
 
 class Listing(NamedTuple):
@@ -21,6 +36,7 @@ class Listing(NamedTuple):
     chosen: Callable[[Sequence[Obj]], Sequence[Obj]] = list
     """Filters that the API server does not know."""
     fields: str = ""
+    joined: Joined | None = None
 
 
 def print_list(call: Call, listing: Listing) -> int:
@@ -32,14 +48,15 @@ def print_list(call: Call, listing: Listing) -> int:
         version = call.api.version
     watched = call.flags.on("watch")
     form = call.flags.text("output")
-    if not found and not watched:
+    if not found:
         _namespace_exists(call, listing)
-    table = listing.table(found)
+    plain = form in ("name", "json", "yaml")
+    table = _NONE if plain else listing.table(found)
     if form in ("json", "yaml") and not watched:
         items = [cleaned(obj) for obj in found]
         document = {"kind": "List", "apiVersion": "v1", "items": items}
         call.write(as_json(document) if form == "json" else as_yaml(document))
-    elif form in ("name", "json", "yaml"):
+    elif plain:
         for obj in found:
             print_object(call, listing.kind, obj, listing.table)
     elif found or watched:
@@ -47,8 +64,12 @@ def print_list(call: Call, listing: Listing) -> int:
     else:
         call.line(NOTHING)
     if watched:
+        call.flush()
         call.api.version = version
-        _watch(call, listing, query, table)
+        if listing.joined is None or plain:
+            _watch(call, listing, query, table)
+        else:
+            _watch_both(call, listing, listing.joined, query, table, found)
     return 0
 
 
@@ -72,7 +93,6 @@ def _name(obj: Obj) -> str:
 
 
 def _watch(call: Call, listing: Listing, query: Mapping[str, str], table: Table) -> None:
-    call.flush()
     with call.about(listing.kind):
         while True:
             try:
@@ -92,9 +112,54 @@ def _print_change(call: Call, listing: Listing, table: Table, obj: Obj) -> None:
     if call.flags.text("output") in ("name", "json", "yaml"):
         print_object(call, listing.kind, obj, listing.table)
     else:
-        for row in listing.table([obj]).rows:
-            call.write(table.line(row, coloured=call.coloured))
+        _print_rows(call, table, listing.table([obj]).rows)
     call.flush()
+
+
+def _print_rows(call: Call, table: Table, rows: Sequence[Row]) -> None:
+    """Print rows below a table; if columns must move for them on a terminal, the headers come again."""
+    before = table.header()
+    if call.on_terminal:
+        table.fit(call.width)
+    table.grow(rows)
+    if call.on_terminal and table.header() != before:
+        call.write(table.header())
+    for row in rows:
+        call.write(table.line(row, coloured=call.coloured))
+
+
+def _watch_both(
+    call: Call, listing: Listing, joined: Joined, query: Mapping[str, str], table: Table, found: Sequence[Obj]
+) -> None:
+    """Print the rows that change, whether the listed objects have changed or those that the table counts."""
+    from volcano_py.client.following import Source, follow
+
+    objects = {_name(obj): obj for obj in found}
+    printed = {_name(obj): row for obj, row in zip(found, table.rows, strict=True)}
+    sources = [Source(listing.kind, call.api.version, query), Source(joined.kind, joined.version, {})]
+    with call.about(listing.kind):
+        for changes in follow(call.api, sources):
+            for change in changes:
+                if change.kind == joined.kind:
+                    joined.take(change)
+                else:
+                    _take(objects, change)
+            rows = dict(zip(objects, listing.table(list(objects.values())).rows, strict=True))
+            gone = [row for name, row in printed.items() if name not in rows]
+            _print_rows(call, table, [*gone, *(row for name, row in rows.items() if printed.get(name) != row)])
+            call.flush()
+            printed = rows
+
+
+def _take(objects: dict[str, Obj], change: "Change") -> None:
+    from volcano_py.client.following import LISTED
+
+    if change.what == LISTED:
+        objects.clear()
+    for obj in change.objects:
+        objects[_name(obj)] = obj
+        if change.what == "DELETED":
+            del objects[_name(obj)]
 
 
 def _namespace_exists(call: Call, listing: Listing) -> None:

@@ -12,6 +12,8 @@ from volcano_py.client.ages import age
 from volcano_py.kube.resource import PODS
 
 _GAP: Final = 8
+_SPARE: Final = ("Task", "Job", "Restart", "Age", "IP")
+"""Columns that a narrow terminal does not show, the least important first."""
 
 
 def list_pods(call: Call) -> int:
@@ -36,7 +38,7 @@ def _table(call: Call, found: Sequence[Mapping[str, Any]]) -> Table:
     if call.flags.text("output") == "wide":
         headers = [*headers, "IP", "Node", "Job", "Task"]
         rows = [[*row, *_more(pod)] for pod, row in zip(found, rows, strict=True)]
-    return spaced(headers, rows, _GAP, with_headers=False)
+    return spaced(headers, rows, _GAP, with_headers=False, spare=_SPARE)
 
 
 def _row(call: Call, pod: Mapping[str, Any]) -> list[str]:

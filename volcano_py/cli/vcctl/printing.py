@@ -18,34 +18,40 @@ _METADATA: Final = (
     *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),
 )
 
+_NAME: Final = 24
+"""Long cells are not cut below this while there are spare columns to leave out."""
+_CUT: Final = 8
+
 Row = Sequence[str]
+Layout = list[tuple[int, int]]
+"""The places of the columns that are shown, and their widths."""
 
 
 class Table:
-    """Columns with widths; a cell that is too long makes its column wider, so that two never touch."""
+    """Columns with widths; a cell that is too long makes its column wider, so that two never touch.
 
-    def __init__(self, headers: Row, widths: Sequence[int], rows: Iterable[Row]) -> None:
+    `fit` makes a table for a terminal; programs never see that.
+    """
+
+    def __init__(self, headers: Row, widths: Sequence[int], rows: Iterable[Row], spare: Sequence[str] = ()) -> None:
         self.rows = [list(row) for row in rows]
         self._headers = list(headers)
-        last = len(self._headers) - 1
-        self._widths = [
-            width
-            if place == last
-            else max([width, *(len(row[place]) + 1 for row in self.rows if len(row[place]) >= width)])
-            for place, width in enumerate(widths)
-        ]
+        self._least = list(widths)
+        self._cells = [max((len(row[place]) for row in self.rows), default=0) for place in range(len(headers))]
+        self._spare = [self._headers.index(name) for name in spare if name in self._headers]
+        self._limit, self._narrow = 0, False
+        self._layout: Layout = self._arranged()
 
-    def squeeze(self, width: int) -> None:
-        """Make columns narrower until a row fits, as far as their cells allow; programs never see this."""
-        for gap in (2, 1):
-            if sum(self._widths) <= width:
-                return
-            longest = [
-                max(len(header), *(len(row[place]) for row in self.rows)) if self.rows else len(header)
-                for place, header in enumerate(self._headers)
-            ]
-            last = len(longest) - 1
-            self._widths = [size + (gap if place < last else 0) for place, size in enumerate(longest)]
+    def fit(self, width: int) -> None:
+        """Keep every line within a width: columns stand closer, long cells are cut, spare columns go."""
+        self._limit = width
+        self._layout = self._arranged()
+
+    def grow(self, rows: Iterable[Row]) -> None:
+        """Make room for rows that were not there at first."""
+        for row in rows:
+            self._cells = [max(old, len(cell)) for old, cell in zip(self._cells, row, strict=True)]
+        self._layout = self._arranged()
 
     def header(self) -> str:
         """Return the first line."""
@@ -59,28 +65,80 @@ class Table:
         """Return the whole table."""
         return "".join([self.header(), *(self.line(row, coloured=coloured) for row in self.rows)])
 
+    def _arranged(self) -> Layout:
+        last = len(self._headers) - 1
+        widths = [
+            width if place == last or longest < width else longest + 1
+            for place, (width, longest) in enumerate(zip(self._least, self._cells, strict=True))
+        ]
+        ends = [*widths[:-1], max(widths[-1], self._cells[-1], len(self._headers[-1]))]
+        self._narrow = bool(self._limit) and sum(ends) > self._limit
+        if not self._narrow:
+            return list(enumerate(widths))
+        longest = [max(cell, len(header)) for cell, header in zip(self._cells, self._headers, strict=True)]
+        return narrowed(longest, [len(header) for header in self._headers], self._spare, self._limit)
+
     def _line(self, row: Row, *, coloured: bool) -> str:
         cells = []
-        for cell, width in zip(row, self._widths, strict=True):
-            padded = cell.ljust(width)
+        for place, width in self._layout:
+            cell = row[place]
+            # The last column needs no gap behind it.
+            shown = cut(cell, width - (place != self._layout[-1][0])) if self._narrow else cell
             colour = _COLOURS.get(cell) if coloured else None
-            cells.append(f"\033[{colour}m{cell}\033[0m{padded[len(cell) :]}" if colour else padded)
+            padding = " " * (width - len(shown))
+            cells.append(f"\033[{colour}m{shown}\033[0m{padding}" if colour else f"{shown}{padding}")
         return "".join(cells) + "\n"
 
 
-def spaced(headers: Row, rows: Sequence[Row], gap: int, *, with_headers: bool = True) -> Table:
+def narrowed(longest: Sequence[int], headers: Sequence[int], spare: Sequence[int], limit: int) -> Layout:
+    """Return which columns stand on a terminal that is too narrow for all, and how wide each is with its gap.
+
+    Columns stand closer first. Then long cells are cut, but not below `_NAME` characters. If that is not enough, spare
+    columns go, in their order, and then the last ones.
+    """
+    shown = list(range(len(longest)))
+    going = [*spare, *(place for place in reversed(shown[1:]) if place not in spare)]
+    while True:
+        gaps = len(shown) - 1
+        for gap in (2, 1):
+            if sum(longest[place] for place in shown) + gap * gaps <= limit:
+                return [(place, longest[place] + (gap if place != shown[-1] else 0)) for place in shown]
+        least = _NAME if any(place in shown for place in spare) else _CUT
+        if not gaps or sum(min(longest[place], max(least, headers[place])) for place in shown) + gaps <= limit:
+            break
+        shown.remove(going.pop(0))
+    widths = {place: longest[place] for place in shown}
+    while sum(widths.values()) + gaps > limit and max(widths.values()) > 1:
+        widths[max(widths, key=lambda place: widths[place])] -= 1  # the longest names give way
+    return [(place, widths[place] + (place != shown[-1])) for place in shown]
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text that is not longer than a width; what is left out in its middle becomes an ellipsis.
+
+    Names begin alike and end differently, so that both ends are needed to tell them apart.
+    """
+    if len(text) <= width:
+        return text
+    kept = max(width - 1, 0)
+    return f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}" if width > 0 else ""
+
+
+def spaced(
+    headers: Row, rows: Sequence[Row], gap: int, *, with_headers: bool = True, spare: Sequence[str] = ()
+) -> Table:
     """Return a table whose columns are as wide as their longest cell and a gap."""
     widths = []
     for place, header in enumerate(headers):
         longest = max((len(row[place]) for row in rows), default=0)
         widths.append(max(longest, len(header)) + gap if with_headers else max(longest + gap, len(header) + 1))
-    return Table(headers, widths, rows)
+    return Table(headers, widths, rows, spare)
 
 
 def show(call: Call, table: Table) -> None:
-    """Print a table; on a terminal that is too narrow, its columns stand closer."""
+    """Print a table; on a terminal, none of its lines is wider than that."""
     if call.on_terminal:
-        table.squeeze(call.width)
+        table.fit(call.width)
     call.write(table.text(coloured=call.coloured))
 
 

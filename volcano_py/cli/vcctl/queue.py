@@ -1,20 +1,54 @@
 """`vcctl queue` and `vqueues`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from volcano_py.cli.vcctl.call import Call
 from volcano_py.cli.vcctl.lists import Listing, print_list, print_object
 from volcano_py.cli.vcctl.printing import Table
 from volcano_py.client.commanding import send_command
 from volcano_py.client.problem import Problem
-from volcano_py.client.queues import Counts, counts
+from volcano_py.client.queues import Counts, Groups
 from volcano_py.kube.resource import PODGROUPS, QUEUES
+
+if TYPE_CHECKING:
+    from volcano_py.client.following import Change
 
 _FIRST, _OTHER = 25, 8
 _MOST: Final = 65535
 _ACTIONS: Final = {"open": "OpenQueue", "close": "CloseQueue"}
 _LIST: Final = "vcctl queue list"
+_SPARE: Final = ("Unknown", "Completed", "Parent", "Weight", "Inqueue")
+"""Columns that a narrow terminal does not show, the least important first."""
+
+
+class _Counting:
+    """The PodGroups behind the numbers of the table; they are read when the table is made."""
+
+    kind = PODGROUPS
+
+    def __init__(self, call: Call) -> None:
+        self.version = ""
+        self._call = call
+        self._groups = Groups()
+
+    def counts(self) -> Mapping[str, Counts]:
+        """Return the numbers of each queue."""
+        if not self.version:
+            with self._call.about(PODGROUPS):
+                self._groups.replace(self._call.api.list(PODGROUPS))
+            self.version = self._call.api.version or "0"
+        return self._groups.counts()
+
+    def take(self, change: "Change") -> None:
+        """Count what has changed."""
+        from volcano_py.client.following import LISTED
+
+        if change.what == LISTED:
+            self._groups.replace(change.objects)
+        else:
+            for group in change.objects:
+                (self._groups.remove if change.what == "DELETED" else self._groups.put)(group)
 
 
 def create_queue(call: Call) -> int:
@@ -47,14 +81,16 @@ def get_queue(call: Call) -> int:
     name = _required(call)
     with call.about(QUEUES, name, _LIST):
         queue = call.api.get(QUEUES, name)
-    print_object(call, QUEUES, queue, lambda found: _table(call, found, _counted(call)))
+    counting = _Counting(call)
+    print_object(call, QUEUES, queue, lambda found: _table(call, found, counting.counts()))
     return 0
 
 
 def list_queues(call: Call) -> int:
     """List queues."""
+    labels, counting = call.flags.text("selector"), _Counting(call)
     return print_list(
-        call, Listing(QUEUES, lambda found: _table(call, found, _counted(call)), labels=call.flags.text("selector"))
+        call, Listing(QUEUES, lambda found: _table(call, found, counting.counts()), labels=labels, joined=counting)
     )
 
 
@@ -79,12 +115,12 @@ def operate_queue(call: Call) -> int:
 
 def queues_or_queue(call: Call) -> int:
     """List queues, or show the named one, in the columns of `vqueues`."""
-    name = call.flags.text("name")
+    name, counting = call.flags.text("name"), _Counting(call)
     if not name:
-        return print_list(call, Listing(QUEUES, lambda found: _short_table(found, _counted(call))))
+        return print_list(call, Listing(QUEUES, lambda found: _short_table(found, counting.counts()), joined=counting))
     with call.about(QUEUES, name, "vqueues"):
         queue = call.api.get(QUEUES, name)
-    print_object(call, QUEUES, queue, lambda found: _short_table(found, _counted(call)))
+    print_object(call, QUEUES, queue, lambda found: _short_table(found, counting.counts()))
     return 0
 
 
@@ -97,7 +133,7 @@ def queue_table(queues: Sequence[Mapping[str, Any]], counted: Mapping[str, Count
         widths[-1] = len("Completed") + 1
         headers, widths = [*headers, "Capability", "Allocated"], [*widths, 30, 30]
         rows = [[*row, *_more(queue)] for queue, row in zip(queues, rows, strict=True)]
-    return Table(headers, widths, rows)
+    return Table(headers, widths, rows, _SPARE)
 
 
 def _required(call: Call) -> str:
@@ -105,11 +141,6 @@ def _required(call: Call) -> str:
     if not name:
         raise Problem("queue name must be specified")
     return name
-
-
-def _counted(call: Call) -> Mapping[str, Counts]:
-    with call.about(PODGROUPS):
-        return counts(call.api.list(PODGROUPS))
 
 
 def _table(call: Call, queues: Sequence[Mapping[str, Any]], counted: Mapping[str, Counts]) -> Table:
@@ -131,7 +162,7 @@ def _row(queue: Mapping[str, Any], counted: Mapping[str, Counts]) -> list[str]:
 def _short_table(queues: Sequence[Mapping[str, Any]], counted: Mapping[str, Counts]) -> Table:
     headers = ["Name", "Weight", "State", "Inqueue", "Pending", "Running", "Unknown"]
     rows = [[*row[:3], *row[4:8]] for row in (_row(queue, counted) for queue in queues)]
-    return Table(headers, [_FIRST, *[_OTHER] * 6], rows)
+    return Table(headers, [_FIRST, *[_OTHER] * 6], rows, _SPARE)
 
 
 def _more(queue: Mapping[str, Any]) -> list[str]:
