@@ -10,8 +10,8 @@ from volcano_py.api.meta import LabelSelector, LabelSelectorRequirement
 from volcano_py.api.policy import PodDisruptionBudget
 from volcano_py.cache.changes import Change
 from volcano_py.cache.cluster import ClusterCache
-from volcano_py.cache.facts import label_selector
 from volcano_py.model.facts import BudgetRecord, ClusterFacts, Shard
+from volcano_py.model.selectors import label_selector
 from volcano_py.testing import a_budget, a_cluster, a_namespace, a_quota, a_shard, added, deleted, modified, quarantined
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from tests.controllers.hypernode.test_controller import settings
 from tests.controllers.jobflow.flows import a_step
 from tests.controllers.jobflow.test_controller import job as job_of_flow
 from tests.controllers.jobflow.test_controller import put_flow, put_templates
@@ -21,8 +22,8 @@ from volcano_py.controllers.options import LEASE as DEFAULT_LEASE
 from volcano_py.controllers.podgroup.names import GROUP_MIN_MEMBER, LWS_NAME, LWS_WORKER_INDEX, QUEUE_NAME
 from volcano_py.kube.client import ApiClient, PatchType
 from volcano_py.kube.credentials import Credentials
-from volcano_py.kube.resource import COMMANDS, PODGROUPS, PODS, REPLICA_SETS, VCJOBS
-from volcano_py.testing import a_group, a_namespace, manifest
+from volcano_py.kube.resource import COMMANDS, HYPER_NODES, NODES, PODGROUPS, PODS, REPLICA_SETS, VCJOBS
+from volcano_py.testing import a_group, a_namespace, a_node, manifest
 
 RULES = Path(__file__).parents[2] / "manifests" / "rbac" / "controllers.yaml"
 LEASE = replace(DEFAULT_LEASE, retry_period_s=0.1)
@@ -103,6 +104,7 @@ async def test_every_right_is_used_and_no_other(server: ApiServer) -> None:
         await user.patch(PODS, wrong["metadata"]["name"], body, dict, namespace="default")
         await run_jobs(server, user)
         await run_cron_jobs(server, user)
+        await find_hyper_nodes(server, user)
 
         await until(lambda: granted() - ASKED_BY_ADMISSION <= used(manager))
 
@@ -140,6 +142,19 @@ async def run_cron_jobs(server: ApiServer, user: ApiClient) -> None:
     (name,) = active(server, "hourly")
     put_command(server, name, server.get(JOBS, name, "default")["metadata"]["uid"])
     await until(lambda: server.get(JOBS, name, "default") is None)
+
+
+async def find_hyper_nodes(server: ApiServer, user: ApiClient) -> None:
+    """Have HyperNodes found, and one of them replaced when its node moves to another rack."""
+    server.create(manifest(a_node("n", labels={"rack": "r1", "spine": "s"})))
+    server.create(settings("spine", "rack", "kubernetes.io/hostname"))
+    await until(lambda: len(server.list(HYPER_NODES.label)) == 2)
+    await user.patch(NODES, "n", {"metadata": {"labels": {"rack": "r2"}}}, dict)
+
+    def racks() -> set[str | None]:
+        return {one["metadata"]["labels"].get("rack") for one in server.list(HYPER_NODES.label)}
+
+    await until(lambda: racks() == {"r2", None})
 
 
 async def enqueued(server: ApiServer, user: ApiClient, job: dict[str, Any]) -> None:

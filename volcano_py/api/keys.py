@@ -51,6 +51,11 @@ HCCL_RANK: Final = "hccl/rankIndex"  # annotation: the rank of the pod for Huawe
 BY_JOB_TEMPLATE: Final = "volcano.sh/createdByJobTemplate"  # annotation and label: NAMESPACE.NAME
 BY_JOB_FLOW: Final = "volcano.sh/createdByJobFlow"  # annotation and label: NAMESPACE.NAME
 
+# HyperNodes
+TOPOLOGY_GROUP: Final = "topology.volcano.sh"
+TOPOLOGY_VERSION: Final = "v1alpha1"
+TOPOLOGY_SOURCE: Final = "volcano.sh/network-topology-source"  # label: how a HyperNode was found
+
 # Nodes
 OVERSUBSCRIPTION_CPU: Final = "volcano.sh/oversubscription-cpu"  # annotation: millicores to give out beyond allocatable
 OVERSUBSCRIPTION_MEMORY: Final = "volcano.sh/oversubscription-memory"  # annotation: bytes

@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from sys import intern
-from typing import Final
 
 from volcano_py.api import keys
 from volcano_py.api import meta as wire
@@ -13,11 +12,7 @@ from volcano_py.api.shard import NodeShard
 from volcano_py.model.facts import BudgetRecord, NamespaceRecord, NodeShardRecord, QuotaRecord
 from volcano_py.model.pod_request import read_resource_list
 from volcano_py.model.resources import amount_of
-from volcano_py.model.selectors import DOES_NOT_EXIST, EXISTS, IN, NOT_IN, LabelSelector
-from volcano_py.model.shape import Requirement
-
-_WITH_VALUES: Final = (IN, NOT_IN)
-_WITHOUT_VALUES: Final = (EXISTS, DOES_NOT_EXIST)
+from volcano_py.model.selectors import label_selector
 
 
 def namespace_record(namespace: Namespace) -> NamespaceRecord:
@@ -62,21 +57,6 @@ def shard_record(shard: NodeShard) -> NodeShardRecord:
         to_remove=frozenset(status.nodes_to_remove),
         to_add=frozenset(status.nodes_to_add),
     )
-
-
-def label_selector(selector: wire.LabelSelector, where: str) -> LabelSelector:
-    """Return a selector as requirements; raise ValueError naming the field that cannot be read."""
-    requirements = [Requirement(key, IN, (value,)) for key, value in selector.match_labels.items()]
-    for index, written in enumerate(selector.match_expressions):
-        field = f"{where}.matchExpressions[{index}]"
-        if written.operator not in (*_WITH_VALUES, *_WITHOUT_VALUES):
-            known = ", ".join((*_WITH_VALUES, *_WITHOUT_VALUES))
-            raise ValueError(f"{field}.operator: {written.operator!r} is not an operator: use one of {known}")
-        if (written.operator in _WITH_VALUES) != bool(written.values):
-            needed = "at least one" if written.operator in _WITH_VALUES else "none"
-            raise ValueError(f"{field}.values: {len(written.values)} given, operator {written.operator} takes {needed}")
-        requirements.append(Requirement(written.key, written.operator, tuple(sorted(written.values))))
-    return LabelSelector(tuple(sorted(requirements)))
 
 
 def _amounts(quantities: wire.ResourceList, where: str) -> dict[str, float]:

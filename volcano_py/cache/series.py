@@ -7,8 +7,8 @@ from typing import Final
 from volcano_py.api.apps import ReplicaSet, StatefulSet
 from volcano_py.api.core import ReplicationController, Service
 from volcano_py.api.meta import LabelSelector, ObjectMeta
-from volcano_py.cache.facts import label_selector
 from volcano_py.model.requirements import Requirement
+from volcano_py.model.selectors import label_selector
 from volcano_py.model.series import Series
 
 _MAKERS: Final = frozenset({("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet")})

@@ -14,7 +14,7 @@ from volcano_py.writing.write_queue import WriteQueueOptions
 DEFAULT_METRICS_ADDRESS: Final = ListenAddress("", 8081)
 DEFAULT_HEALTH_ADDRESS: Final = ListenAddress("", 11251)
 
-CONTROLLERS_TO_COME: Final = (*("hyperNode-controller", "sharding-controller", "colocation-config-controller"),)
+CONTROLLERS_TO_COME: Final = ("sharding-controller", "colocation-config-controller")
 """Volcano's controllers that are missing here. Asking for one leads to a warning; leaving one out does not."""
 EVERY: Final = "*"
 LEASE: Final = LeaseOptions(name="vc-controller-manager")

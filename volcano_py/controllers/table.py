@@ -6,6 +6,7 @@ from typing import Final
 from volcano_py.controllers.controller import Controller, ControllerContext
 from volcano_py.controllers.cronjob.controller import CronJobController
 from volcano_py.controllers.garbage_collector.controller import GarbageCollector
+from volcano_py.controllers.hypernode.controller import HyperNodeController
 from volcano_py.controllers.job.controller import JobController
 from volcano_py.controllers.jobflow.controller import JobFlowController
 from volcano_py.controllers.jobtemplate.controller import JobTemplateController
@@ -20,5 +21,6 @@ CONTROLLERS: Final[Mapping[str, Callable[[ControllerContext], Controller]]] = {
     JobController.name: JobController,
     JobFlowController.name: JobFlowController,
     JobTemplateController.name: JobTemplateController,
+    HyperNodeController.name: HyperNodeController,
 }
 """Builds each controller by its name; they are built and started in this order."""

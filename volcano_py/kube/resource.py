@@ -165,3 +165,4 @@ JOB_TEMPLATES: Final = Resource(keys.FLOW_GROUP, keys.FLOW_VERSION, "jobtemplate
 PODGROUPS: Final = Resource(keys.SCHEDULING_GROUP, keys.SCHEDULING_VERSION, "podgroups", "PodGroup")
 QUEUES: Final = Resource(keys.SCHEDULING_GROUP, keys.SCHEDULING_VERSION, "queues", "Queue", namespaced=False)
 NODE_SHARDS: Final = Resource(keys.SHARD_GROUP, keys.SHARD_VERSION, "nodeshards", "NodeShard", namespaced=False)
+HYPER_NODES: Final = Resource(keys.TOPOLOGY_GROUP, keys.TOPOLOGY_VERSION, "hypernodes", "HyperNode", namespaced=False)

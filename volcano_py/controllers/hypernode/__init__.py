@@ -1,0 +1,1 @@
+"""Counts the nodes of HyperNodes, and keeps HyperNodes that are found from labels of nodes."""
