@@ -17,6 +17,7 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.cycles import let_cycles_pass
 from tests.e2e.daemon import Daemon
 from tests.e2e.gangs import Gangs, Role, overfull
+from tests.e2e.gangs import running as running_now
 from tests.e2e.queue_objects import MakeQueue, make_queue
 from volcano_py.conf.defaults import BUILT_IN_CONF
 
@@ -172,6 +173,8 @@ def test_a_queue_alone_may_use_the_whole_cluster_and_passes_on_what_its_jobs_lea
     add_nodes(2, 5)
     alone = settled(daemon, gangs, lambda bound: len(bound) == 10)
     assert by_name(alone) == {"first": 10}
+    # One that ends before kwok has it Running would become Running afterwards.
+    wait_until("they run", lambda: all(map(running_now, gangs.bound())), 10.0)
 
     backlog(gangs, {"second": (make_queue(1), 14)})
     gangs.end(alone[:5])

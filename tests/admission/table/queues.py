@@ -146,9 +146,10 @@ QUEUE_CREATIONS: Final = {
     ),
     "no such parent": _creation(
         _spec(parent="gone"),
-        _spec(parent="default"),
+        _spec(parent="t"),
         'failed to get parent queue gone of queue q: queue.scheduling.volcano.sh "gone" not found',
         "spec.parent",
+        queue("t"),
     ),
     "a parent with pods": _creation(
         _spec(parent="t"),
@@ -243,11 +244,12 @@ QUEUE_CHANGES: Final = {
     ),
     "a descendant as parent": _change(
         _spec(parent="t-a"),
-        _spec(parent="default"),
+        _spec(parent="t-b"),
         "queue q cannot use its own descendant t-a as parent",
         "spec.parent",
         queue("t", parent="q"),
         queue("t-a", parent="t"),
+        queue("t-b"),
     ),
     "too deep": _change(
         _spec(parent="t5"),
