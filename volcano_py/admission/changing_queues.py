@@ -25,7 +25,7 @@ from volcano_py.runtime.clock import Clock
 
 _VALID_S: Final = 0.5
 """For how long the notes that were read are believed, from the start of the read."""
-_RENEWED_S: Final = 0.1  # of this age, they are read again before they are needed
+_RENEWED_S: Final = 0.2  # of this age, they are read again before they are needed
 _MARGIN_S: Final = 0.05
 _CHANGING_S: Final = 180.0
 

@@ -78,7 +78,7 @@ class WebhookManager:
             observer=context.observer,
         )
         self._informers = Informers(context.client, options=options.reflectors, clock=context.clock)
-        self._lifecycle = Lifecycle(context, self._informers)
+        self._lifecycle = Lifecycle(context, self._informers, freeze_garbage=options.freeze_garbage)
         self.ready = self._lifecycle.ready
         """Set when reviews are answered."""
         metrics.watch(self.ready.is_set, lambda: self._terms.leads)

@@ -65,6 +65,8 @@ class WebhookOptions:
     health_address: ListenAddress | None = DEFAULT_HEALTH_ADDRESS
     lease: LeaseOptions | None = None
     reflectors: ReflectorOptions = field(default_factory=ReflectorOptions)
+    freeze_garbage: bool = False
+    """Whether Python looks for reference cycles less often, in the whole process; reviews leave none behind."""
 
     def __post_init__(self) -> None:
         """Refuse settings that do not go together."""

@@ -85,6 +85,7 @@ def _options(flags: argparse.Namespace, *, queue_gate: bool) -> WebhookOptions:
         url=flags.webhook_url,
         lifetime=timedelta(seconds=flags.certificate_lifetime),
         server=ServerOptions(host=flags.listen_address, port=flags.port),
+        freeze_garbage=True,
         graceful_s=flags.graceful_shutdown_time,
         metrics_address=flags.metrics_address if flags.enable_metrics else None,
         health_address=flags.healthz_address if flags.enable_healthz else None,
