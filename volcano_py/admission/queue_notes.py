@@ -102,7 +102,8 @@ class QueueNotes:
     async def add(self, queue: str, parent: str = "", *, closes: bool = False) -> None:
         """Note that a queue changes; return when every replica can read that.
 
-        Notes that are added at the same time are written together. Raises Conflict if others write all the time.
+        Notes that are added at the same time are written together. Raises ApiError if
+        they cannot be written, also if others write all the time.
         """
         batch = self._next
         batch.put(queue, parent, closes)
@@ -124,16 +125,15 @@ class QueueNotes:
                 for queue, (parent, closes) in changes.items()
             }
             try:
-                await self._patch({"metadata": {"resourceVersion": version}, "data": {**old, **new}})
-            except errors.NotFound:
-                with contextlib.suppress(errors.AlreadyExists):
-                    await self._create()
-            except errors.Conflict:
+                return await self._patch({"metadata": {"resourceVersion": version}, "data": {**old, **new}})
+            except (errors.NotFound, errors.Conflict) as error:
                 if attempt == _ATTEMPTS - 1:
                     raise
+                if isinstance(error, errors.NotFound):
+                    with contextlib.suppress(errors.AlreadyExists):
+                        await self._create()
                 await self._clock.sleep(min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**attempt))
-            else:
-                return
+        return None
 
     async def _create(self) -> None:
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP}}

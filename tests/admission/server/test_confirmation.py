@@ -345,3 +345,22 @@ async def test_without_the_server_there_is_no_verdict(setting: Setting) -> None:
 
     with pytest.raises(errors.ApiError):
         await setting.judged(open_only, into("any"))
+
+
+@pytest.mark.parametrize("problem", [errors.NotFound, errors.Conflict])
+async def test_a_change_that_cannot_be_noted_is_not_admitted(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch, problem: type[errors.ApiError]
+) -> None:
+    written = 0
+
+    async def never(*_: object, **__: object) -> None:
+        nonlocal written
+        written += 1
+        raise problem("patch", "/api/v1/namespaces/default/configmaps/x", "somebody interferes")
+
+    monkeypatch.setattr(setting.client, "patch", never)
+    judge = setting.judge(lambda *_: Verdict())
+
+    with pytest.raises(problem):
+        await settled(judge(WEBHOOKS["/queues/validate"], Request("DELETE", name="q")))
+    assert written == 10
