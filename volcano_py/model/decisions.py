@@ -11,12 +11,35 @@ import msgspec
 from volcano_py.model.objects import GroupCondition, JobKey, TaskRef
 
 
+class BindClaim(msgspec.Struct, frozen=True, gc=False):
+    """Promise a PersistentVolume to a claim (its claimRef); the volume controller then binds the claim to it."""
+
+    namespace: str
+    claim: str
+    claim_uid: str
+    volume: str
+
+
+class ProvisionClaim(msgspec.Struct, frozen=True, gc=False):
+    """Ask the provisioner of a claim for a volume that a node can reach (the claim's annotation selected-node)."""
+
+    namespace: str
+    claim: str
+    claim_uid: str
+    node: str
+
+
+PrepareStep = BindClaim | ProvisionClaim
+"""What must be done, and have taken effect, before a pod is bound; each step can be undone."""
+
+
 class Bind(msgspec.Struct, frozen=True, gc=False):
     """Put a pod on a node."""
 
     task: TaskRef
     node: str
     job: JobKey
+    prepare: tuple[PrepareStep, ...] = ()  # in the order in which they are carried out
 
 
 class Evict(msgspec.Struct, frozen=True, gc=False):
