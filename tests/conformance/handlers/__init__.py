@@ -13,6 +13,7 @@ from tests.conformance.handlers import (
     node_selection,
     pod_requests,
     resources,
+    sub_jobs,
     unschedule_messages,
 )
 from tests.conformance.handlers.controllers import (
@@ -75,6 +76,7 @@ AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "node_selection": node_selection.OPERATIONS,
     "pod_requests": pod_requests.OPERATIONS,
     "resources": resources.OPERATIONS,
+    "sub_jobs": sub_jobs.OPERATIONS,
     "unschedule_messages": unschedule_messages.OPERATIONS,
     **{f"scheduler/{name}": SESSION for name in (*ACTIONS, *PLUGINS, "victims")},
     "scheduler/capacity": {**SESSION, "queueShare": queue_share.OPERATION},
