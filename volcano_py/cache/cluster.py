@@ -94,6 +94,7 @@ class ClusterCache:
     def snapshot(self) -> Snapshot:
         """Return a private copy of everything; pods in bind back-off have the trait BACKING_OFF."""
         found = self._state.store.snapshot()
+        self.facts.tell(found.facts.hyper_nodes)
         if self._bind_backoff:
             backing_off = self._bind_backoff.backing_off(self._clock.monotonic())
             found.tasks.traits[self._state.store.rows_of(backing_off)] |= np.uint8(TaskTrait.BACKING_OFF)

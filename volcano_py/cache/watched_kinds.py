@@ -19,9 +19,11 @@ from volcano_py.api.core import Namespace, Node, Pod, ReplicationController, Res
 from volcano_py.api.policy import PodDisruptionBudget
 from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.api.shard import NodeShard
+from volcano_py.api.topology import HyperNode
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.kube.delivery import EventHandler, T
 from volcano_py.kube.resource import (
+    HYPER_NODES,
     NAMESPACES,
     NODE_SHARDS,
     NODES,
@@ -65,6 +67,7 @@ WATCHED_KINDS: Final = (
     WatchedKind(NAMESPACES, Namespace, lambda cache: cache.facts.namespaces, dispensable=True),
     WatchedKind(RESOURCE_QUOTAS, ResourceQuota, lambda cache: cache.facts.quotas, dispensable=True),
     WatchedKind(POD_DISRUPTION_BUDGETS, PodDisruptionBudget, lambda cache: cache.facts.budgets, dispensable=True),
+    WatchedKind(HYPER_NODES, HyperNode, lambda cache: cache.facts.hyper_nodes, dispensable=True),
     # Their pods are spread even if they have no topology spread constraints.
     WatchedKind(SERVICES, Service, lambda cache: cache.series.services, dispensable=True),
     WatchedKind(

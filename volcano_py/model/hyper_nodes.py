@@ -257,3 +257,7 @@ def _parents(
                 "let one HyperNode have it"
             )
     return found
+
+
+NO_HYPER_NODES: Final = HyperNodeTree(())
+"""The tree of a cluster without HyperNodes."""
