@@ -15,6 +15,7 @@ from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord,
 from volcano_py.model.resources import PODS_ROW, ResourceRegistry
 from volcano_py.model.shape import Shape
 from volcano_py.snapshot import layout
+from volcano_py.snapshot.domains import NO_DOMAINS, Domains
 from volcano_py.snapshot.ports import NodePorts
 from volcano_py.snapshot.roles import RoleMinimums
 
@@ -344,6 +345,7 @@ class Snapshot:
     nonzero: Floats  # (2, n_shapes)
     withheld: dict[JobKey, str] = field(default_factory=dict)  # why a PodGroup that exists is not among the jobs
     facts: ClusterFacts = NO_FACTS
+    domains: Domains = NO_DOMAINS  # of the HyperNodes
     nominated: NominatedTasks = NO_NOMINATIONS
     loads: NodeLoads | None = None  # None if loads are not measured
     has_inter_pod_terms: bool = False  # whether any task has inter-pod terms

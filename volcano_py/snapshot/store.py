@@ -26,6 +26,7 @@ from volcano_py.snapshot.columns import (
     TaskColumns,
 )
 from volcano_py.snapshot.default_spread import DefaultSpread
+from volcano_py.snapshot.domains import DomainStore
 from volcano_py.snapshot.facts import FactStore
 from volcano_py.snapshot.loads import LoadStore
 from volcano_py.snapshot.nodes import NodeStore
@@ -61,6 +62,7 @@ class ClusterStore:
         self.nodes = NodeStore(self.resources)
         self.facts = FactStore(self._label_namespace)
         self.loads = LoadStore()
+        self._domains = DomainStore()
         self.queues: dict[str, QueueRecord] = {}
         self._withheld: dict[JobKey, str] = {}
         self._selection = Selection()
@@ -416,6 +418,7 @@ class ClusterStore:
         """Return a private copy of everything; nodes and resources are in order of their names."""
         nodes = self.nodes.columns()
         shapes, requests, nonzero = self.shapes.freeze()
+        facts = self.facts.frozen()
         return resource_order.by_name(
             Snapshot(
                 resources=self.resources.frozen(),
@@ -427,7 +430,8 @@ class ClusterStore:
                 requests=requests,
                 nonzero=nonzero,
                 withheld=dict(self._withheld),
-                facts=self.facts.frozen(),
+                facts=facts,
+                domains=self._domains.of(facts.hyper_nodes, nodes.statics.records),
                 nominated=self._nominations(nodes) if self._nominated else NO_NOMINATIONS,
                 loads=self.loads.columns(nodes.statics),
                 has_inter_pod_terms=self._selection.in_use,

@@ -108,7 +108,7 @@ def _scattered(snapshot: Snapshot) -> set[tuple[JobKey, SubGroupId | None]]:
         own, below = tier_limits(job.network_topology, job.sub_group_policies, tree)
         which = sub_group_of(job.sub_group_policies, task.label_map)
         for whose, limit in ((None, own), (which, None if which is None else below[which.policy])):
-            if limit is not None and not limit.soft:
+            if limit is not None and not limit.soft and limit.tier < tree.top_tier:
                 held.setdefault((job.key, whose, limit.tier), set()).add(int(snapshot.tasks.node[row]))
     return {
         (key, whose)
