@@ -104,6 +104,17 @@ def test_sums_are_those_over_the_nodes_of_each_domain(
         assert domains.sums_at(tier, amounts).tolist() == [line[part] for line in expected]
 
 
+@given(some_trees(), some_nodes, st.lists(st.integers(-1, 8), max_size=12))
+def test_counts_are_those_of_rows_in_each_domain(
+    tree: HyperNodeTree, nodes: tuple[NodeRecord, ...], rows: list[int]
+) -> None:
+    rows = [row for row in rows if row < len(nodes)]
+
+    counts = Domains(tree, nodes).counts(np.array(rows, dtype=np.intp)).tolist()
+
+    assert counts == [sum(row in found for row in rows) for found in plain(tree, nodes).values()]
+
+
 @given(st.lists(st.tuples(some_trees(), some_nodes, st.booleans()), min_size=1, max_size=6))
 def test_the_store_gives_the_present_domains_whatever_changed(
     steps: list[tuple[HyperNodeTree, tuple[NodeRecord, ...], bool]],

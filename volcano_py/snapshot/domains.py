@@ -104,6 +104,10 @@ class Domains:
         found[tier.rows[::-1]] = numbers[::-1]  # of several numbers for a node, the last one stays
         return found
 
+    def counts(self, nodes: Rows) -> Ints:
+        """Return how many of these rows of nodes each domain has, shape (n_domains,); -1 and repeated rows may occur."""
+        return self.sums(np.bincount(nodes[nodes >= 0], minlength=self.n_nodes))
+
     def sums(self, amounts: NDArray[Any]) -> NDArray[Any]:
         """Return sums per domain of amounts per node, shape (..., n_nodes) to (..., n_domains)."""
         found = np.zeros((*amounts.shape[:-1], len(self)), dtype=amounts.dtype)
