@@ -105,7 +105,7 @@ class Domains:
         return found
 
     def counts(self, nodes: Rows) -> Ints:
-        """Return how many of these rows of nodes each domain has, shape (n_domains,); -1 and repeated rows may occur."""
+        """Return how many of these rows of nodes each domain has, shape (n_domains,); rows may repeat, -1 is none."""
         return self.sums(np.bincount(nodes[nodes >= 0], minlength=self.n_nodes))
 
     def sums(self, amounts: NDArray[Any]) -> NDArray[Any]:
