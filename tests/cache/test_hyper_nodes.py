@@ -19,7 +19,7 @@ def tree(cache: ClusterCache) -> HyperNodeTree:
 
 def unreadable_one(name: str) -> HyperNode:
     selector = LabelSelector(match_expressions=[LabelSelectorRequirement("rack", "Near", ["r1"])])
-    members = [HyperNodeMember(selector=MemberSelector(label_match=selector))]
+    members = [HyperNodeMember(type="Node", selector=MemberSelector(label_match=selector))]
     written = a_hyper_node(name)
     return msgspec.structs.replace(written, spec=msgspec.structs.replace(written.spec, members=members))
 

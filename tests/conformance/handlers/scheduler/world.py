@@ -16,7 +16,7 @@ from volcano_py.api.meta import ObjectMeta
 from volcano_py.api.policy import PodDisruptionBudget
 from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.api.shard import NodeShard
-from volcano_py.api.topology import ExactMatch, HyperNode, HyperNodeMember, HyperNodeSpec, MemberSelector
+from volcano_py.api.topology import NODE_MEMBER, ExactMatch, HyperNode, HyperNodeMember, HyperNodeSpec, MemberSelector
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.conf.schema import FLAGS, ActionConf, PluginConf, SchedulerConf, Where
 from volcano_py.framework.session import Session
@@ -110,7 +110,7 @@ def _hyper_nodes(written: Mapping[str, Any]) -> list[HyperNode]:
 
 
 def _one_node(name: str) -> HyperNodeMember:
-    return HyperNodeMember(selector=MemberSelector(exact_match=ExactMatch(name=name)))
+    return HyperNodeMember(type=NODE_MEMBER, selector=MemberSelector(exact_match=ExactMatch(name=name)))
 
 
 def _divide(cache: ClusterCache, sharding: Mapping[str, Any]) -> None:
