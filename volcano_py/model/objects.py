@@ -146,6 +146,14 @@ class JobRecord:
     failed: int = 0
 
     @property
+    def has_topology(self) -> bool:
+        """Whether the job, or some of its sub-groups, has a network topology, hard or soft."""
+        return any(
+            topology is not None and (topology.hard or topology.soft)
+            for topology in (self.network_topology, *(policy.topology for policy in self.sub_group_policies))
+        )
+
+    @property
     def role_rule(self) -> Mapping[str, int]:
         """The minimums of roles that the job must meet (Volcano: CheckTaskReady and others).
 

@@ -28,8 +28,6 @@ DEFAULT_SIZE: Final = 1
 _LONGEST_VALUES: Final = 128
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _INT64: Final = range(-(2**63), 2**63)
-_NO_TIER: Final = -1
-"""Lower than every tier: no domain is allowed."""
 
 
 class TopologyMode(Enum):
@@ -116,7 +114,7 @@ class TierLimit(NamedTuple):
     soft: bool = False
     """Every domain is accepted; the lower its tier, the better."""
     problem: str = ""
-    """Why no domain is accepted."""
+    """Why the topology is not enforced as written."""
 
 
 # Which task belongs where
@@ -243,7 +241,9 @@ def tier_limit(topology: NetworkTopology | None, tree: HyperNodeTree) -> TierLim
     tier = tree.tier_named(topology.highest_tier_name)
     if tier is not None:
         return TierLimit(tier)
-    return TierLimit(_NO_TIER, problem=f'no HyperNode has the tierName "{topology.highest_tier_name}"')
+    # Volcano ignores such a topology. Here the closest domain is still preferred, and users are told.
+    problem = f'no HyperNode has the tierName "{topology.highest_tier_name}", so the topology is not enforced'
+    return TierLimit(tree.top_tier, soft=True, problem=problem)
 
 
 def tier_limits(

@@ -217,6 +217,8 @@ class JobRules:
     queue: Codes  # (n_jobs,), index into queue_names; undefined in a row without a record
     queue_names: tuple[str, ...]
     role_minimums: RoleMinimums
+    with_sub_groups: Rows  # (n,), the rows of the jobs that have policies for sub-groups
+    with_topology: Rows  # (n,), the rows of the jobs that, or some of whose sub-groups, have a network topology
 
 
 class JobColumns:

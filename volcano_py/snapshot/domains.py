@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.api.go_regexp import PatternError, compile_pattern
-from volcano_py.model.arrays import Bools, Codes, Ints, Rows
+from volcano_py.model.arrays import Bools, Codes, Floats, Ints, Rows
 from volcano_py.model.hyper_nodes import NO_HYPER_NODES, TOP, HyperNodeTree, NodeMember
 from volcano_py.model.objects import NodeRecord
 from volcano_py.model.selectors import IN, LabelSelector
@@ -103,6 +103,61 @@ class Domains:
         numbers = np.repeat(np.arange(tier.domains.start, tier.domains.stop, dtype=np.int32), np.diff(tier.starts))
         found[tier.rows[::-1]] = numbers[::-1]  # of several numbers for a node, the last one stays
         return found
+
+    # By number
+
+    @property
+    def top(self) -> int:
+        """The number of `TOP`."""
+        return len(self) - 1
+
+    @cached_property
+    def innermost(self) -> Rows:
+        """The leaf of each node, `top` for a node that is in no HyperNode, shape (n_nodes,)."""
+        return np.where(self.leaf == NOWHERE, self.top, self.leaf).astype(np.intp)
+
+    @cached_property
+    def _parent(self) -> list[int]:
+        above = self.tree.parent
+        return [*(self.number[above.get(name, TOP)] for name in self.names[:-1]), NOWHERE]
+
+    def ancestors(self, domain: int) -> list[int]:
+        """Return a domain and all above it, the nearest first, `top` last."""
+        found = []
+        while domain != NOWHERE:
+            found.append(domain)
+            domain = self._parent[domain]
+        return found
+
+    def common(self, domains: Iterable[int]) -> int | None:
+        """Return the lowest domain that is one of these or above it, for all of them; None for no domains."""
+        found: int | None = None
+        for domain in domains:
+            if found is None:
+                found = domain
+            elif domain != found:
+                above = set(self.ancestors(found))
+                found = next(one for one in self.ancestors(domain) if one in above)
+        return found
+
+    def around(self, nodes: Rows) -> int | None:
+        """Return the lowest domain above the leaves of these nodes; None for no nodes."""
+        return self.common(np.unique(self.innermost[nodes]).tolist())
+
+    def below(self, domain: int) -> Rows:
+        """Return a domain and all below it, in order of their numbers."""
+        if domain == self.top:
+            return np.arange(len(self))
+        return np.array(sorted(self.number[name] for name in self.tree.below(self.names[domain])), dtype=np.intp)
+
+    def common_tiers(self, domain: int) -> Floats:
+        """Return the tier of the lowest domain above both each node and a domain, shape (n_nodes,)."""
+        tiers = np.empty(self.n_nodes)
+        for above in reversed(self.ancestors(domain)):  # a Python loop over a handful of tiers
+            tiers[self._rows[above]] = self.tier_of[above]
+        return tiers
+
+    # Sums
 
     def counts(self, nodes: Rows) -> Ints:
         """Return how many of these rows of nodes each domain has, shape (n_domains,); rows may repeat, -1 is none."""

@@ -96,6 +96,8 @@ class ClusterStore:
         self._min_resources = np.zeros((self._n_resources, 0))
         self._has_min_resources = np.zeros(0, dtype=bool)
         self._job_queue = np.zeros(0, dtype=np.int32)
+        self._with_sub_groups: set[int] = set()  # rows of the jobs that have policies for sub-groups
+        self._with_topology: set[int] = set()  # rows of the jobs that, or some of whose sub-groups, have a topology
         self._queue_codes: dict[str, int] = {}  # every queue name that a PodGroup ever had
 
     # Nodes and queues
@@ -144,6 +146,8 @@ class ClusterStore:
         self._job_creation[row] = record.creation
         self._phase[row] = PodGroupPhase.of(record.phase)
         self._roles.set_minimums(row, record.role_rule)
+        (self._with_sub_groups.add if record.sub_group_policies else self._with_sub_groups.discard)(row)
+        (self._with_topology.add if record.has_topology else self._with_topology.discard)(row)
 
     def remove_job(self, key: JobKey) -> None:
         """Forget a PodGroup; its tasks stay."""
@@ -152,6 +156,8 @@ class ClusterStore:
             self._job_records[row] = None
             self._job_present[row] = False
             self._roles.set_minimums(row, {})
+            self._with_sub_groups.discard(row)
+            self._with_topology.discard(row)
             self._drop_job_if_unused(key, row)
 
     def withhold(self, key: JobKey, why: str) -> None:
@@ -485,5 +491,7 @@ class ClusterStore:
                 queue=self._job_queue[:n].copy(),
                 queue_names=tuple(self._queue_codes),
                 role_minimums=self._roles.minimums(),
+                with_sub_groups=np.array(sorted(self._with_sub_groups), dtype=np.intp),
+                with_topology=np.array(sorted(self._with_topology), dtype=np.intp),
             ),
         )

@@ -18,6 +18,7 @@ from volcano_py.framework.state.memory import CycleReport, Memory
 from volcano_py.framework.state.outcome import Outcome
 from volcano_py.framework.state.queue_accounts import Accounts
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
+from volcano_py.framework.state.sub_groups import JobSubGroups
 from volcano_py.framework.state.topology_counts import TopologyCounts
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.decisions import Emit
@@ -65,6 +66,8 @@ class State:
         self.queues = {name: QueueInfo(record, row) for row, (name, record) in enumerate(snapshot.queues.items())}
         self.facts = snapshot.facts
         self.loads = snapshot.loads
+        self.domains = snapshot.domains
+        """The HyperNodes of the cluster as domains of nodes."""
         self.clock = clock
         self.memory = memory
         self.emit = emit
@@ -85,6 +88,7 @@ class State:
         self._has_inter_pod_terms = snapshot.has_inter_pod_terms
         self._static_filters = static_filters
         self._job_infos: dict[int, JobInfo] = {}
+        self._sub_groups: dict[int, JobSubGroups] = {}
 
     @property
     def now(self) -> float:
@@ -102,6 +106,21 @@ class State:
         found = self._job_infos.get(row)
         if found is None:
             found = self._job_infos[row] = JobInfo(self.jobs, row, self._count_roles)
+        return found
+
+    def sub_groups(self, job_row: int) -> JobSubGroups | None:
+        """Return the sub-groups of a job, None if its PodGroup has no policies for them."""
+        record = self.jobs.record(job_row)
+        if not record.sub_group_policies:
+            return None
+        found = self._sub_groups.get(job_row)
+        if found is None:
+            found = self._sub_groups[job_row] = JobSubGroups(
+                record,
+                self.tasks,
+                self.rows_of_job(job_row),
+                lambda rows: np.asarray(self.classes.best_effort[self.tasks.shape[rows]]),
+            )
         return found
 
     def rows_of_job(self, job_row: int) -> Rows:

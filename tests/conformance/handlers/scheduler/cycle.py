@@ -113,7 +113,8 @@ def _scattered(snapshot: Snapshot) -> set[tuple[JobKey, SubGroupId | None]]:
     return {
         (key, whose)
         for (key, whose, tier), nodes in held.items()
-        if not any(nodes <= rows and tree.by_name[name].tier <= tier for name, rows in domains.items())
+        if tier < tree.top_tier
+        and not any(nodes <= rows and tree.by_name[name].tier <= tier for name, rows in domains.items())
     }
 
 
