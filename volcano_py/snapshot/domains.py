@@ -52,6 +52,7 @@ class Domains:
         self.matches = matches or PatternMatches()
         """What is known about names and patterns, to be given to the next domains."""
         self._nodes = nodes
+        self._at: dict[int, Codes] = {}  # by tier, what `at` has found
 
     def __len__(self) -> int:
         return len(self.names)
@@ -99,7 +100,10 @@ class Domains:
 
     def at(self, tier: Tier) -> Codes:
         """Return the domain of a tier that has each node, shape (n_nodes,): the first by name, else `NOWHERE`."""
-        found = np.full(self.n_nodes, NOWHERE, dtype=np.int32)
+        found = self._at.get(tier.tier)
+        if found is not None:
+            return found
+        found = self._at[tier.tier] = np.full(self.n_nodes, NOWHERE, dtype=np.int32)
         numbers = np.repeat(np.arange(tier.domains.start, tier.domains.stop, dtype=np.int32), np.diff(tier.starts))
         found[tier.rows[::-1]] = numbers[::-1]  # of several numbers for a node, the last one stays
         return found
@@ -141,8 +145,18 @@ class Domains:
         return found
 
     def around(self, nodes: Rows) -> int | None:
-        """Return the lowest domain above the leaves of these nodes; None for no nodes."""
-        return self.common(np.unique(self.innermost[nodes]).tolist())
+        """Return the first domain, by tier and name, that has all these nodes; None for no nodes."""
+        if self._nested or not len(nodes):
+            return self.common(np.unique(self.innermost[nodes]).tolist())
+        present = np.unique(nodes)
+        return int(np.flatnonzero(self.counts(present) == len(present))[0])
+
+    @cached_property
+    def _nested(self) -> bool:
+        """Whether the domains of a node are its leaf and those above the leaf, each of a higher tier."""
+        depths = np.array([len(self.ancestors(domain)) - 1 for domain in range(len(self))], dtype=np.intp)
+        rising = bool((self.tier_of[self._parent[:-1]] > self.tier_of[:-1]).all())
+        return rising and sum(map(len, self._rows[:-1])) == int(depths[self.innermost].sum())
 
     def below(self, domain: int) -> Rows:
         """Return a domain and all below it, in order of their numbers."""
