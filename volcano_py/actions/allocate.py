@@ -148,7 +148,7 @@ def _try(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, final: bo
     """
     statement = ssn.statement()
     try:
-        left = ssn.nominated_nodes.place_first(statement, queue, job, tasks) if ssn.nominated_room else tasks
+        left = _place_nominated(ssn, statement, queue, job, tasks) if ssn.nominated_room else tasks
         ready = len(left) < len(tasks) and ssn.hooks.missing(job) == 0
         if not ready:
             left, ready = _place_until_ready(ssn, statement, queue, job, left)
@@ -168,6 +168,16 @@ def _try(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, final: bo
     ssn.state.report.tasks_placed += placed
     ssn.state.report.jobs_committed += bool(placed)
     return left, moved
+
+
+def _place_nominated(ssn: Session, statement: Statement, queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:
+    """Place tasks on their nominated nodes, unless these are too far apart by now; return the other tasks."""
+    before = statement.checkpoint()
+    left = ssn.nominated_nodes.place_first(statement, queue, job, tasks)
+    if ssn.topology.limited(job) and not ssn.topology.holds(job):
+        statement.rollback(before)
+        return tasks
+    return left
 
 
 def _place_until_ready(

@@ -32,19 +32,29 @@ class DomainRoom:
             total += self._by_domain(shape_id)
         return total
 
+    def if_empty(self, tasks: Rows) -> Ints:
+        """Return how many of these tasks each domain could take if nothing else were there, shape (n_domains,)."""
+        shapes, counts = np.unique(self._state.tasks.shape[tasks], return_counts=True)
+        total = np.zeros(len(self._state.domains), dtype=np.int64)
+        for shape_id, count in zip(shapes.tolist(), counts.tolist(), strict=True):
+            fits = self._by_node(shape_id, self._state.nodes.allocatable)
+            total += np.minimum(self._state.domains.sums(fits).astype(np.int64), count)
+        return total
+
     def _by_domain(self, shape_id: int) -> Ints:
         if self._position != self._state.journal.n_touched:
             self._position = self._state.journal.n_touched
             self._found.clear()
         found = self._found.get(shape_id)
         if found is None:
-            found = self._found[shape_id] = self._state.domains.sums(self._by_node(shape_id)).astype(np.int64)
+            nodes = self._state.nodes
+            fits = self._by_node(shape_id, nodes.future_idle if self._state.looks_ahead else nodes.idle)
+            found = self._found[shape_id] = self._state.domains.sums(fits).astype(np.int64)
         return found
 
-    def _by_node(self, shape_id: int) -> Floats:
-        """Return how many tasks of a shape fit on each node, shape (n_nodes,)."""
-        state, task = self._state, self._state.task_of(shape_id)
-        available = state.nodes.future_idle if state.looks_ahead else state.nodes.idle
+    def _by_node(self, shape_id: int, available: Floats) -> Floats:
+        """Return how many tasks of a shape fit in what is available on each node, shape (n_nodes,)."""
+        task = self._state.task_of(shape_id)
         asked = np.flatnonzero(task.request > 0)
         fits = np.floor((available[asked] + EPSILON) / task.request[asked, None]).min(axis=0)
         fits[task.fit.lacks(available) | self._placement.statically_infeasible(task).nodes] = 0.0

@@ -2,7 +2,7 @@
 
 A *set of nodes* is tried as a whole before the next one: scores are compared within a set only, and a task goes to a
 node of the next set only if no node of this one takes it. The sets come from a shard. A topology domain (a HyperNode)
-is a set of nodes, too: what is placed within one is placed on its parts of these sets.
+is a set of nodes, too: whoever places within one has all other nodes shut.
 
 A shard names the nodes of this scheduler. If it is strict (Volcano's mode hard), no task may go to other nodes. If not
 (mode soft), the other nodes are a second set (Volcano: util.GetPredicatedNodeByShard). What queues deserve is computed
@@ -80,9 +80,8 @@ class NodeSets:
         return cls((NodeSet(OURS, ~elsewhere), NodeSet(OTHERS, elsewhere)), closed)
 
     def within(self, mask: Bools) -> "NodeSets":
-        """Return the parts of these sets that are in a domain of nodes, shape (n_nodes,)."""
-        parts = (NodeSet(one.name, mask if one.mask is None else one.mask & mask) for one in self.sets)
-        return NodeSets(tuple(parts), self.shut)
+        """Return these sets with all nodes shut that are not in a mask, shape (n_nodes,)."""
+        return NodeSets(self.sets, self.shut | ~mask)
 
     def index_of(self, node: int) -> int:
         """Return the index of the first set that has a node; the number of sets if none has it."""

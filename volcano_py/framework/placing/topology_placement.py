@@ -88,7 +88,9 @@ class TopologyPlacement:
         self._hooks = hooks
         self._placement = placement
         self._loop = loop
-        self._limits = bool(hooks.points(TierLimits, "most_domains"))
+        limits = hooks.points(TierLimits, "most_domains")
+        self._limits = bool(limits)
+        self._most_domains = min((int(point()) for point in limits), default=0)
         self._domain_orders = hooks.points(DomainOrder, "domain_order")
         self._near_orders = hooks.points(NearOrder, "near_order")
         self._placements: OrderedDict[int, Placement] = OrderedDict()
@@ -113,6 +115,8 @@ class TopologyPlacement:
 
         ``within`` is a domain that all of them must be in. If the job gets nothing, the reasons are recorded.
         """
+        if not len(tasks):
+            return tasks, self._hooks.missing(job) == 0
         attempt = _Attempt(statement, queue, job, dict(self._state.outcome.rejections.get(job.row, {})))
         within = self._state.domains.top if within is None else within
         pieces = self._pieces(job, tasks)
@@ -308,6 +312,60 @@ class TopologyPlacement:
         view = DomainView(domains, self._state.nodes, np.bincount(self._nodes_of(part.tasks), minlength=n))
         return combine.total(self._domain_orders, len(domains), part, view)
 
+    def place_idle(self, statement: Statement, job: JobInfo, shape_id: int, tasks: Rows) -> int:
+        """Place as many tasks of a job that request nothing as its limits allow; return how many found a node."""
+        done = 0
+        for piece in self._pieces(job, tasks):
+            whole = Part(job, str(job.key), self._state.rows_of_job(job.row), self._request(tasks))
+            as_one = _Piece(whole, piece.waiting, self._limits_of(job)[0], piece.goal)
+            outer = (domain for group in self._domains(as_one, 1, self._state.domains.top) for domain in group)
+            inner = (domain for one in outer for group in self._domains(piece, 1, one) for domain in group)
+            found = 0
+            for domain in inner:  # a Python loop over domains, until one of them takes the tasks
+                placement = self.placement_in(domain)
+                found = placement.place_idle(statement, job.row, shape_id, piece.waiting)
+                if found:
+                    break
+            done += found
+        return done
+
+    # For those who evict
+
+    def limited(self, job: JobInfo) -> bool:
+        """Say whether a job, or some of its sub-groups, must stay below a tier."""
+        return self.applies(job) and bool(self._hard_limits(job))
+
+    def _hard_limits(self, job: JobInfo) -> list[TierLimit]:
+        limit, limits = self._limits_of(job)
+        return [one for one in (limit, *limits) if one is not None and not one.soft]
+
+    def domains_to_empty(self, job: JobInfo, tasks: Rows, most: int) -> list[int]:
+        """Return the domains in which others may be evicted for a job, at most ``most``, the first to try first."""
+        domains, limit = self._state.domains, self._limits_of(job)[0]
+        if limit is None or limit.soft:
+            return [domains.top]
+        part = Part(job, str(job.key), self._state.rows_of_job(job.row), self._request(tasks))
+        begun = self._begun(part)
+        if begun is not None:
+            return domain_search.outward(domains, begun, domains.top, limit)[::-1][:most]
+        room, now = self._room.if_empty(tasks), self._room.most(tasks)
+        needed = max(1, self._hooks.missing(job))
+        found: list[int] = []
+        for group in reversed(domain_search.by_tier(domains, domains.top, limit)):
+            large = group[room[group] >= needed].tolist()
+            found += sorted(large, key=lambda one: (-now[one], domains.names[one]))[: self._most_domains]
+        return found[:most]
+
+    def place_once_free(self, queue: QueueInfo, job: JobInfo, within: int, statement: Statement, tasks: Rows) -> bool:
+        """Place tasks of a job in a domain for a plan; say whether it has its minimum once what is promised is free."""
+        outcome = self._state.outcome
+        rejections, homes = outcome.rejections.pop(job.row, {}), dict(outcome.domains)
+        before = statement.checkpoint().operations
+        _, ready = self.place(statement, queue, job, tasks, within)
+        outcome.rejections[job.row], outcome.domains = rejections, homes
+        grown = statement.checkpoint().operations > before
+        return grown and (ready or self._hooks.job_pipelined(job))
+
     # Afterwards
 
     def holds(self, job: JobInfo) -> bool:
@@ -340,8 +398,7 @@ class TopologyPlacement:
         """Record why a job with a limit that got no domain waits, unless its queue may hold no more."""
         job, outcome = attempt.job, self._state.outcome
         found = outcome.rejections.get(job.row, {})
-        limit, limits = self._limits_of(job)
-        hard = [one for one in (limit, *limits) if one is not None and not one.soft]
+        hard = self._hard_limits(job)
         if not hard or any(one.blocked is not None for one in found.values()):
             return
         shapes = dict.fromkeys(self._state.tasks.shape[tasks].tolist())
