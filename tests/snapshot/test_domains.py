@@ -99,9 +99,6 @@ def test_sums_are_those_over_the_nodes_of_each_domain(
 
     assert domains.sums(amounts).tolist() == expected
     assert domains.sums(amounts[0]).tolist() == expected[0]
-    for tier in domains.tiers:
-        part = slice(tier.domains.start, tier.domains.stop)
-        assert domains.sums_at(tier, amounts).tolist() == [line[part] for line in expected]
 
 
 @given(some_trees(), some_nodes, st.sets(st.integers(0, 8)))

@@ -180,18 +180,35 @@ class Domains:
     def sums(self, amounts: NDArray[Any]) -> NDArray[Any]:
         """Return sums per domain of amounts per node, shape (..., n_nodes) to (..., n_domains)."""
         found = np.zeros((*amounts.shape[:-1], len(self)), dtype=amounts.dtype)
-        for tier in self.tiers:
-            found[..., tier.domains.start : tier.domains.stop] = self.sums_at(tier, amounts)
+        if not self.n_nodes:
+            return found
+        rows, starts, domains = self._segments
+        found[..., domains] = np.add.reduceat(amounts.take(rows, axis=-1), starts, axis=-1)
+        for children, firsts, parents in self._steps:
+            found[..., parents] += np.add.reduceat(found[..., children], firsts, axis=-1)
         return found
 
-    def sums_at(self, tier: Tier, amounts: NDArray[Any]) -> NDArray[Any]:
-        """Return sums per domain of one tier of amounts per node, shape (..., n_nodes) to (..., n_domains)."""
-        if tier is self.tiers[-1]:
-            return np.asarray(amounts.sum(axis=-1, keepdims=True))
-        found = np.zeros((*amounts.shape[:-1], len(tier.domains)), dtype=amounts.dtype)
-        filled = np.flatnonzero(np.diff(tier.starts))
-        if len(filled):
-            found[..., filled] = np.add.reduceat(amounts.take(tier.rows, axis=-1), tier.starts[filled], axis=-1)
+    @cached_property
+    def _segments(self) -> tuple[Rows, Rows, Rows]:
+        """Rows of nodes, where each domain begins among them, and these domains.
+
+        Nested domains have the nodes of which they are the leaf; the sums of others are added to theirs. Otherwise they
+        have all their nodes.
+        """
+        if self._nested:
+            rows = np.argsort(self.innermost, kind="stable")
+            return rows, *_begins(self.innermost[rows])
+        numbers = np.repeat(np.arange(len(self), dtype=np.intp), [len(rows) for rows in self._rows])
+        return np.concatenate(self._rows), *_begins(numbers)
+
+    @cached_property
+    def _steps(self) -> list[tuple[Rows, Rows, Rows]]:
+        """What is added to what, for nested domains, the lowest tier first: children by parent, and the parents."""
+        found = []
+        for tier in self.tiers[:-1] if self._nested else ():
+            above = np.array(self._parent[tier.domains.start : tier.domains.stop], dtype=np.intp)
+            order = np.argsort(above, kind="stable")
+            found.append((order + tier.domains.start, *_begins(above[order])))
         return found
 
     @cached_property
@@ -316,6 +333,12 @@ class _LabelCodes:
             codes = [known.setdefault(node.labels.get(key), len(known)) for node in self._nodes]
             found = self._columns[key] = np.array(codes, dtype=np.int32), known
         return found
+
+
+def _begins(numbers: Rows) -> tuple[Rows, Rows]:
+    """Return where each number begins in an ascending sequence, and the numbers."""
+    values, firsts = np.unique(numbers, return_index=True)
+    return firsts, values
 
 
 def _search(pattern: str, names: Collection[str]) -> list[str]:
