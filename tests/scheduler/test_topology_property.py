@@ -9,8 +9,10 @@ from itertools import product
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
+from volcano_py.api.meta import ObjectMeta
 from volcano_py.testing import Scenario, a_hyper_node, a_job, a_node, a_pod
 from volcano_py.testing.objects import Job
 
@@ -226,3 +228,40 @@ def test_a_gang_alone_waits_only_if_it_fits_nowhere(seed: int) -> None:
     placed = settled(network, wish)
 
     assert bool(placed) == wish.fits(network), wish
+
+
+def around(network: Network, nodes: set[str]) -> set[str]:
+    """Return the nodes of the first domain, by tier and name, that has all these."""
+    order = sorted(network.domains, key=lambda name: (network.domains[name][0], name))
+    return next(network.domains[name][1] for name in order if nodes <= network.domains[name][1])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pods_that_are_lost_and_made_again_return_to_the_domain_of_their_gang(seed: int) -> None:
+    """Whatever is lost, a pod, a partition or all of them: there is the same room for them."""
+    rng = Random(seed + 2000)
+    network = Network.at_random(rng)
+    wish = Wish.at_random(rng, "job", network.top_tier)
+    scenario = Scenario(*network.objects, wish.job(), actions=ACTIONS, plugins=PLUGINS)
+    before = dict(scenario.run().placements)
+    if not before:
+        return
+    lost = rng.sample(sorted(before), rng.randint(1, len(before)))
+
+    scenario.delete(*lost)
+    again = [pod for pod in wish.job().pods if pod.metadata.name in lost]
+    scenario.add(*(msgspec.structs.replace(pod, metadata=renamed(pod.metadata)) for pod in again))
+    after = scenario.run().running_or_bound
+
+    after = {pod: node for pod, node in after.items() if not pod.startswith("old-")}
+    assert wish.problems(network, after) == []
+    assert after.keys() == before.keys()
+    if wish.topology is not None:
+        assert set(after.values()) <= around(network, set(before.values()))
+    if wish.below is not None:
+        for part, nodes in wish.groups(after).items():
+            assert set(nodes) <= around(network, set(wish.groups(before)[part]))
+
+
+def renamed(meta: ObjectMeta) -> ObjectMeta:
+    return msgspec.structs.replace(meta, uid=f"{meta.uid}-again")
