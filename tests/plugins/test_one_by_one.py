@@ -13,6 +13,7 @@ from tests.reference.world import GPU
 from volcano_py.framework.contract import extension_points
 from volcano_py.framework.contract.extension_points import NodeOrder
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
+from volcano_py.framework.contract.topology import LeafOrder
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.model.arrays import Floats
 from volcano_py.plugins import PLUGINS
@@ -36,7 +37,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 ABOUT_NODES = sorted(
     name
     for name, plugin in PLUGINS.items()
-    if issubclass(plugin, extension_points.Predicate | extension_points.NodeOrder)
+    if issubclass(plugin, extension_points.Predicate | extension_points.NodeOrder | LeafOrder)
 )
 
 

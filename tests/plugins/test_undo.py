@@ -11,6 +11,7 @@ from tests.reference.busy import busy_world
 from tests.reference.furnished import measured, with_node_groups, with_racks, with_topology, with_usage
 from volcano_py.framework.contract import extension_points
 from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.contract.topology import LeafOrder
 from volcano_py.framework.session import Session
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins import PLUGINS
@@ -83,6 +84,8 @@ def _about_victims(plugin: Plugin, ssn: Session) -> list[object]:
 def _about_nodes(plugin: Plugin, tasks: list[object], nodes: NodeColumns) -> list[object]:
     said: list[object] = []
     for task in tasks:
+        if isinstance(plugin, LeafOrder):
+            said.append(plugin.leaf_order(task).tobytes())  # type: ignore[arg-type, union-attr]
         if isinstance(plugin, extension_points.Predicate):
             said += [plugin.predicate(task, nodes).tobytes(), plugin.refusals(task, nodes).tobytes()]  # type: ignore[arg-type]
         if isinstance(plugin, extension_points.NodeOrder):

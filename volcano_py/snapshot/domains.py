@@ -146,13 +146,13 @@ class Domains:
 
     def around(self, nodes: Rows) -> int | None:
         """Return the first domain, by tier and name, that has all these nodes; None for no nodes."""
-        if self._nested or not len(nodes):
+        if self.nested or not len(nodes):
             return self.common(np.unique(self.innermost[nodes]).tolist())
         present = np.unique(nodes)
         return int(np.flatnonzero(self.counts(present) == len(present))[0])
 
     @cached_property
-    def _nested(self) -> bool:
+    def nested(self) -> bool:
         """Whether the domains of a node are its leaf and those above the leaf, each of a higher tier."""
         depths = np.array([len(self.ancestors(domain)) - 1 for domain in range(len(self))], dtype=np.intp)
         rising = bool((self.tier_of[self._parent[:-1]] > self.tier_of[:-1]).all())
@@ -190,7 +190,7 @@ class Domains:
 
     def sums_of(self, rows: Rows, amounts: NDArray[Any]) -> NDArray[Any]:
         """Return sums per domain of amounts (..., n) of some nodes, each given once, shape (..., n_domains)."""
-        if not self._nested or 2 * len(rows) > self.n_nodes:
+        if not self.nested or 2 * len(rows) > self.n_nodes:
             every = np.zeros((*amounts.shape[:-1], self.n_nodes), dtype=amounts.dtype)
             every[..., rows] = amounts
             return self.sums(every)
@@ -211,7 +211,7 @@ class Domains:
         Nested domains have the nodes of which they are the leaf; the sums of others are added to theirs. Otherwise they
         have all their nodes.
         """
-        if self._nested:
+        if self.nested:
             rows = np.argsort(self.innermost, kind="stable")
             return rows, *_begins(self.innermost[rows])
         numbers = np.repeat(np.arange(len(self), dtype=np.intp), [len(rows) for rows in self._rows])
@@ -221,7 +221,7 @@ class Domains:
     def _steps(self) -> list[tuple[Rows, Rows, Rows]]:
         """What is added to what, for nested domains, the lowest tier first: children by parent, and the parents."""
         found = []
-        for tier in self.tiers[:-1] if self._nested else ():
+        for tier in self.tiers[:-1] if self.nested else ():
             above = np.array(self._parent[tier.domains.start : tier.domains.stop], dtype=np.intp)
             order = np.argsort(above, kind="stable")
             found.append((order + tier.domains.start, *_begins(above[order])))

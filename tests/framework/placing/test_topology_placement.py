@@ -145,6 +145,27 @@ def test_a_sub_group_is_placed_whole_or_not_at_all():
     assert {pod[-1] for pod in result.placements} in ({"0", "1", "2"}, {"3", "4", "5"})
 
 
+def test_a_sub_group_that_fits_in_no_rack_is_named_with_its_own_numbers():
+    spec = {"subGroupPolicy": [partitioned(5, 2, hard(1))]}
+    job = a_job("g", tasks={"w": 10}, cpu=4, phase=INQUEUE, group_spec=spec, partition_size=5)
+
+    message = scenario(*racks(4, 4, per_block=2), job).run().why_not("g").message
+
+    assert "sub-group default/g/w-0: no HyperNode up to tier 1 has room for 5 more tasks: " in message
+    assert "tier 2 would do: block-0 with room for 5" in message
+
+
+def test_without_hyper_nodes_the_whole_cluster_is_the_one_domain_and_users_are_told():
+    job = a_job("g", tasks=2, cpu=1, phase=INQUEUE, group_spec={"networkTopology": hard(1)})
+
+    result = scenario(a_node("n1", cpu=4, memory="8Gi"), job).run()
+
+    assert len(result.placements) == 2
+    assert [event.message for event in result.events if event.reason == "TopologyNotEnforced"] == [
+        "there are no HyperNodes: the whole cluster counts as one domain"
+    ]
+
+
 def test_too_few_sub_groups_place_nothing():
     spec = {"minMember": 3, "subGroupPolicy": [partitioned(3, 2)]}
     job = a_job("g", tasks={"w": 6}, cpu=4, phase=INQUEUE, group_spec=spec, partition_size=3, min_available=3)

@@ -44,7 +44,7 @@ from volcano_py.framework.contract.extension_points import (
 )
 from volcano_py.framework.contract.normalization import NormalizedScore, Normalizer
 from volcano_py.framework.contract.plugin import DependsOn, Plugin, PluginFailed
-from volcano_py.framework.contract.topology import DomainOrder, DomainView, NearOrder, Part, TierLimits
+from volcano_py.framework.contract.topology import DomainOrder, DomainView, LeafOrder, NearOrder, Part, TierLimits
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.state import State
@@ -78,6 +78,7 @@ __all__ = [
     "JobReady",
     "JobStarving",
     "JobValid",
+    "LeafOrder",
     "NamespaceOrder",
     "NearOrder",
     "NodeOrder",

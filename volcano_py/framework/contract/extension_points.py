@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from volcano_py.framework.contract.extension_point import ExtensionPoint
 from volcano_py.framework.contract.normalization import NormalizedScore
-from volcano_py.framework.contract.topology import DomainOrder, NearOrder, TierLimits
+from volcano_py.framework.contract.topology import DomainOrder, LeafOrder, NearOrder, TierLimits
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.model.arrays import Bools, Floats, Rows
@@ -468,6 +468,7 @@ POINTS: tuple[type[ExtensionPoint], ...] = (
     InterPodOrder,
     TierLimits,
     DomainOrder,
+    LeafOrder,
     NearOrder,
     PlacementWatch,
     JobStarving,
@@ -484,7 +485,7 @@ POINTS: tuple[type[ExtensionPoint], ...] = (
 PREFERENCES: Final[frozenset[type]] = frozenset(
     {
         *(JobOrder, TaskOrder, QueueOrder, NamespaceOrder),
-        *(NodeOrder, NormalizedOrder, InterPodOrder, DomainOrder, NearOrder),
+        *(NodeOrder, NormalizedOrder, InterPodOrder, DomainOrder, LeafOrder, NearOrder),
     }
 )
 """Extension points at which a plugin says what is better, not what is allowed. Scheduling is safe without them."""

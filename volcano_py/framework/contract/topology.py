@@ -6,7 +6,7 @@ from functools import cached_property
 
 from volcano_py.framework.contract.extension_point import ExtensionPoint
 from volcano_py.framework.state.domain_sums import DomainSums
-from volcano_py.framework.state.info import JobInfo
+from volcano_py.framework.state.info import JobInfo, TaskInfo
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.snapshot.domains import Domains
 
@@ -43,7 +43,7 @@ class DomainView:
 
     @property
     def used(self) -> Floats:
-        """What tasks hold on the nodes of each domain, terminating ones included, (n_resources, n_domains), read only."""
+        """What tasks hold there, terminating ones included, shape (n_resources, n_domains), read only."""
         return self._sums.used()
 
     @cached_property
@@ -73,6 +73,20 @@ class DomainOrder(ExtensionPoint):
     @abstractmethod
     def domain_order(self, part: Part, domains: DomainView) -> Floats:
         """Return one score per domain, shape (n_domains,); the best one is tried first, within a tier."""
+
+
+class LeafOrder(ExtensionPoint):
+    """How good is the node, given what the domains above it hold? Rule: sum, with the scores of `NodeOrder`.
+
+    One more task in a leaf may only make its nodes better, compared with others. So while tasks go to one leaf, the
+    order of its nodes does not change; the framework asks again when another leaf may be better.
+    """
+
+    switch = "enableNodeOrder"
+
+    @abstractmethod
+    def leaf_order(self, task: TaskInfo) -> Floats | None:
+        """Return one score per node of the session, shape (n_nodes,); None: tasks like this one get no score."""
 
 
 class NearOrder(ExtensionPoint):

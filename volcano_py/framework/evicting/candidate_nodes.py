@@ -48,6 +48,9 @@ class PreemptionCandidateNodes:
         self._added = normalized.base if normalized.fixed else normalized.added(normalized.highest(group))
         if inter_pod_filters is not None:
             self._added = self._added + inter_pod_filters.added(group)
+        by_leaf = self._hooks.leaf_order(self.task)
+        if by_leaf is not None:
+            self._added = self._added + by_leaf
         self.scores: Floats = scores + self._added  # (n_nodes,), minus infinity for nodes where no eviction helps
 
     def _evaluate(self, nodes: NodeColumns, possible: Bools) -> Floats:

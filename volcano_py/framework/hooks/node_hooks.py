@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.framework.contract import combine, extension_points
+from volcano_py.framework.contract import combine, extension_points, topology
 from volcano_py.framework.contract.combine import Point, Points
 from volcano_py.framework.contract.extension_points import Verdicts
 from volcano_py.framework.contract.plugin import DependsOn
@@ -15,7 +15,7 @@ from volcano_py.framework.hooks import refusals
 from volcano_py.framework.hooks.plugin_calls import PluginCalls
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.state import State
-from volcano_py.model.arrays import Bools
+from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.rejections import Reason
 from volcano_py.model.shape import Shape
 from volcano_py.snapshot.columns import NodeColumns
@@ -32,6 +32,7 @@ class NodeHooks:
         self.node_orders = calls.points(extension_points.NodeOrder, "node_order")
         self.normalized_orders = calls.points(extension_points.NormalizedOrder, "normalized_orders")
         self.inter_pod_orders = calls.points(extension_points.InterPodOrder, "inter_pod_scores")
+        self.leaf_orders = calls.points(topology.LeafOrder, "leaf_order")
         self._about_nodes = list(dict.fromkeys(point.plugin for point in (*self.predicates, *self.node_orders)))
         self._node_local: dict[int, bool] = {}
         self._reasons: list[Reason] = []
@@ -61,6 +62,16 @@ class NodeHooks:
             return self._reasons[code - 1]
         name = self._state.resources.names[-1 - code]
         return Reason("resources", f"insufficient-{name}", f"Insufficient {name}", resolvable=True)
+
+    def leaf_order(self, task: TaskInfo) -> Floats | None:
+        """Return what the domains above nodes add to their scores, shape (n_nodes,); None for nothing."""
+        total: Floats | None = None
+        for point in self.leaf_orders:
+            answer: Floats | None = point(task)
+            if answer is not None:
+                Point(point.plugin, point.method, lambda answer=answer: answer).finite(len(self._state.nodes))
+                total = answer if total is None else total + answer
+        return total
 
     def node_local(self, shape_id: int) -> bool:
         """Say whether all answers about tasks of this class depend on the node alone."""

@@ -42,7 +42,7 @@ class NearPlacement:
             wanted = 1 if one_by_one or self._begun is None else len(tasks) - done
             nodes = self._placement.nodes_with(self._near, shape_id, wanted)
             if len(nodes):
-                nodes = self._in_one_leaf(nodes)
+                nodes = self._placement.in_one_leaf(nodes)
                 statement.allocate(job_row, shape_id, tasks[done : done + len(nodes)], nodes)
             else:
                 node = self._placement.future_node_with(self._near, shape_id)
@@ -60,15 +60,6 @@ class NearPlacement:
             return None
         domains, n = self._state.domains, len(self._state.nodes)
         return combine.total(self._orders, n, self._part, domains, self._begun, self._counts, group)
-
-    def _in_one_leaf(self, nodes: Rows) -> Rows:
-        """Return the nodes before the first one in another leaf: from there on, the next choice may be another one.
-
-        More tasks in a leaf only make its other nodes better, so the choices within a leaf stay the best ones.
-        """
-        leaves = self._state.domains.innermost[nodes]
-        other = np.flatnonzero(leaves != leaves[0])
-        return nodes[: int(other[0])] if len(other) else nodes
 
     def _used(self, nodes: Rows) -> None:
         domains = self._state.domains

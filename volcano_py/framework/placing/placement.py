@@ -106,6 +106,7 @@ class Placement:
         self._infeasible: dict[Hashable, StaticallyInfeasible] = {}  # by static part and set of nodes
         self._inter_pod_filters: dict[int, InterPodFilters | None] = {}
         self._nowhere = np.full(max(len(state.nodes), 1), -np.inf)  # (n_nodes,), read only
+        self._everywhere = np.ones(len(state.nodes), dtype=bool)
         self._run = _Run()
 
     def within(self, mask: Bools) -> "Placement":
@@ -183,6 +184,12 @@ class Placement:
 
     def one_changes_one(self, shape_id: int) -> bool:
         """Say whether placing a task of a shape changes, for the next one, only the node it goes to."""
+        if self._hooks.nodes.leaf_orders and self._leaf_order(shape_id)(self._everywhere) is not None:
+            return False
+        return self._node_alone(shape_id)
+
+    def _node_alone(self, shape_id: int) -> bool:
+        """Say the same of everything but what domains hold."""
         inter_pod_filters = self.inter_pod_filters(shape_id)
         return self._hooks.nodes.node_local(shape_id) and not (
             inter_pod_filters is not None and inter_pod_filters.own_pods_matter
@@ -190,6 +197,9 @@ class Placement:
 
     def best_node(self, shape_id: int) -> int | None:
         """Return where `place` would put or promise a task of this shape; None for nowhere."""
+        if self._hooks.nodes.leaf_orders:
+            nodes = self.nodes_with(self._leaf_order(shape_id), shape_id, 1)
+            return int(nodes[0]) if len(nodes) else self.future_node_with(self._leaf_order(shape_id), shape_id)
         for group in range(len(self._rankings)):
             node = self._best(self.ranking(shape_id, group).ranked)
             if node is not None:
@@ -245,6 +255,8 @@ class Placement:
 
     def place_idle(self, statement: Statement, job_row: int, shape_id: int, tasks: Rows) -> int:
         """Place as many of these pending tasks as fit what is idle now, in order; return how many found a node."""
+        if self._hooks.nodes.leaf_orders and self._leaf_order(shape_id)(self._everywhere) is not None:
+            return self._place_leaf_by_leaf(statement, job_row, shape_id, tasks)
         one_by_one = not self.one_changes_one(shape_id)  # every placement may change every score: ask again for each
         done = 0
         while done < len(tasks):
@@ -255,6 +267,35 @@ class Placement:
             self._run.stamp = self._state.journal.n_touched
             done += len(nodes)
         return done
+
+    def _leaf_order(self, shape_id: int) -> Addition:
+        """Return what the domains above nodes add to the scores of a class."""
+        task = self._state.task_of(shape_id)
+        return lambda _: self._hooks.nodes.leaf_order(task)
+
+    def _place_leaf_by_leaf(self, statement: Statement, job_row: int, shape_id: int, tasks: Rows) -> int:
+        """Place tasks whose scores depend on what domains hold; see `LeafOrder`."""
+        done = 0
+        while done < len(tasks):
+            wanted = len(tasks) - done if self._one_leaf_at_a_time(shape_id) else 1
+            nodes = self.in_one_leaf(self.nodes_with(self._leaf_order(shape_id), shape_id, wanted))
+            if not len(nodes):
+                break
+            statement.allocate(job_row, shape_id, tasks[done : done + len(nodes)], nodes)
+            done += len(nodes)
+        return done
+
+    def _one_leaf_at_a_time(self, shape_id: int) -> bool:
+        return self._state.domains.nested and self._node_alone(shape_id)
+
+    def in_one_leaf(self, nodes: Rows) -> Rows:
+        """Return the nodes before the first one in another leaf: from there on, the next choice may be another one.
+
+        More tasks in a leaf only make its nodes better, so the choices within a leaf stay the best ones.
+        """
+        leaves = self._state.domains.innermost[nodes]
+        other = np.flatnonzero(leaves != leaves[0]) if len(nodes) else nodes
+        return nodes[: int(other[0])] if len(other) else nodes
 
     def _next_nodes(self, shape_id: int, wanted: int, *, alone: bool) -> Rows:
         """Return the nodes that greedy would pick now for tasks of a shape: at most ``wanted``, one or more if any fit.

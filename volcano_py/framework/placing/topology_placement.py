@@ -35,7 +35,7 @@ from volcano_py.framework.state.state import State
 from volcano_py.framework.state.statement import Statement
 from volcano_py.framework.state.sub_groups import OWN, JobSubGroups
 from volcano_py.model.arrays import Floats, Ints, Rows
-from volcano_py.model.rejections import Rejection
+from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus, members
 from volcano_py.model.sub_groups import TierLimit, tier_limits
 
@@ -384,6 +384,8 @@ class TopologyPlacement:
                 "the network topology is not enforced: no plugin asks for it (network-topology-aware)" if hard else ""
             )
         limit, limits = self._limits_of(job)
+        if not self._state.facts.hyper_nodes.by_name and self._hard_limits(job):
+            return "there are no HyperNodes: the whole cluster counts as one domain"
         return next((one.problem for one in (limit, *limits) if one is not None and one.problem), "")
 
     def holds(self, job: JobInfo) -> bool:
@@ -416,11 +418,29 @@ class TopologyPlacement:
         """Record why a job with a limit that got no domain waits, unless its queue may hold no more."""
         job, outcome = attempt.job, self._state.outcome
         found = outcome.rejections.get(job.row, {})
-        hard = self._hard_limits(job)
-        if not hard or any(one.blocked is not None for one in found.values()):
+        if not self._hard_limits(job) or any(one.blocked is not None for one in found.values()):
             return
         shapes = dict.fromkeys(self._state.tasks.shape[tasks].tolist())
         plain = next((self._placement.rejection(shape_id) for shape_id in shapes), None)
-        reason = why_no_domain(self._state.domains, self._room.of(tasks), self._hooks.missing(job), hard, plain)
+        limit, domains = self._limits_of(job)[0], self._state.domains
+        if limit is None or limit.soft:
+            reason = self._why_no_sub_group(job, tasks, plain)
+        else:
+            reason = why_no_domain(domains, self._room.of(tasks), self._hooks.missing(job), limit.tier, plain)
         rejection = Rejection(len(self._state.nodes), blocked=reason)
         outcome.rejections[job.row] = {**attempt.before, **dict.fromkeys(shapes, rejection)}
+
+    def _why_no_sub_group(self, job: JobInfo, tasks: Rows, plain: Rejection | None) -> Reason:
+        """Return why the first sub-group with a limit that has too little room waits, else the first with a limit."""
+        domains, tree = self._state.domains, self._state.facts.hyper_nodes
+        reasons: list[tuple[bool, Reason]] = []
+        for piece in self._pieces(job, tasks):  # a Python loop over the sub-groups of one job
+            if piece.limit is None or piece.limit.soft:
+                continue
+            room, needed = self._room.of(piece.waiting), max(1, piece.goal.missing())
+            fits = bool((room[domains.tier_of <= piece.limit.tier] >= needed).any())
+            reason = why_no_domain(domains, room, needed, piece.limit.tier, plain, f"sub-group {piece.part.name}: ")
+            reasons.append((fits, reason))
+        if not reasons:  # only sub-groups without waiting tasks have limits
+            return why_no_domain(domains, self._room.of(tasks), self._hooks.missing(job), tree.top_tier, plain)
+        return min(reasons, key=lambda one: one[0])[1]

@@ -1,26 +1,22 @@
 """Why a gang with a hard topology waits: what the allowed tiers lack, in numbers, and which tier would do."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from volcano_py.model.arrays import Ints, Rows
 from volcano_py.model.rejections import Reason, Rejection
-from volcano_py.model.sub_groups import TierLimit
 from volcano_py.snapshot.domains import Domains
 
 _PLUGIN = "network-topology-aware"
 
 
 def why_no_domain(
-    domains: Domains, room: Ints, needed: int, limits: Sequence[TierLimit], plain: Rejection | None
+    domains: Domains, room: Ints, needed: int, highest: int, plain: Rejection | None, who: str = ""
 ) -> Reason:
     """Return the reason; ``room`` is how many of the waiting tasks each domain could take at most, (n_domains,).
 
-    ``needed`` is how many tasks the gang lacks at least. ``limits`` are the hard ones, of the job and its sub-groups.
-    ``plain`` says why nodes refuse such a task, whatever their domain.
+    ``needed`` is how many tasks the gang, or the sub-group that ``who`` names, lacks at least. ``highest`` is the
+    highest tier that it allows. ``plain`` says why nodes refuse such a task, whatever their domain.
     """
-    highest = max(limit.tier for limit in limits)
     needed = max(needed, 1)
     allowed = np.flatnonzero(domains.tier_of <= highest)
     above = np.flatnonzero((domains.tier_of > highest) & (room >= needed))
@@ -36,7 +32,7 @@ def why_no_domain(
         text += f"; no tier would do: the whole cluster has room for {int(room[domains.top])}"
         if plain is not None and plain.message:
             text += f" ({plain.message})"
-    return Reason(_PLUGIN, "no-domain", text)
+    return Reason(_PLUGIN, "no-domain", f"{who}{text}")
 
 
 def _tasks(count: int) -> str:

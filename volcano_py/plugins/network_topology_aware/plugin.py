@@ -16,34 +16,29 @@ where binpack is the formula of domains for one pod, 1 for a node without a doma
 network-topology-aware.)
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from volcano_py.conf.arguments import Warn
-from volcano_py.framework.contract.extension_points import NodeOrder
-from volcano_py.framework.contract.plugin import DependsOn, Plugin
-from volcano_py.framework.contract.topology import DomainOrder, DomainView, NearOrder, Part, TierLimits
+from volcano_py.framework.contract.plugin import Plugin
+from volcano_py.framework.contract.topology import DomainOrder, DomainView, LeafOrder, NearOrder, Part, TierLimits
 from volcano_py.framework.state.domain_sums import DomainSums
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.state import State
-from volcano_py.model.arrays import Bools, Floats, Ints
-from volcano_py.model.shape import Field
+from volcano_py.model.arrays import Bools, Codes, Floats, Ints
 from volcano_py.plugins.network_topology_aware.arguments import KEYS, Arguments, parse
-from volcano_py.snapshot.columns import NodeColumns
 from volcano_py.snapshot.domains import Domains
 
 _BEST = 100.0
 _PLACED_BY_TOPOLOGY = 1
 
 
-class NetworkTopologyAware(Plugin, TierLimits, DomainOrder, NearOrder, NodeOrder):
+class NetworkTopologyAware(Plugin, TierLimits, DomainOrder, LeafOrder, NearOrder):
     """Scores of domains, and of nodes by their domains."""
 
     name = "network-topology-aware"
-    depends_on = DependsOn.OTHER_NODES
-    reads = frozenset({Field.REQUEST})
     arguments = KEYS
 
     def __init__(self, arguments: Arguments | None = None) -> None:
@@ -74,6 +69,7 @@ class NetworkTopologyAware(Plugin, TierLimits, DomainOrder, NearOrder, NodeOrder
         self._ssn = ssn
         self._weights = ssn.resources.vector(self._args.resource_weights)  # (n_resources,)
         self._sums = DomainSums(ssn)
+        self._tiers: Sequence[Codes] = ()
 
     def most_domains(self) -> int:
         """Return the configured number."""
@@ -101,28 +97,28 @@ class NetworkTopologyAware(Plugin, TierLimits, DomainOrder, NearOrder, NodeOrder
 
     # Other pods
 
-    def depends(self, task: TaskInfo) -> DependsOn:
-        """Say that nothing else matters to tasks that get no score."""
-        return DependsOn.OTHER_NODES if self._scored(task) else DependsOn.NODE_ALONE
-
     def _scored(self, task: TaskInfo) -> bool:
         by_topology = task.equivalence_key(self.name) == _PLACED_BY_TOPOLOGY
         return self._args.normal_pods and not by_topology and bool(self._ssn.facts.hyper_nodes.by_name)
 
-    def node_order(self, task: TaskInfo, nodes: NodeColumns) -> Floats:
-        """Return how full the domains above each node would be, shape (n_nodes,)."""
+    def leaf_order(self, task: TaskInfo) -> Floats | None:
+        """Return how full the domains above each node would be, shape (n_nodes,); None for tasks with a topology."""
         if not self._scored(task):
-            return np.zeros(len(nodes))
-        domains = self._ssn.domains
+            return None
         found = self._binpack(task.request, self._sums.used(), self._sums.allocatable)
-        total, weights = np.zeros(len(nodes)), 0.0
-        for number, tier in enumerate(domains.tiers):  # a Python loop over tiers
-            at_tier = domains.at(tier)
-            mine = at_tier if nodes.rows is None else at_tier[nodes.rows]
+        total, weights = np.zeros(len(self._ssn.nodes)), 0.0
+        for number, at_tier in enumerate(self._at_tiers()):  # a Python loop over tiers
             weight = self._args.fading**number
-            total += weight * np.where(mine >= 0, found[mine], 1.0)
+            total += weight * np.where(at_tier >= 0, found[at_tier], 1.0)
             weights += weight
         return np.asarray(total * (_BEST * self._args.weight / weights))
+
+    def _at_tiers(self) -> Sequence[Codes]:
+        """Return the domain of each node at each tier, -1 for none, shape (n_nodes,) each."""
+        if not self._tiers:
+            domains = self._ssn.domains
+            self._tiers = [domains.at(tier) for tier in domains.tiers]
+        return self._tiers
 
     def _binpack(self, request: Floats, used: Floats, allocatable: Floats) -> Floats:
         """Return how full columns would be with a request, from 0 to 1; 0 where it does not fit."""

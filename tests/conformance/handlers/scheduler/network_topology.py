@@ -53,6 +53,8 @@ def _node_scores(case: Case) -> Outcome:
     begun = state.domains.number.get(written["metadata"].get("annotations", {}).get(_ALLOCATED, ""))
     task = state.task_of(int(state.tasks.shape[np.flatnonzero(state.tasks.status == TaskStatus.PENDING)[0]]))
     scores = combine.total(ssn.hooks.nodes.node_orders, len(state.nodes), task, state.nodes)
+    by_leaf = ssn.hooks.nodes.leaf_order(task)
+    scores = scores if by_leaf is None else scores + by_leaf
     if begun is not None:
         counts = np.bincount(state.domains.innermost[_nodes_of(ssn, part)], minlength=len(state.domains))
         points = ssn.hooks.points(NearOrder, "near_order")
