@@ -60,6 +60,11 @@ TOPOLOGY_SOURCE: Final = "volcano.sh/network-topology-source"  # label: how a Hy
 OVERSUBSCRIPTION_CPU: Final = "volcano.sh/oversubscription-cpu"  # annotation: millicores to give out beyond allocatable
 OVERSUBSCRIPTION_MEMORY: Final = "volcano.sh/oversubscription-memory"  # annotation: bytes
 
+# Volumes and claims
+PROMISED_BY: Final = (
+    "volcano.sh/promised-by"  # annotation: the scheduler that has written a promise, until it is undone
+)
+
 # PodGroups
 GROUP_SCHEDULER: Final = "volcano.sh/scheduler-name"  # annotation: the scheduler of the job that owns the PodGroup
 SLA_WAITING_TIME: Final = "volcano.sh/sla-waiting-time"  # annotation: duration after which it is enqueued

@@ -14,6 +14,7 @@ class GangOutcome:
     job: JobKey
     binds: int
     failed: tuple[tuple[Bind, str], ...]  # each with its reason
+    unsent: int = 0  # of all binds, how many were not sent because one could not be prepared
 
 
 class BindOutcomes(Protocol):
