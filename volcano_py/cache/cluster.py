@@ -23,6 +23,7 @@ from volcano_py.cache.pod_events import PodEvents
 from volcano_py.cache.series_events import SeriesEvents
 from volcano_py.cache.state import ClusterState, SnapshotToken
 from volcano_py.cache.unreadable_objects import Unreadable, UnreadableCallback, UnreadableObjects
+from volcano_py.cache.volumes import StorageEvents, Volumes
 from volcano_py.ledger.ledger import Ledger, Patience
 from volcano_py.model.decisions import Decision
 from volcano_py.model.loads import NodeLoad
@@ -36,8 +37,9 @@ from volcano_py.snapshot.store import ClusterStore
 class ClusterCache:
     """Takes in events, gives out snapshots, and knows what is assumed.
 
-    Event handlers: ``pods``, ``nodes``, ``groups``, ``queues``, ``priority_classes``, and those in ``facts`` and
-    ``series``. What is decided but not yet shown by the watch: ``binds``, ``evictions`` and ``nominations``.
+    Event handlers: ``pods``, ``nodes``, ``groups``, ``queues``, ``priority_classes``, and those in ``facts``,
+    ``series`` and ``storage``. What is decided but not yet shown by the watch: ``binds``, ``evictions`` and
+    ``nominations``.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class ClusterCache:
         self.priority_classes = PriorityClassEvents(self._state, self._unreadable, priorities, self.groups)
         self.facts = FactEventHandlers(self._state, self._unreadable)
         self.series = SeriesEvents(self._state, self._unreadable)
+        self.storage = StorageEvents(self._state, self._unreadable)
         assumed_binds, assumed_evictions = Ledger(patience), Ledger(patience, what="eviction")
         assumed_nominations = AssumedNominations()
         self.pods = PodEvents(
@@ -85,6 +88,11 @@ class ClusterCache:
     def store(self) -> ClusterStore:
         """The columns that snapshots are copied from; callers only read them."""
         return self._state.store
+
+    @property
+    def volumes(self) -> Volumes:
+        """Claims and volumes as the watch shows them, and notices of their changes."""
+        return self.storage.known
 
     @property
     def token(self) -> SnapshotToken:

@@ -34,6 +34,7 @@ from volcano_py.snapshot.roles import RoleTable
 from volcano_py.snapshot.rows import RowTable, grown
 from volcano_py.snapshot.selection import Selection
 from volcano_py.snapshot.shapes import ShapeTable
+from volcano_py.snapshot.volumes import VolumeStore
 
 
 class TaskPlace(NamedTuple):
@@ -61,6 +62,7 @@ class ClusterStore:
         self.nodes = NodeStore(self.resources)
         self.facts = FactStore(self._label_namespace)
         self.loads = LoadStore()
+        self.volumes = VolumeStore()
         self.queues: dict[str, QueueRecord] = {}
         self._withheld: dict[JobKey, str] = {}
         self._selection = Selection()
