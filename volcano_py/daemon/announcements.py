@@ -24,7 +24,11 @@ def waiting(condition: SetPodCondition) -> RecordEvent:
 
 
 def gang_failed(outcome: GangOutcome, uid: str) -> RecordEvent:
-    """Return the event of a PodGroup with failed binds."""
+    """Return the event of a PodGroup with failed binds, or with binds that were not sent."""
+    if outcome.unsent:
+        bind, why = outcome.failed[0]
+        text = f"{outcome.unsent} pods are placed again: pod {bind.task} cannot be bound to node {bind.node}: {why}"
+        return RecordEvent("PodGroup", *outcome.job, uid, keys.EVENT_WARNING, keys.EVENT_FAILED_SCHEDULING, text)
     named = "; ".join(f"pod {bind.task}: {why}" for bind, why in outcome.failed[:_NAMED])
     more = f"; and {len(outcome.failed) - _NAMED} more" if len(outcome.failed) > _NAMED else ""
     text = f"{len(outcome.failed)} of {outcome.binds} binds failed, their pods are placed again: {named}{more}"

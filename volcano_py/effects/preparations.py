@@ -61,11 +61,11 @@ class Order:
         volumes = {step.volume for step in steps if isinstance(step, BindClaim)}
         return {claim_of(step) for step in steps} | volumes | self.followed
 
-    def follow(self, claim: ClaimState | None, waiting: dict[str, set["Order"]]) -> None:
+    def follow(self, claim: ClaimState | None, waiting: dict[str, dict["Order", None]]) -> None:
         """Let changes of the volume of a claim concern it, too: the watch may show the volume after the claim."""
         if claim is not None and claim.volume:
             self.followed.add(claim.volume)
-            waiting.setdefault(claim.volume, set()).add(self)
+            waiting.setdefault(claim.volume, {})[self] = None
 
 
 class Gang:

@@ -95,7 +95,8 @@ class Preparer:
         self._holders: Counter[PrepareStep] = Counter()  # how many orders have this step
         self._written: set[PrepareStep] = set()  # a request of ours went out, and the promise was not taken back
         self._undoing: Counter[str] = Counter()  # claims
-        self._waiting: dict[str, set[Order]] = {}  # by the name of a claim or volume
+        self._waiting: dict[str, dict[Order, None]] = {}  # by the name of a claim or volume
+        self._news: set[str] = set()  # names of which the watch shows news
         self._quiet = asyncio.Event()
         self._quiet.set()
         pace = _pace(options)
@@ -148,11 +149,20 @@ class Preparer:
             if any(bind.prepare for bind in gang):
                 self._begin(Gang(job, tuple(gang), self._clock.monotonic()))
 
-    def changed(self, names: Iterable[str]) -> None:
-        """Look at the binds that wait for a claim (namespace/name) or volume (name) of which the watch shows news."""
-        for name in names:
-            for order in tuple(self._waiting.get(name, ())):
-                self._look(order)
+    def changed(self, name: str) -> None:
+        """Look soon at the binds that wait for a claim (namespace/name) or volume (name) that the watch shows anew.
+
+        Not at once, because whoever tells of a change is in the middle of it.
+        """
+        if name in self._waiting:
+            if not self._news:
+                asyncio.get_running_loop().call_soon(self._look_at_news)
+            self._news.add(name)
+
+    def _look_at_news(self) -> None:
+        news, self._news = self._news, set()
+        for order in {order: None for name in sorted(news) for order in self._waiting.get(name, {})}:
+            self._look(order)
 
     def undo_orphans(self, steps: Iterable[PrepareStep]) -> None:
         """Take back promises that belong to no bind, except those that a bind has begun to need meanwhile."""
@@ -242,7 +252,7 @@ class Preparer:
         order.waits = True
         order.deadline = self._clock.monotonic() + self._options.wait_s
         for name in order.names():
-            self._waiting.setdefault(name, set()).add(order)
+            self._waiting.setdefault(name, {})[order] = None
         self._look(order)
 
     def _look(self, order: Order) -> None:
@@ -272,7 +282,7 @@ class Preparer:
         for name in order.names():
             orders = self._waiting.get(name)
             if orders is not None:
-                orders.discard(order)
+                orders.pop(order, None)
                 if not orders:
                     del self._waiting[name]
 

@@ -6,7 +6,8 @@ A promise is a volume's ``spec.claimRef`` to a claim that is not bound yet, or a
 from enum import Enum, auto
 from typing import Final
 
-from volcano_py.effects.storage import SELECTED_NODE, ClaimState, Storage, VolumeState, is_older
+from volcano_py.api.storage import SELECTED_NODE
+from volcano_py.effects.storage import ClaimState, Storage, VolumeState, is_older
 from volcano_py.model.decisions import BindClaim, PrepareStep, ProvisionClaim
 
 BOUND_PHASE: Final = "Bound"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from volcano_py.api import keys
+from volcano_py.api.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
 from volcano_py.effects.promises import (
     USED_PHASES,
     TakeBack,
@@ -19,8 +20,6 @@ from volcano_py.effects.promises import (
     why_not_this_volume,
 )
 from volcano_py.effects.storage import (
-    BOUND_BY_CONTROLLER,
-    SELECTED_NODE,
     ClaimState,
     Storage,
     VolumeState,

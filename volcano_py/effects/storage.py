@@ -1,16 +1,13 @@
 """Claims and volumes as the steps of a bind need them: from the watch, or read from the API server."""
 
-from typing import Final, Protocol
+from typing import Protocol
 
 import msgspec
 
+from volcano_py.api.storage import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
 from volcano_py.kube.resource import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-
-BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
-BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
-SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 
 
 class ClaimState(msgspec.Struct, frozen=True, gc=False):
