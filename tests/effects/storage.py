@@ -4,14 +4,15 @@ import asyncio
 import copy
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
 
 from volcano_py.api import storage as wire
 from volcano_py.apiserver import ApiServer
-from volcano_py.apiserver.store import Collection, Event
+from volcano_py.apiserver.store import Collection as Kind
+from volcano_py.apiserver.store import Event
 from volcano_py.effects.storage import ClaimState, VolumeState, WireClaim, WireVolume
 
 CLAIMS = "persistentvolumeclaims"
@@ -85,8 +86,11 @@ def is_bound(server: ApiServer, name: str) -> bool:
     return found is not None and wire.BIND_COMPLETED in _annotations(found)
 
 
-def promised(server: ApiServer) -> list[str]:
-    """Return what is promised to claims that are not bound, and what is wrong with bound ones."""
+def promised(server: ApiServer, once_bound: Collection[str] = ()) -> list[str]:
+    """Return what is promised to claims that are not bound, and what is wrong with bound ones.
+
+    ``once_bound`` are the uids of claims that were bound before they were deleted: their volumes are released.
+    """
     found = []
     claims = {one["metadata"]["uid"]: one for one in server.list(CLAIMS)}
     for uid, one in claims.items():
@@ -99,7 +103,7 @@ def promised(server: ApiServer) -> list[str]:
                 found.append(f"claim {one['metadata']['name']} is bound to {bound}, which is not bound to it")
     for volume in server.list(VOLUMES):
         ref = volume["spec"].get("claimRef")
-        if ref and ref.get("uid"):
+        if ref and ref.get("uid") and (ref["uid"] in claims or ref["uid"] not in once_bound):
             owner = claims.get(ref["uid"])
             if owner is None or owner["spec"].get("volumeName") != volume["metadata"]["name"]:
                 found.append(f"volume {volume['metadata']['name']} is promised to {ref['name']}")
@@ -116,6 +120,7 @@ class VolumeControllers:
         self.refuses: Callable[[dict[str, Any], str], bool] = lambda claim, node: False
         self.provisions: Callable[[dict[str, Any]], bool] = lambda claim: True
         self.refused: list[str] = []
+        self.completed: set[str] = set()  # uids of claims that were bound at some time
         self.paused = False
         server.store.listeners.append(self._observe)
 
@@ -125,7 +130,7 @@ class VolumeControllers:
             for stored in tuple(self._server.store.collection(kind).scan("")):
                 self._later(kind, stored.key)
 
-    def _observe(self, collection: Collection, event: Event) -> None:
+    def _observe(self, collection: Kind, event: Event) -> None:
         if collection.name not in (CLAIMS, VOLUMES):
             return
         self._later(collection.name, event.stored.key)
@@ -180,6 +185,7 @@ class VolumeControllers:
         annotations = {**_annotations(found), wire.BIND_COMPLETED: "yes", wire.BOUND_BY_CONTROLLER: "yes"}
         found["metadata"]["annotations"] = annotations
         self._write(found)
+        self.completed.add(found["metadata"]["uid"])
 
     def _provision(self, found: dict[str, Any], node: str) -> None:
         if self.refuses(found, node):
@@ -270,7 +276,7 @@ class LaggingWatch:
         hosts = self._hosts[volume]
         return hosts is None or node in hosts
 
-    def _observe(self, collection: Collection, event: Event) -> None:
+    def _observe(self, collection: Kind, event: Event) -> None:
         if collection.name in (CLAIMS, VOLUMES):
             self._events.append((collection.name, event))
             asyncio.get_running_loop().call_later(self._rng.uniform(0, self._slowest_s), self._deliver)
