@@ -37,7 +37,6 @@ from tests.effects.waiting import until
 from volcano_py.api import keys
 from volcano_py.api.storage import SELECTED_NODE
 from volcano_py.apiserver import ApiServer
-from volcano_py.effects.preparer import PreparerOptions
 from volcano_py.framework.state.memory import CycleReport
 from volcano_py.kube.resource import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from volcano_py.model.decisions import Bind, BindClaim, PrepareStep, ProvisionClaim
@@ -119,7 +118,9 @@ async def test_a_gang_of_which_one_claim_is_refused_is_planned_again(server, sto
     storage.controllers.refuses = lambda one, node: (
         one["metadata"]["name"] == "gang-1" and not storage.controllers.refused
     )
-    storage.controllers.provisions = lambda one: one["metadata"]["name"] == "gang-1" or bool(storage.controllers.refused)
+    storage.controllers.provisions = lambda one: (
+        one["metadata"]["name"] == "gang-1" or bool(storage.controllers.refused)
+    )
 
     async with scheduler(
         server.url, cycle=deciding(lambda pod: ("n1", (storage.step(pod),))), pod_conditions=SOON

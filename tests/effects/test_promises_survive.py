@@ -1,8 +1,8 @@
 """Whatever fails: no claim or volume stays promised, and no volume goes to two claims.
 
-Random faults hit every request of every step and every undo: refused, pushed back, conflicting, dropped before and after
-it was carried out. Claims, pods and nodes go away, provisioners refuse, and the process is killed at any moment and
-started again. Then the faults end, and what is left is looked at.
+Random faults hit every request of every step and every undo: refused, pushed back, conflicting, dropped before and
+after it was carried out. Claims, pods and nodes go away, provisioners refuse, and the process is killed at any moment
+and started again. Then the faults end, and what is left is looked at.
 """
 
 import asyncio
@@ -123,7 +123,9 @@ class Trial:
                         verb=verb, resource=resource, probability=0.25, seed=self.rng.randrange(10**6), **fault
                     )
                     self.server.faults.add(rule)
-        rule = Fault(verb="patch", resource="persistentvolume*", probability=0.1, seed=self.rng.randrange(10**6), **FINAL)
+        rule = Fault(
+            verb="patch", resource="persistentvolume*", probability=0.1, seed=self.rng.randrange(10**6), **FINAL
+        )
         rule.times = 2
         self.server.faults.add(rule)
 

@@ -20,7 +20,7 @@ from volcano_py.runtime.clock import Clock
 log = structlog.get_logger()
 
 _AT_START_S: Final = 10.0
-_ENDED: Final = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+_ENDED: Final = frozenset({int(TaskStatus.SUCCEEDED), int(TaskStatus.FAILED)})
 
 
 class PromiseRecovery:
@@ -65,4 +65,17 @@ class PromiseRecovery:
         return orphans(shelf, self._users, self._owner)
 
     def _users(self, claims: frozenset[ClaimKey]) -> dict[ClaimKey, list[ClaimUser]]:
-        raise NotImplementedError
+        """Find the pods that use claims: one look at all pods, and only if there is a promise to judge."""
+        tasks, ledger = self._cache.store.snapshot().tasks, self._cache.binds.ledger
+        users: dict[ClaimKey, list[ClaimUser]] = {}
+        for record, status in zip(tasks.records, tasks.status.tolist(), strict=False):
+            if record is None or not record.claims or status in _ENDED:
+                continue
+            place = self._cache.store.task(record.uid)
+            waits = place is not None and not place.node and not record.foreign
+            user = ClaimUser(record.uid, waits, ledger.get(record.uid) is not None)
+            for use in record.claims:
+                key = ClaimKey(record.namespace, use.name)
+                if key in claims:
+                    users.setdefault(key, []).append(user)
+        return users
