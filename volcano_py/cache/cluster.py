@@ -51,9 +51,11 @@ class ClusterCache:
         clock: Clock | None = None,
         rng: random.Random | None = None,
         patience: Patience | None = None,
+        ignored_provisioners: Collection[str] = (),
     ) -> None:
         self._clock: Clock = clock or RealClock()
         self._state = ClusterState()
+        self._state.store.volumes.ignored_provisioners = frozenset(ignored_provisioners)
         self._bind_backoff = BindBackoff(self._state, rng or random.Random())
         self._unreadable = UnreadableObjects()
         priorities = PriorityTable()
@@ -101,6 +103,7 @@ class ClusterCache:
 
     def snapshot(self) -> Snapshot:
         """Return a private copy of everything; pods in bind back-off have the trait BACKING_OFF."""
+        self.binds.promises.prune()
         found = self._state.store.snapshot()
         if self._bind_backoff:
             backing_off = self._bind_backoff.backing_off(self._clock.monotonic())

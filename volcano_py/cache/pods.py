@@ -25,6 +25,7 @@ from volcano_py.model.shape import (
     Tolerance,
 )
 from volcano_py.model.statuses import TaskStatus
+from volcano_py.model.volumes import TaskClaim
 
 _CONDITION_FALSE: Final = "False"
 _TCP: Final = "TCP"
@@ -76,6 +77,7 @@ def task_record(pod: Pod, scheduler_names: Collection[str]) -> TaskRecord:
         started=seconds(pod.status.start_time),
         traits=traits(pod),
         protected_until=protected_until(pod),
+        claims=claims(pod) if pod.spec.volumes else (),
     )
 
 
@@ -142,9 +144,7 @@ class ShapeReader:
                 spec.affinity,
                 spec.tolerations,
                 spec.topology_spread_constraints,
-                (_volumes(spec), _image_volumes(spec))
-                if spec.volumes
-                else (),  # other volumes may have names made up per pod
+                _image_volumes(spec) if spec.volumes else (),  # other volumes may have names made up per pod
                 spec.resource_claims,
                 spec.scheduling_gates,
                 strategy,
@@ -202,7 +202,7 @@ def shape_of(pod: Pod, admission: Admission = Admission.NONE) -> Shape:
 
 def unsupported(spec: PodSpec) -> list[str]:
     """Return the fields that restrict the nodes of a pod and are not supported yet."""
-    return _volumes(spec) + [f"spec.resourceClaims[{claim.name}]" for claim in spec.resource_claims]
+    return [f"spec.resourceClaims[{claim.name}]" for claim in spec.resource_claims]
 
 
 def _host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
@@ -217,14 +217,17 @@ def _host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     return tuple(sorted(ports))
 
 
-def _volumes(spec: PodSpec) -> list[str]:
-    paths: list[str] = []
-    for volume in spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            paths.append(f"spec.volumes[{volume.name}].persistentVolumeClaim")
-        if volume.ephemeral is not None:
-            paths.append(f"spec.volumes[{volume.name}].ephemeral")
-    return paths
+def claims(pod: Pod) -> tuple[TaskClaim, ...]:
+    """Return the volume claims of a pod, each once; that of an ephemeral volume is called <pod>-<volume>."""
+    found: dict[str, TaskClaim] = {}
+    for volume in pod.spec.volumes:
+        source = volume.persistent_volume_claim
+        if source is not None:
+            found.setdefault(source.claim_name, TaskClaim(source.claim_name))
+        elif volume.ephemeral is not None:
+            name = f"{pod.metadata.name}-{volume.name}"
+            found.setdefault(name, TaskClaim(name, ephemeral=True))
+    return tuple(found.values())
 
 
 def _image_volumes(spec: PodSpec) -> list[str]:

@@ -90,27 +90,27 @@ class StorageEvents:
             state,
             unreadable,
             storage.csi_node_record,
-            known.csi_nodes,
-            known.set_csi_node,
-            known.remove_csi_node,
+            known.csi.nodes,
+            known.csi.set_node,
+            known.csi.remove_node,
         )
         self.csi_drivers: FactEvents[wire.CSIDriver, CsiDriverRecord] = _named(
             "CSIDriver",
             state,
             unreadable,
             storage.csi_driver_record,
-            known.csi_drivers,
-            known.set_csi_driver,
-            known.remove_csi_driver,
+            known.csi.drivers,
+            known.csi.set_driver,
+            known.csi.remove_driver,
         )
         self.capacities: FactEvents[wire.CSIStorageCapacity, CapacityRecord] = FactEvents(
             "CSIStorageCapacity",
             state,
             unreadable,
             read=storage.capacity_record,
-            get=lambda namespace, name: known.capacities.get((namespace, name)),
-            put=known.set_capacity,
-            drop=known.remove_capacity,
+            get=lambda namespace, name: known.csi.capacities.get((namespace, name)),
+            put=known.csi.set_capacity,
+            drop=known.csi.remove_capacity,
             helps=_may_help,
         )
         self.attachments: FactEvents[wire.VolumeAttachment, AttachmentRecord] = _named(
@@ -118,9 +118,9 @@ class StorageEvents:
             state,
             unreadable,
             storage.attachment_record,
-            known.attachments,
-            known.set_attachment,
-            known.remove_attachment,
+            known.csi.attachments,
+            known.csi.set_attachment,
+            known.csi.remove_attachment,
             helps=lambda before, _: before is not None,
         )
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from volcano_py.model.resource_lists import NOTHING, ResourceList
+from volcano_py.model.volumes import TaskClaim
 
 
 class JobKey(NamedTuple):
@@ -66,6 +67,7 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     started: float = 0.0  # when the kubelet started it, seconds since the epoch, 0 for never
     traits: int = TaskTrait.PREEMPTABLE.value  # TaskTrait
     protected_until: float = 0.0  # seconds since the epoch: end of its cool-down
+    claims: tuple[TaskClaim, ...] = ()  # the volume claims it uses, in the order of its volumes
 
     @property
     def ref(self) -> TaskRef:

@@ -17,6 +17,7 @@ from volcano_py.model.shape import Shape
 from volcano_py.snapshot import layout
 from volcano_py.snapshot.ports import NodePorts
 from volcano_py.snapshot.roles import RoleMinimums
+from volcano_py.snapshot.volume_columns import SnapshotVolumes
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,3 +349,4 @@ class Snapshot:
     loads: NodeLoads | None = None  # None if loads are not measured
     has_inter_pod_terms: bool = False  # whether any task has inter-pod terms
     queue_gates: bool = False  # whether any task has, or had, the gate of its queue
+    volumes: SnapshotVolumes | None = None  # None if no task uses claims

@@ -53,6 +53,11 @@ def name_suffix(name: str) -> int:
     return -1
 
 
+def _uses_claims(place: TaskPlace) -> bool:
+    """Say whether a task waits or occupies a node, so that its claims matter."""
+    return place.status is TaskStatus.PENDING or (bool(place.node) and place.status in OCCUPYING_STATUSES)
+
+
 class ClusterStore:
     """Nodes, tasks, jobs and queues, with columns that are updated with every change."""
 
@@ -366,6 +371,8 @@ class ClusterStore:
         self._node[row] = self.nodes.add_task(place.node, node_delta) if place.node else -1
         if ports := self._ports_taken(row, place):
             self.nodes.take_ports(place.node, ports)
+        if place.record.claims and _uses_claims(place):
+            self.volumes.enter(row, place.record, place.node)
         key = place.record.key
         if key is None:
             self._job[row] = -1
@@ -382,6 +389,8 @@ class ClusterStore:
         node_delta, job_delta = self.shapes.deltas(int(self._shape[row]), place.status)
         if ports := self._ports_taken(row, place):
             self.nodes.give_ports(place.node, ports)
+        if place.record.claims and _uses_claims(place):
+            self.volumes.leave(row)
         if place.node:
             self.nodes.remove_task(place.node, node_delta)
         key = place.record.key
@@ -434,6 +443,7 @@ class ClusterStore:
                 loads=self.loads.columns(nodes.statics),
                 has_inter_pod_terms=self._selection.in_use,
                 queue_gates=self.shapes.at_queue_gates > 0,
+                volumes=self.volumes.freeze(self._task_table.height, nodes.statics),
             )
         )
 

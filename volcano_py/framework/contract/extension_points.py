@@ -250,8 +250,8 @@ class InterPodFilter(Protocol):
 class InterPodPredicate(ExtensionPoint):
     """May the task run on the node, given the pods on this node and on others? Rule: all must say yes.
 
-    The framework asks only about shapes with `Shape.has_inter_pod_terms`, and asks again after every placement. Such a
-    plugin must also be a `Predicate`, whose ``refusals`` name the reasons of both.
+    The framework asks only about classes for which `State.depends_on_others` holds, and asks again after every
+    placement. Such a plugin must also be a `Predicate`, whose ``refusals`` name the reasons of both.
     """
 
     renamed: ClassVar = {"neighbour_filter": "inter_pod_filter"}
@@ -272,7 +272,8 @@ class InterPodScores(Protocol):
 class InterPodOrder(ExtensionPoint):
     """How good is the node, given the pods on this node and on others? Rule: sum.
 
-    The framework asks only about shapes with `Shape.has_inter_pod_terms`, and asks again after every placement.
+    The framework asks only about classes for which `State.depends_on_others` holds, and asks again after every
+    placement.
     """
 
     renamed: ClassVar = {"neighbour_scores": "inter_pod_scores"}

@@ -57,8 +57,6 @@ class InterPodFilters:
 
 
 def inter_pod_filters_of(n_nodes: int, hooks: NodeHooks, task: TaskInfo) -> InterPodFilters | None:
-    """Return the filters and scores of a shape, None if other pods make no difference to it."""
-    if not task.shape.has_inter_pod_terms:
-        return None
+    """Return the filters and scores of a class for which `State.depends_on_others` holds, None if it has none."""
     found = InterPodFilters(n_nodes, hooks, task)
     return found if found.own_pods_matter or found.allowed() is not None else None

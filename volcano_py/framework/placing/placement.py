@@ -130,10 +130,13 @@ class Placement:
 
     def inter_pod_filters(self, shape_id: int) -> InterPodFilters | None:
         """Return the inter-pod filters and scores of a class, None if other pods make no difference to it."""
-        if self._state.topology_counts is None:
+        state = self._state
+        if state.topology_counts is None and state.volumes is None:
             return None
         if shape_id not in self._inter_pod_filters:
-            found = inter_pod_filters_of(len(self._state.nodes), self._hooks.nodes, self._state.task_of(shape_id))
+            task, found = state.task_of(shape_id), None
+            if state.depends_on_others(task):
+                found = inter_pod_filters_of(len(state.nodes), self._hooks.nodes, task)
             self._inter_pod_filters[shape_id] = found
         return self._inter_pod_filters[shape_id]
 

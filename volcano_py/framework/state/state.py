@@ -17,6 +17,7 @@ from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.memory import CycleReport, Memory
 from volcano_py.framework.state.outcome import Outcome
 from volcano_py.framework.state.queue_accounts import Accounts
+from volcano_py.framework.state.session_volumes import NEED, SessionVolumes
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
 from volcano_py.framework.state.topology_counts import TopologyCounts
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
@@ -84,6 +85,12 @@ class State:
         """Whether tasks wait at gates of their queues, which this scheduler removes."""
         self._has_inter_pod_terms = snapshot.has_inter_pod_terms
         self._static_filters = static_filters
+        self.volumes: SessionVolumes | None = None
+        """What volume claims need and get; None if no pod uses claims."""
+        if snapshot.volumes is not None:
+            self.volumes = SessionVolumes(
+                snapshot.volumes, self.nodes, self.journal, static_filters.volume_reach, self.static_row
+            )
         self._job_infos: dict[int, JobInfo] = {}
 
     @property
@@ -92,10 +99,18 @@ class State:
         return self.clock.now
 
     def split_classes(self, keys: Mapping[str, Ints]) -> None:
-        """Split classes by the keys of plugins (`EquivalenceClasses.split`), and begin to count pods by topology."""
+        """Split classes by the keys of plugins and the needs of claims, and begin to count pods by topology."""
+        if self.volumes is not None:
+            keys = {**keys, NEED: self.volumes.storage.need.astype(np.int64)}
         self.classes.split(self.tasks, keys)
         if self._has_inter_pod_terms:
             self.topology_counts = TopologyCounts(self.nodes, self.tasks, self.classes.shapes)
+
+    def depends_on_others(self, task: TaskInfo) -> bool:
+        """Say whether other pods may affect where tasks of a class may go, by terms or by the volumes that they get."""
+        if self.volumes is not None and task.equivalence_key(NEED):
+            return True
+        return self.topology_counts is not None and task.shape.has_inter_pod_terms
 
     def job(self, row: int) -> JobInfo:
         """Return a handle on a job that has a PodGroup."""

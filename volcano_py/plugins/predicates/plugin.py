@@ -2,10 +2,11 @@
 
 static      depend only on the node's record: NodeUnschedulable, NodeAffinity (nodeSelector and required terms),
             TaintToleration
-per node    depend on the pods of the node: the number of pods, and NodePorts, which checks that the host ports of the
-            pod are free, also when several pods of its shape are placed together (`snapshot.ports`)
-inter-pod   depend on pods of all nodes: InterPodAffinity (`pod_affinity`) and the hard constraints of PodTopologySpread
-            (`spread`)
+per node    depend on the pods of the node: the number of pods, NodePorts, which checks that the host ports of the pod
+            are free, also when several pods of its shape are placed together (`snapshot.ports`), and the number of
+            volumes (`volume_limits`)
+inter-pod   depend on pods of all nodes: InterPodAffinity (`pod_affinity`), the hard constraints of PodTopologySpread
+            (`spread`), and what volumes claims have or can get (`claims`)
 
 Texts are kube-scheduler's. As in Volcano, a node gives all reasons that an eviction could resolve, up to the first one
 that it could not. The framework itself checks whether the request fits.
@@ -27,7 +28,9 @@ from volcano_py.model.arrays import Bools
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import PODS_ROW
 from volcano_py.model.shape import Field, Shape
-from volcano_py.plugins.predicates.inter_pod import Filter, inter_pod_filter
+from volcano_py.plugins.predicates.claims import N_REASONS
+from volcano_py.plugins.predicates.inter_pod import INTER_POD, Filter, inter_pod_filter
+from volcano_py.plugins.predicates.volume_limits import too_many_volumes
 from volcano_py.snapshot import node_terms, taints
 from volcano_py.snapshot.columns import NodeColumns
 
@@ -38,17 +41,17 @@ _KEYS: Final = {
     "node_ports": "predicate.NodePortsEnable",
     "pod_affinity": "predicate.PodAffinityEnable",
     "spread": "predicate.PodTopologySpreadEnable",
+    "volume_limits": "predicate.NodeVolumeLimitsEnable",
+    "volume_zone": "predicate.VolumeZoneEnable",
+    "volume_binding": "predicate.VolumeBindingEnable",
 }
-_CLAIMS: Final = {  # Volcano's arguments about claims
-    "predicate.NodeVolumeLimitsEnable": "volume claims",
-    "predicate.VolumeZoneEnable": "volume claims",
-    "predicate.VolumeBindingEnable": "volume claims",
-    "volumebinding.*": "volume claims",
+_CLAIMS: Final = {  # Volcano's arguments that have no effect yet
+    "volumebinding.*": "scores of volumes",
     "predicate.DynamicResourceAllocationEnable": "resource claims",
     "dynamicresources.*": "resource claims",
 }
 _CACHE: Final = "predicate.CacheEnable"  # accepted and ignored: answers are always cached, which never changes them
-TOO_MANY_PODS, PORTS_TAKEN = 1, 2
+TOO_MANY_PODS, PORTS_TAKEN, TOO_MANY_VOLUMES = 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,9 @@ class PredicatesArgs:
     node_ports: bool = True
     pod_affinity: bool = True
     spread: bool = True
+    volume_limits: bool = True
+    volume_zone: bool = True
+    volume_binding: bool = True
 
 
 class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
@@ -97,6 +103,7 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
             "node(s) didn't have free ports for the requested pod ports",
             resolvable=True,
         ),
+        Reason("predicates", "volume-limits", "node(s) exceed max volume count", resolvable=True),
         Reason("predicates", "pod-affinity", "node(s) didn't match pod affinity rules"),
         Reason("predicates", "pod-anti-affinity", "node(s) didn't match pod anti-affinity rules", resolvable=True),
         Reason(
@@ -113,6 +120,22 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         Reason(
             "predicates", "topology-spread", "node(s) didn't match pod topology spread constraints", resolvable=True
         ),
+        Reason(
+            "predicates",
+            "volume-exclusive",
+            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
+            "another pod",
+            resolvable=True,
+        ),
+        Reason("predicates", "volume-zone", "node(s) had no available volume zone"),
+        Reason("predicates", "volume-affinity", "node(s) didn't match PersistentVolume's node affinity"),
+        Reason("predicates", "volume-binding", "node(s) didn't find available persistent volumes to bind"),
+        Reason("predicates", "volume-space", "node(s) did not have enough free storage"),
+        Reason(
+            "predicates",
+            "volume-missing",
+            "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+        ),
     )
     early = TOO_MANY_PODS
 
@@ -122,22 +145,24 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> PredicatesArgs:
         """Read the switches, all true: ``predicate.NodeAffinityEnable``, ``predicate.TaintTolerationEnable``,
-        ``predicate.NodePortsEnable``, ``predicate.PodAffinityEnable`` and ``predicate.PodTopologySpreadEnable``.
+        ``predicate.NodePortsEnable``, ``predicate.PodAffinityEnable``, ``predicate.PodTopologySpreadEnable``,
+        ``predicate.NodeVolumeLimitsEnable``, ``predicate.VolumeZoneEnable`` and ``predicate.VolumeBindingEnable``.
 
-        The following have no effect, because pods with volume or resource claims always wait, and cause a warning
-        unless they are true: ``predicate.NodeVolumeLimitsEnable``, ``predicate.VolumeZoneEnable``,
-        ``predicate.VolumeBindingEnable``, ``predicate.DynamicResourceAllocationEnable``, ``volumebinding.*`` and
-        ``dynamicresources.*``. ``predicate.CacheEnable`` is ignored: answers are always cached.
+        The following have no effect and cause a warning unless they are true: ``volumebinding.*``, and
+        ``predicate.DynamicResourceAllocationEnable`` and ``dynamicresources.*``, because pods with resource claims
+        always wait. ``predicate.CacheEnable`` is ignored: answers are always cached.
         """
         for key, value in arguments.items():
             claims = next((claims for pattern, claims in _CLAIMS.items() if fnmatchcase(key, pattern)), None)
             if claims is not None and value not in (True, "true"):
-                warn(f"argument {key} has no effect: {claims} are not supported yet, so pods with them always wait")
+                warn(f"argument {key} has no effect: {claims} are not supported yet")
         return PredicatesArgs(**{name: get_bool(arguments, key, True, warn) for name, key in _KEYS.items()})
 
     def on_session_open(self, ssn: State) -> None:
-        """Keep the session."""
+        """Keep the session, and say whether claims get volumes in it."""
         self._ssn = ssn
+        if ssn.volumes is not None:
+            ssn.volumes.binds_claims = self._args.volume_binding
         self._filters: dict[int, Filter | None] = {}  # by shape id
 
     def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
@@ -167,32 +192,47 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         return 0
 
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
-        """Refuse nodes with the maximum number of pods, or on which a host port is not free, shape (n_nodes,)."""
+        """Refuse nodes with the maximum number of pods or volumes, or without a free host port, shape (n_nodes,)."""
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
         verdicts: Verdicts = full.astype(np.int16)  # TOO_MANY_PODS is 1
+        too_many = self._too_many_volumes(task, nodes)
+        if too_many is not None:
+            verdicts[too_many & ~full] = TOO_MANY_VOLUMES
         if self._wants_ports(task):
             verdicts[self._ports_taken(task, nodes) & ~full] = PORTS_TAKEN
         return verdicts
 
     def refusals(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
-        """Return for each of `reasons` the nodes to which it applies, shape (7, n_nodes).
+        """Return for each of `reasons` the nodes to which it applies, shape (14, n_nodes).
 
         A node that fails required inter-pod affinity gives no further inter-pod reason.
         """
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
         taken = self._ports_taken(task, nodes) if self._wants_ports(task) else np.zeros(len(nodes), dtype=bool)
+        too_many = self._too_many_volumes(task, nodes)
+        if too_many is None:
+            too_many = np.zeros(len(nodes), dtype=bool)
         inter_pod = self.inter_pod_filter(task)
         if inter_pod is None:
-            return np.vstack((full, taken, np.zeros((5, len(nodes)), dtype=bool)))
+            return np.vstack((full, taken, too_many, np.zeros((INTER_POD + N_REASONS, len(nodes)), dtype=bool)))
         refused = inter_pod.refused()
-        return np.vstack((full, taken, refused if nodes.rows is None else refused[:, nodes.rows]))
+        return np.vstack((full, taken, too_many, refused if nodes.rows is None else refused[:, nodes.rows]))
 
     def inter_pod_filter(self, task: TaskInfo) -> Filter | None:
-        """Return the inter-pod filter of a task's shape; None if other pods cannot affect it."""
+        """Return the filter of a task's class by other pods and volume claims; None if they cannot affect it."""
         if task.shape_id not in self._filters:
             args = self._args
-            self._filters[task.shape_id] = inter_pod_filter(self._ssn, task, args.pod_affinity, args.spread)
+            self._filters[task.shape_id] = inter_pod_filter(
+                self._ssn, task, args.pod_affinity, args.spread, args.volume_zone
+            )
         return self._filters[task.shape_id]
+
+    def _too_many_volumes(self, task: TaskInfo, nodes: NodeColumns) -> Bools | None:
+        return (
+            None
+            if self._ssn.volumes is None or not self._args.volume_limits
+            else (too_many_volumes(self._ssn.volumes, task, nodes))
+        )
 
     def _wants_ports(self, task: TaskInfo) -> bool:
         return self._args.node_ports and bool(task.shape.host_ports)

@@ -15,6 +15,7 @@ from volcano_py.api.keys import QUEUE_ADMISSION
 from volcano_py.api.policy import PodDisruptionBudget
 from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.api.shard import NodeShard
+from volcano_py.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.conf.schema import FLAGS, ActionConf, PluginConf, SchedulerConf, Where
 from volcano_py.framework.session import Session
@@ -37,22 +38,21 @@ OBJECTS: Final[Mapping[str, type[Any]]] = {
     "pdbs": PodDisruptionBudget,  # the abbreviation for persistent volumes
     "podGroups": PodGroup,
     "nodes": Node,
+    "storageClasses": StorageClass,
+    "pvs": PersistentVolume,
+    "pvcs": PersistentVolumeClaim,
     "pods": Pod,
 }
 """Objects for the cache, in the order in which it receives them."""
 
 TO_COME: Final = {
-    "pvs": "volumes",
-    "pvcs": "volumes",
-    "storageClasses": "volumes",
-    "ignoreProvisioners": "volumes",
     "resourceClaims": "resource claims",
     "resourceSlices": "resource claims",
     "deviceClasses": "resource claims",
 }
 """Input that the scheduler does not read yet; the result of such a row would be wrong."""
 
-INPUTS: Final = frozenset({*OBJECTS, *TO_COME, "clock", "nodeUsage", "sharding"})
+INPUTS: Final = frozenset({*OBJECTS, *TO_COME, "clock", "ignoreProvisioners", "nodeUsage", "sharding"})
 CLOCK: Final = CycleClock(now=NOW.timestamp())
 _SCHEDULER: Final = frozenset({"tiers", "configurations", "effectivePlugins", "featureGates"})
 _GATES: Final = {  # fixed as in Kubernetes 1.36 and Volcano; rows with claims are refused separately
@@ -74,7 +74,12 @@ def load(case: Case) -> Snapshot:
     # Objects that name no scheduler belong to this one.
     gates = (case.scheduler or {}).get("featureGates", {})
     admission = gates.get(QUEUE_ADMISSION, False)
-    cache = ClusterCache(scheduler_names=("", "volcano"), queue_admission=admission, clock=FakeClock(NOW))
+    cache = ClusterCache(
+        scheduler_names=("", "volcano"),
+        queue_admission=admission,
+        clock=FakeClock(NOW),
+        ignored_provisioners=case.input.get("ignoreProvisioners", ()),
+    )
     for key, kind in OBJECTS.items():
         added(cache, *(msgspec.convert(with_uid(written), kind) for written in case.input.get(key, ())))
     _divide(cache, case.input.get("sharding") or {})
