@@ -74,6 +74,10 @@ class Storage:
         self.controllers = VolumeControllers(server, random.Random(1))
         self._server = server
 
+    def steps(self, pod: str) -> tuple[PrepareStep, ...]:
+        """Return what the claim with the name of a pod still needs."""
+        return () if is_bound(self._server, pod) else (self.step(pod),)
+
     def step(self, pod: str) -> PrepareStep:
         """Return the step of the claim with the name of a pod."""
         found = claim(self._server, pod)
@@ -104,7 +108,7 @@ def put_gang(server: ApiServer, name: str, size: int, storage_class: str = DYNAM
 async def test_pods_follow_their_claims(server, storage):
     pods = put_gang(server, "gang", 4, "static")
 
-    async with scheduler(server.url, cycle=deciding(lambda pod: ("n1", (storage.step(pod),)))) as running:
+    async with scheduler(server.url, cycle=deciding(lambda pod: ("n1", storage.steps(pod)))) as running:
         await until(lambda: len(placed(server)) == 4)
 
         assert all(is_bound(server, pod) for pod in pods)
@@ -123,7 +127,7 @@ async def test_a_gang_of_which_one_claim_is_refused_is_planned_again(server, sto
     )
 
     async with scheduler(
-        server.url, cycle=deciding(lambda pod: ("n1", (storage.step(pod),))), pod_conditions=SOON
+        server.url, cycle=deciding(lambda pod: ("n1", storage.steps(pod))), pod_conditions=SOON
     ) as running:
         await until(lambda: storage.controllers.refused)
         await until(lambda: condition(server, "gang-1").get("reason") == "SchedulerError")
@@ -146,7 +150,7 @@ async def test_a_provisioner_that_always_refuses_is_asked_less_and_less_often(se
     put_gang(server, "gang", 2)
     storage.controllers.refuses = lambda one, node: one["metadata"]["name"] == "gang-0"
 
-    async with scheduler(server.url, period_s=0.05, cycle=deciding(lambda pod: ("n1", (storage.step(pod),)))):
+    async with scheduler(server.url, period_s=0.05, cycle=deciding(lambda pod: ("n1", storage.steps(pod)))):
         await until(lambda: len(storage.controllers.refused) == 2)
 
         before = server.requests.count("patch", CLAIMS)
@@ -179,7 +183,7 @@ async def test_a_node_that_goes_away_ends_the_preparation_for_it(server, storage
 async def test_claims_of_pods_that_are_gone_are_taken_back(server, storage):
     pods = put_gang(server, "gang", 2)
     storage.controllers.provisions = lambda one: False
-    async with scheduler(server.url, cycle=deciding(lambda pod: ("n1", (storage.step(pod),)))) as running:
+    async with scheduler(server.url, cycle=deciding(lambda pod: ("n1", storage.steps(pod)))) as running:
         await until(lambda: len(promised(server)) == 2)
 
         for pod in pods:
@@ -191,7 +195,7 @@ async def test_claims_of_pods_that_are_gone_are_taken_back(server, storage):
 async def test_status_and_events_of_others_do_not_wait_for_preparations(server, storage):
     put_gang(server, "slow", 1)
     storage.controllers.provisions = lambda one: False
-    async with scheduler(server.url, cycle=deciding(lambda pod: ("n1", (storage.step(pod),)))) as running:
+    async with scheduler(server.url, cycle=deciding(lambda pod: ("n1", storage.steps(pod)))) as running:
         await until(lambda: promised(server))
 
         assert not running.daemon._writers.backpressure.under_way()
@@ -201,7 +205,7 @@ async def test_an_orderly_end_leaves_nothing_promised(server, storage):
     put_gang(server, "gang", 3)
     storage.controllers.provisions = lambda one: one["metadata"]["name"] == "gang-0"
     async with scheduler(
-        server.url, cycle=deciding(lambda pod: ("n1", (storage.step(pod),))), stop_patience_s=2.0
+        server.url, cycle=deciding(lambda pod: ("n1", storage.steps(pod))), stop_patience_s=2.0
     ) as running:
         await until(lambda: len(promised(server)) == 2)
 
@@ -214,7 +218,7 @@ async def test_an_orderly_end_leaves_nothing_promised(server, storage):
 async def test_what_a_killed_scheduler_has_promised_is_undone_by_the_next_before_it_decides(server, storage):
     put_gang(server, "gang", 3)
     storage.controllers.provisions = lambda one: False
-    decide = deciding(lambda pod: ("n1", (storage.step(pod),)))
+    decide = deciding(lambda pod: ("n1", storage.steps(pod)))
     async with scheduler(server.url, cycle=decide) as running:
         await until(lambda: len(promised(server)) == 3)
         await running.kill()
