@@ -203,11 +203,13 @@ async def test_a_claim_that_is_not_bound_in_time_is_taken_back(world: World):
     bind = dynamic(world.server, 0)
     world.controllers.provisions = lambda _: False
 
-    await world.carried_out(bind, options=PreparerOptions(wait_s=0.2, retry_first_s=0.01))
+    await world.carried_out(bind, options=PreparerOptions(wait_s=1.5, announce_s=0.5, retry_first_s=0.01))
 
     assert world.sent == []
-    assert "got no volume for node n1 within 0.2 s" in world.outcomes.failed[0][1]
+    assert "got no volume for node n1 within 1.5 s" in world.outcomes.failed[0][1]
     assert promised(world.server) == []
+    said = "the provisioner of claim default/c0 has not made a volume for node n1 yet"
+    assert world.outcomes.preparing_long == [(bind, said)]
 
 
 async def test_a_volume_that_the_node_cannot_reach_is_no_success(world: World):

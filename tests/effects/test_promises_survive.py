@@ -94,6 +94,9 @@ class Trial:
     def bind_withdrawn(self, bind: Bind, why: str) -> None:
         self.ended.add(bind.task.uid)
 
+    def preparing(self, bind: Bind, missing: str) -> None:
+        pass
+
     def gang_failed(self, outcome: Any) -> None:
         pass
 

@@ -18,6 +18,12 @@ def scheduled(bind: Bind) -> RecordEvent:
     return RecordEvent("Pod", *bind.task, keys.EVENT_NORMAL, keys.EVENT_SCHEDULED, text)
 
 
+def preparing(bind: Bind, missing: str) -> RecordEvent:
+    """Return the event of a pod whose volumes take long."""
+    text = f"Assigned to {bind.node} as soon as its volumes are there: {missing}"
+    return RecordEvent("Pod", *bind.task, keys.EVENT_NORMAL, keys.EVENT_WAITING_FOR_VOLUMES, text)
+
+
 def waiting(condition: SetPodCondition) -> RecordEvent:
     """Return the event of a pod that waits, in the words of its condition."""
     return RecordEvent("Pod", *condition.task, keys.EVENT_WARNING, keys.EVENT_FAILED_SCHEDULING, condition.message)

@@ -137,7 +137,10 @@ class SchedulerDaemon:
         """Let metrics read the ledgers and the readiness."""
         binds, evictions = self.cache.binds.ledger, self.cache.evictions.ledger
         monotonic = self._context.clock.monotonic
-        self._metrics.state.watch_ledger(lambda: len(binds), lambda: binds.oldest_age(monotonic()))
+        preparing = self._writers.preparer.holds
+        self._metrics.state.watch_ledger(
+            lambda: len(binds), lambda: binds.oldest_age(monotonic(), lambda uid: not preparing(uid))
+        )
         self._metrics.evictions.watch_assumed(lambda: len(evictions))
         self._metrics.state.watch_readiness(lambda: not self.not_ready())
 

@@ -61,6 +61,7 @@ class PromiseRecovery:
             storage.volumes.values(),
             self._cache.volumes.claim,
             lambda name: name in classes and classes[name].binding_mode == WAIT_FOR_FIRST_CONSUMER,
+            self._preparer.needs,
         )
         return orphans(shelf, self._users, self._owner)
 

@@ -34,6 +34,8 @@ class Shelf(NamedTuple):
     claim: Callable[[str, str], ClaimRecord | None]
     delays_binding: Callable[[str], bool]
     """Says whether the claims of a storage class wait for their first consumer."""
+    needed: Callable[[PrepareStep], bool]
+    """Says whether a bind that is under way has a step."""
 
 
 Users = Callable[[frozenset[ClaimKey]], dict[ClaimKey, list[ClaimUser]]]
@@ -42,7 +44,7 @@ Users = Callable[[frozenset[ClaimKey]], dict[ClaimKey, list[ClaimUser]]]
 
 def orphans(shelf: Shelf, users_of: Users, owner: str) -> list[PrepareStep]:
     """Return the promises that belong to nobody: of volumes, then to claims; ``owner`` is our scheduler's name."""
-    found = [*_volumes(shelf), *_claims(shelf)]
+    found = [(step, by) for step, by in (*_volumes(shelf), *_claims(shelf)) if not shelf.needed(step)]
     if not found:
         return []
     users = users_of(frozenset(ClaimKey(step.namespace, step.claim) for step, _ in found))

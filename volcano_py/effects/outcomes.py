@@ -20,6 +20,10 @@ class GangOutcome:
 class BindOutcomes(Protocol):
     """Learns what became of binds, on the event loop."""
 
+    def preparing(self, bind: Bind, missing: str) -> None:
+        """The preparation of a bind takes long; ``missing`` says what it waits for."""
+        ...
+
     def sending(self, bind: Bind) -> None:
         """A request is about to go out, the first or another."""
         ...

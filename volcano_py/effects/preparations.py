@@ -23,8 +23,8 @@ class Order:
     """One bind on its way to the binder."""
 
     __slots__ = (
+        "announced",
         "bind",
-        "deadline",
         "followed",
         "gang",
         "in_turn",
@@ -34,6 +34,7 @@ class Order:
         "undone",
         "versions",
         "waits",
+        "waits_since",
     )
 
     def __init__(self, bind: Bind, gang: "Gang") -> None:
@@ -43,7 +44,8 @@ class Order:
         self.trusts_watch = True  # no step has failed yet
         self.in_turn = False  # a worker carries out its steps
         self.waits = False  # all steps are carried out
-        self.deadline = 0.0
+        self.waits_since = 0.0
+        self.announced = False  # its pod's users know what it waits for
         self.followed: set[str] = set()  # volumes that were made for its claims
         self.prepared = not bind.prepare
         self.to_undo: list[PrepareStep] = []

@@ -27,7 +27,7 @@ import structlog
 from volcano_py.effects.backpressure import BindBackpressure
 from volcano_py.effects.outcomes import BindOutcomes, GangOutcome
 from volcano_py.effects.preparations import Failure, Gang, Order
-from volcano_py.effects.promises import Progress, claim_of, progress, still_missing
+from volcano_py.effects.promises import Progress, claim_of, not_achieved, progress, still_missing
 from volcano_py.effects.promising import NotPromised, Promising
 from volcano_py.kube import errors
 from volcano_py.kube.workqueue import WorkQueue, WorkQueueOptions
@@ -64,6 +64,8 @@ class PreparerOptions:
     retry_cap_s: float = 10.0
     wait_s: float = 600.0
     """How long the claims of a pod may take to be bound after its steps are carried out."""
+    announce_s: float = 10.0
+    """After how long the pod's users hear what it waits for."""
 
 
 class Preparer:
@@ -127,6 +129,10 @@ class Preparer:
     def holds(self, uid: str) -> bool:
         """Say whether a bind of this pod is being prepared or undone."""
         return uid in self._orders
+
+    def needs(self, step: PrepareStep) -> bool:
+        """Say whether a bind that is being prepared or undone has this step."""
+        return step in self._holders
 
     def start(self, supervisor: Supervisor) -> None:
         """Start the workers."""
@@ -250,7 +256,7 @@ class Preparer:
 
     def _await(self, order: Order) -> None:
         order.waits = True
-        order.deadline = self._clock.monotonic() + self._options.wait_s
+        order.waits_since = self._clock.monotonic()
         for name in order.names():
             self._waiting.setdefault(name, {})[order] = None
         self._look(order)
@@ -267,8 +273,7 @@ class Preparer:
                 return
             if how is Progress.WAITING:
                 order.follow(storage.claim(step.namespace, step.claim), self._waiting)
-                if self._clock.monotonic() >= order.deadline:
-                    self._fail(order, still_missing(step, self._options.wait_s), result="failed", step=step)
+                self._be_patient(order, step)
                 return
         for step in order.bind.prepare:
             self._metrics.step(_kind(step), "done")
@@ -276,6 +281,15 @@ class Preparer:
         order.prepared = True
         if all(one.prepared for one in order.gang.orders):
             self._hand_over(order.gang)
+
+    def _be_patient(self, order: Order, step: PrepareStep) -> None:
+        """Say after a while what a bind waits for; end it after a long while."""
+        waited_s = self._clock.monotonic() - order.waits_since
+        if waited_s >= self._options.wait_s:
+            self._fail(order, not_achieved(step, self._options.wait_s), result="failed", step=step)
+        elif waited_s >= self._options.announce_s and not order.announced:
+            order.announced = True
+            self._outcomes.preparing(order.bind, still_missing(step))
 
     def _end_waiting(self, order: Order) -> None:
         order.waits = False

@@ -94,11 +94,18 @@ def _provisioning(step: ProvisionClaim, claim: ClaimState, version: str, reached
     return f"claim {claim_of(step)} waits for a volume for node {claim.selected_node} instead of {step.node}"
 
 
-def still_missing(step: PrepareStep, after_s: float) -> str:
+def not_achieved(step: PrepareStep, after_s: float) -> str:
     """Return what a step has not achieved in time."""
     if isinstance(step, BindClaim):
         return f"claim {claim_of(step)} was not bound to volume {step.volume} within {after_s:g} s"
     return f"claim {claim_of(step)} got no volume for node {step.node} within {after_s:g} s"
+
+
+def still_missing(step: PrepareStep) -> str:
+    """Return what a step waits for."""
+    if isinstance(step, BindClaim):
+        return f"claim {claim_of(step)} is not bound to volume {step.volume} yet"
+    return f"the provisioner of claim {claim_of(step)} has not made a volume for node {step.node} yet"
 
 
 # May it be taken back?
