@@ -363,3 +363,102 @@ async def test_binds_that_are_prepared_hold_nothing_up(world: World):
     world.objections["p0"] = "gone"
     await until(lambda: not preparer.busy)
     assert world.backpressure.count == 1, "whoever hears of the end takes it from the count"
+
+
+LOST = [
+    pytest.param({"action": "drop_after", "times": 1}, id="one-lost-answer"),
+    pytest.param({"action": "drop_after"}, id="every-answer-lost"),
+    pytest.param({"action": "drop_before", "times": 1}, id="a-broken-connection"),
+    pytest.param({"action": "reply", "code": 500, "times": 1}, id="an-error-of-the-server"),
+]
+
+
+@pytest.mark.parametrize("fault", LOST)
+@pytest.mark.parametrize("kind", [static, dynamic])
+async def test_a_step_of_unknown_outcome_is_undone_too(world: World, kind, fault):
+    bind = kind(world.server, 0)
+    world.controllers.paused = True
+    rule = world.server.faults.add(Fault(verb="patch", resource="persistentvolume*", **fault))
+    preparer = world.preparer()
+    await world.submit(preparer, bind)
+    await until(lambda: rule.hits)
+    await until(lambda: promised(world.server) or not preparer.busy)
+    world.objections["p0"] = "pod default/p0 is gone"
+    await until(lambda: preparer._undos.backlog or not preparer.busy)
+
+    world.server.faults.clear()
+
+    await until(lambda: not preparer.busy)
+    preparer.undo_orphans(bind.prepare if "times" not in fault else ())  # given up meanwhile
+    assert await preparer.undone(5)
+    assert promised(world.server) == []
+
+
+async def test_a_volume_that_somebody_else_takes_meanwhile_is_not_taken_away(world: World):
+    bind = static(world.server, 0)
+    other = {"namespace": "default", "name": "other", "uid": "1"}
+    world.controllers.paused = True
+    world.server.faults.add(Fault("delay", verb="patch", resource=VOLUMES, delay_s=0.3, times=1))
+    preparer = world.preparer()
+    await world.submit(preparer, bind)
+    await until(lambda: preparer._written)
+
+    change(world.server, VOLUMES, "v0", claimRef=other)
+
+    await until(lambda: not preparer.busy)
+    volume = world.server.get(VOLUMES, "v0")
+    assert volume is not None
+    assert volume["spec"]["claimRef"] == other
+    assert "volume v0 for claim default/c0 is promised to claim default/other" in world.outcomes.failed[0][1]
+
+
+async def test_a_claim_that_another_scheduler_takes_meanwhile_is_not_taken_away(world: World):
+    bind = dynamic(world.server, 0)
+    world.controllers.paused = True
+    world.server.faults.add(Fault("delay", verb="patch", resource=CLAIMS, delay_s=0.3, times=1))
+    preparer = world.preparer()
+    await world.submit(preparer, bind)
+    await until(lambda: preparer._written)
+
+    annotate(world.server, "c0", {SELECTED_NODE: "n9"})
+
+    await until(lambda: not preparer.busy)
+    found = claim(world.server, "c0")
+    assert found is not None
+    assert found["metadata"]["annotations"] == {SELECTED_NODE: "n9"}
+    assert "waits for a volume for node n9 already" in world.outcomes.failed[0][1]
+
+
+async def test_a_volume_that_is_being_bound_is_not_taken_back(world: World):
+    bind = static(world.server, 0)
+    world.controllers.paused = True
+    preparer = world.preparer(PreparerOptions(retry_first_s=0.2, attempts=8))
+    await world.submit(preparer, bind)
+    await until(lambda: promised(world.server))
+    volume = world.server.get(VOLUMES, "v0")
+    assert volume is not None
+    world.server.registry.inject(
+        {**volume, "apiVersion": "v1", "kind": "PersistentVolume", "status": {"phase": "Bound"}}
+    )
+    before = world.server.requests.count("get", VOLUMES)
+    world.objections["p0"] = "pod default/p0 is gone"
+    await until(lambda: world.server.requests.count("get", VOLUMES) > before)
+
+    world.controllers.paused = False
+    world.controllers.look_again()
+
+    await until(lambda: not preparer.busy)
+    assert is_bound(world.server, "c0")
+    assert promised(world.server) == []
+
+
+def change(server: ApiServer, plural: str, name: str, **spec) -> None:
+    resource = server.resources.named(plural)
+    server.registry.patch(resource, None, name, lambda obj: {**obj, "spec": {**obj["spec"], **spec}})
+
+
+def annotate(server: ApiServer, name: str, annotations: dict[str, str]) -> None:
+    def changed(obj):
+        return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
+
+    server.registry.patch(server.resources.named(CLAIMS), "default", name, changed)

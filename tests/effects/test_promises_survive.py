@@ -61,6 +61,7 @@ class Trial:
         self.gone: set[str] = set()  # names of pods that must not be bound any more
         self.sent: set[str] = set()  # uids
         self.ended: set[str] = set()
+        self.volumes: list[str] = []
         self.gangs = [self._gang(number) for number in range(4)]
 
     def _gang(self, gang: int) -> list[Bind]:
@@ -72,12 +73,18 @@ class Trial:
         for number in range(self.rng.randrange(3)):
             key = f"{name}-{number}"
             if self.rng.random() < 0.5:
-                uid = put_claim(self.server, key)
-                put_volume(self.server, f"v{key}", node)
-                steps.append(BindClaim("default", key, uid, f"v{key}"))
+                steps.append(BindClaim("default", key, put_claim(self.server, key), self._volume(key, node)))
             else:
                 steps.append(ProvisionClaim("default", key, put_claim(self.server, key, DYNAMIC), node))
         return Bind(put_pod(self.server, name), node, JOB, tuple(steps))
+
+    def _volume(self, key: str, node: str) -> str:
+        """Return a new volume, or now and then one that another claim wants, too."""
+        if self.volumes and self.rng.random() < 0.3:
+            return self.rng.choice(self.volumes)
+        put_volume(self.server, f"v{key}", node)
+        self.volumes.append(f"v{key}")
+        return f"v{key}"
 
     @property
     def binds(self) -> list[Bind]:
