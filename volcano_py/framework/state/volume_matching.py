@@ -2,8 +2,8 @@
 
 The claims of a pod are matched by rising size. Each gets the smallest free volume of its class, mode, access modes and
 selector that the node reaches and that no earlier claim got; of equal ones the first by name. A volume that is reserved
-for the claim wins outright; on nodes that do not reach it, the claim gets no existing volume at all. (kube-scheduler:
-FindMatchingVolume; there the order among equal ones is random.)
+for the claim and large enough wins outright; on nodes that do not reach it, the claim gets no existing volume at all.
+(kube-scheduler: FindMatchingVolume; there the order among equal ones is random.)
 
 The answers for all nodes at once are exactly those for each node alone, but need no loop over nodes and volumes.
 """
@@ -43,9 +43,10 @@ class VolumeMatching:
 
     def _find(self, wanted: Wanted) -> Rows:
         columns = self._columns
-        if wanted.reserved:
-            own = [self._reserved[name] for name in wanted.reserved if name in self._reserved]
-            return np.array([row for row in own if self._could_be(wanted, columns.records[row])][:1], dtype=np.intp)
+        own = [self._reserved[name] for name in wanted.reserved if name in self._reserved]
+        own = [row for row in own if self._could_be(wanted, columns.records[row])]
+        if own:
+            return np.array(own[:1], dtype=np.intp)
         kinds = np.array([kind is not None and _alike(wanted, kind) for kind in columns.kinds], dtype=bool)
         if not kinds.any():
             return np.zeros(0, dtype=np.intp)
