@@ -29,7 +29,8 @@ class VolumeMatching:
         """Take the volumes, the rows of those that are reserved, and which have been promised, shape (n_volumes,)."""
         self._columns = columns
         self._reserved = reserved
-        self._reach = reach
+        self.reach = reach
+        """Which nodes reach which volumes."""
         self._taken = taken
         self._candidates: dict[Wanted, Rows] = {}
 
@@ -78,12 +79,12 @@ class VolumeMatching:
         chosen: list[int] = []
         for one, promised in zip(wanted, own, strict=True):
             if promised != NONE:
-                reached = self._reach.from_node(node, np.array([promised], dtype=np.intp))
+                reached = self.reach.from_node(node, np.array([promised], dtype=np.intp))
                 chosen.append(promised if reached[0] else NONE)
                 continue
             rows, found = self.candidates(one), NONE
             if len(rows) and not one.selected_node:
-                rows = rows[~self._taken[rows] & self._reach.from_node(node, rows)]
+                rows = rows[~self._taken[rows] & self.reach.from_node(node, rows)]
                 found = next((row for row in rows.tolist() if row not in chosen), NONE)
             chosen.append(found)
         return chosen
@@ -103,14 +104,14 @@ class VolumeMatching:
 
     def _alone(self, wanted: Wanted, promised: int) -> Bools:
         if promised != NONE:
-            return self._reach.nodes_of(np.array([promised], dtype=np.intp))
+            return self.reach.nodes_of(np.array([promised], dtype=np.intp))
         rows = self.candidates(wanted)
-        return self._reach.nodes_of(rows[:0] if wanted.selected_node else rows[~self._taken[rows]])
+        return self.reach.nodes_of(rows[:0] if wanted.selected_node else rows[~self._taken[rows]])
 
     def _together(self, wanted: Sequence[Wanted]) -> Bools:
         """Return the same for claims that may want the same volumes."""
         rows = np.unique(np.concatenate([self.candidates(one) for one in wanted]))
-        domains = self._reach.domains(rows)
+        domains = self.reach.domains(rows)
         if not len(domains):
             first, which = np.zeros(1, dtype=np.intp), np.zeros(domains.shape[1], dtype=np.intp)
         else:
