@@ -20,7 +20,20 @@ import yaml
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks import admission, binding, decision, evictions, idle, jobs, limits, neighbours, plot, restart, session
+from benchmarks import (
+    admission,
+    binding,
+    claims,
+    decision,
+    evictions,
+    idle,
+    jobs,
+    limits,
+    neighbours,
+    plot,
+    restart,
+    session,
+)
 from benchmarks.console import a_console
 from volcano_py.cli.tables import Cell, explained, numbers
 
@@ -28,6 +41,7 @@ HERE = Path(__file__).parent
 Rows = list[dict[str, Any]]
 RUNNERS: dict[str, Callable[[dict[str, Any]], Rows]] = {
     "decision": decision.run,
+    "claims": claims.run,
     "evictions": evictions.run,
     "neighbours": neighbours.run,
     "session": session.run,

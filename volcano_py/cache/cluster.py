@@ -104,6 +104,7 @@ class ClusterCache:
     def snapshot(self) -> Snapshot:
         """Return a private copy of everything; pods in bind back-off have the trait BACKING_OFF."""
         self.binds.promises.prune()
+        self.storage.check()
         found = self._state.store.snapshot()
         if self._bind_backoff:
             backing_off = self._bind_backoff.backing_off(self._clock.monotonic())

@@ -136,6 +136,7 @@ def attachment_record(attachment: wire.VolumeAttachment) -> AttachmentRecord:
     return AttachmentRecord(
         attachment.metadata.name,
         intern(spec.node_name),
+        intern(spec.attacher),
         spec.source.persistent_volume_name,
         None if inline is None else _handle(inline),
     )

@@ -3,7 +3,7 @@
 An object that cannot be read counts as absent, so that pods that need it wait.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from volcano_py.api import storage as wire
@@ -73,6 +73,9 @@ class StorageEvents:
 
     def __init__(self, state: ClusterState, unreadable: UnreadableObjects) -> None:
         known = state.store.volumes
+        self.absent: Callable[[], Sequence[str]] = tuple
+        """Returns the storage kinds that cannot be read at present, by the names of their resources."""
+        self._store = known
         self.known = Volumes(known)
         self.claims = self._claim_events(state, unreadable)
         self.volumes = self._volume_events(state, unreadable)
@@ -123,6 +126,12 @@ class StorageEvents:
             known.csi.remove_attachment,
             helps=lambda before, _: before is not None,
         )
+
+    def check(self) -> None:
+        """Let pods with claims wait while a storage kind cannot be read: what is not known cannot be promised."""
+        absent = sorted(self.absent()) if self._store.in_use else []
+        text = f"volume claims wait because this scheduler cannot list and watch {', '.join(absent)}: allow it to"
+        self._store.set_problem(text if absent else "")
 
     def _claim_events(
         self, state: ClusterState, unreadable: UnreadableObjects

@@ -163,5 +163,6 @@ class AttachmentRecord:
 
     name: str
     node: str = ""
+    driver: str = ""  # who attaches it
     volume: str = ""  # the name of the PersistentVolume; "": `handle` says what is attached
     handle: VolumeHandle | None = None

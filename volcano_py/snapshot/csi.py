@@ -83,6 +83,7 @@ class CsiStore:
         volume = self._volumes.get(record.volume)
         handle = record.handle if volume is None else volume.handle
         if handle is not None:
+            handle = VolumeHandle(record.driver or handle.driver, handle.handle)  # kube-scheduler asks the attacher
             self._handles[record.name] = (record.node, handle)
             self.attached.attach(record.node, handle)
 

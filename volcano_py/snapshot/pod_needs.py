@@ -122,6 +122,9 @@ def _refusal(storage: Storage, task: TaskRecord) -> Reason | None:
             return refusal
     if any(claim is not None and not claim.bound and not _waits(storage, claim) for _, claim in found):
         return _UNBOUND
+    for use, claim in found:
+        if claim is not None and claim.volume and not use.ephemeral and storage.volume(claim.volume) is None:
+            return Reason("predicates", "volume-missing", f'persistentvolume "{claim.volume}" not found')
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.local_volumes import LocalVolumes
 from volcano_py.framework.state.volume_matching import NONE, VolumeMatching
 from volcano_py.framework.state.volume_reach import ReachCache, StaticRow, VolumeReach
 from volcano_py.model.arrays import Bools, Floats, Rows
@@ -62,6 +63,7 @@ class SessionVolumes:
         # What claims of several pods have got in this session: a volume, or a node for which one is made; NONE.
         self._got_volume = np.full(len(self._shared_claims), NONE, dtype=np.intp)
         self._got_node = np.full(len(self._shared_claims), NONE, dtype=np.intp)
+        self._local: dict[int, LocalVolumes | None] = {}  # by number of the need
         self._promised: dict[int, tuple[int, ...]] = {}  # task row -> volumes, as its last placement chose them
 
     # Needs
@@ -88,6 +90,24 @@ class SessionVolumes:
                 if self._got_node[number] != NONE:
                     wanted[place] = one._replace(selected_node=self._names[self._got_node[number]])
         return wanted, own
+
+    def local(self, task: TaskInfo) -> LocalVolumes | None:
+        """Return the volumes for tasks with one unbound claim that must be local, None for other tasks."""
+        number = task.equivalence_key(NEED)
+        if number not in self._local:
+            self._local[number] = self._find_local(self.storage.needs[number])
+        return self._local[number]
+
+    def _find_local(self, need: PodNeed) -> LocalVolumes | None:
+        if len(need.wanted) != 1 or not self.binds_claims:
+            return None
+        wanted = need.wanted[0]
+        known = self.storage.classes.get(wanted.storage_class)
+        if wanted.shared is not None or wanted.selected_node or known is None or known.provisions:
+            return None
+        volumes = self.matching.candidates(wanted)
+        nodes = self.matching.reach.only_nodes(volumes)
+        return None if nodes is None else LocalVolumes(volumes, nodes, self.taken, len(self._names))
 
     def changes_with_others(self, need: PodNeed) -> bool:
         """Say whether where tasks may go depends on what is promised in this session."""
@@ -119,8 +139,12 @@ class SessionVolumes:
         self._move(need, nodes, 1)
         if self.binds_claims and need.wanted and self.changes_with_others(need):
             # A Python loop over the placed tasks, only of those whose claims may get existing volumes.
+            local = self.local(task)
             for row, node in zip(tasks.tolist(), nodes.tolist(), strict=True):
-                self._promise(need, row, node)
+                if local is None:
+                    self._promise(need, row, node)
+                else:
+                    self._promise_local(local, row, node)
 
     def freed(self, task: TaskInfo, tasks: Rows, nodes: Rows) -> None:
         """Count tasks of one class out, and take back what their claims were promised.
@@ -171,9 +195,18 @@ class SessionVolumes:
             if one.shared is not None and promised == NONE and not one.selected_node:
                 self._journal.tell(self._get, self._shared_number[one.shared], [volume, node], 1)
 
+    def _promise_local(self, local: LocalVolumes, task: int, node: int) -> None:
+        volume = local.best(node, self.taken)
+        self._promised[task] = (volume,)
+        if volume != NONE:
+            self._journal.tell(self._take, volume, [task], 1)
+
     def _take(self, volume: int, _: list[int], count: int) -> None:
         self.version += 1
         self.taken[volume] = count > 0
+        for local in self._local.values():
+            if local is not None:
+                local.moved(volume, count)
 
     def _get(self, number: int, got: list[int], count: int) -> None:
         self.version += 1

@@ -2,8 +2,8 @@
 
 The claims of a pod are matched by rising size. Each gets the smallest free volume of its class, mode, access modes and
 selector that the node reaches and that no earlier claim got; of equal ones the first by name. A volume that is reserved
-for the claim wins outright; on nodes that do not reach it, the claim gets no existing volume at all. (kube-scheduler:
-FindMatchingVolume; there the order among equal ones is random.)
+for the claim and large enough wins outright; on nodes that do not reach it, the claim gets no existing volume at all.
+(kube-scheduler: FindMatchingVolume; there the order among equal ones is random.)
 
 The answers for all nodes at once are exactly those for each node alone, but need no loop over nodes and volumes.
 """
@@ -29,7 +29,8 @@ class VolumeMatching:
         """Take the volumes, the rows of those that are reserved, and which have been promised, shape (n_volumes,)."""
         self._columns = columns
         self._reserved = reserved
-        self._reach = reach
+        self.reach = reach
+        """Which nodes reach which volumes."""
         self._taken = taken
         self._candidates: dict[Wanted, Rows] = {}
 
@@ -43,9 +44,10 @@ class VolumeMatching:
 
     def _find(self, wanted: Wanted) -> Rows:
         columns = self._columns
-        if wanted.reserved:
-            own = [self._reserved[name] for name in wanted.reserved if name in self._reserved]
-            return np.array([row for row in own if self._could_be(wanted, columns.records[row])][:1], dtype=np.intp)
+        own = [self._reserved[name] for name in wanted.reserved if name in self._reserved]
+        own = [row for row in own if self._could_be(wanted, columns.records[row])]
+        if own:
+            return np.array(own[:1], dtype=np.intp)
         kinds = np.array([kind is not None and _alike(wanted, kind) for kind in columns.kinds], dtype=bool)
         if not kinds.any():
             return np.zeros(0, dtype=np.intp)
@@ -77,12 +79,12 @@ class VolumeMatching:
         chosen: list[int] = []
         for one, promised in zip(wanted, own, strict=True):
             if promised != NONE:
-                reached = self._reach.from_node(node, np.array([promised], dtype=np.intp))
+                reached = self.reach.from_node(node, np.array([promised], dtype=np.intp))
                 chosen.append(promised if reached[0] else NONE)
                 continue
             rows, found = self.candidates(one), NONE
             if len(rows) and not one.selected_node:
-                rows = rows[~self._taken[rows] & self._reach.from_node(node, rows)]
+                rows = rows[~self._taken[rows] & self.reach.from_node(node, rows)]
                 found = next((row for row in rows.tolist() if row not in chosen), NONE)
             chosen.append(found)
         return chosen
@@ -102,14 +104,14 @@ class VolumeMatching:
 
     def _alone(self, wanted: Wanted, promised: int) -> Bools:
         if promised != NONE:
-            return self._reach.nodes_of(np.array([promised], dtype=np.intp))
+            return self.reach.nodes_of(np.array([promised], dtype=np.intp))
         rows = self.candidates(wanted)
-        return self._reach.nodes_of(rows[:0] if wanted.selected_node else rows[~self._taken[rows]])
+        return self.reach.nodes_of(rows[:0] if wanted.selected_node else rows[~self._taken[rows]])
 
     def _together(self, wanted: Sequence[Wanted]) -> Bools:
         """Return the same for claims that may want the same volumes."""
         rows = np.unique(np.concatenate([self.candidates(one) for one in wanted]))
-        domains = self._reach.domains(rows)
+        domains = self.reach.domains(rows)
         if not len(domains):
             first, which = np.zeros(1, dtype=np.intp), np.zeros(domains.shape[1], dtype=np.intp)
         else:

@@ -152,6 +152,29 @@ class VolumeReach:
                     found |= (keys == key) & (self._code[affinities] == column.codes[node])
         return found
 
+    def only_nodes(self, volumes: Rows) -> Rows | None:
+        """Return the one node that reaches each volume, -1 for none, shape (n_volumes,).
+
+        None: some are reached by several nodes, or their affinity names more than one value of a label.
+        """
+        found = np.full(len(volumes), -1, dtype=np.intp)
+        affinities = self._columns.affinity[volumes]
+        keys = self._key[affinities]
+        for key in np.unique(keys).tolist():
+            if key in (_EVERYWHERE, _EVALUATED):
+                return None
+            column = self._nodes.label(self._keys[key])
+            if column is None:
+                continue
+            there = np.flatnonzero((keys == key) & (self._code[affinities] != _UNKNOWN))
+            codes = self._code[affinities[there]]
+            if (np.bincount(column.codes, minlength=len(column.values))[codes] > 1).any():
+                return None
+            node_of = np.full(len(column.values), -1, dtype=np.intp)
+            node_of[column.codes] = np.arange(len(column.codes))
+            found[there] = node_of[codes]
+        return found
+
     def domains(self, volumes: Rows) -> Codes:
         """Return which of these volumes each node reaches, as rows of codes; nodes with equal columns reach the same.
 

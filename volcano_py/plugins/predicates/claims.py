@@ -15,10 +15,11 @@ from typing import Final
 
 import numpy as np
 
+from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.session_volumes import SessionVolumes
 from volcano_py.framework.state.volume_reach import affinity_row
 from volcano_py.model.arrays import Bools
-from volcano_py.model.pod_needs import PodNeed, Wanted, Zones
+from volcano_py.model.pod_needs import Wanted, Zones
 from volcano_py.model.selectors import LabelSelector
 from volcano_py.model.shape import NodeTerm
 from volcano_py.snapshot.columns import NodeColumns
@@ -36,11 +37,13 @@ _ZONE_LABELS: Final = {  # label -> the name that took its place
 class ClaimFilter:
     """Where pods with one need may go."""
 
-    def __init__(self, volumes: SessionVolumes, need: PodNeed, nodes: NodeColumns, *, zone: bool) -> None:
+    def __init__(self, volumes: SessionVolumes, task: TaskInfo, nodes: NodeColumns, *, zone: bool) -> None:
         self._volumes = volumes
-        self._need = need
+        self._need = need = volumes.need_of(task)
         self._nodes = nodes
-        self.own_pods_matter = bool(need.exclusive) or (volumes.binds_claims and volumes.changes_with_others(need))
+        self._local = volumes.local(task)
+        changes = volumes.binds_claims and self._local is None and volumes.changes_with_others(need)
+        self.own_pods_matter = bool(need.exclusive) or changes
         """Whether placing one such pod may change the answer for the next one."""
         self._fixed = np.zeros((N_REASONS, len(nodes)), dtype=bool)
         if zone:
@@ -86,7 +89,7 @@ class ClaimFilter:
         refused = self._fixed.copy()
         for key in self._need.exclusive:
             refused[EXCLUSIVE] |= any(count > 0 for count in self._volumes.held(key).values())
-        if self._need.wanted and self._volumes.binds_claims:
+        if self._need.wanted and self._volumes.binds_claims and self._local is None:
             self._unbound(refused)
         refused[AFFINITY:, refused[ZONE]] = False
         return refused
@@ -131,6 +134,18 @@ class ClaimFilter:
             if capacity.topology is not None and capacity.largest is not None and capacity.largest >= wanted.size:
                 room |= affinity_row(self._volumes.static_row, _term(capacity.topology))
         return room
+
+
+def too_few_local(volumes: SessionVolumes, task: TaskInfo, nodes: NodeColumns) -> Bools | None:
+    """Return which nodes have no free local volume for a task, shape (n_nodes,); None if it needs none that is local.
+
+    Local volumes are those of one node. So a gang is placed at once, and only the nodes that it uses are asked again.
+    """
+    local = volumes.local(task) if volumes.need_of(task).wanted else None
+    if local is None:
+        return None
+    free = local.free if nodes.rows is None else local.free[nodes.rows]
+    return np.asarray(free <= (0 if nodes.copies is None else nodes.copies))
 
 
 def _term(selector: LabelSelector) -> tuple[NodeTerm, ...] | None:

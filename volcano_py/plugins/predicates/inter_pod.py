@@ -85,7 +85,7 @@ def inter_pod_filter(ssn: State, task: TaskInfo, pod_affinity: bool, spread: boo
     if ssn.volumes is not None:
         need = ssn.volumes.need_of(task)
         if need.reached or need.wanted or need.exclusive:
-            claims = ClaimFilter(ssn.volumes, need, ssn.nodes, zone=zone)
+            claims = ClaimFilter(ssn.volumes, task, ssn.nodes, zone=zone)
     if affinity is None and hard is None and claims is None:
         return None
     return Filter(task.shape_id, len(ssn.nodes), affinity, hard, claims)

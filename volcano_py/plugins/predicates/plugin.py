@@ -28,7 +28,7 @@ from volcano_py.model.arrays import Bools
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import PODS_ROW
 from volcano_py.model.shape import Field, Shape
-from volcano_py.plugins.predicates.claims import N_REASONS
+from volcano_py.plugins.predicates.claims import BIND, N_REASONS, ZONE, too_few_local
 from volcano_py.plugins.predicates.inter_pod import INTER_POD, Filter, inter_pod_filter
 from volcano_py.plugins.predicates.volume_limits import too_many_volumes
 from volcano_py.snapshot import node_terms, taints
@@ -52,6 +52,7 @@ _CLAIMS: Final = {  # Volcano's arguments that have no effect yet
 }
 _CACHE: Final = "predicate.CacheEnable"  # accepted and ignored: answers are always cached, which never changes them
 TOO_MANY_PODS, PORTS_TAKEN, TOO_MANY_VOLUMES = 1, 2, 3
+NO_VOLUME: Final = 4 + INTER_POD + BIND
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +199,10 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         too_many = self._too_many_volumes(task, nodes)
         if too_many is not None:
             verdicts[too_many & ~full] = TOO_MANY_VOLUMES
+        if self._ssn.volumes is not None:
+            too_few = too_few_local(self._ssn.volumes, task, nodes)
+            if too_few is not None:
+                verdicts[too_few & ~full] = NO_VOLUME
         if self._wants_ports(task):
             verdicts[self._ports_taken(task, nodes) & ~full] = PORTS_TAKEN
         return verdicts
@@ -216,7 +221,12 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         if inter_pod is None:
             return np.vstack((full, taken, too_many, np.zeros((INTER_POD + N_REASONS, len(nodes)), dtype=bool)))
         refused = inter_pod.refused()
-        return np.vstack((full, taken, too_many, refused if nodes.rows is None else refused[:, nodes.rows]))
+        refused = refused if nodes.rows is None else refused[:, nodes.rows]
+        too_few = None if self._ssn.volumes is None else too_few_local(self._ssn.volumes, task, nodes)
+        if too_few is not None:
+            refused = refused.copy()
+            refused[INTER_POD + BIND] |= too_few & ~refused[INTER_POD + ZONE]
+        return np.vstack((full, taken, too_many, refused))
 
     def inter_pod_filter(self, task: TaskInfo) -> Filter | None:
         """Return the filter of a task's class by other pods and volume claims; None if they cannot affect it."""
