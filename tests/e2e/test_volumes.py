@@ -16,6 +16,7 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.daemon import Daemon
 from tests.e2e.gangs import MERGE, Gangs, Role, running
 from tests.e2e.provisioner import Provisioner, Storage, annotations
+from tests.e2e.test_leader import Candidates
 from volcano_py.api.storage import SELECTED_NODE
 
 LEFT_S = 30.0  # after a kill, nothing may stay promised for longer
@@ -32,7 +33,7 @@ class Cluster:
 
     def create(self, name: str, size: int, storage_class: str) -> list[str]:
         """Create a gang whose pods have a claim each, of the pod's name; return the names."""
-        pods = self.gangs.make_pods(name, Role("worker", size, {"cpu": "1"}))
+        pods = self.gangs.make_pods(name, Role("worker", size, {"cpu": "100m"}))  # a node has room for all of them
         for pod in pods:
             claim = pod["metadata"]["name"]
             self.storage.make_claim(claim, storage_class)
@@ -186,3 +187,46 @@ def test_promises_of_other_schedulers_are_left_alone(cluster: Cluster, daemon: D
 
         theirs: dict[str, Any] = cluster.storage.claims()["theirs"]
         assert annotations(theirs)[SELECTED_NODE] == cluster.nodes[0]
+
+
+def test_the_next_leader_undoes_what_the_last_one_has_promised_within_half_a_minute(
+    cluster: Cluster, control_plane: ControlPlane, installed: Installed
+) -> None:
+    candidates = Candidates(control_plane, installed)
+    try:
+        leader = candidates.start(15.0)
+        wait_until("the first one leads", leader.leads, 20.0)
+        candidates.start(15.0)
+        with Provisioner(cluster.storage) as provisioner:
+            provisioner.works.clear()
+            cluster.create("orphaned", 4, provisioner.storage_class)
+            wait_until("all volumes are asked for", lambda: len(provisioner.asked) == 4, 30.0)
+            leader.kill()
+            killed = time.monotonic()
+            cluster.cordon(cluster.nodes, True)
+            assert len(cluster.storage.promised()) == 4
+
+            left = LEFT_S - (time.monotonic() - killed)
+            wait_until("nothing is promised", lambda: not cluster.storage.promised(), left)
+            print(f"nothing promised {time.monotonic() - killed:.1f} s after the kill of the leader")
+    finally:
+        candidates.stop()
+
+
+def test_a_scheduler_that_is_killed_again_and_again_gives_no_volume_twice(cluster: Cluster, daemon: Daemon) -> None:
+    kind = cluster.storage.make_class()
+    for node in cluster.nodes:
+        for _ in range(2):
+            cluster.storage.make_volume(kind, node)
+    with Provisioner(cluster.storage) as provisioner:
+        provisioner.refuses = lambda name: len(provisioner.refused) < 3 and name.endswith("-1")
+        pods = [pod for number in range(5) for pod in cluster.create(f"static-{number}", 4, kind)]
+        pods += [pod for number in range(5) for pod in cluster.create(f"made-{number}", 4, provisioner.storage_class)]
+        for enough in (4, 14, 24):
+            wait_until("some claims are bound", lambda: len(cluster.storage.bound()) >= enough, 30.0, every=0.02)  # noqa: B023
+            daemon.kill()
+            print(f"killed with {len(cluster.storage.bound())} claims and {len(cluster.places())} pods bound")
+            daemon.start()
+
+        cluster.wait_running(40)
+        cluster.judge(pods)
