@@ -127,6 +127,17 @@ class StorageEvents:
             helps=lambda before, _: before is not None,
         )
 
+    def _claim_helps(self, before: ClaimRecord | None, after: ClaimRecord | None) -> bool:
+        either = after or before
+        if either is None or (before and before.unversioned) == (after and after.unversioned):
+            return False
+        return self._store.waited_for(either.key)
+
+    def _volume_helps(self, before: VolumeRecord | None, after: VolumeRecord | None) -> bool:
+        if (before and before.unversioned) == (after and after.unversioned):
+            return False
+        return any(self._store.volume_waited_for(one) for one in (before, after) if one is not None)
+
     def check(self) -> None:
         """Let pods with claims wait while a storage kind cannot be read: what is not known cannot be promised."""
         absent = sorted(self.absent()) if self._store.in_use else []
@@ -154,7 +165,7 @@ class StorageEvents:
             get=lambda namespace, name: known.claims.get(ClaimKey(namespace, name)),
             put=put,
             drop=drop,
-            helps=lambda before, after: (before and before.unversioned) != (after and after.unversioned),
+            helps=self._claim_helps,
         )
 
     def _volume_events(
@@ -178,7 +189,7 @@ class StorageEvents:
             get=lambda _, name: known.volumes.get(name),
             put=put,
             drop=drop,
-            helps=lambda before, after: (before and before.unversioned) != (after and after.unversioned),
+            helps=self._volume_helps,
         )
 
 

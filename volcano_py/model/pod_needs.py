@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from volcano_py.model.rejections import Reason
 from volcano_py.model.selectors import LabelSelector
 from volcano_py.model.shape import NodeTerm
-from volcano_py.model.volumes import FILESYSTEM, ClaimKey, VolumeHandle
+from volcano_py.model.volumes import FILESYSTEM, ClaimKey
 
 Affinity = tuple[NodeTerm, ...] | None
 """The nodes that can reach a volume: those that match any of the terms; None: all nodes."""
@@ -41,6 +41,13 @@ class Wanted(NamedTuple):
     shared: ClaimKey | None = None  # the claim, if other pods use it, too
 
 
+class SharedVolume(NamedTuple):
+    """A volume that several pods use, of a CSI driver with a limit: it counts once on each node."""
+
+    driver: str
+    claim: ClaimKey
+
+
 class PodNeed(NamedTuple):
     """What the claims of one pod need; of a pod on a node, only what it holds there."""
 
@@ -48,7 +55,7 @@ class PodNeed(NamedTuple):
     reached: tuple[Reached, ...] = ()
     wanted: tuple[Wanted, ...] = ()  # by rising size
     attached: tuple[tuple[str, int], ...] = ()  # CSI drivers with a limit -> volumes that only this pod uses
-    shared: tuple[VolumeHandle, ...] = ()  # volumes of such drivers that other pods use, too
+    shared: tuple[SharedVolume, ...] = ()  # volumes of such drivers that other pods use, too
     exclusive: tuple[ClaimKey, ...] = ()  # ReadWriteOncePod claims that other pods use, too
 
 

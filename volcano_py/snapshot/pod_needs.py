@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from volcano_py.model.objects import TaskRecord
-from volcano_py.model.pod_needs import NO_NEED, PodNeed, Reached, Wanted
+from volcano_py.model.pod_needs import NO_NEED, PodNeed, Reached, SharedVolume, Wanted
 from volcano_py.model.rejections import Reason
 from volcano_py.model.volumes import (
     LOST,
@@ -85,7 +85,7 @@ def holding_use(storage: Storage, task: TaskRecord) -> Use:
     """Return the use of a pod on a node: only what others cannot have while it is there."""
     handles: list[VolumeHandle] = []
     private: dict[str, int] = {}
-    shared: list[VolumeHandle] = []
+    shared: list[SharedVolume] = []
     exclusive: list[ClaimKey] = []
     for use in task.claims:
         key = ClaimKey(task.namespace, use.name)
@@ -101,7 +101,7 @@ def holding_use(storage: Storage, task: TaskRecord) -> Use:
             if alone:
                 private[handle.driver] = private.get(handle.driver, 0) + 1
             else:
-                shared.append(handle)
+                shared.append(SharedVolume(handle.driver, key))
     need = PodNeed(
         attached=tuple(sorted(private.items())), shared=tuple(sorted(shared)), exclusive=tuple(sorted(exclusive))
     )

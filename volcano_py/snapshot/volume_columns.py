@@ -18,7 +18,6 @@ from volcano_py.model.volumes import (
     ClaimKey,
     ClaimRecord,
     StorageClassRecord,
-    VolumeHandle,
     VolumeRecord,
 )
 from volcano_py.snapshot.rows import RowTable, grown
@@ -75,8 +74,7 @@ class SnapshotVolumes:
     columns: VolumeColumns
     reserved: Mapping[str, int]  # row of each volume that a need names
     limits: AttachLimits
-    claim_holders: Mapping[ClaimKey, tuple[str, ...]]  # of each exclusive claim in a need: the node of every pod
-    handle_holders: Mapping[VolumeHandle, tuple[str, ...]]  # the same of each shared volume
+    holders: Mapping[ClaimKey, tuple[str, ...]]  # of each claim of several pods in a need: the nodes of its pods
     classes: Mapping[str, StorageClassRecord]
     drivers_with_capacity: frozenset[str]  # the CSI drivers that say how much room they have
     capacities: Mapping[str, tuple[CapacityRecord, ...]]  # by storage class

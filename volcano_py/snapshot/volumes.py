@@ -17,7 +17,6 @@ from volcano_py.model.volumes import (
     ClaimRecord,
     ClaimRef,
     StorageClassRecord,
-    VolumeHandle,
     VolumeRecord,
 )
 from volcano_py.snapshot.columns import NodeStatics
@@ -58,6 +57,7 @@ class VolumeStore:
         self._users: dict[ClaimKey, set[int]] = {}  # task rows
         self._places: dict[int, _Place] = {}  # by task row
         self._needs = NeedTable()
+        self._names: tuple[tuple[PodNeed, ...], list[str], list[ClaimKey]] | None = None  # see `_named`
         self._need = np.zeros(0, dtype=np.int32)
         self._wanted: list[tuple[ClaimRecord, ...]] = []
         self._table = VolumeTable()
@@ -95,6 +95,17 @@ class VolumeStore:
             if volume is not None and volume.claim is not None and volume.claim.uid in ("", claim.uid):
                 found.append(name)
         return tuple(found)
+
+    def waited_for(self, key: ClaimKey) -> bool:
+        """Say whether a pod that waits for a node uses a claim."""
+        return any(not self._places[row].node for row in self._users.get(key, ()))
+
+    def volume_waited_for(self, record: VolumeRecord) -> bool:
+        """Say whether a pod that waits for a node may get a volume, or has a claim that is bound to it."""
+        if record.claim is None:
+            return self.in_use
+        claims = {ClaimKey(*record.claim[:2]), *self._claims_of_volume.get(record.name, ())}
+        return any(map(self.waited_for, claims))
 
     def alone(self, key: ClaimKey) -> bool:
         """Say whether at most one pod uses a claim."""
@@ -256,44 +267,34 @@ class VolumeStore:
             return None
         need = grown(self._need, n_tasks)[:n_tasks].copy()
         needs = self._needs.freeze()
-        claim_holders, handle_holders = self._holders(needs)
+        volumes, claims = self._named(needs)
+        rows = {name: self._table.row(name) for name in volumes}
         return SnapshotVolumes(
             need=need,
             needs=needs,
             wanted=list(self._wanted),
             columns=self._table.freeze(),
-            reserved=self._reserved_rows(needs),
+            reserved={name: row for name, row in rows.items() if row is not None},
             limits=self._nodes.freeze(statics),
-            claim_holders=claim_holders,
-            handle_holders=handle_holders,
+            holders={key: self._nodes_of(key) for key in claims},
             classes=dict(self.classes),
             drivers_with_capacity=self.csi.drivers_with_capacity(),
             capacities=self.csi.capacities_by_class(),
         )
 
-    def _reserved_rows(self, needs: tuple[PodNeed, ...]) -> dict[str, int]:
-        names = {name for need in needs for wanted in need.wanted for name in wanted.reserved}
-        rows = {name: self._table.row(name) for name in names}
-        return {name: row for name, row in rows.items() if row is not None}
+    def _nodes_of(self, key: ClaimKey) -> tuple[str, ...]:
+        """Return the node of every pod that holds a claim on one."""
+        places = (self._places[row] for row in sorted(self._users.get(key, ())))
+        return tuple(place.node for place in places if place.node)
 
-    def _holders(
-        self, needs: tuple[PodNeed, ...]
-    ) -> tuple[dict[ClaimKey, tuple[str, ...]], dict[VolumeHandle, tuple[str, ...]]]:
-        """Return the nodes of the pods that hold claims and volumes of several pods, for each that a need names."""
-        claims: dict[ClaimKey, list[str]] = {key: [] for need in needs for key in need.exclusive}
-        handles: dict[VolumeHandle, list[str]] = {handle: [] for need in needs for handle in need.shared}
-        if claims or handles:
-            # A Python loop over pods with claims, only if some share a claim.
-            for _, place in sorted(self._places.items()):
-                if place.node:
-                    for key in place.use.need.exclusive:
-                        claims[key].append(place.node)
-                    for handle in place.use.need.shared:
-                        handles[handle].append(place.node)
-        return (
-            {key: tuple(nodes) for key, nodes in claims.items()},
-            {handle: tuple(nodes) for handle, nodes in handles.items()},
-        )
+    def _named(self, needs: tuple[PodNeed, ...]) -> tuple[list[str], list[ClaimKey]]:
+        """Return the reserved volumes, and the claims of several pods, that needs name."""
+        if self._names is None or self._names[0] is not needs:
+            volumes = {name for need in needs for wanted in need.wanted for name in wanted.reserved}
+            claims = {one.claim for need in needs for one in need.shared}
+            claims.update(key for need in needs for key in need.exclusive)
+            self._names = (needs, sorted(volumes), sorted(claims))
+        return self._names[1:]
 
 
 def _keys(record: TaskRecord) -> list[ClaimKey]:

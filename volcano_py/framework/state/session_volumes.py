@@ -50,12 +50,10 @@ class SessionVolumes:
         self.driver_row = {driver: row for row, driver in enumerate(found.limits.drivers)}
         """The row of each driver with a limit."""
         row_of = nodes.statics.row_of
-        self._handles = list(found.handle_holders)
-        self._handle_number = {handle: number for number, handle in enumerate(self._handles)}
-        self._pods_with = [_counted(holders, row_of) for holders in found.handle_holders.values()]
-        self._claims = list(found.claim_holders)
+        self._claims = list(found.holders)
         self._claim_number = {key: number for number, key in enumerate(self._claims)}
-        self._holders = [_counted(holders, row_of) for holders in found.claim_holders.values()]
+        self._holders = [_counted(nodes_of_pods, row_of) for nodes_of_pods in found.holders.values()]
+        self._driver_of = {one.claim: one.driver for need in found.needs for one in need.shared}
         self._shared_claims = sorted(
             {wanted.shared for need in found.needs for wanted in need.wanted if wanted.shared is not None}
         )
@@ -117,16 +115,16 @@ class SessionVolumes:
         )
 
     def held(self, claim: ClaimKey) -> dict[int, int]:
-        """Return how many pods on each node hold a claim that only one pod may use."""
+        """Return how many pods on each node use a claim of several pods that a need names."""
         return self._holders[self._claim_number[claim]]
 
     def missing_shared(self, need: PodNeed, rows: Rows | None) -> Floats:
         """Return how many volumes of several pods a task would add to nodes, shape (n_drivers, n_nodes)."""
         added = np.zeros(self.used.shape if rows is None else (len(self.used), len(rows)))
-        for handle in need.shared:
+        for shared in need.shared:
             there = np.zeros(self.used.shape[1], dtype=bool)
-            there[[node for node, pods in self._pods_with[self._handle_number[handle]].items() if pods]] = True
-            added[self.driver_row[handle.driver]] += ~(there if rows is None else there[rows])
+            there[[node for node, pods in self.held(shared.claim).items() if pods]] = True
+            added[self.driver_row[shared.driver]] += ~(there if rows is None else there[rows])
         return added
 
     # Placing and evicting
@@ -168,22 +166,18 @@ class SessionVolumes:
             for driver, volumes in need.attached:
                 delta[self.driver_row[driver]] = count * volumes
             journal.add(self.used, distinct, delta[:, None] * counts)
-        for handle in need.shared:
-            journal.tell(self._share, self._handle_number[handle], nodes.tolist(), count)
-        for key in need.exclusive:
+        for key in sorted({*need.exclusive, *(one.claim for one in need.shared)}):
             journal.tell(self._hold, self._claim_number[key], nodes.tolist(), count)
 
-    def _share(self, number: int, nodes: list[int], count: int) -> None:
-        pods, used = self._pods_with[number], self.used[self.driver_row[self._handles[number].driver]]
+    def _hold(self, number: int, nodes: list[int], count: int) -> None:
+        """Count pods that use a claim of several pods; its volume counts on a node while any of them is there."""
+        self.version += 1
+        pods, driver = self._holders[number], self._driver_of.get(self._claims[number])
         for node in nodes:
             before = pods.get(node, 0)
             pods[node] = before + count
-            used[node] += (before + count > 0) - (before > 0)
-
-    def _hold(self, number: int, nodes: list[int], count: int) -> None:
-        self.version += 1
-        for node in nodes:
-            self._holders[number][node] = self._holders[number].get(node, 0) + count
+            if driver is not None:
+                self.used[self.driver_row[driver], node] += (before + count > 0) - (before > 0)
 
     def _promise(self, need: PodNeed, task: int, node: int) -> None:
         wanted, own = self.wanted_now(need)
