@@ -79,6 +79,7 @@ class SchedulerDaemon:
         self._writers = WriterBuilder(context, options, cache, self._watches, metrics).build()
         self.binder, self.evictor = self._writers.binder, self._writers.evictor
         self.cycles = self._cycle_loop(CycleRunner(policy, seed=options.seed, clock=context.clock, cycle=cycle))
+        self._wait_for_volumes(policy)
         self._loads = self._load_keeper()
         self._barrier = self._start_barrier()
         self._recovery = PromiseRecovery(
@@ -272,7 +273,12 @@ class SchedulerDaemon:
     def _use(self, policy: Policy) -> None:
         """Take a changed configuration."""
         self.cycles.use(policy)
+        self._wait_for_volumes(policy)
         self._loads.wake()
+
+    def _wait_for_volumes(self, policy: Policy) -> None:
+        if policy.volume_wait_s is not None:
+            self._writers.preparer.wait_s = policy.volume_wait_s
 
     def _record_unreadable(self, entry: Unreadable) -> None:
         self._writers.events.record(announcements.unreadable(entry))

@@ -63,7 +63,7 @@ class PreparerOptions:
     retry_first_s: float = 0.2
     retry_cap_s: float = 10.0
     wait_s: float = 600.0
-    """How long the claims of a pod may take to be bound after its steps are carried out."""
+    """How long the claims of a pod may take to be bound after its steps are carried out, unless a policy says so."""
     announce_s: float = 10.0
     """After how long the pod's users hear what it waits for."""
 
@@ -93,6 +93,8 @@ class Preparer:
         self._clock = clock
         self._objection = objection
         self._options = options = options or PreparerOptions()
+        self.wait_s = options.wait_s
+        """How long claims may take to be bound; a new configuration may change it."""
         self._orders: dict[str, Order] = {}  # by uid
         self._holders: Counter[PrepareStep] = Counter()  # how many orders have this step
         self._written: set[PrepareStep] = set()  # a request of ours went out, and the promise was not taken back
@@ -285,8 +287,8 @@ class Preparer:
     def _be_patient(self, order: Order, step: PrepareStep) -> None:
         """Say after a while what a bind waits for; end it after a long while."""
         waited_s = self._clock.monotonic() - order.waits_since
-        if waited_s >= self._options.wait_s:
-            self._fail(order, not_achieved(step, self._options.wait_s), result="failed", step=step)
+        if waited_s >= self.wait_s:
+            self._fail(order, not_achieved(step, self.wait_s), result="failed", step=step)
         elif waited_s >= self._options.announce_s and not order.announced:
             order.announced = True
             self._outcomes.preparing(order.bind, still_missing(step))
