@@ -31,7 +31,6 @@ class Order:
         "prepared",
         "to_undo",
         "trusts_watch",
-        "undone",
         "versions",
         "waits",
         "waits_since",
@@ -49,7 +48,6 @@ class Order:
         self.followed: set[str] = set()  # volumes that were made for its claims
         self.prepared = not bind.prepare
         self.to_undo: list[PrepareStep] = []
-        self.undone = False
 
     @property
     def current(self) -> PrepareStep | None:
@@ -73,12 +71,14 @@ class Order:
 class Gang:
     """Binds of one job that were decided together."""
 
-    __slots__ = ("aside", "begun_at", "binds", "failure", "job", "orders")
+    __slots__ = ("aside", "begun_at", "binds", "failure", "job", "not_undone", "orders", "unprepared")
 
     def __init__(self, job: JobKey, binds: tuple[Bind, ...], begun_at: float) -> None:
         self.job = job
         self.binds = binds
         self.begun_at = begun_at
         self.orders = [Order(bind, self) for bind in binds]
+        self.unprepared = sum(not order.prepared for order in self.orders)
+        self.not_undone = len(self.orders)
         self.aside = False  # it does not count as under way
         self.failure: Failure | None = None

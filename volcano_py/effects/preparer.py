@@ -281,7 +281,8 @@ class Preparer:
             self._metrics.step(_kind(step), "done")
         self._end_waiting(order)
         order.prepared = True
-        if all(one.prepared for one in order.gang.orders):
+        order.gang.unprepared -= 1
+        if not order.gang.unprepared:
             self._hand_over(order.gang)
 
     def _be_patient(self, order: Order, step: PrepareStep) -> None:
@@ -410,9 +411,9 @@ class Preparer:
     def _end_undo(self, order: Order) -> None:
         self._release(order, order.to_undo)
         order.to_undo = []
-        order.undone = True
         gang = order.gang
-        if all(one.undone for one in gang.orders):
+        gang.not_undone -= 1
+        if not gang.not_undone:
             self._report(gang)
 
     def _report(self, gang: Gang) -> None:
