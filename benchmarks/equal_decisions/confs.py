@@ -37,6 +37,7 @@ PLUGINS = {
     "binpack": 0.35,
     "resource-strategy-fit": 0.25,
     "task-topology": 0.25,
+    "network-topology-aware": 0.2,
     "rescheduling": 0.25,
     "proportion": 0.0,
     "capacity": 0.0,

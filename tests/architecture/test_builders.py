@@ -15,7 +15,7 @@ RECORDS = "tests/reference/world.py"
 FAMILIES = {
     WIRE_OBJECTS: {
         *("a_budget", "a_group", "a_job", "a_namespace", "a_node", "a_pod", "a_priority_class", "a_queue", "a_quota"),
-        *("a_replica_set", "a_replication_controller", "a_service", "a_shard"),
+        *("a_replica_set", "a_replication_controller", "a_service", "a_shard", "a_hyper_node"),
     },
     RECORDS: {"a_job", "a_node", "a_queue", "a_shape", "a_task"},
 }

@@ -21,7 +21,6 @@ import volcano_py.controllers
 from volcano_py.api.batch import Command, CronJob, Job
 from volcano_py.api.flow import JobFlow, JobTemplate
 from volcano_py.api.meta import ObjectMeta, Wire
-from volcano_py.api.topology import HyperNode
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.watched_kinds import WATCHED_KINDS, WatchedKind
 from volcano_py.cli import start
@@ -33,7 +32,7 @@ from volcano_py.local.manifests import definitions
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
-READ_ONLY_ELSEWHERE: frozenset[type] = frozenset({Command, CronJob, HyperNode, Job, JobFlow, JobTemplate})
+READ_ONLY_ELSEWHERE: frozenset[type] = frozenset({Command, CronJob, Job, JobFlow, JobTemplate})
 """Kinds in `volcano_py.api` that controllers or webhooks read and the scheduler does not."""
 
 each_kind = pytest.mark.parametrize("kind", WATCHED_KINDS, ids=lambda kind: kind.resource.label)

@@ -13,8 +13,9 @@ import volcano_py.actions
 import volcano_py.plugins
 from volcano_py.actions import ACTIONS
 from volcano_py.conf.schema import FLAGS
-from volcano_py.framework.contract import extension_points
-from volcano_py.framework.contract.extension_points import POINTS, ExtensionPoint
+from volcano_py.framework.contract import extension_points, topology
+from volcano_py.framework.contract.extension_point import ExtensionPoint
+from volcano_py.framework.contract.extension_points import POINTS
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.plugins import PLUGINS
 
@@ -78,7 +79,9 @@ def test_every_action_that_exists_is_in_the_table_under_its_own_name() -> None:
 
 
 def test_every_extension_point_is_in_the_table() -> None:
-    assert set(POINTS) == set(defined(extension_points, ExtensionPoint)) - {ExtensionPoint}
+    found = {*defined(extension_points, ExtensionPoint), *defined(topology, ExtensionPoint)}
+
+    assert set(POINTS) == found - {ExtensionPoint}
 
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.__name__)

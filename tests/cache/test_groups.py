@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import msgspec
@@ -5,9 +6,10 @@ import pytest
 
 from volcano_py.api.meta import Condition
 from volcano_py.api.scheduling import NodeGroups, PodGroup, Queue, QueueAffinity, QueueGuarantee, QueueSpec
-from volcano_py.cache.groups import PriorityTable, job_record, queue_record
+from volcano_py.cache.groups import PriorityTable, job_record, queue_record, same_gang
 from volcano_py.model.objects import GroupCondition, JobKey, JobRecord, NodeGroupAffinity, QueueRecord, TopologyTexts
 from volcano_py.model.resource_lists import ResourceList
+from volcano_py.model.sub_groups import NetworkTopology, SubGroupPolicy, TopologyMode
 from volcano_py.testing import a_group, a_priority_class, a_queue
 from volcano_py.testing.objects import EPOCH
 
@@ -223,3 +225,44 @@ def test_limits_of_node_groups_that_cannot_be_read_say_why(text: str) -> None:
 
     assert record.node_group_limits is not None
     assert "volcano.sh/nodegroup-resource-limits" in record.node_group_limits.problem
+
+
+def test_a_record_has_the_topologies_and_sub_groups_of_its_pod_group() -> None:
+    policy = {"name": "worker", "matchLabelKeys": ["part"], "subGroupSize": 2, "networkTopology": {"mode": "soft"}}
+    group = a_group(spec={"networkTopology": {"highestTierAllowed": 2}, "subGroupPolicy": [policy]})
+
+    record = job_record(group, PriorityTable(), "default")
+
+    assert record.network_topology == NetworkTopology(TopologyMode.HARD, 2)
+    assert record.sub_group_policies == (
+        SubGroupPolicy("worker", None, ("part",), 2, topology=NetworkTopology(TopologyMode.SOFT)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"networkTopology": {"mode": "firm"}}, "spec.networkTopology.mode: 'firm' is not a mode"),
+        ({"subGroupPolicy": [{}, {"networkTopology": {"mode": "x"}}]}, "spec.subGroupPolicy[1].networkTopology.mode: "),
+        ({"subGroupPolicy": [{"subGroupSize": 2**31}]}, "spec.subGroupPolicy[0].subGroupSize: 2147483648 does not fit"),
+        ({"subGroupPolicy": [{"minSubGroups": 2**31}]}, "spec.subGroupPolicy[0].minSubGroups: 2147483648 does not fit"),
+    ],
+)
+def test_a_topology_or_policy_that_cannot_be_read_is_named(spec: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match="^" + re.escape(problem)):
+        job_record(a_group(spec=spec), PriorityTable(), "default")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"networkTopology": {"highestTierAllowed": 1}},
+        {"subGroupPolicy": [{"name": "worker", "matchLabelKeys": ["part"]}]},
+    ],
+    ids=["topology", "sub-groups"],
+)
+def test_a_gang_with_other_topologies_or_sub_groups_asks_for_something_else(spec: dict[str, Any]) -> None:
+    before, after = (job_record(a_group(spec=one), PriorityTable(), "default") for one in ({}, spec))
+
+    assert not same_gang(before, after)
+    assert same_gang(after, job_record(a_group(spec=spec), PriorityTable(), "default"))

@@ -27,13 +27,14 @@ def node_object(
     pods: int = 110,
     labels: Mapping[str, str] | None = None,
     extended: Mapping[str, str | int] | None = None,
+    taints: Sequence[str] = (),
     ready: bool = False,
 ) -> dict[str, Any]:
     """Return a Node; with `ready` its status already says Ready, for control planes without kwok."""
     labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", **(labels or {})}
     conditions = [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]
     return manifest(
-        a_node(name, cpu=cpu, memory=memory, pods=pods, labels=labels, **(extended or {})),
+        a_node(name, cpu=cpu, memory=memory, pods=pods, labels=labels, taints=taints, **(extended or {})),
         metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}},  # a borrowed cluster's kwok may select by it
         status={"conditions": conditions} if ready else {},
     )

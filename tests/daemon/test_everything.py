@@ -35,6 +35,7 @@ tiers:
   - {name: resourcequota}
   - {name: resource-strategy-fit}
   - {name: task-topology}
+  - {name: network-topology-aware}
   - {name: usage}
   - {name: rescheduling}
 """

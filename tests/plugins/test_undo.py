@@ -8,7 +8,7 @@ import pytest
 
 from tests.framework.sessions import a_session
 from tests.reference.busy import busy_world
-from tests.reference.furnished import measured, with_node_groups, with_topology, with_usage
+from tests.reference.furnished import measured, with_node_groups, with_racks, with_topology, with_usage
 from volcano_py.framework.contract import extension_points
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.session import Session
@@ -17,6 +17,7 @@ from volcano_py.plugins import PLUGINS
 from volcano_py.snapshot.columns import NodeColumns
 
 WORLDS = {
+    "network-topology-aware": with_racks,
     "nodegroup": with_node_groups,
     "task-topology": with_topology,
     "usage": lambda number: measured(*with_usage(number)),

@@ -8,6 +8,7 @@ import msgspec
 from tests.reference.busy import busy_world
 from tests.reference.node_groups import LABEL
 from tests.reference.world import Task, World
+from volcano_py.model.hyper_nodes import HyperNode, NodeMember
 from volcano_py.model.loads import NodeLoad
 from volcano_py.model.objects import (
     JobRecord,
@@ -22,6 +23,19 @@ from volcano_py.snapshot.store import ClusterStore
 
 GROUPS = ("a", "b", "c")
 LIMITS = {"a": {"cpu": 512.0}, "b": {"pods": 2.0, "memory": 2.0**28}}
+
+
+def with_racks(number: int) -> World:
+    """Return a crowded cluster whose nodes are in racks, some below a spine; a node may be in none or in two."""
+    world, random = busy_world(number), Random(-2 - number)
+    racks = [
+        HyperNode(
+            f"rack-{rack}", 1, nodes=tuple(NodeMember(name=node.name) for node in world.nodes if random.random() < 0.4)
+        )
+        for rack in range(random.randint(1, 4))
+    ]
+    spine = HyperNode("spine", 2, children=tuple(rack.name for rack in racks if random.random() < 0.7))
+    return replace(world, hyper_nodes=(*racks, spine))
 
 
 def with_node_groups(number: int) -> World:

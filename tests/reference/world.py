@@ -10,6 +10,7 @@ from random import Random
 
 from volcano_py.api.quantity import WireQuantity
 from volcano_py.model.facts import BudgetRecord, NamespaceRecord
+from volcano_py.model.hyper_nodes import HyperNode
 from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord, TaintRecord, TaskRecord
 from volcano_py.model.pod_terms import PodTerms, Spread
 from volcano_py.model.resource_lists import ResourceList
@@ -41,6 +42,7 @@ class World:
     tasks: tuple[Task, ...] = ()
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # labels
     budgets: tuple[BudgetRecord, ...] = ()
+    hyper_nodes: tuple[HyperNode, ...] = ()
 
     def store(self, shuffle: int | None = None) -> ClusterStore:
         """Fill a store; ``shuffle`` seeds another order of arrival."""
@@ -50,6 +52,7 @@ class World:
             + [("set_job", (job,)) for job in self.jobs]
             + [("facts.set_namespace", (NamespaceRecord(name, labels),)) for name, labels in self.namespaces.items()]
             + [("facts.set_budget", (budget,)) for budget in self.budgets]
+            + [("facts.set_hyper_node", (one,)) for one in self.hyper_nodes]
             + [("set_task", (task.record, task.shape, task.status, task.node)) for task in self.tasks]
         )
         if shuffle is not None:

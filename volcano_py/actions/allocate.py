@@ -24,11 +24,11 @@ import numpy as np
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.hooks.fit_errors import placeable
 from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
+from volcano_py.framework.placing.task_loop import JobGoal
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.statement import Statement
 from volcano_py.model.arrays import Rows
-from volcano_py.model.rejections import Rejection
 from volcano_py.model.shape import Admission
 from volcano_py.model.statuses import PodGroupPhase
 
@@ -121,7 +121,7 @@ def _admit(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows | None) -> 
     whole = sum(refused.values()) == len(tasks)
     for shape_id in refused:
         lacking = tasks if whole else tasks[ssn.state.tasks.shape[tasks] == shape_id]
-        rejection = _over_limit(ssn, queue, shape_id, lacking[: max(1, ssn.hooks.missing(job)) if whole else 1])
+        rejection = ssn.task_loop.over_limit(queue, shape_id, lacking[: max(1, ssn.hooks.missing(job)) if whole else 1])
         ssn.state.outcome.rejections.setdefault(job.row, {})[shape_id] = rejection
     return not whole
 
@@ -147,7 +147,7 @@ def _try(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, final: bo
     """
     statement = ssn.statement()
     try:
-        left = ssn.nominated_nodes.place_first(statement, queue, job, tasks) if ssn.nominated_room else tasks
+        left = _place_nominated(ssn, statement, queue, job, tasks) if ssn.nominated_room else tasks
         ready = len(left) < len(tasks) and ssn.hooks.missing(job) == 0
         if not ready:
             left, ready = _place_until_ready(ssn, statement, queue, job, left)
@@ -169,64 +169,23 @@ def _try(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, final: bo
     return left, moved
 
 
+def _place_nominated(ssn: Session, statement: Statement, queue: QueueInfo, job: JobInfo, tasks: Rows) -> Rows:
+    """Place tasks on their nominated nodes, unless these are too far apart by now; return the other tasks."""
+    before = statement.checkpoint()
+    left = ssn.nominated_nodes.place_first(statement, queue, job, tasks)
+    if ssn.topology.limited(job) and not ssn.topology.holds(job):
+        statement.rollback(before)
+        return tasks
+    return left
+
+
 def _place_until_ready(
     ssn: Session, statement: Statement, queue: QueueInfo, job: JobInfo, tasks: Rows
 ) -> tuple[Rows, bool]:
     """Place tasks in order until the job is ready or no task is worth trying.
 
-    Return the tasks that were not tried, and whether the job is ready. Tasks of one shape are placed in runs, as many
-    at once as the job certainly still needs.
+    Return the tasks that are still to be tried, and whether the job is ready.
     """
-    state, hooks, placement = ssn.state, ssn.hooks, ssn.placement
-    failed_roles: set[str] = set()
-    failed_shapes = state.outcome.rejections.setdefault(job.row, {})
-    missing = hooks.missing(job)
-    lacking = tasks[: max(1, missing)]
-    start = 0
-    while start < len(tasks):
-        shape_id = int(state.tasks.shape[tasks[start]])
-        if shape_id in failed_shapes:  # one task of this shape was refused, so the others are, too
-            start += _run_length(ssn, tasks[start:])
-            continue
-        wanted = _run_length(ssn, tasks[start : start + max(1, missing)])
-        allowed = hooks.allocatable(queue, state.task_of(shape_id), wanted)
-        done = placement.place(statement, job.row, shape_id, tasks[start : start + allowed])
-        if done:
-            missing = hooks.missing(job)
-        if done < allowed:
-            failed_shapes[shape_id] = placement.ranking(shape_id).rejection()
-            failed_roles.add(state.tasks.record(int(tasks[start])).role)
-            start += _run_length(ssn, tasks[start:])
-            if not job.worth_continuing(frozenset(failed_roles)):
-                return tasks[start:], missing == 0
-        elif allowed < wanted:  # the queue may hold no more of these; others may still be worth trying
-            failed_shapes[shape_id] = _over_limit(ssn, queue, shape_id, lacking, statement)
-            start += _run_length(ssn, tasks[start:])
-        else:
-            start += done
-        if missing == 0:
-            break
-    return tasks[start:], missing == 0
-
-
-def _run_length(ssn: Session, tasks: Rows) -> int:
-    """Return how many of these tasks, from the first on, have one shape."""
-    if len(tasks) == 1:
-        return 1
-    shapes = ssn.state.tasks.shape[tasks]
-    other = np.flatnonzero(shapes != shapes[0])
-    return int(other[0]) if len(other) else len(tasks)
-
-
-def _over_limit(
-    ssn: Session, queue: QueueInfo, shape_id: int, lacking: Rows, statement: Statement | None = None
-) -> Rejection:
-    """Return why a queue may not hold one more of the tasks that a job lacks; a statement has placed some of them."""
-    why = ssn.state.outcome.queue_limits.get(queue.name)
-    if why is None:
-        placed = [] if statement is None else [task for task, _ in statement.placed]
-        given = ssn.state.classes.requests[:, ssn.state.tasks.shape[placed]].sum(axis=1)
-        asked = ssn.state.classes.requests[:, ssn.state.tasks.shape[lacking]].sum(axis=1)
-        task = ssn.state.task_of(shape_id)
-        why = ssn.hooks.over_limit(queue, task, np.maximum(asked, given + task.request), given)
-    return Rejection(len(ssn.state.nodes), blocked=why)
+    if ssn.topology.applies(job):
+        return ssn.topology.place(statement, queue, job, tasks)
+    return ssn.task_loop.run(statement, queue, job, tasks, JobGoal(ssn.hooks, job), ssn.placement)

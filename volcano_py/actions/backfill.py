@@ -16,6 +16,7 @@ from volcano_py.framework.hooks.fit_errors import placeable
 from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo
+from volcano_py.framework.state.statement import Statement
 from volcano_py.model.arrays import Rows
 from volcano_py.model.statuses import PodGroupPhase
 
@@ -48,13 +49,19 @@ def _valid(ssn: Session, row: int) -> bool:
     return refusal is None
 
 
+def _place_run(ssn: Session, statement: Statement, job: JobInfo, shape_id: int, run: Rows) -> int:
+    if ssn.topology.limited(job):
+        return ssn.topology.place_idle(statement, job, shape_id, run)
+    return ssn.placement.place_idle(statement, job.row, shape_id, run)
+
+
 def _place(ssn: Session, job: JobInfo, tasks: Rows) -> None:
     statement = ssn.statement()
     shapes = ssn.state.tasks.shape[tasks]
     try:
         for run in np.split(tasks, np.flatnonzero(shapes[1:] != shapes[:-1]) + 1):
             shape_id = int(ssn.state.tasks.shape[run[0]])
-            if ssn.placement.place_idle(statement, job.row, shape_id, run) < len(run):
+            if _place_run(ssn, statement, job, shape_id, run) < len(run):
                 rejection = ssn.placement.ranking(shape_id).rejection(promises=False)
                 ssn.state.outcome.rejections.setdefault(job.row, {})[shape_id] = rejection
         ready = ssn.hooks.missing(job) == 0

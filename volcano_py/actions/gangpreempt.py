@@ -11,7 +11,11 @@ from functools import partial
 import numpy as np
 
 from volcano_py.framework.contract.extension_points import Purpose
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.evicting.domain_plans import make_for_gang
+from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.evicting.gang_plan import GangPlans
+from volcano_py.framework.evicting.plan import PlaceGang
 from volcano_py.framework.gang_action import GangAction
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo, QueueInfo
@@ -31,16 +35,21 @@ class GangPreempt(GangAction):
             ssn.state.jobs.priority[all_candidates.jobs] < ssn.state.jobs.priority[job.row]
         )
         candidates = all_candidates.only(lower)
-        plans = GangPlans(
-            ssn.eviction,
-            Purpose.PREEMPT,
-            queue,
-            job,
-            candidates,
-            partial(_last_first, ssn),
-            allow_whole=self.allow_whole,
-        )
-        plans.make(tasks, Cause("gangpreempt", f"evicted to make room for PodGroup {job.key}", job.key))
+        cause = Cause("gangpreempt", f"evicted to make room for PodGroup {job.key}", job.key)
+
+        def make(eviction: Eviction, victims: VictimCandidates, place_gang: PlaceGang | None) -> int:
+            return GangPlans(
+                eviction,
+                Purpose.PREEMPT,
+                queue,
+                job,
+                victims,
+                partial(_last_first, ssn),
+                allow_whole=self.allow_whole,
+                place_gang=place_gang,
+            ).make(tasks, cause)
+
+        make_for_gang(ssn.topology, ssn.eviction, queue, job, tasks, candidates, self.most_domains, make)
 
 
 def _last_first(ssn: Session, rows: Rows) -> Rows:

@@ -15,7 +15,11 @@ from functools import partial
 import numpy as np
 
 from volcano_py.framework.contract.extension_points import Purpose
+from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.evicting.domain_plans import make_for_gang
+from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.evicting.gang_plan import GangPlans
+from volcano_py.framework.evicting.plan import PlaceGang
 from volcano_py.framework.gang_action import GangAction
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo, QueueInfo
@@ -40,16 +44,20 @@ class GangReclaim(GangAction):
 
         all_candidates = ssn.eviction.of_preemptable_jobs()
         lent = all_candidates.only(ssn.eviction.lent_to(queue, all_candidates))
-        ranks = partial(ssn.eviction.ranks, queue)
-        plans = GangPlans(
-            ssn.eviction,
-            Purpose.RECLAIM,
-            queue,
-            job,
-            lent,
-            ranks,
-            allow_whole=self.allow_whole,
-            may_preempt=may_preempt,
-        )
         message = f"evicted to make room for PodGroup {job.key} of queue {queue.name}"
-        plans.make(tasks, Cause("gangreclaim", message, job.key))
+        cause = Cause("gangreclaim", message, job.key)
+
+        def make(eviction: Eviction, victims: VictimCandidates, place_gang: PlaceGang | None) -> int:
+            return GangPlans(
+                eviction,
+                Purpose.RECLAIM,
+                queue,
+                job,
+                victims,
+                partial(ssn.eviction.ranks, queue),
+                allow_whole=self.allow_whole,
+                may_preempt=may_preempt,
+                place_gang=place_gang,
+            ).make(tasks, cause)
+
+        make_for_gang(ssn.topology, ssn.eviction, queue, job, tasks, lent, self.most_domains, make)

@@ -29,6 +29,7 @@ from volcano_py.framework.action import Action
 from volcano_py.framework.contract.extension_points import Purpose
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.evicting.domain_plans import scopes
 from volcano_py.framework.evicting.pick_one_node import CandidateNodeCount
 from volcano_py.framework.evicting.plan import Plan, by_score
 from volcano_py.framework.evicting.starving import starving_jobs
@@ -130,19 +131,23 @@ def _plan(
     *,
     starving_or_not: bool = False,
 ) -> int:
-    plan = Plan(
-        ssn.eviction,
-        Purpose.PREEMPT,
-        queue,
-        job,
-        candidates,
-        partial(by_score, ssn.placement),
-        search.blind,
-        search.compared,
-    )
-    try:
-        plan.fill(tasks, starving_or_not=starving_or_not)
-        return plan.conclude(Cause("preempt", f"evicted to make room for PodGroup {job.key}", job.key))
-    except PluginFailed:
-        plan.abandon()
-        raise
+    for eviction, victims in scopes(ssn.topology, ssn.eviction, job, tasks, candidates):
+        plan = Plan(
+            eviction,
+            Purpose.PREEMPT,
+            queue,
+            job,
+            victims,
+            partial(by_score, eviction.placement),
+            search.blind,
+            search.compared,
+        )
+        try:
+            plan.fill(tasks, starving_or_not=starving_or_not)
+            done = plan.conclude(Cause("preempt", f"evicted to make room for PodGroup {job.key}", job.key))
+        except PluginFailed:
+            plan.abandon()
+            raise
+        if done:
+            return done
+    return 0

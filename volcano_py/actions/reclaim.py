@@ -24,6 +24,7 @@ from volcano_py.framework.action import Action
 from volcano_py.framework.contract.extension_points import Purpose
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
+from volcano_py.framework.evicting.domain_plans import scopes
 from volcano_py.framework.evicting.plan import Plan, by_score
 from volcano_py.framework.evicting.starving import starving_jobs
 from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
@@ -64,13 +65,21 @@ class Reclaim(Action):
 def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
     all_candidates = ssn.eviction.all
     lent = all_candidates.only(ssn.eviction.lent_to(queue, all_candidates))
-    plan = Plan(ssn.eviction, Purpose.RECLAIM, queue, job, lent, partial(_by_victim_queue, ssn, queue))
-    try:
-        plan.fill(tasks, lambda shape_id, count: ssn.eviction.preemptive(queue, [(ssn.state.task_of(shape_id), count)]))
-        plan.conclude(Cause("reclaim", f"evicted to make room for PodGroup {job.key} of queue {queue.name}", job.key))
-    except PluginFailed:
-        plan.abandon()
-        raise
+    message = f"evicted to make room for PodGroup {job.key} of queue {queue.name}"
+    for eviction, victims in scopes(ssn.topology, ssn.eviction, job, tasks, lent):
+        plan = Plan(eviction, Purpose.RECLAIM, queue, job, victims, partial(_by_victim_queue, ssn, queue))
+        try:
+            plan.fill(tasks, partial(_preemptive, ssn, queue))
+            done = plan.conclude(Cause("reclaim", message, job.key))
+        except PluginFailed:
+            plan.abandon()
+            raise
+        if done:
+            return
+
+
+def _preemptive(ssn: Session, queue: QueueInfo, shape_id: int, count: int) -> bool:
+    return ssn.eviction.preemptive(queue, [(ssn.state.task_of(shape_id), count)])
 
 
 def _by_victim_queue(ssn: Session, queue: QueueInfo, scores: Floats, candidates: VictimCandidates) -> Rows:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from volcano_py.api.meta import ObjectMeta, OwnerReference, Wire
+from volcano_py.api.scheduling import NetworkTopology
 
 Template = dict[str, Any]
 """A pod template as it was sent: ``metadata`` and ``spec``."""
@@ -23,14 +24,6 @@ class LifecyclePolicy(Wire, frozen=True):
     exit_code: int | None = None
     timeout: str | None = None
     """A duration as in Go: how long to wait before acting."""
-
-
-class NetworkTopology(Wire, frozen=True):
-    """How far apart pods may be placed."""
-
-    mode: str = ""
-    highest_tier_allowed: int | None = None
-    highest_tier_name: str = ""
 
 
 class PartitionPolicy(Wire, frozen=True):

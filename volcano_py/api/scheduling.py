@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from volcano_py.api.meta import Condition, ObjectMeta, ResourceList, Wire
+from volcano_py.api.meta import Condition, LabelSelector, ObjectMeta, ResourceList, Wire
 
 
 class PriorityClass(Wire, frozen=True):
@@ -16,6 +16,25 @@ class PriorityClass(Wire, frozen=True):
     preemption_policy: str = ""
 
 
+class NetworkTopology(Wire, frozen=True):
+    """How far apart pods may be placed."""
+
+    mode: str = ""
+    highest_tier_allowed: int | None = None
+    highest_tier_name: str = ""
+
+
+class SubGroupPolicy(Wire, frozen=True):
+    """How pods of a gang form sub-groups, and what each of them needs."""
+
+    name: str = ""
+    label_selector: LabelSelector | None = None
+    match_label_keys: list[str] = []
+    sub_group_size: int | None = None
+    min_sub_groups: int | None = None
+    network_topology: NetworkTopology | None = None
+
+
 class PodGroupSpec(Wire, frozen=True):
     """A gang: how many of its pods must run together, and in which queue."""
 
@@ -24,7 +43,8 @@ class PodGroupSpec(Wire, frozen=True):
     queue: str = ""
     priority_class_name: str = ""
     min_resources: ResourceList | None = None
-    sub_group_policy: list[dict[str, Any]] = []
+    network_topology: NetworkTopology | None = None
+    sub_group_policy: list[SubGroupPolicy] = []
 
 
 class PodGroupStatus(Wire, frozen=True):

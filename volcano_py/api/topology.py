@@ -29,7 +29,7 @@ class MemberSelector(Wire, frozen=True):
 class HyperNodeMember(Wire, frozen=True):
     """A member: nodes, or one HyperNode."""
 
-    type: str = NODE_MEMBER
+    type: str
     selector: MemberSelector = MemberSelector()
 
 

@@ -106,6 +106,7 @@ class ClusterCache:
         self.binds.promises.prune()
         self.storage.check()
         found = self._state.store.snapshot()
+        self.facts.tell(found.facts.hyper_nodes)
         if self._bind_backoff:
             backing_off = self._bind_backoff.backing_off(self._clock.monotonic())
             found.tasks.traits[self._state.store.rows_of(backing_off)] |= np.uint8(TaskTrait.BACKING_OFF)

@@ -1,22 +1,30 @@
-"""Events of namespaces, quotas, disruption budgets and shards: one record per object, read by few plugins.
+"""Events of namespaces, quotas, disruption budgets, shards and HyperNodes: one record per object, read by few plugins.
 
-If an object cannot be read, a namespace counts as one without labels, a quota or a NodeShard as absent (admission still
-enforces the quota), and a budget as one that allows no disruption in its namespace.
+If an object cannot be read, a namespace counts as one without labels, a quota, a NodeShard or a HyperNode as absent
+(admission still enforces the quota), and a budget as one that allows no disruption in its namespace. HyperNodes that
+contradict each other are used as far as they form a tree; what does not is logged.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
+import structlog
+
 from volcano_py.api.core import Namespace, ResourceQuota
 from volcano_py.api.policy import PodDisruptionBudget
 from volcano_py.api.shard import NodeShard
+from volcano_py.api.topology import HyperNode
 from volcano_py.cache.changes import Change
 from volcano_py.cache.facts import budget_record, namespace_record, quota_record, shard_record
 from volcano_py.cache.state import ClusterState
 from volcano_py.cache.unreadable_objects import Unreadable, UnreadableObjects
 from volcano_py.kube.delivery import Event, EventType, KubernetesObject, Quarantined
 from volcano_py.model.facts import BudgetRecord, NamespaceRecord, NodeShardRecord, QuotaRecord
+from volcano_py.model.hyper_nodes import HyperNode as HyperNodeRecord
+from volcano_py.model.hyper_nodes import HyperNodeTree, hyper_node_record
 from volcano_py.snapshot.facts import FactStore
+
+log = structlog.get_logger()
 
 W = TypeVar("W", bound=KubernetesObject)
 R = TypeVar("R")
@@ -102,13 +110,22 @@ class FactEvents(Generic[W, R]):
 
 
 class FactEventHandlers:
-    """The event handlers of namespaces, quotas, disruption budgets and shards."""
+    """The event handlers of namespaces, quotas, disruption budgets, shards and HyperNodes."""
 
     def __init__(self, state: ClusterState, unreadable: UnreadableObjects) -> None:
         self.namespaces = _namespace_events(state, unreadable)
         self.quotas = _quota_events(state, unreadable)
         self.budgets = _budget_events(state, unreadable)
         self.shards = _shard_events(state, unreadable)
+        self.hyper_nodes = _hyper_node_events(state, unreadable)
+        self._told: frozenset[str] = frozenset()
+
+    def tell(self, tree: HyperNodeTree) -> None:
+        """Log the contradictions among HyperNodes, each once while it lasts."""
+        for problem in tree.problems:
+            if problem not in self._told:
+                log.warning("HyperNodes contradict each other", problem=problem)
+        self._told = frozenset(tree.problems)
 
 
 def _namespace_events(state: ClusterState, unreadable: UnreadableObjects) -> FactEvents[Namespace, NamespaceRecord]:
@@ -164,6 +181,20 @@ def _shard_events(state: ClusterState, unreadable: UnreadableObjects) -> FactEve
         get=lambda _, name: facts.node_shard(name),
         put=facts.set_node_shard,
         drop=lambda _, name: facts.remove_node_shard(name),
+        helps=lambda _, __: True,
+    )
+
+
+def _hyper_node_events(state: ClusterState, unreadable: UnreadableObjects) -> FactEvents[HyperNode, HyperNodeRecord]:
+    facts = state.store.facts
+    return FactEvents(
+        "HyperNode",
+        state,
+        unreadable,
+        read=hyper_node_record,
+        get=lambda _, name: facts.hyper_node(name),
+        put=facts.set_hyper_node,
+        drop=lambda _, name: facts.remove_hyper_node(name),
         helps=lambda _, __: True,
     )
 

@@ -25,6 +25,7 @@ from volcano_py.model.objects import (
 from volcano_py.model.pod_request import amounts, read_resource_list
 from volcano_py.model.resource_lists import ResourceList
 from volcano_py.model.resources import amount_of, amounts_of
+from volcano_py.model.sub_groups import SubGroupPolicy, network_topology, sub_group_policy
 
 _TRUE: Final = "True"
 
@@ -81,6 +82,10 @@ def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -
         creation=seconds(meta.creation_timestamp),
         waiting_time=_waiting_time(meta.annotations),
         topology=_topology(meta.annotations),
+        network_topology=network_topology(spec.network_topology, "spec.networkTopology"),
+        sub_group_policies=tuple(
+            _policy(policy, f"spec.subGroupPolicy[{index}]") for index, policy in enumerate(spec.sub_group_policy)
+        ),
         preemptable=preemptable(meta),
         budget=budget(meta.annotations),
         phase=status.phase,
@@ -91,6 +96,13 @@ def job_record(group: PodGroup, priorities: PriorityTable, default_queue: str) -
         succeeded=status.succeeded,
         failed=status.failed,
     )
+
+
+def _policy(written: wire.SubGroupPolicy, where: str) -> SubGroupPolicy:
+    policy = sub_group_policy(written, where)
+    int32(policy.size, f"{where}.subGroupSize")
+    int32(policy.minimum, f"{where}.minSubGroups")
+    return policy
 
 
 def _waiting_time(annotations: Mapping[str, str]) -> float | None:
@@ -125,6 +137,8 @@ def same_gang(before: JobRecord | None, after: JobRecord | None) -> bool:
         and before.task_min_available == after.task_min_available
         and before.min_resources == after.min_resources
         and before.min_quota == after.min_quota
+        and before.network_topology == after.network_topology
+        and before.sub_group_policies == after.sub_group_policies
     )
 
 

@@ -28,12 +28,14 @@ from volcano_py.api.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from volcano_py.api.topology import HyperNode
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.kube.delivery import EventHandler, T
 from volcano_py.kube.resource import (
     CSI_DRIVERS,
     CSI_NODES,
     CSI_STORAGE_CAPACITIES,
+    HYPER_NODES,
     NAMESPACES,
     NODE_SHARDS,
     NODES,
@@ -81,6 +83,7 @@ WATCHED_KINDS: Final = (
     WatchedKind(NAMESPACES, Namespace, lambda cache: cache.facts.namespaces, dispensable=True),
     WatchedKind(RESOURCE_QUOTAS, ResourceQuota, lambda cache: cache.facts.quotas, dispensable=True),
     WatchedKind(POD_DISRUPTION_BUDGETS, PodDisruptionBudget, lambda cache: cache.facts.budgets, dispensable=True),
+    WatchedKind(HYPER_NODES, HyperNode, lambda cache: cache.facts.hyper_nodes, dispensable=True),
     # Their pods are spread even if they have no topology spread constraints.
     WatchedKind(SERVICES, Service, lambda cache: cache.series.services, dispensable=True),
     WatchedKind(

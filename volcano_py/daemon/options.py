@@ -37,6 +37,8 @@ class DaemonOptions:
     default_queue: str = keys.DEFAULT_QUEUE
     queue_admission: bool = False
     """Whether pods carry a gate of their queue until the scheduler removes it (`framework.placing.queue_admission`)."""
+    ignored_provisioners: tuple[str, ...] = ()
+    """CSI drivers whose volumes do not count towards the limits of nodes."""
     seed: int = 0
     period_s: float = 1.0
     """Longest time between two cycles while something is pending; without pending tasks no cycle runs."""

@@ -1,7 +1,7 @@
 """The base of the actions that evict for whole gangs: their arguments, and one plan for each starving job.
 
-Arguments: ``allowWholeBundle`` (true): whole jobs may be evicted. ``maxDomains`` (8) has no effect while the cluster is
-the only domain (in Volcano domains are HyperNodes).
+Arguments: ``allowWholeBundle`` (true): whole jobs may be evicted. ``maxDomains`` (8): how many domains (HyperNodes) are
+tried for a job with a hard topology, 0 or less for 8.
 """
 
 from abc import abstractmethod
@@ -13,6 +13,7 @@ import numpy as np
 from volcano_py.conf.arguments import Warn, get_bool, get_int
 from volcano_py.framework.action import Action
 from volcano_py.framework.contract.plugin import PluginFailed
+from volcano_py.framework.evicting.domain_plans import MOST_DOMAINS
 from volcano_py.framework.evicting.starving import starving_jobs
 from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
@@ -29,14 +30,17 @@ class GangAction(Action):
     arguments = frozenset({_WHOLE, _DOMAINS})
     skip_overused: ClassVar[bool]  # whether overused queues are left out
 
-    def __init__(self, *, allow_whole: bool = True) -> None:
+    def __init__(self, *, allow_whole: bool = True, most_domains: int = MOST_DOMAINS) -> None:
         self.allow_whole = allow_whole
+        self.most_domains = most_domains if most_domains > 0 else MOST_DOMAINS
 
     @classmethod
     def configured(cls, arguments: Mapping[str, Any], warn: Warn) -> Self:
         """Read the arguments."""
-        get_int(arguments, _DOMAINS, 8, warn)
-        return cls(allow_whole=get_bool(arguments, _WHOLE, True, warn))
+        return cls(
+            allow_whole=get_bool(arguments, _WHOLE, True, warn),
+            most_domains=get_int(arguments, _DOMAINS, MOST_DOMAINS, warn),
+        )
 
     def __call__(self, ssn: Session) -> None:
         """Run the action."""

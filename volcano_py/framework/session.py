@@ -17,6 +17,8 @@ from volcano_py.framework.placing.node_sets import NodeSets
 from volcano_py.framework.placing.nominated_nodes import NominatedNodes
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.placing.queue_admission import QueueAdmission
+from volcano_py.framework.placing.task_loop import TaskLoop
+from volcano_py.framework.placing.topology_placement import TopologyPlacement
 from volcano_py.framework.state.arrivals import Arrivals
 from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.info import JobInfo
@@ -62,6 +64,8 @@ class Session:
         self.placement = Placement(
             state, hooks, NodeSets.of_shard(state.facts.shard, state.nodes, state.static_row), tie_order
         )
+        self.task_loop = TaskLoop(state, hooks)
+        self.topology = TopologyPlacement(state, hooks, self.placement, self.task_loop)
         self.nominated_nodes = NominatedNodes(state, hooks, self.placement, self.nominated_room)
         self.eviction = Eviction(state, hooks, self.placement, self.nominated_room, self.pending_evictions)
         self.statement = hooks.statement

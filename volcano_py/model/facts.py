@@ -1,4 +1,4 @@
-"""Facts about the cluster besides nodes and jobs: namespaces, quotas, pod disruption budgets, node shards.
+"""Facts about the cluster besides nodes and jobs: namespaces, quotas, disruption budgets, node shards, HyperNodes.
 
 Plugins read them from ``ssn.facts``. A kind has no records if the API server does not serve it or denies reading it.
 """
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from volcano_py.model.hyper_nodes import NO_HYPER_NODES, HyperNodeTree
 from volcano_py.model.selectors import EVERYTHING, LabelSelector
 
 DEFAULT_NAMESPACE_WEIGHT: Final = 1
@@ -88,6 +89,7 @@ class ClusterFacts:
     quotas: Mapping[str, tuple[QuotaRecord, ...]] = field(default_factory=dict)  # namespace -> by name
     budgets: Mapping[str, tuple[BudgetRecord, ...]] = field(default_factory=dict)  # namespace -> by name
     shard: Shard | None = None  # None: every node is this scheduler's
+    hyper_nodes: HyperNodeTree = NO_HYPER_NODES
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         """Return the labels of a namespace; an unknown namespace has none."""

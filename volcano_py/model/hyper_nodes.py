@@ -80,6 +80,11 @@ class HyperNodeTree:
             found.setdefault(one.tier, []).append(name)
         return {tier: tuple(names) for tier, names in found.items()}
 
+    @property
+    def top_tier(self) -> int:
+        """The tier of `TOP`, above all others."""
+        return max(self.by_tier, default=0) + 1
+
     def tier_named(self, name: str) -> int | None:
         """Return the tier of this name, None if no HyperNode has it; the lowest one if several tiers do."""
         return min((one.tier for one in self.by_name.values() if one.tier_name == name), default=None)
@@ -252,3 +257,7 @@ def _parents(
                 "let one HyperNode have it"
             )
     return found
+
+
+NO_HYPER_NODES: Final = HyperNodeTree(())
+"""The tree of a cluster without HyperNodes."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from volcano_py.model.resource_lists import NOTHING, ResourceList
+from volcano_py.model.sub_groups import NetworkTopology, SubGroupPolicy
 from volcano_py.model.volumes import TaskClaim
 
 
@@ -135,7 +136,9 @@ class JobRecord:
     priority: int = 0  # value of the PriorityClass, else the global default, else 0
     creation: float = 0.0  # seconds since the epoch
     waiting_time: float | None = None  # seconds after which the plugin sla permits enqueueing it (sla-waiting-time)
-    topology: TopologyTexts | None = None
+    topology: TopologyTexts | None = None  # of its roles
+    network_topology: NetworkTopology | None = None
+    sub_group_policies: tuple[SubGroupPolicy, ...] = ()
     preemptable: bool | None = None  # whether its users allow evicting it; None if not specified
     budget: JobBudget | None = None
     phase: str = ""  # as on the wire, "" counts as Pending
@@ -143,6 +146,14 @@ class JobRecord:
     running: int = 0
     succeeded: int = 0
     failed: int = 0
+
+    @property
+    def has_topology(self) -> bool:
+        """Whether the job, or some of its sub-groups, has a network topology, hard or soft."""
+        return any(
+            topology is not None and (topology.hard or topology.soft)
+            for topology in (self.network_topology, *(policy.topology for policy in self.sub_group_policies))
+        )
 
     @property
     def role_rule(self) -> Mapping[str, int]:

@@ -9,6 +9,7 @@ from volcano_py.plugins.cdp import Cdp
 from volcano_py.plugins.conformance import Conformance
 from volcano_py.plugins.drf import Drf
 from volcano_py.plugins.gang import Gang
+from volcano_py.plugins.network_topology_aware import NetworkTopologyAware
 from volcano_py.plugins.nodegroup import NodeGroup
 from volcano_py.plugins.nodeorder import NodeOrdering
 from volcano_py.plugins.overcommit import Overcommit
@@ -33,6 +34,7 @@ PLUGINS: Final[dict[str, type[Plugin]]] = {
         Conformance,
         Drf,
         Gang,
+        NetworkTopologyAware,
         NodeGroup,
         NodeOrdering,
         Overcommit,

@@ -1,6 +1,7 @@
 """Gang: all or nothing. A job is committed only when its minimum is met.
 
-ready      ready tasks + pending best-effort tasks >= min_available, and every role at its own minimum
+ready      ready tasks + pending best-effort tasks >= min_available, every role at its own minimum, and of each
+           policy of sub-groups as many complete ones as it demands (minSubGroups)
 pipelined  the same, with pipelined tasks counted too
 valid      enough tasks exist that count or may later count
 order      jobs that are not ready go first
@@ -64,6 +65,11 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
             return Reason(
                 self.name, keys.REASON_NOT_ENOUGH_PODS_OF_TASK, f"Not enough valid pods of each task ({text})"
             )
+        groups = self._ssn.sub_groups(job.row)
+        if groups is not None and (few := groups.invalid()):
+            listed = ", ".join(f"{policy}: valid {have}, min {need}" for policy, have, need in few)
+            text = f"Not enough valid sub-groups of each policy ({listed})"
+            return Reason(self.name, keys.REASON_NOT_ENOUGH_TASKS, text)
         if job.valid_count < job.min_available:
             text = f"Not enough valid tasks for gang-scheduling, valid: {job.valid_count}, min: {job.min_available}"
             return Reason(self.name, keys.REASON_NOT_ENOUGH_TASKS, text)
@@ -73,18 +79,23 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         """Return how many tasks the job lacks; 1 if only the minimum of some role is not met."""
         lacking = job.missing()
         if lacking == 0 and job.record.task_min_available and job.roles_short(READY_STATUSES, best_effort=True):
-            return 1
-        return lacking
+            lacking = 1
+        groups = self._ssn.sub_groups(job.row)
+        return lacking if groups is None else max(lacking, groups.lacking())
 
     def job_pipelined(self, job: JobInfo) -> Vote:
         """Permit a job whose minimum is met with pipelined tasks counted, reject any other."""
-        if job.is_pipelined() and not job.roles_short(_PROMISED, best_effort=True):
-            return _PERMIT
-        return _REJECT
+        if not job.is_pipelined() or job.roles_short(_PROMISED, best_effort=True):
+            return _REJECT
+        groups = self._ssn.sub_groups(job.row)
+        return _PERMIT if groups is None or not groups.lacking(promised=True) else _REJECT
 
     def job_starving(self, job: JobInfo) -> bool:
-        """Say whether ready and pipelined tasks, without pending best-effort ones, are below the job's minimum."""
-        return job.ready_count + job.count(TaskStatus.PIPELINED) < job.min_available
+        """Say whether ready and pipelined tasks, without pending best-effort ones, are below what the job needs."""
+        if job.ready_count + job.count(TaskStatus.PIPELINED) < job.min_available:
+            return True
+        groups = self._ssn.sub_groups(job.row)
+        return groups is not None and groups.lacking(promised=True, best_effort=False) > 0
 
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
         """Allow evicting the tasks that jobs have above their minimum, the first candidates of a job first."""
@@ -101,8 +112,18 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
     def _surplus(self, candidates: VictimCandidates) -> Bools:
         jobs = self._ssn.jobs
         ready = jobs.counts[_READY].sum(axis=0)
-        surplus = (ready - jobs.min_available)[candidates.jobs]
-        return np.asarray(candidates.by_job.count() < surplus)
+        surplus = ready - jobs.min_available
+        allowed = np.asarray(candidates.by_job.count() < surplus[candidates.jobs])
+        # A Python loop over the jobs of candidates, for those with sub-groups.
+        for row in np.intersect1d(candidates.jobs, jobs.rules.with_sub_groups).tolist():
+            groups = self._ssn.sub_groups(row)
+            if groups is None:
+                continue
+            # A Python loop over the groups of candidates: what a job can lose starts again with each.
+            for number in np.unique(candidates.groups[candidates.jobs == row]).tolist():
+                mine = np.flatnonzero((candidates.jobs == row) & (candidates.groups == number))
+                allowed[mine] = groups.safe(candidates.rows[mine], int(surplus[row]))
+        return allowed
 
     def on_session_open(self, ssn: State) -> None:
         """Keep the session."""
@@ -113,6 +134,9 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         jobs = ssn.jobs
         with_tasks = jobs.counts.sum(axis=0) > 0
         short = (jobs.held < jobs.min_available) | ssn.jobs_short_of_roles(READY_STATUSES, best_effort=True)
+        for row in jobs.rules.with_sub_groups.tolist():  # a Python loop over the jobs with sub-groups
+            groups = ssn.sub_groups(row)
+            short[row] |= groups is not None and groups.lacking() > 0
         # A Python loop over jobs; a complete job that already says so costs two comparisons.
         for row in np.flatnonzero(with_tasks).tolist():
             record = jobs.records[row]

@@ -67,8 +67,18 @@ def _next(memory: Memory, ssn: Session, arrivals: Mapping[JobKey, Arrival]) -> M
         cooldowns,
         gates,
         arrivals,
+        _domains(memory, ssn),
         ssn.arrivals.seen,
     )
+
+
+def _domains(memory: Memory, ssn: Session) -> dict[JobKey, Mapping[str, str]]:
+    """Return where the parts of jobs with topologies are or were, for the jobs that still exist."""
+    kept = {**memory.domains, **ssn.state.outcome.domains}
+    if not kept:
+        return {}
+    present = {ssn.state.jobs.record(row).key for row in ssn.state.jobs.rules.with_topology.tolist()}
+    return {key: parts for key, parts in kept.items() if key in present}
 
 
 def _block_jobs_without_queue(ssn: Session) -> None:

@@ -22,7 +22,6 @@ PLUGINS_TO_COME: Final = frozenset(
     {
         "deviceshare",
         "extender",
-        "network-topology-aware",
         "numa-aware",
         "numaaware",
     }

@@ -19,7 +19,7 @@ from types import CodeType, ModuleType
 from typing import Any, Final
 
 from volcano_py.conf.reload import Watched, file_state
-from volcano_py.framework.contract.extension_points import ExtensionPoint
+from volcano_py.framework.contract.extension_point import ExtensionPoint
 from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.plugins import PLUGINS
 

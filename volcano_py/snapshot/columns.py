@@ -1,6 +1,6 @@
 """The columns of a snapshot: nodes, tasks and jobs as arrays, together with their records."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -15,6 +15,7 @@ from volcano_py.model.objects import JobKey, JobRecord, NodeRecord, QueueRecord,
 from volcano_py.model.resources import PODS_ROW, ResourceRegistry
 from volcano_py.model.shape import Shape
 from volcano_py.snapshot import layout
+from volcano_py.snapshot.domains import NO_DOMAINS, Domains
 from volcano_py.snapshot.ports import NodePorts
 from volcano_py.snapshot.roles import RoleMinimums
 from volcano_py.snapshot.volume_columns import SnapshotVolumes
@@ -207,6 +208,21 @@ class NominatedTasks(NamedTuple):
 NO_NOMINATIONS: Final = NominatedTasks(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
 
 
+def nominated_tasks(
+    nominated: Mapping[int, str], records: Sequence[TaskRecord | None], statics: NodeStatics
+) -> NominatedTasks:
+    """Return the nominations (task row -> node) to existing nodes, in an order that does not depend on history."""
+    if not nominated:
+        return NO_NOMINATIONS
+    known = [
+        (record.namespace, record.name, record.uid, task, statics.row_of[node])
+        for task, node in nominated.items()
+        if (record := records[task]) is not None and node in statics.row_of
+    ]
+    rows = np.array([(task, node) for *_, task, node in sorted(known)], dtype=np.intp).reshape(-1, 2)
+    return NominatedTasks(rows[:, 0], rows[:, 1])
+
+
 @dataclass(frozen=True, eq=False)
 class JobRules:
     """The resources and queues that PodGroups specify; they do not change during a cycle."""
@@ -217,6 +233,8 @@ class JobRules:
     queue: Codes  # (n_jobs,), index into queue_names; undefined in a row without a record
     queue_names: tuple[str, ...]
     role_minimums: RoleMinimums
+    with_sub_groups: Rows  # (n,), the rows of the jobs that have policies for sub-groups
+    with_topology: Rows  # (n,), the rows of the jobs that, or some of whose sub-groups, have a network topology
 
 
 class JobColumns:
@@ -345,6 +363,7 @@ class Snapshot:
     nonzero: Floats  # (2, n_shapes)
     withheld: dict[JobKey, str] = field(default_factory=dict)  # why a PodGroup that exists is not among the jobs
     facts: ClusterFacts = NO_FACTS
+    domains: Domains = NO_DOMAINS  # of the HyperNodes
     nominated: NominatedTasks = NO_NOMINATIONS
     loads: NodeLoads | None = None  # None if loads are not measured
     has_inter_pod_terms: bool = False  # whether any task has inter-pod terms

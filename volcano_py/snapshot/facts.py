@@ -14,6 +14,7 @@ from volcano_py.model.facts import (
     Shard,
     nodes_of_shard,
 )
+from volcano_py.model.hyper_nodes import NO_HYPER_NODES, HyperNode, HyperNodeTree
 
 R = TypeVar("R", QuotaRecord, BudgetRecord)
 
@@ -44,7 +45,10 @@ class _PerNamespace(Generic[R]):
 
 
 class FactStore:
-    """Namespaces, quotas, budgets and shards. The frozen copy for snapshots is made at most once per change."""
+    """Namespaces, quotas, budgets, shards and HyperNodes.
+
+    The frozen copy for snapshots is made at most once per change, and the tree in it once per change of a HyperNode.
+    """
 
     def __init__(self, on_labels: Callable[[str, Mapping[str, str]], None] = lambda _, __: None) -> None:
         """Take the callback for changed labels of a namespace; for a removed namespace it gets no labels."""
@@ -55,6 +59,8 @@ class FactStore:
         self._shards: dict[str, NodeShardRecord] = {}
         self._shard: Shard | None = None
         self._shard_name = ""
+        self._hyper_nodes: dict[str, HyperNode] = {}
+        self._tree: HyperNodeTree | None = NO_HYPER_NODES
         self._frozen: ClusterFacts | None = NO_FACTS
 
     @property
@@ -77,6 +83,10 @@ class FactStore:
     def node_shard(self, name: str) -> NodeShardRecord | None:
         """Return a NodeShard, None if it is unknown."""
         return self._shards.get(name)
+
+    def hyper_node(self, name: str) -> HyperNode | None:
+        """Return a HyperNode, None if it is unknown."""
+        return self._hyper_nodes.get(name)
 
     def use_shard(self, name: str, *, strict: bool) -> None:
         """Divide nodes among schedulers: this one uses the nodes of the NodeShard ``name``, none until it arrives."""
@@ -116,6 +126,11 @@ class FactStore:
         self._budgets.set(record)
         self._frozen = None
 
+    def set_hyper_node(self, record: HyperNode) -> None:
+        """Add or replace a HyperNode."""
+        self._hyper_nodes[record.name] = record
+        self._frozen = self._tree = None
+
     def remove_namespace(self, name: str) -> None:
         """Forget a namespace."""
         self._namespaces.pop(name, None)
@@ -132,13 +147,21 @@ class FactStore:
         self._budgets.remove(namespace, name)
         self._frozen = None
 
+    def remove_hyper_node(self, name: str) -> None:
+        """Forget a HyperNode."""
+        self._hyper_nodes.pop(name, None)
+        self._frozen = self._tree = None
+
     def frozen(self) -> ClusterFacts:
         """Return all facts as they are now, in order of the names."""
+        if self._tree is None:
+            self._tree = HyperNodeTree(self._hyper_nodes.values())
         if self._frozen is None:
             self._frozen = ClusterFacts(
                 namespaces=dict(sorted(self._namespaces.items())),
                 quotas=self._quotas.frozen(),
                 budgets=self._budgets.frozen(),
                 shard=self._shard,
+                hyper_nodes=self._tree,
             )
         return self._frozen

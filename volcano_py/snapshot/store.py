@@ -17,15 +17,14 @@ from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import OCCUPYING_STATUSES, PodGroupPhase, TaskStatus
 from volcano_py.snapshot import layout, resource_order
 from volcano_py.snapshot.columns import (
-    NO_NOMINATIONS,
     JobColumns,
     JobRules,
-    NodeColumns,
-    NominatedTasks,
     Snapshot,
     TaskColumns,
+    nominated_tasks,
 )
 from volcano_py.snapshot.default_spread import DefaultSpread
+from volcano_py.snapshot.domains import DomainStore
 from volcano_py.snapshot.facts import FactStore
 from volcano_py.snapshot.loads import LoadStore
 from volcano_py.snapshot.nodes import NodeStore
@@ -34,7 +33,7 @@ from volcano_py.snapshot.roles import RoleTable
 from volcano_py.snapshot.rows import RowTable, grown
 from volcano_py.snapshot.selection import Selection
 from volcano_py.snapshot.shapes import ShapeTable
-from volcano_py.snapshot.volumes import VolumeStore
+from volcano_py.snapshot.volumes import VolumeStore, uses_claims
 
 
 class TaskPlace(NamedTuple):
@@ -53,11 +52,6 @@ def name_suffix(name: str) -> int:
     return -1
 
 
-def _uses_claims(place: TaskPlace) -> bool:
-    """Say whether a task waits or occupies a node, so that its claims matter."""
-    return place.status is TaskStatus.PENDING or (bool(place.node) and place.status in OCCUPYING_STATUSES)
-
-
 class ClusterStore:
     """Nodes, tasks, jobs and queues, with columns that are updated with every change."""
 
@@ -68,6 +62,7 @@ class ClusterStore:
         self.facts = FactStore(self._label_namespace)
         self.loads = LoadStore()
         self.volumes = VolumeStore()
+        self._domains = DomainStore()
         self.queues: dict[str, QueueRecord] = {}
         self._withheld: dict[JobKey, str] = {}
         self._selection = Selection()
@@ -101,6 +96,8 @@ class ClusterStore:
         self._min_resources = np.zeros((self._n_resources, 0))
         self._has_min_resources = np.zeros(0, dtype=bool)
         self._job_queue = np.zeros(0, dtype=np.int32)
+        self._with_sub_groups: set[int] = set()  # rows of the jobs that have policies for sub-groups
+        self._with_topology: set[int] = set()  # rows of the jobs that, or some of whose sub-groups, have a topology
         self._queue_codes: dict[str, int] = {}  # every queue name that a PodGroup ever had
 
     # Nodes and queues
@@ -149,6 +146,8 @@ class ClusterStore:
         self._job_creation[row] = record.creation
         self._phase[row] = PodGroupPhase.of(record.phase)
         self._roles.set_minimums(row, record.role_rule)
+        (self._with_sub_groups.add if record.sub_group_policies else self._with_sub_groups.discard)(row)
+        (self._with_topology.add if record.has_topology else self._with_topology.discard)(row)
 
     def remove_job(self, key: JobKey) -> None:
         """Forget a PodGroup; its tasks stay."""
@@ -157,6 +156,8 @@ class ClusterStore:
             self._job_records[row] = None
             self._job_present[row] = False
             self._roles.set_minimums(row, {})
+            self._with_sub_groups.discard(row)
+            self._with_topology.discard(row)
             self._drop_job_if_unused(key, row)
 
     def withhold(self, key: JobKey, why: str) -> None:
@@ -371,7 +372,7 @@ class ClusterStore:
         self._node[row] = self.nodes.add_task(place.node, node_delta) if place.node else -1
         if ports := self._ports_taken(row, place):
             self.nodes.take_ports(place.node, ports)
-        if place.record.claims and _uses_claims(place):
+        if place.record.claims and uses_claims(place.status, place.node):
             self.volumes.enter(row, place.record, place.node)
         key = place.record.key
         if key is None:
@@ -389,7 +390,7 @@ class ClusterStore:
         node_delta, job_delta = self.shapes.deltas(int(self._shape[row]), place.status)
         if ports := self._ports_taken(row, place):
             self.nodes.give_ports(place.node, ports)
-        if place.record.claims and _uses_claims(place):
+        if place.record.claims and uses_claims(place.status, place.node):
             self.volumes.leave(row)
         if place.node:
             self.nodes.remove_task(place.node, node_delta)
@@ -427,6 +428,7 @@ class ClusterStore:
         """Return a private copy of everything; nodes and resources are in order of their names."""
         nodes = self.nodes.columns()
         shapes, requests, nonzero = self.shapes.freeze()
+        facts = self.facts.frozen()
         return resource_order.by_name(
             Snapshot(
                 resources=self.resources.frozen(),
@@ -438,25 +440,15 @@ class ClusterStore:
                 requests=requests,
                 nonzero=nonzero,
                 withheld=dict(self._withheld),
-                facts=self.facts.frozen(),
-                nominated=self._nominations(nodes) if self._nominated else NO_NOMINATIONS,
+                facts=facts,
+                domains=self._domains.of(facts.hyper_nodes, nodes.statics.records),
+                nominated=nominated_tasks(self._nominated, self._task_records, nodes.statics),
                 loads=self.loads.columns(nodes.statics),
                 has_inter_pod_terms=self._selection.in_use,
                 queue_gates=self.shapes.at_queue_gates > 0,
                 volumes=self.volumes.freeze(self._task_table.height, nodes.statics),
             )
         )
-
-    def _nominations(self, nodes: NodeColumns) -> NominatedTasks:
-        """Return the nominations to existing nodes, in an order that does not depend on history."""
-        row_of, record_of = nodes.statics.row_of, self._task_records
-        known = [
-            (record.namespace, record.name, record.uid, task, row_of[node])
-            for task, node in self._nominated.items()
-            if (record := record_of[task]) is not None and node in row_of
-        ]
-        rows = np.array([(task, node) for *_, task, node in sorted(known)], dtype=np.intp).reshape(-1, 2)
-        return NominatedTasks(rows[:, 0], rows[:, 1])
 
     def _task_columns(self) -> TaskColumns:
         n = self._task_table.height
@@ -493,5 +485,7 @@ class ClusterStore:
                 queue=self._job_queue[:n].copy(),
                 queue_names=tuple(self._queue_codes),
                 role_minimums=self._roles.minimums(),
+                with_sub_groups=np.array(sorted(self._with_sub_groups), dtype=np.intp),
+                with_topology=np.array(sorted(self._with_topology), dtype=np.intp),
             ),
         )

@@ -12,6 +12,7 @@ import numpy as np
 
 from volcano_py.model.objects import TaskRecord
 from volcano_py.model.pod_needs import PodNeed
+from volcano_py.model.statuses import OCCUPYING_STATUSES, TaskStatus
 from volcano_py.model.volumes import (
     ClaimKey,
     ClaimRecord,
@@ -36,6 +37,11 @@ class _Place(NamedTuple):
     node: str  # "": it waits
     use: Use
     number: int  # of its need
+
+
+def uses_claims(status: TaskStatus, node: str) -> bool:
+    """Say whether a task waits or occupies a node ("": none), so that its claims matter."""
+    return status is TaskStatus.PENDING or (bool(node) and status in OCCUPYING_STATUSES)
 
 
 class VolumeStore:

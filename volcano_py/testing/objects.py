@@ -19,6 +19,7 @@ from volcano_py.api.policy import PodDisruptionBudget
 from volcano_py.api.quantity import WireQuantity
 from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.api.shard import NodeShard
+from volcano_py.api.topology import HyperNode
 from volcano_py.cache.feeding import Known
 from volcano_py.cache.watched_kinds import WATCHED_KINDS
 
@@ -153,8 +154,9 @@ def a_group(
     phase: str = keys.PHASE_PENDING,
     created: float = 0.0,
     annotations: Mapping[str, str] | None = None,
+    spec: Mapping[str, Any] | None = None,
 ) -> PodGroup:
-    """Return a PodGroup."""
+    """Return a PodGroup; ``spec`` takes further fields in their wire form, such as ``networkTopology``."""
     return msgspec.convert(
         {
             "metadata": {
@@ -170,6 +172,7 @@ def a_group(
                 "queue": queue,
                 "priorityClassName": priority_class,
                 "minResources": None if min_resources is None else dict(min_resources),
+                **(spec or {}),
             },
             "status": {"phase": phase},
         },
@@ -293,6 +296,36 @@ def a_shard(name: str, desired: Sequence[str], in_use: Sequence[str] = ()) -> No
     )
 
 
+def a_hyper_node(
+    name: str,
+    tier: int = 1,
+    nodes: Sequence[str] = (),
+    *,
+    children: Sequence[str] = (),
+    pattern: str = "",
+    labels: Mapping[str, str] | None = None,
+    tier_name: str = "",
+) -> HyperNode:
+    """Return a HyperNode; its members are nodes by name, HyperNodes, and nodes by a pattern or by labels."""
+    members: list[tuple[str, dict[str, Any]]] = [
+        *(("Node", {"exactMatch": {"name": node}}) for node in nodes),
+        *(("HyperNode", {"exactMatch": {"name": child}}) for child in children),
+        *([("Node", {"regexMatch": {"pattern": pattern}})] if pattern else []),
+        *([("Node", {"labelMatch": {"matchLabels": dict(labels)}})] if labels is not None else []),
+    ]
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "uid": f"uid-hyper-node-{name}"},
+            "spec": {
+                "tier": tier,
+                "tierName": tier_name,
+                "members": [{"type": kind, "selector": selector} for kind, selector in members],
+            },
+        },
+        HyperNode,
+    )
+
+
 def a_budget(
     name: str = "budget",
     *,
@@ -342,18 +375,22 @@ def a_job(
     min_task_member: Mapping[str, int] | None = None,
     min_resources: Mapping[str, WireQuantity] | None = None,
     group_annotations: Mapping[str, str] | None = None,
+    group_spec: Mapping[str, Any] | None = None,
+    partition_size: int = 0,
     **pod: Any,
 ) -> Job:
     """Return a job with identical tasks; further arguments are those of `a_pod`.
 
     ``tasks=3`` makes pods ``name-0`` to ``name-2``; ``tasks={"ps": 2, "worker": 4}`` makes ``name-ps-0`` and so on,
-    with their roles. Without ``min_available`` all of them must run together.
+    with their roles. Without ``min_available`` all of them must run together. With ``partition_size``, the tasks of a
+    role have the labels of partitions, as the controller of jobs numbers them.
     """
     members = (
-        [(f"{name}-{index}", "") for index in range(tasks)]
+        [(f"{name}-{index}", "", index) for index in range(tasks)]
         if isinstance(tasks, int)
-        else [(f"{name}-{role}-{index}", role) for role, count in tasks.items() for index in range(count)]
+        else [(f"{name}-{role}-{index}", role, index) for role, count in tasks.items() for index in range(count)]
     )
+    given = pod.pop("labels", None) or {}
     group = a_group(
         name,
         namespace=namespace,
@@ -365,10 +402,13 @@ def a_job(
         phase=phase,
         created=created,
         annotations=group_annotations,
+        spec=group_spec,
     )
-    pods = (
-        a_pod(member, namespace=namespace, group=name, role=role, created=created, **pod) for member, role in members
-    )
+    pods = []
+    for member, role, index in members:
+        labels = {**given, **({keys.PARTITION_ID: str(index // partition_size)} if partition_size else {})}
+        labels |= {keys.TASK_SPEC: role} if partition_size and role else {}
+        pods.append(a_pod(member, namespace=namespace, group=name, role=role, created=created, labels=labels, **pod))
     return Job(group, tuple(pods))
 
 

@@ -20,6 +20,7 @@ from volcano_py.api.core import Namespace, Node, Pod, ResourceQuota
 from volcano_py.api.policy import PodDisruptionBudget
 from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.api.storage import PersistentVolume, PersistentVolumeClaim
+from volcano_py.api.topology import HyperNode
 from volcano_py.cache.binds import Refused
 from volcano_py.cache.evictions import Plan
 from volcano_py.cache.feeding import Known, why_pending, with_status, without_queue_gate
@@ -362,7 +363,7 @@ def run_scenario(
     pods: Iterable[Pod] = (),
     groups: Iterable[PodGroup] = (),
     priority_classes: Iterable[PriorityClass] = (),
-    facts: Iterable[Namespace | ResourceQuota | PodDisruptionBudget] = (),
+    facts: Iterable[Namespace | ResourceQuota | PodDisruptionBudget | HyperNode] = (),
     settle_rounds: int = _SETTLE,
     **options: Any,
 ) -> Result:

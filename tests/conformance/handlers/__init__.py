@@ -13,6 +13,7 @@ from tests.conformance.handlers import (
     node_selection,
     pod_requests,
     resources,
+    sub_jobs,
     unschedule_messages,
 )
 from tests.conformance.handlers.controllers import (
@@ -31,6 +32,7 @@ from tests.conformance.handlers.scheduler import (
     cycle,
     enqueueable,
     job_order,
+    network_topology,
     node_order,
     predicate,
     queue_share,
@@ -75,9 +77,12 @@ AREAS: Final[Mapping[str, Mapping[str, Operation]]] = {
     "node_selection": node_selection.OPERATIONS,
     "pod_requests": pod_requests.OPERATIONS,
     "resources": resources.OPERATIONS,
+    "sub_jobs": sub_jobs.OPERATIONS,
     "unschedule_messages": unschedule_messages.OPERATIONS,
     **{f"scheduler/{name}": SESSION for name in (*ACTIONS, *PLUGINS, "victims")},
     "scheduler/capacity": {**SESSION, "queueShare": queue_share.OPERATION},
+    "scheduler/network-topology": {**SESSION, **network_topology.OPERATIONS},
+    "scheduler/partition-policy": SESSION,
     "scheduler/overcommit": {**SESSION, "enqueueable": enqueueable.REPORTED},
     "scheduler/resource-strategy-fit": {**SESSION, **strategies.OPERATIONS},
     "scheduler/task-topology": {**SESSION, **topology.OPERATIONS},

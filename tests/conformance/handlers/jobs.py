@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from tests.conformance.handlers.scheduler.world import CLOCK, open_session
+from tests.conformance.handlers.sub_jobs import hard_topology
 from tests.conformance.handlers.vectors import resource_list, same_vector
 from tests.conformance.operations import Operation, Outcome, same
 from tests.conformance.row_files import Case
@@ -139,6 +140,7 @@ def _listed_scalars(expected: Mapping[str, Any], actual: ResourceList, expect: M
 
 OPERATIONS: Final = {
     "elasticResources": Operation(_elastic_resources, {"elastic": same_vector}, frozenset({"podGroup", "pods"})),
+    "hardTopology": Operation(hard_topology, {"hard": same, "highestTier": same}, frozenset({"networkTopology"})),
     "inqueueResource": Operation(
         _inqueue_resource, {"reserved": _listed_scalars}, frozenset({"minResources", "allocated"})
     ),

@@ -1,6 +1,6 @@
-"""Area node_selection: choosing among scored nodes. Two of its operations exist in this scheduler now."""
+"""Area node_selection: choosing among scored nodes, and the nodes of HyperNodes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -20,8 +20,11 @@ from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.memory import Memory
 from volcano_py.model.arrays import Floats
 from volcano_py.model.decisions import Bind, Decision
+from volcano_py.model.hyper_nodes import HyperNode, HyperNodeTree, NodeMember
+from volcano_py.model.objects import NodeRecord
 from volcano_py.scheduler import resolve, run_cycle
 from volcano_py.snapshot.columns import NodeColumns
+from volcano_py.snapshot.domains import NOWHERE, Domains
 from volcano_py.testing import a_cluster, a_job, a_node, added
 
 
@@ -80,8 +83,56 @@ def _split_by_shard(case: Case) -> Outcome:
     return found
 
 
+def _domains(hyper_nodes: Mapping[str, list[str]], nodes: Iterable[str], tiers: Mapping[str, int]) -> Domains:
+    """Return the domains of HyperNodes that name their nodes; those without a tier are left out."""
+    tree = HyperNodeTree(
+        HyperNode(name, tier, nodes=tuple(NodeMember(name=node) for node in hyper_nodes.get(name, ())))
+        for name, tier in tiers.items()
+    )
+    return Domains(tree, [NodeRecord(name) for name in sorted(set(nodes))])
+
+
+def _real_nodes(case: Case) -> Outcome:
+    hyper_nodes, names = case.input.get("hyperNodes", {}), sorted(case.input.get("nodes", ()))
+    domains = _domains(hyper_nodes, names, dict.fromkeys(hyper_nodes, 1))
+    return {"realNodes": {name: [names[row] for row in domains.rows(name)] for name in hyper_nodes}}
+
+
+def _tasks_in_hyper_node(case: Case) -> Outcome:
+    hyper_nodes, tasks = case.input["hyperNodes"], case.input.get("tasks", {})
+    names = sorted({*tasks.values(), *(node for nodes in hyper_nodes.values() for node in nodes)})
+    domains = _domains(hyper_nodes, names, dict.fromkeys(hyper_nodes, 1))
+    counts = domains.counts(np.array([names.index(node) for node in tasks.values()], dtype=np.intp))
+    return {"tasks": int(counts[domains.number[case.input["hyperNode"]]])}
+
+
+def _hyper_node_of_node(case: Case) -> Outcome:
+    """Ask for the leaf of a node in a tree of the listed tiers."""
+    hyper_nodes, node = case.input.get("hyperNodes", {}), case.input["node"]
+    tiers = {
+        name: tier for tier in case.input.get("tiers", ()) for name in case.input.get("byTier", {}).get(str(tier), ())
+    }
+    names = sorted({node, *(one for nodes in hyper_nodes.values() for one in nodes)})
+    domains = _domains(hyper_nodes, names, tiers)
+    leaf = int(domains.leaf[names.index(node)])
+    return {"hyperNode": "" if leaf == NOWHERE else domains.names[leaf]}
+
+
+def _same_members(expected: Mapping[str, list[str]], actual: Mapping[str, list[str]], _: Mapping[str, Any]) -> None:
+    assert {name: sorted(nodes) for name, nodes in actual.items()} == {
+        name: sorted(nodes) for name, nodes in expected.items()
+    }
+
+
 OPERATIONS: Final = {
     "bestNode": Operation(_best_node, {"anyOf": one_of, "score": same}, frozenset({"scores"})),
+    "realNodes": Operation(_real_nodes, {"realNodes": _same_members}, frozenset({"hyperNodes", "nodes"})),
+    "tasksInHyperNode": Operation(
+        _tasks_in_hyper_node, {"tasks": same}, frozenset({"hyperNode", "tasks", "hyperNodes"})
+    ),
+    "hyperNodeOfNode": Operation(
+        _hyper_node_of_node, {"hyperNode": same}, frozenset({"node", "hyperNodes", "tiers", "byTier"})
+    ),
     "splitByShard": Operation(
         _split_by_shard,
         {"inShard": _same_nodes, "inOtherShard": _same_nodes},

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from volcano_py.api import keys
-from volcano_py.api.batch import Job, NetworkTopology, Task
+from volcano_py.api.batch import Job, Task
 from volcano_py.api.job_defaults import least_of
-from volcano_py.api.scheduling import PodGroup
+from volcano_py.api.scheduling import NetworkTopology, PodGroup, SubGroupPolicy
 from volcano_py.controllers.job import objects
 from volcano_py.controllers.job.min_resources import min_resources
 from volcano_py.controllers.writes import Create, Patch
@@ -58,7 +58,7 @@ def follow(job: Job, group: PodGroup, priorities: Mapping[str, int], waiting: Co
     if resources != (spec.min_resources or {}):
         changed["minResources"] = {**dict.fromkeys(spec.min_resources or {}), **resources}
     policies = wanted.get("subGroupPolicy") or []
-    if _stripped(policies) != _stripped(spec.sub_group_policy):
+    if _stripped(msgspec.convert(policies, list[SubGroupPolicy])) != _stripped(spec.sub_group_policy):
         changed["subGroupPolicy"] = policies
     meta: dict[str, Any] = {"uid": group.metadata.uid}
     if version_of(group) is None:  # another program created it
@@ -123,12 +123,12 @@ def _topology(topology: NetworkTopology | None) -> dict[str, Any]:
     return {"networkTopology": limit}
 
 
-def _stripped(policies: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _stripped(policies: list[SubGroupPolicy]) -> list[SubGroupPolicy]:
     """Return policies without the defaults that the API server adds to a topology."""
     found = []
     for policy in policies:
-        topology = policy.get("networkTopology")
-        if topology is not None and topology.get("mode") == "hard":
-            policy = {**policy, "networkTopology": {key: topology[key] for key in topology if key != "mode"}}
+        topology = policy.network_topology
+        if topology is not None and topology.mode == "hard":
+            policy = msgspec.structs.replace(policy, network_topology=msgspec.structs.replace(topology, mode=""))
         found.append(policy)
     return found

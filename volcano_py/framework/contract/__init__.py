@@ -5,10 +5,10 @@ Plugin authors import everything from here. `RENAMED` lists old names.
 
 from typing import Final
 
+from volcano_py.framework.contract.extension_point import ExtensionPoint
 from volcano_py.framework.contract.extension_points import (
     POINTS,
     Allocatable,
-    ExtensionPoint,
     InterPodFilter,
     InterPodOrder,
     InterPodPredicate,
@@ -44,6 +44,7 @@ from volcano_py.framework.contract.extension_points import (
 )
 from volcano_py.framework.contract.normalization import NormalizedScore, Normalizer
 from volcano_py.framework.contract.plugin import DependsOn, Plugin, PluginFailed
+from volcano_py.framework.contract.topology import DomainOrder, DomainView, NearOrder, Part, TierLimits
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.state import State
@@ -62,6 +63,8 @@ __all__ = [
     "POINTS",
     "Allocatable",
     "DependsOn",
+    "DomainOrder",
+    "DomainView",
     "ExtensionPoint",
     "InterPodFilter",
     "InterPodOrder",
@@ -76,11 +79,13 @@ __all__ = [
     "JobStarving",
     "JobValid",
     "NamespaceOrder",
+    "NearOrder",
     "NodeOrder",
     "NormalizedOrder",
     "NormalizedScore",
     "Normalizer",
     "Overused",
+    "Part",
     "PlacementWatch",
     "Plugin",
     "PluginFailed",
@@ -97,6 +102,7 @@ __all__ = [
     "StaticPredicate",
     "TaskInfo",
     "TaskOrder",
+    "TierLimits",
     "UnifiedEvictable",
     "Verdicts",
     "VictimCandidates",

@@ -4,18 +4,19 @@ Each class names the rule that combines the answers of several plugins; `framewo
 switch that is absent in a loaded conf is on.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Any, ClassVar, Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.framework.contract.extension_point import ExtensionPoint
 from volcano_py.framework.contract.normalization import NormalizedScore
+from volcano_py.framework.contract.topology import DomainOrder, NearOrder, TierLimits
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
-from volcano_py.framework.retired import rename_methods
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.model.arrays import Bools, Floats, Rows
 from volcano_py.model.rejections import Reason
@@ -32,19 +33,6 @@ class Vote(IntEnum):
     REJECT = -1
     ABSTAIN = 0
     PERMIT = 1
-
-
-class ExtensionPoint(ABC):
-    """A question the framework asks plugins."""
-
-    renamed: ClassVar[Mapping[str, str]] = {}  # old -> new names of its methods, see `framework.retired`
-    switch: ClassVar[str]  # the conf flag that silences a plugin at this point, "" for none
-    also: ClassVar[str] = ""  # another flag; while it is on, ``switch`` alone does not silence the plugin
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Accept methods under their old names."""
-        super().__init_subclass__(**options)
-        rename_methods(cls, {old: new for base in cls.__mro__ for old, new in getattr(base, "renamed", {}).items()})
 
 
 class JobOrder(ExtensionPoint):
@@ -250,8 +238,8 @@ class InterPodFilter(Protocol):
 class InterPodPredicate(ExtensionPoint):
     """May the task run on the node, given the pods on this node and on others? Rule: all must say yes.
 
-    The framework asks only about classes for which `State.depends_on_others` holds, and asks again after every
-    placement. Such a plugin must also be a `Predicate`, whose ``refusals`` name the reasons of both.
+    The framework asks only about tasks with inter-pod terms or volume claims, and asks again after every placement.
+    Such a plugin must also be a `Predicate`, whose ``refusals`` name the reasons of both.
     """
 
     renamed: ClassVar = {"neighbour_filter": "inter_pod_filter"}
@@ -272,8 +260,7 @@ class InterPodScores(Protocol):
 class InterPodOrder(ExtensionPoint):
     """How good is the node, given the pods on this node and on others? Rule: sum.
 
-    The framework asks only about classes for which `State.depends_on_others` holds, and asks again after every
-    placement.
+    The framework asks only about tasks with inter-pod terms or volume claims, and asks again after every placement.
     """
 
     renamed: ClassVar = {"neighbour_scores": "inter_pod_scores"}
@@ -479,6 +466,9 @@ POINTS: tuple[type[ExtensionPoint], ...] = (
     NodeOrder,
     NormalizedOrder,
     InterPodOrder,
+    TierLimits,
+    DomainOrder,
+    NearOrder,
     PlacementWatch,
     JobStarving,
     Preemptable,
@@ -494,7 +484,7 @@ POINTS: tuple[type[ExtensionPoint], ...] = (
 PREFERENCES: Final[frozenset[type]] = frozenset(
     {
         *(JobOrder, TaskOrder, QueueOrder, NamespaceOrder),
-        *(NodeOrder, NormalizedOrder, InterPodOrder),
+        *(NodeOrder, NormalizedOrder, InterPodOrder, DomainOrder, NearOrder),
     }
 )
 """Extension points at which a plugin says what is better, not what is allowed. Scheduling is safe without them."""

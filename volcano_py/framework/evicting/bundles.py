@@ -1,9 +1,10 @@
 """Bundles: which tasks jobs can lose for a whole gang, and in what order.
 
-The tasks of a job are examined by (priority, uid), lowest first. A task is safe as long as the job, and the role of the
-task, keep their minimum without it. The safe tasks of a job are one bundle, of which any part may be evicted. The other
-tasks are the whole bundle of the job: evicting any of them breaks the gang, so either all tasks that the job has on
-nodes are evicted or none. If a job is already below its minimum, all its tasks are safe.
+The tasks of a job are examined by (priority, uid), lowest first. A task is safe as long as the job, the role of the
+task and the numbers of sub-groups keep their minimum without it. The safe tasks of a job are one bundle, of which any
+part may be evicted. The other tasks are the whole bundle of the job: evicting any of them breaks the gang, so either
+all tasks that the job has on nodes are evicted or none. If a job is already below its minimum, all its tasks are safe.
+Tasks on nodes where nobody gets room are evicted only as part of a whole job.
 
 Safe bundles are evicted before whole ones. Then the job that is last in job order (preempt), or the queue that loses
 first (reclaim), comes first. Then comes the bundle that gives most of what is needed for its cost to the job. Job and
@@ -85,9 +86,14 @@ def _cut(eviction: Eviction, rows: Rows) -> list[Bundle]:
     rows, jobs = rows[order], jobs[order]
     bounds = np.flatnonzero(np.diff(jobs, prepend=-1, append=-1))
     found: list[Bundle] = []
+    shut = eviction.placement.node_sets.shut  # nobody gets room there
     for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         job, mine = eviction.state.job(int(jobs[start])), rows[start:end]
-        safe = _safe(eviction, job, mine)
+        useful = ~shut[eviction.state.tasks.node[mine]]
+        safe = np.zeros(len(mine), dtype=bool)
+        safe[useful] = _safe(eviction, job, mine[useful])
+        if not useful[~safe].any():
+            mine, safe = mine[safe], safe[safe]
         if safe.any():
             found.append(Bundle(job.row, mine[safe], whole=False))
         if not safe.all():
@@ -114,6 +120,9 @@ def _safe(eviction: Eviction, job: JobInfo, rows: Rows) -> Bools:
     surplus = job.ready_count - job.min_available
     if surplus < 0:
         return np.ones(len(rows), dtype=bool)
+    groups = eviction.state.sub_groups(job.row)
+    if groups is not None:
+        return groups.safe(rows, surplus)
     minimum = job.record.task_min_available
     if not minimum or job.min_available < sum(minimum.values()):
         return np.arange(len(rows)) < surplus

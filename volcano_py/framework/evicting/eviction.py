@@ -1,6 +1,7 @@
 """Eviction: the victim candidates of a session, the answers of plugins about them, and the order of eviction."""
 
 from collections.abc import Hashable, Sequence
+from copy import copy
 from functools import cached_property, cmp_to_key
 from typing import Final
 
@@ -172,6 +173,14 @@ class Eviction:
             )
         else:
             found.refresh()
+        return found
+
+    def within(self, placement: Placement) -> "Eviction":
+        """Return the same for plans whose tasks go to the nodes of another placement of this session only."""
+        found = copy(self)
+        found.placement = placement
+        found._candidate_nodes = {}
+        found.failed_plan_classes = {}
         return found
 
     def end_of_action(self) -> None:

@@ -20,7 +20,7 @@ from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.bundles import Bundle, Ranks, bundles
 from volcano_py.framework.evicting.eviction import Eviction
-from volcano_py.framework.evicting.plan import Plan, by_score, greatest_gains
+from volcano_py.framework.evicting.plan import PlaceGang, Plan, by_score, greatest_gains
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.statement import Cause
 from volcano_py.model.arrays import Floats, Rows
@@ -41,12 +41,15 @@ class GangPlans:
         *,
         allow_whole: bool,
         may_preempt: Callable[[Rows], bool] = lambda _: True,
+        place_gang: PlaceGang | None = None,
     ) -> None:
         """Take the preemptor, the candidates grouped by node, and the order of victims.
 
-        ``may_preempt`` says whether all of some tasks may be placed by evicting others.
+        ``may_preempt`` says whether all of some tasks may be placed by evicting others. ``place_gang`` is for gangs
+        that are placed by topology (`Plan`).
         """
         self._eviction = eviction
+        self._place_gang = place_gang
         self._purpose, self._queue, self._job = purpose, queue, job
         self._candidates = candidates.without_jobs(eviction.pending_evictions.preemptors(job))
         self._ranks = ranks
@@ -77,7 +80,15 @@ class GangPlans:
         need = eviction.state.classes.requests[:, eviction.state.tasks.shape[tasks[:missing]]].sum(axis=1)
         candidates = self._candidates.running_or_bound()  # not those evicted for an earlier task of the job
         units = list(_units(bundles(eviction, preemptor, candidates, need, self._ranks, allow_whole=self._allow_whole)))
-        plan = Plan(eviction, self._purpose, queue, job, candidates, partial(by_score, eviction.placement))
+        plan = Plan(
+            eviction,
+            self._purpose,
+            queue,
+            job,
+            candidates,
+            partial(by_score, eviction.placement),
+            place_gang=self._place_gang,
+        )
         try:
             enough = _fewest(plan, units, _first_enough(eviction, units, need), tasks)
             if enough is not None:
@@ -86,7 +97,7 @@ class GangPlans:
             plan.abandon()
             raise
         plan.abandon()
-        return self._make_node_by_node(tasks, candidates, cause)
+        return 0 if self._place_gang is not None else self._make_node_by_node(tasks, candidates, cause)
 
     def _make_node_by_node(self, tasks: Rows, candidates: VictimCandidates, cause: Cause) -> int:
         """Search safe tasks on one node after the other, whichever tasks of a job are there.
@@ -131,7 +142,8 @@ def _merged(units: Sequence[Bundle]) -> list[Rows]:
 
 def _first_enough(eviction: Eviction, units: Sequence[Bundle], need: Floats) -> int:
     """Return how many units cover the need, summed over all nodes; all of them if even they do not."""
-    free = (eviction.state.nodes.idle + eviction.state.nodes.releasing).sum(axis=1)
+    open_ = ~eviction.placement.node_sets.shut
+    free = (eviction.state.nodes.idle + eviction.state.nodes.releasing)[:, open_].sum(axis=1)
     amounts = np.array(
         [
             free,

@@ -14,7 +14,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import chain, groupby, islice
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -25,11 +25,11 @@ from volcano_py.framework.evicting.batch_preemption import Steps, preempt_in_bat
 from volcano_py.framework.evicting.bundles import safe_in_groups
 from volcano_py.framework.evicting.eviction import Eviction
 from volcano_py.framework.evicting.pick_one_node import order_by_victims
+from volcano_py.framework.evicting.planned import Placed, loads_of
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
-from volcano_py.framework.state.statement import Cause
+from volcano_py.framework.state.statement import Cause, Statement
 from volcano_py.model.arrays import Bools, Floats, Rows
-from volcano_py.model.resources import CPU_ROW, EPSILON, MEMORY_ROW
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.snapshot.columns import NodeColumns
 
@@ -41,10 +41,8 @@ NodeOrder = Callable[[Floats, VictimCandidates], Rows]
 need not be tried, and the candidates on the others."""
 
 
-class _Placed(NamedTuple):
-    task: int
-    shape_id: int
-    node: int
+PlaceGang = Callable[[Statement, Rows], bool]
+"""Places tasks of a gang with a statement; says whether the gang then has its minimum once all room is free."""
 
 
 class Plan:
@@ -62,12 +60,14 @@ class Plan:
         compared: int = 0,
         *,
         for_gang: bool = False,
+        place_gang: PlaceGang | None = None,
     ) -> None:
         """Take the preemptor, the candidates grouped by node, and the order in which nodes are tried.
 
         ``blind`` leaves out nodes that refuse the task now, even if evictions might change that. ``compared`` is how
         many nodes, the first in order, are compared by their victims before they are tried (`pick_one_node`).
         ``for_gang`` asks plugins as the actions for gangs do, about tasks that are safe to evict (`bundles`).
+        ``place_gang`` finds the nodes of a whole gang; None: each task is placed where it fits best.
         """
         self._eviction = eviction
         self._purpose = purpose
@@ -80,6 +80,7 @@ class Plan:
         self._blind = blind
         self._compared = compared
         self._for_gang = for_gang
+        self._place_gang = place_gang
         self.statement = eviction.hooks.statement()
         self._start = self.statement.checkpoint()
         self._given_up: dict[int, int] = {}  # shape -> number of victims when a task of it found no node
@@ -312,6 +313,10 @@ class Plan:
         self._minimum = -1
         if len(victims):
             self.statement.evict(victims)
+        if self._place_gang is not None:
+            if self._place_gang(self.statement, tasks):
+                self._minimum = len(self.statement)
+            return self._minimum >= 0
         failed: set[int] = set()  # shapes of which no further task finds a node
         # A Python loop over the tasks that a gang lacks.
         for task in tasks.tolist():
@@ -334,7 +339,7 @@ class Plan:
         back together, in order of eviction; None: each victim alone.
         """
         eviction, statement = self._eviction, self.statement
-        planned = [_Placed(task, int(eviction.state.tasks.shape[task]), node) for task, node in statement.placed]
+        planned = [Placed(task, int(eviction.state.tasks.shape[task]), node) for task, node in statement.placed]
         victims = np.array(statement.evicted, dtype=np.intp)
         statement.rollback(self._start)
         if not planned or self._minimum < 0:
@@ -367,10 +372,10 @@ class Plan:
         """Undo everything."""
         self.statement.rollback(self._start)
 
-    def _trim(self, planned: list[_Placed], units: Sequence[Rows]) -> None:
+    def _trim(self, planned: list[Placed], units: Sequence[Rows]) -> None:
         """Put back the victims that are not needed, the last victims first; nothing is placed before and after."""
         eviction, statement = self._eviction, self.statement
-        loads = _loads(eviction, planned)
+        loads = loads_of(eviction, planned)
         checkpoint = statement.checkpoint()
         # A Python loop over the victims: for most it is clear at once that their node needs the room.
         for unit in reversed([unit.tolist() for unit in units]):
@@ -390,7 +395,7 @@ class Plan:
     def _whole(self) -> bool:
         return self._eviction.missing_once_free(self._job) == 0 and self._eviction.hooks.job_pipelined(self._job)
 
-    def _replay(self, planned: list[_Placed]) -> int:
+    def _replay(self, planned: list[Placed]) -> int:
         """Make placements again as allocate would; return how many could be made, in order.
 
         The tasks of the minimum are placed together, and each task beyond it by itself.
@@ -406,7 +411,7 @@ class Plan:
                 break
         return done
 
-    def _replay_part(self, part: list[_Placed]) -> int:
+    def _replay_part(self, part: list[Placed]) -> int:
         done = 0
         for shape_id, group in groupby(part, key=lambda placed: placed.shape_id):
             run = list(group)
@@ -447,33 +452,6 @@ def greatest_gains(eviction: Eviction, job: JobInfo, tasks: Rows, count: int) ->
     if job.record.task_min_available or count >= len(tasks):
         return np.asarray(requests.sum(axis=1))
     return np.asarray(np.sort(requests, axis=1)[:, len(tasks) - count :].sum(axis=1))
-
-
-class _Load(NamedTuple):
-    """What is planned for one node."""
-
-    node: int
-    amounts: Floats  # (n_resources,)
-    counted: Bools  # (n_resources,), the resources that are compared
-
-    def leaves(self, eviction: Eviction, amount: Floats) -> bool:
-        """Say whether the node has room for all that is planned without this amount (n_resources,)."""
-        left = eviction.state.nodes.future_idle[:, self.node] - amount - self.amounts
-        return bool((left > -EPSILON)[self.counted].all())
-
-
-def _loads(eviction: Eviction, planned: list[_Placed]) -> dict[int, _Load]:
-    loads: dict[int, _Load] = {}
-    # A Python loop over the tasks of one plan.
-    for _, shape_id, node in planned:
-        if node not in loads:
-            counted = np.zeros(len(eviction.state.resources), dtype=bool)
-            counted[[CPU_ROW, MEMORY_ROW]] = True
-            loads[node] = _Load(node, np.zeros(len(eviction.state.resources)), counted)
-        request = eviction.state.classes.requests[:, shape_id]
-        loads[node].amounts[:] += request
-        loads[node].counted[:] |= request > 0
-    return loads
 
 
 def by_score(placement: Placement, scores: Floats, candidates: VictimCandidates) -> Rows:

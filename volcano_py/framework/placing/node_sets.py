@@ -1,9 +1,8 @@
 """The sets of nodes that placement tries one after another.
 
 A *set of nodes* is tried as a whole before the next one: scores are compared within a set only, and a task goes to a
-node of the next set only if no node of this one takes it. Today the sets come from a shard; a topology domain (a
-HyperNode) is a set, too: sets may overlap, as a HyperNode contains those of the tier below, and a node counts for the
-first set that has it.
+node of the next set only if no node of this one takes it. The sets come from a shard. A topology domain (a HyperNode)
+is a set of nodes, too: whoever places within one has all other nodes shut.
 
 A shard names the nodes of this scheduler. If it is strict (Volcano's mode hard), no task may go to other nodes. If not
 (mode soft), the other nodes are a second set (Volcano: util.GetPredicatedNodeByShard). What queues deserve is computed
@@ -37,7 +36,7 @@ class NodeSet:
     """One set of nodes."""
 
     name: str
-    """`ALL`, `OURS` or `OTHERS`; of a topology domain its own name. Unique among the sets of one `NodeSets`."""
+    """`ALL`, `OURS` or `OTHERS`."""
     mask: Bools | None = None
     """The nodes in it, shape (n_nodes,); None: all nodes."""
 
@@ -79,6 +78,10 @@ class NodeSets:
         if elsewhere.all():
             return cls((NodeSet(OTHERS),), closed)
         return cls((NodeSet(OURS, ~elsewhere), NodeSet(OTHERS, elsewhere)), closed)
+
+    def within(self, mask: Bools) -> "NodeSets":
+        """Return these sets with all nodes shut that are not in a mask, shape (n_nodes,)."""
+        return NodeSets(self.sets, self.shut | ~mask)
 
     def index_of(self, node: int) -> int:
         """Return the index of the first set that has a node; the number of sets if none has it."""

@@ -8,14 +8,15 @@ exactly what one-by-one greedy would, at the price of a few array operations for
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from math import inf
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
+from volcano_py.framework.contract.normalization import HighestWatch
 from volcano_py.framework.hooks.hooks import Hooks
-from volcano_py.framework.placing.inter_pod_filter import InterPodFilters, inter_pod_filters_of
+from volcano_py.framework.placing.inter_pod_filter import InterPodFilters, depends_on_others, inter_pod_filters_of
 from volcano_py.framework.placing.node_ranking import NodeRanking
 from volcano_py.framework.placing.node_sets import NodeSets
 from volcano_py.framework.placing.raw_scores import RawScores
@@ -24,7 +25,7 @@ from volcano_py.framework.placing.statically_infeasible import StaticallyInfeasi
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.statement import Statement
-from volcano_py.model.arrays import Floats, Rows
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.rejections import Rejection
 from volcano_py.model.statuses import TaskStatus
 
@@ -54,6 +55,41 @@ class _Run:
         self.stamp = -1  # `Journal.n_touched` after the last placement from this run
 
 
+Addition = Callable[[Bools], Floats | None]
+"""Returns what is added to the scores of a group of nodes, shape (n_nodes,); None for nothing."""
+
+
+class Ranked(Protocol):
+    """A ranking of nodes as far as the choice of nodes reads it; see `NodeRanking`."""
+
+    @property
+    def ranked(self) -> Floats:
+        """A score per node, minus infinity where a task may not go, shape (n_nodes,)."""
+
+    def after(self, rows: Rows, copies: Ints, delta: Floats) -> Floats:
+        """Return what the scores of these nodes would be with more tasks on them, shape (n_rows,)."""
+
+    def watch(self, nodes: Rows) -> HighestWatch | None:
+        """Return a watch that says whether a node that becomes infeasible changes the scores of others."""
+
+
+class _WithAddition:
+    """A ranking whose scores have an addition that does not change while nodes are chosen."""
+
+    __slots__ = ("_added", "_ranking", "ranked")
+
+    def __init__(self, ranking: NodeRanking, added: Floats) -> None:
+        self._ranking = ranking
+        self._added = added
+        self.ranked: Floats = ranking.ranked + added
+
+    def after(self, rows: Rows, copies: Ints, delta: Floats) -> Floats:
+        return self._ranking.after(rows, copies, delta) + self._added[rows]
+
+    def watch(self, nodes: Rows) -> HighestWatch | None:
+        return self._ranking.watch(nodes)
+
+
 class Placement:
     """Places runs of identical tasks on the nodes of a session."""
 
@@ -71,6 +107,10 @@ class Placement:
         self._inter_pod_filters: dict[int, InterPodFilters | None] = {}
         self._nowhere = np.full(max(len(state.nodes), 1), -np.inf)  # (n_nodes,), read only
         self._run = _Run()
+
+    def within(self, mask: Bools) -> "Placement":
+        """Return a placement on those of its nodes that are in a mask, shape (n_nodes,)."""
+        return Placement(self._state, self._hooks, self.node_sets.within(mask), self.tie_order)
 
     def forget(self) -> None:
         """Forget all rankings: each is computed again when it is needed."""
@@ -111,6 +151,10 @@ class Placement:
             self._nowhere,
         )
 
+    def rejection(self, shape_id: int) -> Rejection:
+        """Return why no node takes a task of this shape now."""
+        return self.ranking(shape_id).rejection()
+
     def _explain(self, task: TaskInfo, promises: bool) -> Rejection:
         return explain(self._state, self._hooks.nodes, self.node_sets, task, promises=promises)
 
@@ -135,7 +179,7 @@ class Placement:
             return None
         if shape_id not in self._inter_pod_filters:
             task, found = state.task_of(shape_id), None
-            if state.depends_on_others(task):
+            if depends_on_others(state, task):
                 found = inter_pod_filters_of(len(state.nodes), self._hooks.nodes, task)
             self._inter_pod_filters[shape_id] = found
         return self._inter_pod_filters[shape_id]
@@ -157,9 +201,30 @@ class Placement:
 
     def _best_future(self, shape_id: int) -> int | None:
         """Return the best node where a task of this shape fits what is being released; None for nowhere."""
+        return self.future_node_with(None, shape_id)
+
+    def nodes_with(self, added: Addition, shape_id: int, wanted: int) -> Rows:
+        """Return the nodes that greedy would pick now for ``wanted`` tasks of a shape if their scores had an addition.
+
+        At most ``wanted`` nodes are returned, and at least one if any fits.
+        """
+        if self._looked_ahead is not self._state.looks_ahead:
+            self._look_ahead()
+        nodes = np.zeros(0, dtype=np.intp)
+        for group in range(len(self._rankings)):
+            if not len(nodes):
+                ranking = self.ranking(shape_id, group)
+                extra = added(ranking.ranked > -np.inf)
+                nodes = self._choose(ranking if extra is None else _WithAddition(ranking, extra), shape_id, wanted)
+        return nodes
+
+    def future_node_with(self, added: Addition | None, shape_id: int) -> int | None:
+        """Return the best node where a task of this shape fits what is being released; None for nowhere."""
         if self._state.looks_ahead:
             for group in range(len(self._rankings)):
-                node = self._best(self.ranking(shape_id, group).future)
+                future = self.ranking(shape_id, group).future
+                extra = None if added is None else added(future > -np.inf)
+                node = self._best(future if extra is None else future + extra)
                 if node is not None:
                     return node
         return None
@@ -216,7 +281,7 @@ class Placement:
         run.begin(shape_id, nodes, min(wanted, len(nodes)), ahead)
         return nodes[:wanted]
 
-    def _choose(self, ranking: NodeRanking, shape_id: int, wanted: int) -> Rows:
+    def _choose(self, ranking: Ranked, shape_id: int, wanted: int) -> Rows:
         if wanted > 1:
             return self.choose_many(ranking, shape_id, wanted)
         node = self._best(ranking.ranked)
@@ -230,7 +295,7 @@ class Placement:
         row = int(ranked.argmax()) if ties is None else int(ties[ranked[ties].argmax()])
         return None if ranked.item(row) == -inf else row
 
-    def choose_many(self, ranking: NodeRanking, shape_id: int, wanted: int) -> Rows:
+    def choose_many(self, ranking: Ranked, shape_id: int, wanted: int) -> Rows:
         """Return the nodes that greedy would pick for ``wanted`` tasks, in order.
 
         Fewer are returned if there is no more room, or if the last placement changes the scores of all other nodes: a
@@ -292,7 +357,7 @@ class _Levels:
 
     __slots__ = ("_delta", "_known", "_nodes", "_ranking", "_table", "first")
 
-    def __init__(self, ranking: NodeRanking, nodes: Rows, delta: Floats, wanted: int) -> None:
+    def __init__(self, ranking: Ranked, nodes: Rows, delta: Floats, wanted: int) -> None:
         self._ranking = ranking
         self._nodes = nodes
         self._delta = delta

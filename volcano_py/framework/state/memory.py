@@ -56,6 +56,8 @@ class Memory:
     cooldowns: tuple[Cooldown, ...] = ()
     gates_lifted: Mapping[str, float] = field(default_factory=dict)  # uid -> when the removal of its gate was decided
     arrivals: Mapping[JobKey, Arrival] = field(default_factory=dict)  # jobs whose tasks keep arriving
+    # Jobs placed by topology -> the HyperNode of each part, by the part's name (`framework.contract.topology.Part`).
+    domains: Mapping[JobKey, Mapping[str, str]] = field(default_factory=dict)
     # How many tasks had arrived, as one store counts them; not a fact about the cluster. None: unknown, so the tasks of
     # the next cycle count as not new.
     seen: int | None = field(default=None, repr=False)
@@ -76,6 +78,7 @@ class Memory:
         cooldowns: tuple[Cooldown, ...] = (),
         gates_lifted: Mapping[str, float] | None = None,
         arrivals: Mapping[JobKey, Arrival] | None = None,
+        domains: Mapping[JobKey, Mapping[str, str]] | None = None,
         seen: int | None = None,
     ) -> "Memory":
         """Return the memory of the next cycle."""
@@ -91,6 +94,7 @@ class Memory:
             cooldowns=cooldowns,
             gates_lifted=dict(gates_lifted or {}),
             arrivals=dict(arrivals or {}),
+            domains=dict(domains or {}),
             seen=seen,
         )
 

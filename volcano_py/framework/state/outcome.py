@@ -44,6 +44,8 @@ class Outcome:
         self.enqueued_before = frozenset(memory.enqueued)
         self.conditions: dict[int, list[GroupCondition]] = {}
         """Job row -> conditions to upsert."""
+        self.domains: dict[JobKey, dict[str, str]] = {}
+        """Jobs that were placed by topology -> the domain of each part, by the part's name."""
         self.times = dict(memory.times)
         """Plugin -> when it last did its periodic work; the next cycle remembers it."""
         self.fit_error: Callable[[JobInfo], str] = _not_known

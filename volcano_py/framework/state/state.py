@@ -19,6 +19,7 @@ from volcano_py.framework.state.outcome import Outcome
 from volcano_py.framework.state.queue_accounts import Accounts
 from volcano_py.framework.state.session_volumes import NEED, SessionVolumes
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
+from volcano_py.framework.state.sub_groups import JobSubGroups
 from volcano_py.framework.state.topology_counts import TopologyCounts
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.decisions import Emit
@@ -66,6 +67,8 @@ class State:
         self.queues = {name: QueueInfo(record, row) for row, (name, record) in enumerate(snapshot.queues.items())}
         self.facts = snapshot.facts
         self.loads = snapshot.loads
+        self.domains = snapshot.domains
+        """The HyperNodes of the cluster as domains of nodes."""
         self.clock = clock
         self.memory = memory
         self.emit = emit
@@ -81,8 +84,6 @@ class State:
         self.coming: Coming = _Nothing()
         self.topology_counts: TopologyCounts | None = None
         """Pods by topology domain; None if no pod has terms about other pods. See `split_classes`."""
-        self.has_queue_gates = snapshot.queue_gates
-        """Whether tasks wait at gates of their queues, which this scheduler removes."""
         self._has_inter_pod_terms = snapshot.has_inter_pod_terms
         self._static_filters = static_filters
         self.volumes: SessionVolumes | None = None
@@ -92,6 +93,7 @@ class State:
                 snapshot.volumes, self.nodes, self.journal, static_filters.volume_reach, self.static_row
             )
         self._job_infos: dict[int, JobInfo] = {}
+        self._sub_groups: dict[int, JobSubGroups] = {}
 
     @property
     def now(self) -> float:
@@ -106,17 +108,26 @@ class State:
         if self._has_inter_pod_terms:
             self.topology_counts = TopologyCounts(self.nodes, self.tasks, self.classes.shapes)
 
-    def depends_on_others(self, task: TaskInfo) -> bool:
-        """Say whether other pods may affect where tasks of a class may go, by terms or by the volumes that they get."""
-        if self.volumes is not None and task.equivalence_key(NEED):
-            return True
-        return self.topology_counts is not None and task.shape.has_inter_pod_terms
-
     def job(self, row: int) -> JobInfo:
         """Return a handle on a job that has a PodGroup."""
         found = self._job_infos.get(row)
         if found is None:
             found = self._job_infos[row] = JobInfo(self.jobs, row, self._count_roles)
+        return found
+
+    def sub_groups(self, job_row: int) -> JobSubGroups | None:
+        """Return the sub-groups of a job, None if its PodGroup has no policies for them."""
+        record = self.jobs.record(job_row)
+        if not record.sub_group_policies:
+            return None
+        found = self._sub_groups.get(job_row)
+        if found is None:
+            found = self._sub_groups[job_row] = JobSubGroups(
+                record,
+                self.tasks,
+                self.rows_of_job(job_row),
+                lambda rows: np.asarray(self.classes.best_effort[self.tasks.shape[rows]]),
+            )
         return found
 
     def rows_of_job(self, job_row: int) -> Rows:
@@ -182,6 +193,7 @@ add_old_names(
     {
         "attempts": "outcome.attempts",
         "conditions": "outcome.conditions",
+        "has_queue_gates": "classes.queue_gates",
         "id": "memory.session_id",
         "neighbours": "topology_counts",
         "queue_limits": "outcome.queue_limits",

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
+
 from tests.conformance.handlers.scheduler.world import INPUTS, clock_of, load, policy_of
 from tests.conformance.operations import Operation, Outcome, same, same_set
 from tests.conformance.row_files import Case
@@ -19,9 +21,11 @@ from volcano_py.model.decisions import (
     SetPodCondition,
     SetPodGroupStatus,
 )
+from volcano_py.model.hyper_nodes import NodeNames
 from volcano_py.model.objects import JobKey
 from volcano_py.model.resources import EPSILON
-from volcano_py.model.statuses import PodGroupPhase, TaskStatus
+from volcano_py.model.statuses import ALLOCATED_STATUSES, PodGroupPhase, TaskStatus
+from volcano_py.model.sub_groups import SubGroupId, sub_group_of, tier_limits
 from volcano_py.scheduler import run_cycle
 from volcano_py.snapshot.columns import Snapshot
 
@@ -52,6 +56,7 @@ class Decided:
 def _run(case: Case) -> Outcome:
     policy, snapshot = policy_of(case), load(case)
     held_before = snapshot.jobs.held.copy()
+    scattered_before = _scattered(snapshot)
     idle_before = snapshot.nodes.idle.copy()
     decided = Decided()
     decided.phases = {
@@ -71,7 +76,9 @@ def _run(case: Case) -> Outcome:
         "bindsNum": len(arrived),
         "evicted": [str(eviction.task) for eviction in decided.evictions],
         "evictNum": len(decided.evictions),
-        "minimalBindCheck": not _split_gangs(snapshot, decided, held_before),
+        "minimalBindCheck": not _split_gangs(snapshot, decided, held_before)
+        and _scattered(snapshot) <= scattered_before,
+        "bindNumsInHyperNode": _binds_per_domain(snapshot, decided),
         "pipelined": _pipelined(snapshot),
         "podGroupPhase": {str(key): phase for key, phase in decided.phases.items()},
         "taskStatusNums": _task_statuses(snapshot),
@@ -87,6 +94,46 @@ def _split_gangs(snapshot: Snapshot, decided: Decided, held_before: Any) -> list
         if held_before[row] + more < snapshot.jobs.min_available[row]:
             split.append(key)
     return split
+
+
+def _scattered(snapshot: Snapshot) -> set[tuple[JobKey, SubGroupId | None]]:
+    """Return the jobs and sub-groups with a hard topology whose tasks are below no single HyperNode that it allows."""
+    tree = snapshot.facts.hyper_nodes
+    domains = _domains(snapshot)
+    held: dict[tuple[JobKey, SubGroupId | None, int], set[int]] = {}  # with the highest tier that is allowed -> nodes
+    for row in np.flatnonzero(np.isin(snapshot.tasks.status, ALLOCATED_STATUSES)):
+        task = snapshot.tasks.records[row]
+        job = None if task is None or task.key is None else snapshot.jobs.records[snapshot.tasks.job[row]]
+        if task is None or job is None:
+            continue
+        own, below = tier_limits(job.network_topology, job.sub_group_policies, tree)
+        which = sub_group_of(job.sub_group_policies, task.label_map)
+        for whose, limit in ((None, own), (which, None if which is None else below[which.policy])):
+            if limit is not None and not limit.soft and limit.tier < tree.top_tier:
+                held.setdefault((job.key, whose, limit.tier), set()).add(int(snapshot.tasks.node[row]))
+    return {
+        (key, whose)
+        for (key, whose, tier), nodes in held.items()
+        if tier < tree.top_tier
+        and not any(nodes <= rows and tree.by_name[name].tier <= tier for name, rows in domains.items())
+    }
+
+
+def _domains(snapshot: Snapshot) -> dict[str, set[int]]:
+    statics = snapshot.nodes.statics
+    return snapshot.facts.hyper_nodes.domains(NodeNames(statics.names, [record.labels for record in statics.records]))
+
+
+def _binds_per_domain(snapshot: Snapshot, decided: Decided) -> list[int]:
+    """Return the number of binds below each HyperNode of the lowest tier that has any, sorted."""
+    domains = _domains(snapshot)
+    lowest = next(iter(snapshot.facts.hyper_nodes.by_tier.values()), ())
+    rows = [snapshot.nodes.statics.row_of[bind.node] for bind in decided.binds]
+    return sorted(count for name in lowest if (count := sum(row in domains[name] for row in rows)))
+
+
+def _without_zeros(expected: list[int], actual: list[int], _: Any) -> None:
+    assert actual == sorted(count for count in expected if count)
 
 
 def _pipelined(snapshot: Snapshot) -> dict[str, list[str]]:
@@ -127,6 +174,7 @@ OPERATION: Final = Operation(
         "evicted": same_set,
         "evictNum": same,
         "minimalBindCheck": same,
+        "bindNumsInHyperNode": _without_zeros,
         "pipelined": _on_listed_nodes,
         "podGroupPhase": _listed,
         "taskStatusNums": _listed,

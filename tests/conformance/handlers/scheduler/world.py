@@ -12,10 +12,12 @@ from tests.conformance.operations import NotSupportedError
 from tests.conformance.row_files import NOW, Case
 from volcano_py.api.core import Namespace, Node, Pod, ResourceQuota
 from volcano_py.api.keys import QUEUE_ADMISSION
+from volcano_py.api.meta import ObjectMeta
 from volcano_py.api.policy import PodDisruptionBudget
 from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.api.shard import NodeShard
 from volcano_py.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from volcano_py.api.topology import NODE_MEMBER, ExactMatch, HyperNode, HyperNodeMember, HyperNodeSpec, MemberSelector
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.conf.schema import FLAGS, ActionConf, PluginConf, SchedulerConf, Where
 from volcano_py.framework.session import Session
@@ -52,7 +54,8 @@ TO_COME: Final = {
 }
 """Input that the scheduler does not read yet; the result of such a row would be wrong."""
 
-INPUTS: Final = frozenset({*OBJECTS, *TO_COME, "clock", "ignoreProvisioners", "nodeUsage", "sharding"})
+TOPOLOGY: Final = frozenset({"hyperNodes", "hyperNodesSetByTier", "realNodesSet"})
+INPUTS: Final = frozenset({*OBJECTS, *TO_COME, *TOPOLOGY, "clock", "ignoreProvisioners", "nodeUsage", "sharding"})
 CLOCK: Final = CycleClock(now=NOW.timestamp())
 _SCHEDULER: Final = frozenset({"tiers", "configurations", "effectivePlugins", "featureGates"})
 _GATES: Final = {  # fixed as in Kubernetes 1.36 and Volcano; rows with claims are refused separately
@@ -82,6 +85,7 @@ def load(case: Case) -> Snapshot:
     )
     for key, kind in OBJECTS.items():
         added(cache, *(msgspec.convert(with_uid(written), kind) for written in case.input.get(key, ())))
+    added(cache, *_hyper_nodes(case.input))
     _divide(cache, case.input.get("sharding") or {})
     assert not cache.unreadable()
     now = clock_of(case).now
@@ -91,6 +95,27 @@ def load(case: Case) -> Snapshot:
         if shape is not None and shape.unsupported:
             raise NotSupportedError(f"a pod has {', '.join(shape.unsupported)}: never placed yet")
     return snapshot
+
+
+def _hyper_nodes(written: Mapping[str, Any]) -> list[HyperNode]:
+    """Return the HyperNodes of a row; without objects, those that have the listed tiers and nodes."""
+    if "hyperNodes" in written:
+        given = written["hyperNodes"]
+        objects = given.values() if isinstance(given, Mapping) else given
+        return [msgspec.convert(with_uid(one), HyperNode) for one in objects]
+    nodes = written.get("realNodesSet", {})
+    return [
+        HyperNode(
+            metadata=ObjectMeta(name=name, uid=f"/{name}"),
+            spec=HyperNodeSpec(tier=int(tier), members=[_one_node(node) for node in nodes.get(name, ())]),
+        )
+        for tier, names in written.get("hyperNodesSetByTier", {}).items()
+        for name in names
+    ]
+
+
+def _one_node(name: str) -> HyperNodeMember:
+    return HyperNodeMember(type=NODE_MEMBER, selector=MemberSelector(exact_match=ExactMatch(name=name)))
 
 
 def _divide(cache: ClusterCache, sharding: Mapping[str, Any]) -> None:

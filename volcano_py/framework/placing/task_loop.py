@@ -1,0 +1,113 @@
+"""The loop that places the tasks of a job, in order, until what it is for is reached or no task is worth trying."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from volcano_py.framework.hooks.hooks import Hooks
+from volcano_py.framework.state.info import JobInfo, QueueInfo
+from volcano_py.framework.state.state import State
+from volcano_py.framework.state.statement import Statement
+from volcano_py.model.arrays import Rows
+from volcano_py.model.rejections import Rejection
+
+
+class Goal(Protocol):
+    """What the tasks are placed for: a job, or one of its sub-groups."""
+
+    @property
+    def missing(self) -> Callable[[], int]:
+        """Returns 0 if it is reached, else a lower bound of the tasks that it still needs."""
+
+    @property
+    def worth_continuing(self) -> Callable[[frozenset[str]], bool]:
+        """Says whether other tasks are worth trying after tasks of these roles found no node."""
+
+
+class Placer(Protocol):
+    """Finds nodes for tasks of one shape."""
+
+    def place(self, statement: Statement, job_row: int, shape_id: int, tasks: Rows) -> int:
+        """Place as many of these tasks as fit, in order; return how many found a node."""
+
+    def rejection(self, shape_id: int) -> Rejection:
+        """Return why no node takes a task of this shape now."""
+
+
+class JobGoal:
+    """The gang: what plugins demand before the placements of a job are committed."""
+
+    def __init__(self, hooks: Hooks, job: JobInfo) -> None:
+        self._hooks = hooks
+        self._job = job
+        self.worth_continuing = job.worth_continuing
+
+    def missing(self) -> int:
+        """Return 0 if the job is ready, else a lower bound of the tasks that it still needs."""
+        return self._hooks.missing(self._job)
+
+
+class TaskLoop:
+    """Places tasks in runs of one shape, as many at once as are certainly still needed."""
+
+    def __init__(self, state: State, hooks: Hooks) -> None:
+        self._state = state
+        self._hooks = hooks
+
+    def run(
+        self, statement: Statement, queue: QueueInfo, job: JobInfo, tasks: Rows, goal: Goal, placer: Placer
+    ) -> tuple[Rows, bool]:
+        """Place tasks of a job; return those that were not tried, and whether the goal is reached."""
+        state, hooks = self._state, self._hooks
+        failed_roles: set[str] = set()
+        failed_shapes = state.outcome.rejections.setdefault(job.row, {})
+        missing = goal.missing()
+        lacking = tasks[: max(1, missing)]
+        start = 0
+        while start < len(tasks):
+            shape_id = int(state.tasks.shape[tasks[start]])
+            if shape_id in failed_shapes:  # one task of this shape was refused, so the others are, too
+                start += self.run_length(tasks[start:])
+                continue
+            wanted = self.run_length(tasks[start : start + max(1, missing)])
+            allowed = hooks.allocatable(queue, state.task_of(shape_id), wanted)
+            done = placer.place(statement, job.row, shape_id, tasks[start : start + allowed])
+            if done:
+                missing = goal.missing()
+            if done < allowed:
+                failed_shapes[shape_id] = placer.rejection(shape_id)
+                failed_roles.add(state.tasks.record(int(tasks[start])).role)
+                start += self.run_length(tasks[start:])
+                if not goal.worth_continuing(frozenset(failed_roles)):
+                    return tasks[start:], missing == 0
+            elif allowed < wanted:  # the queue may hold no more of these; others may still be worth trying
+                failed_shapes[shape_id] = self.over_limit(queue, shape_id, lacking, statement)
+                start += self.run_length(tasks[start:])
+            else:
+                start += done
+            if missing == 0:
+                break
+        return tasks[start:], missing == 0
+
+    def run_length(self, tasks: Rows) -> int:
+        """Return how many of these tasks, from the first on, have one shape."""
+        if len(tasks) == 1:
+            return 1
+        shapes = self._state.tasks.shape[tasks]
+        other = np.flatnonzero(shapes != shapes[0])
+        return int(other[0]) if len(other) else len(tasks)
+
+    def over_limit(
+        self, queue: QueueInfo, shape_id: int, lacking: Rows, statement: Statement | None = None
+    ) -> Rejection:
+        """Return why a queue may not hold one more of the tasks that a job lacks; a statement has placed some."""
+        state = self._state
+        why = state.outcome.queue_limits.get(queue.name)
+        if why is None:
+            placed = [] if statement is None else [task for task, _ in statement.placed]
+            given = state.classes.requests[:, state.tasks.shape[placed]].sum(axis=1)
+            asked = state.classes.requests[:, state.tasks.shape[lacking]].sum(axis=1)
+            task = state.task_of(shape_id)
+            why = self._hooks.over_limit(queue, task, np.maximum(asked, given + task.request), given)
+        return Rejection(len(state.nodes), blocked=why)

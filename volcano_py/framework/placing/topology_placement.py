@@ -1,0 +1,408 @@
+"""Placing gangs by network topology: a whole gang in one domain, and each of its sub-groups in one domain below it.
+
+    domains that the job may use, the lowest tier first ──▶ in each: every sub-group, the necessary ones first
+        domains that the sub-group may use in there, the lowest tier first ──▶ its tasks, near each other
+
+A domain is tried only if all waiting tasks, taken by themselves, may fit there. If that holds nowhere, a domain for the
+least that the gang needs is enough. Within a tier the plugins' score of the domain decides (`DomainOrder`). Among
+equals the domain that leaves most usable room to others is first: the one where the fewest tasks of this kind fit. Of
+the domains for a whole job with sub-groups, those with a solution are compared by the sum of the scores of their
+sub-groups.
+
+A job without policies for sub-groups is one part; its goal is that of the job. (Volcano: actions/allocate, the path of
+jobs with a hard topology or with sub-groups, and soft topologies as hard ones that allow the whole cluster.)
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from volcano_py.framework.contract import combine
+from volcano_py.framework.contract.topology import DomainOrder, DomainView, NearOrder, Part, TierLimits
+from volcano_py.framework.hooks.hooks import Hooks
+from volcano_py.framework.placing import domain_search
+from volcano_py.framework.placing.domain_room import DomainRoom
+from volcano_py.framework.placing.near_placement import NearPlacement
+from volcano_py.framework.placing.placement import Placement
+from volcano_py.framework.placing.task_loop import Goal, JobGoal, TaskLoop
+from volcano_py.framework.placing.topology_refusal import why_no_domain
+from volcano_py.framework.state.info import JobInfo, QueueInfo
+from volcano_py.framework.state.state import State
+from volcano_py.framework.state.statement import Statement
+from volcano_py.framework.state.sub_groups import OWN, JobSubGroups
+from volcano_py.model.arrays import Floats, Ints, Rows
+from volcano_py.model.rejections import Rejection
+from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus, members
+from volcano_py.model.sub_groups import TierLimit, tier_limits
+
+_PLACEMENTS_KEPT: Final = 16  # domains whose rankings are kept
+_COMPARED: Final = 8  # domains with a solution for a job with sub-groups that are compared
+_ON_NODES: Final = members((*ALLOCATED_STATUSES, TaskStatus.PIPELINED))
+
+
+class _GroupGoal:
+    """The goal of one sub-group: its size."""
+
+    def __init__(self, groups: JobSubGroups, group: int) -> None:
+        self._groups = groups
+        self._group = group
+
+    def missing(self) -> int:
+        return int(self._groups.missing()[self._group])
+
+    def worth_continuing(self, failed_roles: frozenset[str]) -> bool:
+        return int(self._groups.sizes[self._group]) < len(self._groups.members(self._group))
+
+
+class _Attempt(NamedTuple):
+    """What is tried."""
+
+    statement: Statement
+    queue: QueueInfo
+    job: JobInfo
+    before: dict[int, Rejection]
+    """Why tasks of the job were refused before, by shape."""
+
+
+@dataclass(eq=False)
+class _Piece:
+    """A part of a gang while it is placed."""
+
+    part: Part
+    waiting: Rows
+    """The tasks that are still to be tried, in order."""
+    limit: TierLimit | None
+    goal: Goal
+    group: int | None = None
+    """The number of the sub-group, None for a whole job."""
+
+
+class TopologyPlacement:
+    """Places the jobs of a session that have topologies or sub-groups."""
+
+    def __init__(self, state: State, hooks: Hooks, placement: Placement, loop: TaskLoop) -> None:
+        self._state = state
+        self._hooks = hooks
+        self._placement = placement
+        self._loop = loop
+        limits = hooks.points(TierLimits, "most_domains")
+        self._limits = bool(limits)
+        self._most_domains = min((int(point()) for point in limits), default=0)
+        self._domain_orders = hooks.points(DomainOrder, "domain_order")
+        self._near_orders = hooks.points(NearOrder, "near_order")
+        self._placements: OrderedDict[int, Placement] = OrderedDict()
+        self._room = DomainRoom(state, placement)
+
+    def applies(self, job: JobInfo) -> bool:
+        """Say whether a job is placed here: it has sub-groups, or a topology that is in effect."""
+        record = job.record
+        if record.sub_group_policies:
+            return True
+        topology = record.network_topology
+        if topology is None or not self._limits:
+            return False
+        return topology.hard or (topology.soft and bool(self._state.facts.hyper_nodes.by_name))
+
+    # Jobs
+
+    def place(
+        self, statement: Statement, queue: QueueInfo, job: JobInfo, tasks: Rows, within: int | None = None
+    ) -> tuple[Rows, bool]:
+        """Place tasks of a job until it is ready; return those that are still to be tried, and whether it is ready.
+
+        ``within`` is a domain that all of them must be in. If the job gets nothing, the reasons are recorded.
+        """
+        if not len(tasks):
+            return tasks, self._hooks.missing(job) == 0
+        attempt = _Attempt(statement, queue, job, dict(self._state.outcome.rejections.get(job.row, {})))
+        within = self._state.domains.top if within is None else within
+        pieces = self._pieces(job, tasks)
+        if pieces[0].group is None:
+            placed = self._place_piece(attempt, pieces[0], within) is not None
+        else:
+            placed = self._place_job(attempt, pieces, within)
+        ready = self._hooks.missing(job) == 0
+        if placed and ready:
+            self._remember(job, pieces)
+        elif not placed:
+            self._explain(attempt, tasks)
+        return np.concatenate([piece.waiting for piece in pieces]), ready
+
+    def _pieces(self, job: JobInfo, tasks: Rows) -> list[_Piece]:
+        state, groups = self._state, self._state.sub_groups(job.row)
+        job_limit, limits = self._limits_of(job)
+        if groups is None:
+            part = Part(job, str(job.key), state.rows_of_job(job.row), self._request(tasks))
+            return [_Piece(part, tasks, job_limit, JobGoal(self._hooks, job))]
+        found = []
+        for group in groups.order(tasks):  # a Python loop over the sub-groups of one job
+            mine = tasks[np.isin(tasks, groups.members(group))]
+            policy = int(groups.policy[group])
+            part = Part(job, groups.groups[group].id, groups.members(group), self._request(mine))
+            limit = job_limit if policy == OWN else limits[policy]
+            found.append(_Piece(part, mine, limit, _GroupGoal(groups, group), group))
+        return found
+
+    def _request(self, tasks: Rows) -> Floats:
+        requests: Floats = self._state.classes.requests[:, self._state.tasks.shape[tasks]].sum(axis=1)
+        return requests
+
+    def _limits_of(self, job: JobInfo) -> tuple[TierLimit | None, tuple[TierLimit | None, ...]]:
+        record = job.record
+        if not self._limits:
+            return None, (None,) * len(record.sub_group_policies)
+        return tier_limits(record.network_topology, record.sub_group_policies, self._state.facts.hyper_nodes)
+
+    def _place_job(self, attempt: _Attempt, pieces: list[_Piece], within: int) -> bool:
+        """Place the sub-groups of a job in the best domain of the lowest tier that has a solution."""
+        job, statement = attempt.job, attempt.statement
+        waiting = [piece.waiting for piece in pieces]
+        every = np.concatenate(waiting)
+        whole = Part(job, str(job.key), self._state.rows_of_job(job.row), self._request(every))
+        as_one = _Piece(whole, every, self._limits_of(job)[0], JobGoal(self._hooks, job))
+        for domains in self._domains(as_one, max(1, self._hooks.missing(job)), within):
+            solutions: list[tuple[float, int]] = []
+            for domain in domains:
+                checkpoint = statement.checkpoint()
+                score = self._place_pieces(attempt, pieces, domain)
+                if score is not None and len(domains) == 1:
+                    return True
+                statement.rollback(checkpoint)
+                for piece, before in zip(pieces, waiting, strict=True):
+                    piece.waiting = before
+                if score is not None:
+                    solutions.append((score, domain))
+                if len(solutions) == _COMPARED:
+                    break
+            if solutions:
+                best = max(solutions, key=lambda one: one[0])  # the first among equals
+                return self._place_pieces(attempt, pieces, best[1]) is not None
+        for piece in pieces:
+            piece.waiting = piece.waiting[:0]
+        return False
+
+    def _place_pieces(self, attempt: _Attempt, pieces: list[_Piece], domain: int) -> float | None:
+        """Place sub-groups in a domain, turn by turn, until the job is ready.
+
+        Return the sum of their scores, None if the job is neither ready nor has been promised what it lacks.
+        """
+        total, placed, ready = 0.0, False, False
+        turns = deque(pieces)
+        while turns and not ready:
+            piece = turns.popleft()
+            score = self._place_piece(attempt, piece, domain)
+            if score is not None:
+                total, placed = total + score, True
+                if len(piece.waiting):
+                    turns.append(piece)  # it has what it needs, but the job may need more of its tasks
+            ready = self._hooks.missing(attempt.job) == 0
+        return total if placed and (ready or self._hooks.job_pipelined(attempt.job)) else None
+
+    # Parts
+
+    def _place_piece(self, attempt: _Attempt, piece: _Piece, within: int) -> float | None:
+        """Place a part in the first domain below ``within`` that takes it; return the score of that domain.
+
+        What is still to be tried stays in the piece; if no domain takes it, that is nothing.
+        """
+        statement, outcome = attempt.statement, self._state.outcome
+        more = piece.group is not None and piece.goal.missing() == 0  # it is complete; any more tasks are welcome
+        goal = JobGoal(self._hooks, attempt.job) if more else piece.goal
+        for domains in self._domains(piece, 1 if more else max(1, goal.missing()), within):
+            for domain in domains:
+                checkpoint = statement.checkpoint()
+                outcome.rejections[attempt.job.row] = dict(attempt.before)
+                left, reached = self._loop.run(
+                    statement, attempt.queue, attempt.job, piece.waiting, goal, self._placer(piece.part, domain)
+                )
+                grown = statement.checkpoint().operations > checkpoint.operations
+                if grown and (reached or more or self._promised(piece)):
+                    piece.waiting = left
+                    return float(self._scores(piece.part)[domain])
+                statement.rollback(checkpoint)
+        piece.waiting = piece.waiting[:0]
+        return None
+
+    def _promised(self, piece: _Piece) -> bool:
+        """Say whether a part has what it needs once promised resources are free."""
+        if piece.group is None:
+            return self._hooks.job_pipelined(piece.part.job)
+        groups = self._state.sub_groups(piece.part.job.row)
+        return groups is not None and not groups.missing(promised=True)[piece.group]
+
+    def _placer(self, part: Part, domain: int) -> NearPlacement:
+        counts = self._by_leaf(part)
+        orders = self._near_orders if self._limits else ()
+        begun = self._state.domains.common(np.flatnonzero(counts).tolist())
+        return NearPlacement(self._state, self.placement_in(domain), orders, part, begun, counts)
+
+    def placement_in(self, domain: int) -> Placement:
+        """Return the placement on the nodes of a domain."""
+        if domain == self._state.domains.top:
+            return self._placement
+        found = self._placements.get(domain)
+        if found is None:
+            found = self._placements[domain] = self._placement.within(
+                self._state.domains.mask(self._state.domains.names[domain])
+            )
+            if len(self._placements) > _PLACEMENTS_KEPT:
+                self._placements.popitem(last=False)
+        self._placements.move_to_end(domain)
+        return found
+
+    def _nodes_of(self, tasks: Rows) -> Rows:
+        """Return the nodes of those of these tasks that have one, one entry per task."""
+        columns = self._state.tasks
+        nodes = columns.node[tasks[_ON_NODES[columns.status[tasks]]]]
+        return nodes[nodes >= 0].astype(np.intp)
+
+    def _by_leaf(self, part: Part) -> Ints:
+        domains = self._state.domains
+        return np.bincount(domains.innermost[self._nodes_of(part.tasks)], minlength=len(domains))
+
+    def _begun(self, part: Part) -> int | None:
+        return self._state.domains.around(self._nodes_of(part.tasks))
+
+    # Domains
+
+    def _domains(self, piece: _Piece, least: int, within: int) -> Iterator[list[int]]:
+        """Yield groups of domains in the order in which they are tried; within a group the best domain is first.
+
+        A domain must have room for all waiting tasks of the piece, or else for the least that is worth trying.
+        """
+        limit = piece.limit
+        if limit is None:
+            yield [within]
+            return
+        room = self._room.of(piece.waiting)
+        least = min(least, len(piece.waiting))
+        tried: set[int] = set()
+        for wanted in dict.fromkeys((len(piece.waiting), least)):
+            for group in self._in_reach(piece.part, within, limit):
+                fitting = [one for one in group.tolist() if room[one] >= wanted and one not in tried]
+                tried.update(fitting)
+                if fitting:
+                    yield self._best_first(piece, fitting)
+
+    def _in_reach(self, part: Part, within: int, limit: TierLimit) -> Iterator[Rows]:
+        domains = self._state.domains
+        begun = self._begun(part)
+        if begun is not None:
+            for one in domain_search.outward(domains, begun, within, limit):
+                yield np.array([one])
+            return
+        groups = domain_search.by_tier(domains, within, limit)
+        home = domains.number.get(self._state.memory.domains.get(part.job.key, {}).get(part.name, ""))
+        if home is not None and any(home in group for group in groups):  # where it was before all its tasks ended
+            yield np.array([home])
+        yield from groups
+
+    def _best_first(self, piece: _Piece, domains: Sequence[int]) -> list[int]:
+        if len(domains) == 1:
+            return list(domains)
+        scores, room, names = self._scores(piece.part), self._room.most(piece.waiting), self._state.domains.names
+        return sorted(domains, key=lambda one: (-scores[one], room[one], names[one]))
+
+    def _scores(self, part: Part) -> Floats:
+        """Return the score of each domain for a part, shape (n_domains,)."""
+        domains, n = self._state.domains, len(self._state.nodes)
+        view = DomainView(domains, self._state.nodes, np.bincount(self._nodes_of(part.tasks), minlength=n))
+        return combine.total(self._domain_orders, len(domains), part, view)
+
+    def place_idle(self, statement: Statement, job: JobInfo, shape_id: int, tasks: Rows) -> int:
+        """Place as many tasks of a job that request nothing as its limits allow; return how many found a node."""
+        done = 0
+        for piece in self._pieces(job, tasks):
+            whole = Part(job, str(job.key), self._state.rows_of_job(job.row), self._request(tasks))
+            as_one = _Piece(whole, piece.waiting, self._limits_of(job)[0], piece.goal)
+            outer = (domain for group in self._domains(as_one, 1, self._state.domains.top) for domain in group)
+            inner = (domain for one in outer for group in self._domains(piece, 1, one) for domain in group)
+            found = 0
+            for domain in inner:  # a Python loop over domains, until one of them takes the tasks
+                placement = self.placement_in(domain)
+                found = placement.place_idle(statement, job.row, shape_id, piece.waiting)
+                if found:
+                    break
+            done += found
+        return done
+
+    # For those who evict
+
+    def limited(self, job: JobInfo) -> bool:
+        """Say whether a job, or some of its sub-groups, must stay below a tier."""
+        return self.applies(job) and bool(self._hard_limits(job))
+
+    def _hard_limits(self, job: JobInfo) -> list[TierLimit]:
+        limit, limits = self._limits_of(job)
+        return [one for one in (limit, *limits) if one is not None and not one.soft]
+
+    def domains_to_empty(self, job: JobInfo, tasks: Rows, most: int) -> list[int]:
+        """Return the domains in which others may be evicted for a job, at most ``most``, the first to try first."""
+        domains, limit = self._state.domains, self._limits_of(job)[0]
+        if limit is None or limit.soft:
+            return [domains.top]
+        part = Part(job, str(job.key), self._state.rows_of_job(job.row), self._request(tasks))
+        begun = self._begun(part)
+        if begun is not None:
+            return domain_search.outward(domains, begun, domains.top, limit)[::-1][:most]
+        room, now = self._room.if_empty(tasks), self._room.most(tasks)
+        needed = max(1, self._hooks.missing(job))
+        found: list[int] = []
+        for group in reversed(domain_search.by_tier(domains, domains.top, limit)):
+            large = group[room[group] >= needed].tolist()
+            found += sorted(large, key=lambda one: (-now[one], domains.names[one]))[: self._most_domains]
+        return found[:most]
+
+    def place_once_free(self, queue: QueueInfo, job: JobInfo, within: int, statement: Statement, tasks: Rows) -> bool:
+        """Place tasks of a job in a domain for a plan; say whether it has its minimum once what is promised is free."""
+        outcome = self._state.outcome
+        rejections, homes = outcome.rejections.pop(job.row, {}), dict(outcome.domains)
+        before = statement.checkpoint().operations
+        _, ready = self.place(statement, queue, job, tasks, within)
+        outcome.rejections[job.row], outcome.domains = rejections, homes
+        grown = statement.checkpoint().operations > before
+        return grown and (ready or self._hooks.job_pipelined(job))
+
+    # Afterwards
+
+    def holds(self, job: JobInfo) -> bool:
+        """Say whether all parts of a job that have tasks on nodes are within their limits."""
+        groups, domains = self._state.sub_groups(job.row), self._state.domains
+        job_limit, limits = self._limits_of(job)
+        rows = self._state.rows_of_job(job.row)
+        parts = [(rows, job_limit)]
+        if groups is not None:
+            parts += [
+                (groups.members(group), limits[policy])
+                for group, policy in enumerate(groups.policy.tolist())
+                if policy != OWN
+            ]
+        for tasks, limit in parts:
+            around = None if limit is None else domains.around(self._nodes_of(tasks))
+            if limit is not None and around is not None and domains.tier_of[around] > limit.tier:
+                return False
+        return True
+
+    def _remember(self, job: JobInfo, pieces: Sequence[_Piece]) -> None:
+        names = self._state.domains.names
+        homes = self._state.outcome.domains.setdefault(job.key, dict(self._state.memory.domains.get(job.key, {})))
+        for piece in pieces:
+            begun = self._begun(piece.part) if piece.limit is not None else None
+            if begun is not None:
+                homes[piece.part.name] = names[begun]
+
+    def _explain(self, attempt: _Attempt, tasks: Rows) -> None:
+        """Record why a job with a limit that got no domain waits, unless its queue may hold no more."""
+        job, outcome = attempt.job, self._state.outcome
+        found = outcome.rejections.get(job.row, {})
+        hard = self._hard_limits(job)
+        if not hard or any(one.blocked is not None for one in found.values()):
+            return
+        shapes = dict.fromkeys(self._state.tasks.shape[tasks].tolist())
+        plain = next((self._placement.rejection(shape_id) for shape_id in shapes), None)
+        reason = why_no_domain(self._state.domains, self._room.of(tasks), self._hooks.missing(job), hard, plain)
+        rejection = Rejection(len(self._state.nodes), blocked=reason)
+        outcome.rejections[job.row] = {**attempt.before, **dict.fromkeys(shapes, rejection)}
