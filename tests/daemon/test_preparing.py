@@ -37,6 +37,7 @@ from tests.effects.waiting import until
 from volcano_py.api import keys
 from volcano_py.api.storage import SELECTED_NODE
 from volcano_py.apiserver import ApiServer
+from volcano_py.effects.preparer import PreparerOptions
 from volcano_py.framework.state.memory import CycleReport
 from volcano_py.kube.resource import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from volcano_py.model.decisions import Bind, BindClaim, PrepareStep, ProvisionClaim
@@ -239,7 +240,7 @@ async def test_promises_that_are_found_later_are_undone_and_those_of_others_are_
     put_job(server, "gang", 0)
 
     idle = deciding(lambda pod: ("no such node", ()))
-    async with scheduler(server.url, cycle=idle, recover_every_s=0.1) as running:
+    async with scheduler(server.url, cycle=idle, preparer=PreparerOptions(recover_every_s=0.1)) as running:
         for name in ("ours", "theirs", "unused"):
             await select(running, name, "n1")
 

@@ -87,7 +87,7 @@ class SchedulerDaemon:
             self._writers.preparer,
             owner=options.scheduler_name,
             clock=context.clock,
-            every_s=options.recover_every_s,
+            every_s=options.preparer.recover_every_s,
         )
         self._lifecycle = Lifecycle(context, self._watches.informers, freeze_garbage=options.freeze_garbage)
         self.ready = self._lifecycle.ready

@@ -58,8 +58,6 @@ class DaemonOptions:
     flush_patience_s: float = 2.0
     """How long statuses and events may then take."""
     recheck_every_s: float = 1.0
-    recover_every_s: float = 3.0
-    """How often promises of volumes that belong to no bind are looked for; one is undone when it is seen twice."""
     shard: ShardOptions | None = None
     """Which part of the nodes is ours; None: all nodes."""
     lease: LeaseOptions | None = None

@@ -66,6 +66,8 @@ class PreparerOptions:
     """How long the claims of a pod may take to be bound after its steps are carried out, unless a policy says so."""
     announce_s: float = 10.0
     """After how long the pod's users hear what it waits for."""
+    recover_every_s: float = 3.0
+    """How often promises that belong to no bind are looked for; one is undone when it is seen twice."""
 
 
 class Preparer:
