@@ -190,10 +190,23 @@ class _Storage(Chance):
             claims = [*claims, *["absent"] * 10]
         used = list(dict.fromkeys(self.one(*claims) for _ in range(self.one(1, 1, 1, 2, 2, 3))))
         volumes: list[Wire] = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in used]
+        if self.some(0.25):
+            volumes.append({"name": "disk", **self._disk()})
         spec: Wire = {"containers": [{"name": "c", "image": "i"}], "volumes": volumes}
         if at:
             spec["nodeName"] = at
         return {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
+
+    def _disk(self) -> Wire:
+        """Return a disk that a pod names itself."""
+        read_only = {"readOnly": True} if self.some(0.5) else {}
+        number = self.one("1", "2")
+        return self.one(
+            {"gcePersistentDisk": {"pdName": number, **read_only}},
+            {"awsElasticBlockStore": {"volumeID": number}},
+            {"iscsi": {"iqn": f"iqn.2001-04.com.example:{number}", "targetPortal": "1.2.3.4", "lun": 0, **read_only}},
+            {"rbd": {"monitors": self.few(("m1", "m2", "m3"), 1, 2), "image": number, **read_only}},
+        )
 
 
 def random_storage(seed: int, n_judged: int) -> RandomStorage:

@@ -39,7 +39,7 @@ from volcano_py.plugins.predicates import Predicates
 from volcano_py.plugins.predicates.plugin import PredicatesArgs
 from volcano_py.testing import a_cluster, added, deleted
 
-SEEDS: Final = (7, 27, 43, 45, 59)
+SEEDS: Final = (27, 45, 59, 121, 123)
 N_JUDGED: Final = 25
 LISTS: Final = {
     Node: "/api/v1/nodes",
@@ -53,6 +53,7 @@ LISTS: Final = {
     Pod: PODS.format(made.NAMESPACE),
 }
 WAY_OF: Final = {
+    "disk-conflict": "restrictions",
     "volume-exclusive": "restrictions",
     "volume-limits": "limits",
     "volume-affinity": "binding",

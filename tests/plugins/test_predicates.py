@@ -258,6 +258,7 @@ def test_reasons_are_kube_schedulers_texts() -> None:
         "node(s) pod number exceeded",
         "node(s) didn't have free ports for the requested pod ports",
         "node(s) exceed max volume count",
+        "node(s) had no available disk",
         "node(s) didn't match pod affinity rules",
         "node(s) didn't match pod anti-affinity rules",
         "node(s) didn't satisfy existing pods anti-affinity rules",

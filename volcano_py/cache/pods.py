@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api import keys
-from volcano_py.api.core import NodeSelector, NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm
+from volcano_py.api.core import NodeSelector, NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm, Volume
 from volcano_py.cache import pod_terms
 from volcano_py.cache.fields import int32, integer_or_none, seconds
 from volcano_py.cache.preemptability import protected_until, traits
@@ -25,7 +25,7 @@ from volcano_py.model.shape import (
     Tolerance,
 )
 from volcano_py.model.statuses import TaskStatus
-from volcano_py.model.volumes import TaskClaim
+from volcano_py.model.volumes import Disk, TaskClaim
 
 _CONDITION_FALSE: Final = "False"
 _TCP: Final = "TCP"
@@ -78,6 +78,7 @@ def task_record(pod: Pod, scheduler_names: Collection[str]) -> TaskRecord:
         traits=traits(pod),
         protected_until=protected_until(pod),
         claims=claims(pod) if pod.spec.volumes else (),
+        disks=disks(pod.spec.volumes) if pod.spec.volumes else (),
     )
 
 
@@ -228,6 +229,22 @@ def claims(pod: Pod) -> tuple[TaskClaim, ...]:
             name = f"{pod.metadata.name}-{volume.name}"
             found.setdefault(name, TaskClaim(name, ephemeral=True))
     return tuple(found.values())
+
+
+def disks(volumes: Iterable[Volume]) -> tuple[Disk, ...]:
+    """Return the disks that a pod names without a claim."""
+    found: set[Disk] = set()
+    for volume in volumes:
+        if volume.gce_persistent_disk is not None:
+            found.add(Disk("gce", volume.gce_persistent_disk.pd_name, volume.gce_persistent_disk.read_only))
+        if volume.aws_elastic_block_store is not None:
+            found.add(Disk("aws", volume.aws_elastic_block_store.volume_id))
+        if volume.iscsi is not None:
+            found.add(Disk("iscsi", volume.iscsi.iqn, volume.iscsi.read_only))
+        if volume.rbd is not None:
+            name = f"{volume.rbd.pool}/{volume.rbd.image}"
+            found.add(Disk("rbd", name, volume.rbd.read_only, tuple(sorted(volume.rbd.monitors))))
+    return tuple(sorted(found))
 
 
 def _image_volumes(spec: PodSpec) -> list[str]:

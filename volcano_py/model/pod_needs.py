@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from volcano_py.model.rejections import Reason
 from volcano_py.model.selectors import LabelSelector
 from volcano_py.model.shape import NodeTerm
-from volcano_py.model.volumes import FILESYSTEM, ClaimKey
+from volcano_py.model.volumes import FILESYSTEM, ClaimKey, Disk
 
 Affinity = tuple[NodeTerm, ...] | None
 """The nodes that can reach a volume: those that match any of the terms; None: all nodes."""
@@ -57,6 +57,7 @@ class PodNeed(NamedTuple):
     attached: tuple[tuple[str, int], ...] = ()  # CSI drivers with a limit -> volumes that only this pod uses
     shared: tuple[SharedVolume, ...] = ()  # volumes of such drivers that other pods use, too
     exclusive: tuple[ClaimKey, ...] = ()  # ReadWriteOncePod claims that other pods use, too
+    disks: tuple[Disk, ...] = ()  # disks that the pod names without a claim
 
 
 NO_NEED: Final = PodNeed()

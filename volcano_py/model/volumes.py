@@ -40,6 +40,21 @@ class TaskClaim(NamedTuple):
     ephemeral: bool = False  # it is made for this pod alone, which owns it
 
 
+class Disk(NamedTuple):
+    """A disk that a pod names itself, without a claim."""
+
+    kind: str  # gce, aws, iscsi or rbd
+    name: str
+    read_only: bool = False
+    monitors: tuple[str, ...] = ()  # of rbd, sorted
+
+    def conflicts(self, other: "Disk") -> bool:
+        """Say whether two pods on one node cannot use both (kube-scheduler: isVolumeConflict)."""
+        if self[:2] != other[:2] or (self.read_only and other.read_only):
+            return False
+        return self.kind != "rbd" or not set(self.monitors).isdisjoint(other.monitors)
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimRecord:
     """One PersistentVolumeClaim."""

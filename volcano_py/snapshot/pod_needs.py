@@ -103,7 +103,10 @@ def holding_use(storage: Storage, task: TaskRecord) -> Use:
             else:
                 shared.append(SharedVolume(handle.driver, key))
     need = PodNeed(
-        attached=tuple(sorted(private.items())), shared=tuple(sorted(shared)), exclusive=tuple(sorted(exclusive))
+        attached=tuple(sorted(private.items())),
+        shared=tuple(sorted(shared)),
+        exclusive=tuple(sorted(exclusive)),
+        disks=task.disks,
     )
     return Use(need, handles=tuple(handles))
 

@@ -372,7 +372,7 @@ class ClusterStore:
         self._node[row] = self.nodes.add_task(place.node, node_delta) if place.node else -1
         if ports := self._ports_taken(row, place):
             self.nodes.take_ports(place.node, ports)
-        if place.record.claims and uses_claims(place.status, place.node):
+        if place.record.has_volumes and uses_claims(place.status, place.node):
             self.volumes.enter(row, place.record, place.node)
         key = place.record.key
         if key is None:
@@ -390,7 +390,7 @@ class ClusterStore:
         node_delta, job_delta = self.shapes.deltas(int(self._shape[row]), place.status)
         if ports := self._ports_taken(row, place):
             self.nodes.give_ports(place.node, ports)
-        if place.record.claims and uses_claims(place.status, place.node):
+        if place.record.has_volumes and uses_claims(place.status, place.node):
             self.volumes.leave(row)
         if place.node:
             self.nodes.remove_task(place.node, node_delta)

@@ -17,6 +17,7 @@ from volcano_py.model.volumes import (
     CapacityRecord,
     ClaimKey,
     ClaimRecord,
+    Disk,
     StorageClassRecord,
     VolumeRecord,
 )
@@ -75,6 +76,7 @@ class SnapshotVolumes:
     reserved: Mapping[str, int]  # row of each volume that a need names
     limits: AttachLimits
     holders: Mapping[ClaimKey, tuple[str, ...]]  # of each claim of several pods in a need: the nodes of its pods
+    disks: Mapping[Disk, Mapping[str, int]]  # how many pods on each node use each disk that a need names
     classes: Mapping[str, StorageClassRecord]
     drivers_with_capacity: frozenset[str]  # the CSI drivers that say how much room they have
     capacities: Mapping[str, tuple[CapacityRecord, ...]]  # by storage class

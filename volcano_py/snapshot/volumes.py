@@ -4,6 +4,7 @@ A change recomputes only the needs of the pods that it concerns. What an assumed
 watch had shown it: a volume promised to a claim is reserved for it, a node promised to a claim is its selected node.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
@@ -17,6 +18,7 @@ from volcano_py.model.volumes import (
     ClaimKey,
     ClaimRecord,
     ClaimRef,
+    Disk,
     StorageClassRecord,
     VolumeRecord,
 )
@@ -62,6 +64,7 @@ class VolumeStore:
         self._volumes_of_claim: dict[ClaimKey, set[str]] = {}  # volumes that name the claim
         self._users: dict[ClaimKey, set[int]] = {}  # task rows
         self._places: dict[int, _Place] = {}  # by task row
+        self._disks: dict[Disk, Counter[str]] = {}  # how many pods on each node use each disk; "": they wait
         self._needs = NeedTable()
         self._names: tuple[tuple[PodNeed, ...], list[str], list[ClaimKey]] | None = None  # see `_named`
         self._need = np.zeros(0, dtype=np.int32)
@@ -205,6 +208,8 @@ class VolumeStore:
             self._need = grown(self._need, row + 1)
             self._wanted.extend(() for _ in range(row + 1 - len(self._wanted)))
         self._places[row] = _Place(record, node, Use(), 0)
+        for disk in record.disks:
+            self._disks.setdefault(disk, Counter())[node] += 1
         for key in _keys(record):
             users = self._users.setdefault(key, set())
             users.add(row)
@@ -220,6 +225,10 @@ class VolumeStore:
         self._needs.release(place.number)
         self._need[row] = 0
         self._wanted[row] = ()
+        for disk in place.record.disks:
+            self._disks[disk][place.node] -= 1
+            if not self._disks[disk].total():
+                del self._disks[disk]
         for key in _keys(place.record):
             users = self._users[key]
             users.discard(row)
@@ -283,6 +292,7 @@ class VolumeStore:
             reserved={name: row for name, row in rows.items() if row is not None},
             limits=self._nodes.freeze(statics),
             holders={key: self._nodes_of(key) for key in claims},
+            disks={disk: dict(nodes) for disk, nodes in self._disks.items()},
             classes=dict(self.classes),
             drivers_with_capacity=self.csi.drivers_with_capacity(),
             capacities=self.csi.capacities_by_class(),

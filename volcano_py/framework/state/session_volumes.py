@@ -5,6 +5,8 @@ the node, and holds the claims that only one pod may use. Evicting a task frees 
 the journal, so an undo restores it. What is promised becomes the steps that prepare a bind (`Bind.prepare`).
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -52,7 +54,10 @@ class SessionVolumes:
         row_of = nodes.statics.row_of
         self._claims = list(found.holders)
         self._claim_number = {key: number for number, key in enumerate(self._claims)}
-        self._holders = [_counted(nodes_of_pods, row_of) for nodes_of_pods in found.holders.values()]
+        self._holders = [_rows(Counter(nodes_of_pods), row_of) for nodes_of_pods in found.holders.values()]
+        self._disks = sorted(found.disks)
+        self._disk_number = {disk: number for number, disk in enumerate(self._disks)}
+        self._pods_with_disk = [_rows(found.disks[disk], row_of) for disk in self._disks]
         self._driver_of = {one.claim: one.driver for need in found.needs for one in need.shared}
         self._shared_claims = sorted(
             {wanted.shared for need in found.needs for wanted in need.wanted if wanted.shared is not None}
@@ -118,6 +123,16 @@ class SessionVolumes:
         """Return how many pods on each node use a claim of several pods that a need names."""
         return self._holders[self._claim_number[claim]]
 
+    def disk_conflicts(self, need: PodNeed) -> Bools:
+        """Return on which nodes a pod uses a disk that conflicts with one of a need, shape (n_nodes,)."""
+        found = np.zeros(len(self._names), dtype=bool)
+        # Python loops over the disks that pods name without claims, which are rare.
+        for disk in need.disks:
+            for number, other in enumerate(self._disks):
+                if disk.conflicts(other):
+                    found[[node for node, pods in self._pods_with_disk[number].items() if pods > 0]] = True
+        return found
+
     def missing_shared(self, need: PodNeed, rows: Rows | None) -> Floats:
         """Return how many volumes of several pods a task would add to nodes, shape (n_drivers, n_nodes)."""
         added = np.zeros(self.used.shape if rows is None else (len(self.used), len(rows)))
@@ -166,8 +181,15 @@ class SessionVolumes:
             for driver, volumes in need.attached:
                 delta[self.driver_row[driver]] = count * volumes
             journal.add(self.used, distinct, delta[:, None] * counts)
+        for disk in need.disks:
+            journal.tell(self._use, self._disk_number[disk], nodes.tolist(), count)
         for key in sorted({*need.exclusive, *(one.claim for one in need.shared)}):
             journal.tell(self._hold, self._claim_number[key], nodes.tolist(), count)
+
+    def _use(self, number: int, nodes: list[int], count: int) -> None:
+        """Count pods that use a disk."""
+        for node in nodes:
+            self._pods_with_disk[number][node] = self._pods_with_disk[number].get(node, 0) + count
 
     def _hold(self, number: int, nodes: list[int], count: int) -> None:
         """Count pods that use a claim of several pods; its volume counts on a node while any of them is there."""
@@ -228,10 +250,6 @@ class SessionVolumes:
         return tuple(steps)
 
 
-def _counted(holders: tuple[str, ...], row_of: dict[str, int]) -> dict[int, int]:
-    counts: dict[int, int] = {}
-    for name in holders:
-        row = row_of.get(name)
-        if row is not None:
-            counts[row] = counts.get(row, 0) + 1
-    return counts
+def _rows(counts: Mapping[str, int], row_of: Mapping[str, int]) -> dict[int, int]:
+    """Return counts by node as counts by row of the node; nodes that are not there do not count."""
+    return {row_of[name]: count for name, count in counts.items() if name in row_of}

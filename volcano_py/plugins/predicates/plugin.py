@@ -25,12 +25,13 @@ from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools
+from volcano_py.model.pod_needs import NO_NEED
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import PODS_ROW
 from volcano_py.model.shape import Field, Shape
-from volcano_py.plugins.predicates.claims import BIND, N_REASONS, ZONE, too_few_local
+from volcano_py.plugins.predicates.claims import BIND, EXCLUSIVE, N_REASONS, ZONE, too_few_local
 from volcano_py.plugins.predicates.inter_pod import INTER_POD, Filter, inter_pod_filter
-from volcano_py.plugins.predicates.volume_limits import too_many_volumes
+from volcano_py.plugins.predicates.volume_limits import disks_taken, too_many_volumes
 from volcano_py.snapshot import node_terms, taints
 from volcano_py.snapshot.columns import NodeColumns
 
@@ -53,8 +54,9 @@ _CLAIMS: Final = {  # Volcano's arguments that have no effect yet
 _CACHE: Final = "predicate.CacheEnable"  # accepted and ignored: answers are always cached, which never changes them
 _BIND_TIMEOUT: Final = "volumebinding.bindTimeoutSeconds"
 _BIND_TIMEOUT_S: Final = 600.0
-TOO_MANY_PODS, PORTS_TAKEN, TOO_MANY_VOLUMES = 1, 2, 3
-NO_VOLUME: Final = 4 + INTER_POD + BIND
+TOO_MANY_PODS, PORTS_TAKEN, TOO_MANY_VOLUMES, DISK_TAKEN = 1, 2, 3, 4
+_ON_NODE: Final = 4
+NO_VOLUME: Final = _ON_NODE + 1 + INTER_POD + BIND
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
             resolvable=True,
         ),
         Reason("predicates", "volume-limits", "node(s) exceed max volume count", resolvable=True),
+        Reason("predicates", "disk-conflict", "node(s) had no available disk", resolvable=True),
         Reason("predicates", "pod-affinity", "node(s) didn't match pod affinity rules"),
         Reason("predicates", "pod-anti-affinity", "node(s) didn't match pod anti-affinity rules", resolvable=True),
         Reason(
@@ -208,11 +211,11 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         """Refuse nodes with the maximum number of pods or volumes, or without a free host port, shape (n_nodes,)."""
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
         verdicts: Verdicts = full.astype(np.int16)  # TOO_MANY_PODS is 1
-        too_many = self._too_many_volumes(task, nodes)
-        if too_many is not None:
-            verdicts[too_many & ~full] = TOO_MANY_VOLUMES
-        if self._ssn.volumes is not None:
-            too_few = too_few_local(self._ssn.volumes, task, nodes)
+        volumes = self._ssn.volumes
+        if volumes is not None and volumes.need_of(task) is not NO_NEED:
+            too_few = too_few_local(volumes, task, nodes)
+            for code, refused in enumerate(self._volumes_on_node(task, nodes), TOO_MANY_VOLUMES):
+                verdicts[refused & ~full] = code
             if too_few is not None:
                 verdicts[too_few & ~full] = NO_VOLUME
         if self._wants_ports(task):
@@ -220,25 +223,23 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         return verdicts
 
     def refusals(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
-        """Return for each of `reasons` the nodes to which it applies, shape (14, n_nodes).
+        """Return for each of `reasons` the nodes to which it applies, shape (15, n_nodes).
 
         A node that fails required inter-pod affinity gives no further inter-pod reason.
         """
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
         taken = self._ports_taken(task, nodes) if self._wants_ports(task) else np.zeros(len(nodes), dtype=bool)
-        too_many = self._too_many_volumes(task, nodes)
-        if too_many is None:
-            too_many = np.zeros(len(nodes), dtype=bool)
+        on_node = self._volumes_on_node(task, nodes)
         inter_pod = self.inter_pod_filter(task)
         if inter_pod is None:
-            return np.vstack((full, taken, too_many, np.zeros((INTER_POD + N_REASONS, len(nodes)), dtype=bool)))
+            return np.vstack((full, taken, on_node, np.zeros((INTER_POD + N_REASONS, len(nodes)), dtype=bool)))
         refused = inter_pod.refused()
-        refused = refused if nodes.rows is None else refused[:, nodes.rows]
+        refused = refused.copy() if nodes.rows is None else refused[:, nodes.rows]
+        refused[INTER_POD + EXCLUSIVE] &= ~on_node[1]  # one filter of kube-scheduler, and the first reason counts
         too_few = None if self._ssn.volumes is None else too_few_local(self._ssn.volumes, task, nodes)
         if too_few is not None:
-            refused = refused.copy()
             refused[INTER_POD + BIND] |= too_few & ~refused[INTER_POD + ZONE]
-        return np.vstack((full, taken, too_many, refused))
+        return np.vstack((full, taken, on_node, refused))
 
     def inter_pod_filter(self, task: TaskInfo) -> Filter | None:
         """Return the filter of a task's class by other pods and volume claims; None if they cannot affect it."""
@@ -249,12 +250,17 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
             )
         return self._filters[task.shape_id]
 
-    def _too_many_volumes(self, task: TaskInfo, nodes: NodeColumns) -> Bools | None:
-        return (
-            None
-            if self._ssn.volumes is None or not self._args.volume_limits
-            else (too_many_volumes(self._ssn.volumes, task, nodes))
-        )
+    def _volumes_on_node(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
+        """Return which nodes have too many volumes, and which a disk that is in use there, shape (2, n_nodes)."""
+        refused = np.zeros((2, len(nodes)), dtype=bool)
+        volumes = self._ssn.volumes
+        if volumes is not None:
+            too_many = too_many_volumes(volumes, task, nodes) if self._args.volume_limits else None
+            if too_many is not None:
+                refused[0] = too_many
+            if volumes.need_of(task).disks:
+                refused[1] = disks_taken(volumes, task, nodes)
+        return refused
 
     def _wants_ports(self, task: TaskInfo) -> bool:
         return self._args.node_ports and bool(task.shape.host_ports)
