@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -13,9 +13,15 @@ RENAMED: dict[str, str] = {}
 
 Json = dict[str, Any]
 
+NEW_FIELDS: Final = frozenset({"prepare"})
+"""Fields that versions of before do not have: there they are as good as empty."""
+
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON: what has fields becomes a mapping with the name of its class."""
+    """Return a value as JSON: what has fields becomes a mapping with the name of its class.
+
+    New fields are left out while they are empty.
+    """
     if isinstance(value, Enum):
         return f"{name_of(value)}.{value.name}"
     if value is None or isinstance(value, bool | int | float | str):
@@ -30,7 +36,8 @@ def plain(value: Any) -> Any:
     elif isinstance(value, tuple):
         names = getattr(value, "_fields", None)
     if names is not None:
-        return {"is": name_of(value), **{name: plain(getattr(value, name)) for name in names}}
+        fields = {name: plain(getattr(value, name)) for name in names}
+        return {"is": name_of(value), **{name: one for name, one in fields.items() if one or name not in NEW_FIELDS}}
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, set | frozenset):

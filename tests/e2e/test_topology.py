@@ -5,17 +5,19 @@ A rack has two nodes of two cores: room for four pods.
 
 from __future__ import annotations
 
-from collections import defaultdict
+import json
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from tests.e2e.job_cluster import JobCluster
+from tests.controlplane.waiting import wait_until
+from tests.e2e.job_cluster import MERGE, JobCluster
 from tests.e2e.jobs import Job, Jobs, Obj
-from tests.e2e.racks import ROW_TIER, SOFT, Racks, hard
+from tests.e2e.racks import HYPER_NODES, POOL, ROW_TIER, SOFT, TAINT, TOLERATIONS, Racks, hard
 from tests.e2e.together import together
-from tests.e2e.vcjobs import task
+from tests.e2e.vcjobs import task, template
 
 CONF = """\
 actions: "enqueue, allocate"
@@ -30,6 +32,8 @@ tiers:
 """
 """Without topologies, pods would go to the emptiest nodes, wherever these are."""
 
+NAME = "volcano-controller-configmap"
+FROM_LABELS = "volcano.sh%2Fnetwork-topology-source%3Dlabel"
 PARTITION = "volcano.sh/partition-id"
 
 
@@ -123,12 +127,11 @@ def test_a_job_too_large_for_its_tier_waits_and_says_which_tier_would_do(jobs: J
 
 
 @together
-def test_a_job_that_names_an_unknown_tier_waits_and_says_so(jobs: Jobs) -> None:
+def test_a_tier_name_that_no_hyper_node_has_limits_nothing_and_pods_are_near(jobs: Jobs) -> None:
     racks = racks_of(jobs, 2)
-    job = create(jobs, racks, 2, networkTopology=hard("aisle"))
+    small, large = (create(jobs, racks, size, networkTopology=hard("aisle")) for size in (4, 4))
 
-    assert "aisle" in why(job)
-    job.stays("no pod has a node", lambda: not any(pod["spec"].get("nodeName") for pod in job.pods().values()))
+    assert len(racks.racks(runs(small, 4))) == len(racks.racks(runs(large, 4))) == 1
 
 
 @together
@@ -273,3 +276,51 @@ def test_a_job_whose_rack_fails_goes_to_another_one_as_a_whole(jobs: Jobs) -> No
     job.wait("runs again", lambda: len(job.in_phase("Running")) == 4 and not uids & set(job.uids().values()))
 
     assert racks.racks(running(job)) == racks.nodes.keys() - {failed}
+
+
+# HyperNodes that come from labels
+
+
+def test_jobs_are_placed_by_hyper_nodes_that_the_controllers_find_from_labels(jobs: Jobs) -> None:
+    """The configuration comes, changes and goes while everything runs; what it made stays when it goes."""
+    cluster, namespace = jobs.plane.cluster, jobs.cluster.installed.namespace
+    stem = f"e2e.volcano-py/{jobs.name()}"
+    rack, row = f"{stem}-rack", f"{stem}-row"
+    pool = {POOL: jobs.name()}
+    nodes = {
+        name: labels
+        for labels in ({rack: "a", row: "x"}, {rack: "b", row: "x"}, {rack: "c", row: "y"})
+        for name in jobs.cluster.nodes(2, cpu=2, labels={**pool, **labels}, taints=[f"{TAINT}=training:NoSchedule"])
+    }
+    maps = f"/api/v1/namespaces/{namespace}/configmaps"
+    pods = template(cpu="1", selector=pool, tolerations=TOLERATIONS)
+
+    def configuration(*labels: str) -> Obj:
+        types = {"net": [{"nodeLabel": label} for label in (*labels, "kubernetes.io/hostname")]}
+        source = {"source": "label", "enabled": True, "config": {"networkTopologyTypes": types}}
+        return {"data": {"volcano-controller.conf": json.dumps({"networkTopologyDiscovery": [source]})}}
+
+    def found() -> Counter[int]:
+        items = cluster.request("GET", f"{HYPER_NODES}?labelSelector={FROM_LABELS}")["items"]
+        return Counter(one["spec"]["tier"] for one in items)
+
+    def labels_of(job: Job, count: int, label: str) -> set[str]:
+        return {nodes[pod["spec"]["nodeName"]][label] for pod in runs(job, count)}
+
+    meta = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}}
+    cluster.request("POST", maps, {**meta, **configuration(rack)})
+    try:
+        wait_until("racks are found", lambda: found() == {1: 3}, 20.0)
+        small = jobs.create([task("w", 4, pods)], anywhere=True, networkTopology=hard(1))
+        assert len(labels_of(small, 4, rack)) == 1
+        small.delete()
+        small.wait("is gone with its pods", lambda: small.gone() and not small.pods())
+
+        cluster.request("PATCH", f"{maps}/{NAME}", configuration(row, rack), content_type=MERGE)
+        wait_until("racks and rows are found", lambda: found() == {1: 3, 2: 2}, 20.0)
+        large = jobs.create([task("w", 6, pods)], anywhere=True, networkTopology=hard(row))
+        assert labels_of(large, 6, row) == {"x"}
+    finally:
+        cluster.request("DELETE", f"{maps}/{NAME}")
+    large.stays("the HyperNodes stay without the configuration", lambda: found() == {1: 3, 2: 2})
+    cluster.request("DELETE", f"{HYPER_NODES}?labelSelector={FROM_LABELS}")

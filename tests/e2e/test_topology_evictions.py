@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -36,16 +36,16 @@ tiers:
   - name: nodeorder
   - name: network-topology-aware
 """
-PREEMPT, RECLAIM = CONF.format(action="gangpreempt"), CONF.format(action="gangreclaim")
+PREEMPT = pytest.mark.parametrize("action", ["preempt", "gangpreempt"])
+RECLAIM = pytest.mark.parametrize("action", ["reclaim", "gangreclaim"])
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
-Start = Callable[[str], Daemon]
 
 
 @pytest.fixture(scope="module")
 def daemon(control_plane: ControlPlane, installed: Installed) -> Iterator[Daemon]:
     """One scheduler for all tests here; each test sets the configuration that it needs."""
     name, flags = f"vc-scheduler-{secrets.token_hex(2)}", ("--leader-elect=false", "--schedule-period=200ms")
-    daemon = Daemon(control_plane, installed, PREEMPT, name=name, flags=flags).start()
+    daemon = Daemon(control_plane, installed, CONF.format(action="preempt"), name=name, flags=flags).start()
     yield daemon
     if daemon.alive():
         daemon.stop()
@@ -107,10 +107,11 @@ def stands_still(daemon: Daemon, gangs: Gangs) -> Counter[str]:
     return Counter(name for name in gangs.by_group() for _ in there(gangs, name))
 
 
+@PREEMPT
 def test_a_gang_preempts_in_one_rack_alone(
-    control_plane: ControlPlane, daemon: Daemon, gangs: Gangs, racks: Racks, important: str
+    control_plane: ControlPlane, daemon: Daemon, gangs: Gangs, racks: Racks, important: str, action: str
 ) -> None:
-    daemon.take_conf(PREEMPT)
+    daemon.take_conf(CONF.format(action=action))
     fill(gangs)
 
     create(gangs, "high", 4, 4, priorityClassName=important, networkTopology=hard(1))
@@ -121,11 +122,12 @@ def test_a_gang_preempts_in_one_rack_alone(
     assert overfull(control_plane.cluster) == []
 
 
+@PREEMPT
 def test_nobody_is_preempted_for_a_gang_that_its_domain_cannot_hold(
-    daemon: Daemon, gangs: Gangs, racks: Racks, important: str
+    daemon: Daemon, gangs: Gangs, racks: Racks, important: str, action: str
 ) -> None:
     """Three pods of 1.2 cores need three nodes: a rack has enough cores and too few nodes, and a row has both."""
-    daemon.take_conf(PREEMPT)
+    daemon.take_conf(CONF.format(action=action))
     fill(gangs)
 
     create(gangs, "rack", 3, 3, "1200m", priorityClassName=important, networkTopology=hard(1))
@@ -140,8 +142,8 @@ def test_nobody_is_preempted_for_a_gang_that_its_domain_cannot_hold(
 def test_each_sub_group_preempts_in_a_rack_of_its_own(
     daemon: Daemon, gangs: Gangs, racks: Racks, important: str
 ) -> None:
-    """Sub-groups of three: a rack holds one of them and one more pod."""
-    daemon.take_conf(PREEMPT)
+    """Sub-groups of three: a rack holds one of them and one more pod. The action preempt makes no such plans."""
+    daemon.take_conf(CONF.format(action="gangpreempt"))
     fill(gangs)
     policy = {"name": "w", "matchLabelKeys": ["part"], "subGroupSize": 3, "minSubGroups": 2, "networkTopology": hard(1)}
     gangs.create_groups({"high": 6}, priorityClassName=important, subGroupPolicy=[policy])
@@ -158,10 +160,11 @@ def test_each_sub_group_preempts_in_a_rack_of_its_own(
     assert stands_still(daemon, gangs) == {"low": 2, "high": 6}
 
 
+@RECLAIM
 def test_a_queue_reclaims_its_share_in_one_rack(
-    control_plane: ControlPlane, daemon: Daemon, gangs: Gangs, racks: Racks, make_queue: MakeQueue
+    control_plane: ControlPlane, daemon: Daemon, gangs: Gangs, racks: Racks, make_queue: MakeQueue, action: str
 ) -> None:
-    daemon.take_conf(RECLAIM)
+    daemon.take_conf(CONF.format(action=action))
     first, second = make_queue(1), make_queue(1)
     fill(gangs, first)
 

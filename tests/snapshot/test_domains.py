@@ -99,9 +99,33 @@ def test_sums_are_those_over_the_nodes_of_each_domain(
 
     assert domains.sums(amounts).tolist() == expected
     assert domains.sums(amounts[0]).tolist() == expected[0]
-    for tier in domains.tiers:
-        part = slice(tier.domains.start, tier.domains.stop)
-        assert domains.sums_at(tier, amounts).tolist() == [line[part] for line in expected]
+
+
+@given(some_trees(), some_nodes, st.sets(st.integers(0, 8)))
+def test_the_domain_around_nodes_is_the_first_that_has_them_all(
+    tree: HyperNodeTree, nodes: tuple[NodeRecord, ...], chosen: set[int]
+) -> None:
+    chosen = {row for row in chosen if row < len(nodes)}
+    domains = Domains(tree, nodes)
+
+    around = domains.around(np.array(sorted(chosen), dtype=np.intp))
+
+    having = [name for name, rows in plain(tree, nodes).items() if chosen <= rows]
+    assert (None if around is None else domains.names[around]) == (having[0] if chosen else None)
+
+
+@given(some_trees(), some_nodes)
+def test_above_and_below_a_domain_is_what_is_there_in_the_tree(
+    tree: HyperNodeTree, nodes: tuple[NodeRecord, ...]
+) -> None:
+    domains = Domains(tree, nodes)
+    for number, name in enumerate(domains.names):
+        above = [domains.names[one] for one in domains.ancestors(number)]
+        below = sorted(domains.names[one] for one in domains.below(number))
+        if name == TOP:
+            assert (above, below) == ([TOP], sorted(domains.names))
+        else:
+            assert (above, below) == ([*tree.ancestors(name), TOP], sorted(tree.below(name)))
 
 
 @given(some_trees(), some_nodes, st.lists(st.integers(-1, 8), max_size=12))

@@ -52,6 +52,7 @@ class Domains:
         self.matches = matches or PatternMatches()
         """What is known about names and patterns, to be given to the next domains."""
         self._nodes = nodes
+        self._at: dict[int, Codes] = {}  # by tier, what `at` has found
 
     def __len__(self) -> int:
         return len(self.names)
@@ -99,7 +100,10 @@ class Domains:
 
     def at(self, tier: Tier) -> Codes:
         """Return the domain of a tier that has each node, shape (n_nodes,): the first by name, else `NOWHERE`."""
-        found = np.full(self.n_nodes, NOWHERE, dtype=np.int32)
+        found = self._at.get(tier.tier)
+        if found is not None:
+            return found
+        found = self._at[tier.tier] = np.full(self.n_nodes, NOWHERE, dtype=np.int32)
         numbers = np.repeat(np.arange(tier.domains.start, tier.domains.stop, dtype=np.int32), np.diff(tier.starts))
         found[tier.rows[::-1]] = numbers[::-1]  # of several numbers for a node, the last one stays
         return found
@@ -141,8 +145,18 @@ class Domains:
         return found
 
     def around(self, nodes: Rows) -> int | None:
-        """Return the lowest domain above the leaves of these nodes; None for no nodes."""
-        return self.common(np.unique(self.innermost[nodes]).tolist())
+        """Return the first domain, by tier and name, that has all these nodes; None for no nodes."""
+        if self._nested or not len(nodes):
+            return self.common(np.unique(self.innermost[nodes]).tolist())
+        present = np.unique(nodes)
+        return int(np.flatnonzero(self.counts(present) == len(present))[0])
+
+    @cached_property
+    def _nested(self) -> bool:
+        """Whether the domains of a node are its leaf and those above the leaf, each of a higher tier."""
+        depths = np.array([len(self.ancestors(domain)) - 1 for domain in range(len(self))], dtype=np.intp)
+        rising = bool((self.tier_of[self._parent[:-1]] > self.tier_of[:-1]).all())
+        return rising and sum(map(len, self._rows[:-1])) == int(depths[self.innermost].sum())
 
     def below(self, domain: int) -> Rows:
         """Return a domain and all below it, in order of their numbers."""
@@ -166,18 +180,35 @@ class Domains:
     def sums(self, amounts: NDArray[Any]) -> NDArray[Any]:
         """Return sums per domain of amounts per node, shape (..., n_nodes) to (..., n_domains)."""
         found = np.zeros((*amounts.shape[:-1], len(self)), dtype=amounts.dtype)
-        for tier in self.tiers:
-            found[..., tier.domains.start : tier.domains.stop] = self.sums_at(tier, amounts)
+        if not self.n_nodes:
+            return found
+        rows, starts, domains = self._segments
+        found[..., domains] = np.add.reduceat(amounts.take(rows, axis=-1), starts, axis=-1)
+        for children, firsts, parents in self._steps:
+            found[..., parents] += np.add.reduceat(found[..., children], firsts, axis=-1)
         return found
 
-    def sums_at(self, tier: Tier, amounts: NDArray[Any]) -> NDArray[Any]:
-        """Return sums per domain of one tier of amounts per node, shape (..., n_nodes) to (..., n_domains)."""
-        if tier is self.tiers[-1]:
-            return np.asarray(amounts.sum(axis=-1, keepdims=True))
-        found = np.zeros((*amounts.shape[:-1], len(tier.domains)), dtype=amounts.dtype)
-        filled = np.flatnonzero(np.diff(tier.starts))
-        if len(filled):
-            found[..., filled] = np.add.reduceat(amounts.take(tier.rows, axis=-1), tier.starts[filled], axis=-1)
+    @cached_property
+    def _segments(self) -> tuple[Rows, Rows, Rows]:
+        """Rows of nodes, where each domain begins among them, and these domains.
+
+        Nested domains have the nodes of which they are the leaf; the sums of others are added to theirs. Otherwise they
+        have all their nodes.
+        """
+        if self._nested:
+            rows = np.argsort(self.innermost, kind="stable")
+            return rows, *_begins(self.innermost[rows])
+        numbers = np.repeat(np.arange(len(self), dtype=np.intp), [len(rows) for rows in self._rows])
+        return np.concatenate(self._rows), *_begins(numbers)
+
+    @cached_property
+    def _steps(self) -> list[tuple[Rows, Rows, Rows]]:
+        """What is added to what, for nested domains, the lowest tier first: children by parent, and the parents."""
+        found = []
+        for tier in self.tiers[:-1] if self._nested else ():
+            above = np.array(self._parent[tier.domains.start : tier.domains.stop], dtype=np.intp)
+            order = np.argsort(above, kind="stable")
+            found.append((order + tier.domains.start, *_begins(above[order])))
         return found
 
     @cached_property
@@ -302,6 +333,12 @@ class _LabelCodes:
             codes = [known.setdefault(node.labels.get(key), len(known)) for node in self._nodes]
             found = self._columns[key] = np.array(codes, dtype=np.int32), known
         return found
+
+
+def _begins(numbers: Rows) -> tuple[Rows, Rows]:
+    """Return where each number begins in an ascending sequence, and the numbers."""
+    values, firsts = np.unique(numbers, return_index=True)
+    return firsts, values
 
 
 def _search(pattern: str, names: Collection[str]) -> list[str]:

@@ -15,6 +15,7 @@ from volcano_py.conf.arguments import Warn
 from volcano_py.conf.schema import PluginConf, SchedulerConf, Where
 from volcano_py.framework.contract.extension_points import NodeOrder
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
+from volcano_py.framework.contract.topology import DomainOrder, DomainView, Part, TierLimits
 from volcano_py.framework.placing.node_sets import OTHERS
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.memory import Memory
@@ -25,7 +26,8 @@ from volcano_py.model.objects import NodeRecord
 from volcano_py.scheduler import resolve, run_cycle
 from volcano_py.snapshot.columns import NodeColumns
 from volcano_py.snapshot.domains import NOWHERE, Domains
-from volcano_py.testing import a_cluster, a_job, a_node, added
+from volcano_py.testing import a_cluster, a_hyper_node, a_job, a_node, added
+from volcano_py.testing.cluster import Object
 
 
 class GivenScores(Plugin, NodeOrder):
@@ -46,21 +48,61 @@ class GivenScores(Plugin, NodeOrder):
         return np.array([self._scores[name] for name in nodes.names])
 
 
+class GivenDomainScores(Plugin, TierLimits, DomainOrder):
+    """Gives HyperNodes the scores in its arguments."""
+
+    name = "given-domain-scores"
+    depends_on = DependsOn.NODE_ALONE
+    arguments = frozenset({"*"})
+
+    def __init__(self, arguments: Mapping[str, float]) -> None:
+        self._scores = arguments
+
+    @classmethod
+    def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> Mapping[str, float]:
+        return arguments
+
+    def most_domains(self) -> int:
+        return len(self._scores)
+
+    def domain_order(self, part: Part, domains: DomainView) -> Floats:
+        return np.array([self._scores.get(name, 0.0) for name in domains.domains.names])
+
+
+def _best_hyper_node(case: Case) -> Outcome:
+    """Place a task that needs a HyperNode, where each of those with these scores has one node."""
+    scores = {name: float(score) for score, names in case.input.get("scores", {}).items() for name in names}
+    limit = {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}
+    hyper_nodes = [a_hyper_node(name, 1, [f"node-of-{name}"]) for name in scores]
+    nodes = [a_node(f"node-of-{name}") for name in scores]
+    node = _placed(GivenDomainScores, scores, *nodes, *hyper_nodes, a_job("j", cpu=1, group_spec=limit))
+    name = None if node is None else node.removeprefix("node-of-")
+    return {"anyOf": name, "score": 0.0 if name is None else scores[name]}
+
+
+def _one_of_or_none(expected: list[str], actual: str | None, _: Mapping[str, Any]) -> None:
+    assert actual in (expected or [None])
+
+
 def _best_node(case: Case) -> Outcome:
     """Place a task that fits everywhere on nodes with these scores."""
     scores = {node: float(score) for score, nodes in case.input.get("scores", {}).items() for node in nodes}
+    node = _placed(GivenScores, scores, *(a_node(name) for name in scores), a_job("j", cpu=1))
+    return {"anyOf": node, "score": scores[node] if node is not None else 0.0}
+
+
+def _placed(plugin: type[Plugin], arguments: Mapping[str, float], *objects: Object) -> str | None:
+    """Return the node of the only task after a cycle with this plugin alone, None if it waits."""
     here = Where("row", 1)
-    plugin = PluginConf(GivenScores.name, here, arguments=scores)
-    policy = resolve(SchedulerConf("row", ("allocate",), here, ((plugin,),)), {GivenScores.name: GivenScores})
+    tiers = ((PluginConf(plugin.name, here, arguments=arguments),),)
+    policy = resolve(SchedulerConf("row", ("allocate",), here, tiers), {plugin.name: plugin})
     binds: list[Bind] = []
 
     def take(batch: tuple[Decision, ...]) -> None:
         binds.extend(decision for decision in batch if isinstance(decision, Bind))
 
-    cluster = a_cluster(*(a_node(name) for name in scores), a_job("j", cpu=1))
-    run_cycle(cluster.snapshot(), policy, CLOCK, 0, Memory(), take)
-    node = binds[0].node if binds else None
-    return {"anyOf": node, "score": scores[node] if node is not None else 0.0}
+    run_cycle(a_cluster(*objects).snapshot(), policy, CLOCK, 0, Memory(), take)
+    return binds[0].node if binds else None
 
 
 def _same_nodes(expected: list[str] | None, actual: list[str] | None, _: Mapping[str, Any]) -> None:
@@ -133,6 +175,7 @@ OPERATIONS: Final = {
     "hyperNodeOfNode": Operation(
         _hyper_node_of_node, {"hyperNode": same}, frozenset({"node", "hyperNodes", "tiers", "byTier"})
     ),
+    "bestHyperNode": Operation(_best_hyper_node, {"anyOf": _one_of_or_none, "score": same}, frozenset({"scores"})),
     "splitByShard": Operation(
         _split_by_shard,
         {"inShard": _same_nodes, "inOtherShard": _same_nodes},
