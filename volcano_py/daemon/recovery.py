@@ -13,14 +13,12 @@ from volcano_py.cache.cluster import ClusterCache
 from volcano_py.effects.orphans import ClaimUser, Shelf, orphans
 from volcano_py.effects.preparer import Preparer
 from volcano_py.model.decisions import PrepareStep
-from volcano_py.model.statuses import TaskStatus
 from volcano_py.model.volumes import WAIT_FOR_FIRST_CONSUMER, ClaimKey
 from volcano_py.runtime.clock import Clock
 
 log = structlog.get_logger()
 
 _AT_START_S: Final = 10.0
-_ENDED: Final = frozenset({int(TaskStatus.SUCCEEDED), int(TaskStatus.FAILED)})
 
 
 class PromiseRecovery:
@@ -66,17 +64,12 @@ class PromiseRecovery:
         return orphans(shelf, self._users, self._owner)
 
     def _users(self, claims: frozenset[ClaimKey]) -> dict[ClaimKey, list[ClaimUser]]:
-        """Find the pods that use claims: one look at all pods, and only if there is a promise to judge."""
-        tasks, ledger = self._cache.store.snapshot().tasks, self._cache.binds.ledger
-        users: dict[ClaimKey, list[ClaimUser]] = {}
-        for record, status in zip(tasks.records, tasks.status.tolist(), strict=False):
-            if record is None or not record.claims or status in _ENDED:
-                continue
-            place = self._cache.store.task(record.uid)
-            waits = place is not None and not place.node and not record.foreign
-            user = ClaimUser(record.uid, waits, ledger.get(record.uid) is not None)
-            for use in record.claims:
-                key = ClaimKey(record.namespace, use.name)
-                if key in claims:
-                    users.setdefault(key, []).append(user)
-        return users
+        """Find the pods that use claims."""
+        storage, ledger = self._cache.store.volumes, self._cache.binds.ledger
+        return {
+            key: [
+                ClaimUser(record.uid, not node and not record.foreign, ledger.get(record.uid) is not None)
+                for record, node in storage.users(key)
+            ]
+            for key in claims
+        }

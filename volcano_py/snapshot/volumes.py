@@ -120,6 +120,11 @@ class VolumeStore:
         """Say whether at most one pod uses a claim."""
         return len(self._users.get(key, ())) < 2
 
+    def users(self, key: ClaimKey) -> list[tuple[TaskRecord, str]]:
+        """Return the tasks that use a claim and wait, with "", or occupy a node, with its name; sorted by uid."""
+        places = (self._places[row] for row in self._users.get(key, ()))
+        return sorted(((place.record, place.node) for place in places), key=lambda user: user[0].uid)
+
     # Changes of objects
 
     def set_claim(self, record: ClaimRecord) -> None:
