@@ -33,6 +33,7 @@ from benchmarks import (
     plot,
     restart,
     session,
+    topology,
 )
 from benchmarks.console import a_console
 from volcano_py.cli.tables import Cell, explained, numbers
@@ -42,6 +43,7 @@ Rows = list[dict[str, Any]]
 RUNNERS: dict[str, Callable[[dict[str, Any]], Rows]] = {
     "decision": decision.run,
     "claims": claims.run,
+    "topology": topology.run,
     "evictions": evictions.run,
     "neighbours": neighbours.run,
     "session": session.run,

@@ -146,6 +146,7 @@ def _try(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, final: bo
     If this is not the ``final`` try, a job that is not ready is promised nothing.
     """
     statement = ssn.statement()
+    warning = ssn.topology.not_enforced(job) if job.record.has_topology and ssn.hooks.missing(job) else ""
     try:
         left = _place_nominated(ssn, statement, queue, job, tasks) if ssn.nominated_room else tasks
         ready = len(left) < len(tasks) and ssn.hooks.missing(job) == 0
@@ -164,6 +165,8 @@ def _try(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, final: bo
         return left[:0], bool(statement)
     moved = bool(statement)
     placed = statement.commit()
+    if warning:
+        ssn.warn(job.record, warning)
     ssn.state.report.tasks_placed += placed
     ssn.state.report.jobs_committed += bool(placed)
     return left, moved

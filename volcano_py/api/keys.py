@@ -116,6 +116,7 @@ EVENT_FAILED_SCHEDULING: Final = "FailedScheduling"
 EVENT_UNSCHEDULABLE: Final = "Unschedulable"
 EVENT_EVICT: Final = "Evict"
 EVENT_PREEMPTING: Final = "Preempting"
+EVENT_TOPOLOGY: Final = "TopologyNotEnforced"
 EVENT_NORMAL: Final = "Normal"
 EVENT_WARNING: Final = "Warning"
 

@@ -96,6 +96,10 @@ class Session:
         if text != before:
             state.emit((RecordEvent("PodGroup", *job.key, job.uid, type_, keys.EVENT_UNSCHEDULABLE, text),))
 
+    def warn(self, job: JobRecord, text: str) -> None:
+        """Emit an event that warns the users of a job."""
+        self.state.emit((RecordEvent("PodGroup", *job.key, job.uid, keys.EVENT_WARNING, keys.EVENT_TOPOLOGY, text),))
+
     def close(self) -> None:
         """End the actions, and let the plugins record the outcome: nothing is placed any more."""
         self.state.outcome.fit_error = FitErrors(self.state, self.hooks).of

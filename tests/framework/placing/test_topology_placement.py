@@ -85,6 +85,21 @@ def test_without_the_plugin_a_topology_has_no_effect():
     result = Scenario(*racks(2, 4), job, plugins=["gang", "predicates"]).run()
 
     assert len(result.placements) == 5
+    assert [event.message for event in result.events if event.reason == "TopologyNotEnforced"] == [
+        "the network topology is not enforced: no plugin asks for it (network-topology-aware)"
+    ]
+
+
+def test_a_tier_name_that_no_hyper_node_has_limits_nothing_and_users_are_told():
+    topology = {"mode": "hard", "highestTierName": "rakc"}
+    job = a_job("g", tasks=5, cpu=4, phase=INQUEUE, group_spec={"networkTopology": topology})
+
+    result = scenario(*racks(2, 4), job).run()
+
+    assert len(result.placements) == 5
+    assert [event.message for event in result.events if event.reason == "TopologyNotEnforced"] == [
+        'no HyperNode has the tierName "rakc", so the topology is not enforced'
+    ]
 
 
 def test_a_soft_topology_takes_the_closest_domain_that_has_room_and_no_domain_if_none_has():

@@ -368,6 +368,18 @@ class TopologyPlacement:
 
     # Afterwards
 
+    def not_enforced(self, job: JobInfo) -> str:
+        """Return why a topology of a job has no effect though it is hard, "" if it has."""
+        record = job.record
+        if not self._limits:
+            written = (record.network_topology, *(policy.topology for policy in record.sub_group_policies))
+            hard = any(topology is not None and topology.hard for topology in written)
+            return (
+                "the network topology is not enforced: no plugin asks for it (network-topology-aware)" if hard else ""
+            )
+        limit, limits = self._limits_of(job)
+        return next((one.problem for one in (limit, *limits) if one is not None and one.problem), "")
+
     def holds(self, job: JobInfo) -> bool:
         """Say whether all parts of a job that have tasks on nodes are within their limits."""
         groups, domains = self._state.sub_groups(job.row), self._state.domains
