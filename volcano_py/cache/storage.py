@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from sys import intern
 from typing import Final
 
+from volcano_py.api import keys
 from volcano_py.api import storage as wire
 from volcano_py.api.core import NodeSelectorTerm
 from volcano_py.api.meta import LabelSelectorRequirement, ObjectMeta
@@ -54,6 +55,7 @@ def claim_record(claim: wire.PersistentVolumeClaim) -> ClaimRecord:
         phase=intern(claim.status.phase),
         deleting=meta.deletion_timestamp is not None,
         owner=next((owner.uid for owner in meta.owner_references if owner.controller), ""),
+        promised_by=intern(meta.annotations.get(keys.PROMISED_BY, "")),
     )
 
 
@@ -75,6 +77,7 @@ def volume_record(volume: wire.PersistentVolume) -> VolumeRecord:
         node_affinity=None if affinity is None else tuple(map(_term, affinity.node_selector_terms)),
         claim=None if ref is None else ClaimRef(intern(ref.namespace), ref.name, ref.uid),
         bound_by_controller=meta.annotations.get(wire.BOUND_BY_CONTROLLER) == _YES,
+        promised_by=intern(meta.annotations.get(keys.PROMISED_BY, "")),
         phase=intern(volume.status.phase),
         deleting=meta.deletion_timestamp is not None,
         handle=_handle(spec),

@@ -75,6 +75,7 @@ class ClaimRecord:
     phase: str = ""
     deleting: bool = False
     owner: str = ""  # uid of its controlling owner, "" for none
+    promised_by: str = ""  # the scheduler that has asked for a volume for the selected node, "": unknown
 
     @property
     def key(self) -> ClaimKey:
@@ -116,6 +117,7 @@ class VolumeRecord:
     node_affinity: tuple[NodeTerm, ...] | None = None  # any of the terms; None: every node reaches it
     claim: ClaimRef | None = None
     bound_by_controller: bool = False  # the claim was filled in by a controller or scheduler, not by a user
+    promised_by: str = ""  # the scheduler that has filled it in, "": unknown
     phase: str = ""
     deleting: bool = False
     handle: VolumeHandle | None = None  # None: not a volume of a CSI driver

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from volcano_py.conf.arguments import Warn, get_bool
+from volcano_py.conf.arguments import Warn, get_bool, get_float
 from volcano_py.framework.contract.extension_points import InterPodPredicate, Predicate, StaticPredicate, Verdicts
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.state.info import TaskInfo
@@ -52,6 +52,8 @@ _CLAIMS: Final = {  # Volcano's arguments that have no effect yet
     "dynamicresources.*": "resource claims",
 }
 _CACHE: Final = "predicate.CacheEnable"  # accepted and ignored: answers are always cached, which never changes them
+_BIND_TIMEOUT: Final = "volumebinding.bindTimeoutSeconds"
+_BIND_TIMEOUT_S: Final = 600.0
 TOO_MANY_PODS, PORTS_TAKEN, TOO_MANY_VOLUMES, DISK_TAKEN = 1, 2, 3, 4
 _ON_NODE: Final = 4
 NO_VOLUME: Final = _ON_NODE + 1 + INTER_POD + BIND
@@ -69,6 +71,8 @@ class PredicatesArgs:
     volume_limits: bool = True
     volume_zone: bool = True
     volume_binding: bool = True
+    bind_timeout_s: float = _BIND_TIMEOUT_S
+    """How long the claims of a pod may take to be bound; who carries out decisions reads it."""
 
 
 class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
@@ -82,7 +86,7 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
             *(Field.POD_TERMS, Field.SPREAD, Field.SELECTED_BY),
         }
     )
-    arguments = frozenset({*_KEYS.values(), *_CLAIMS, _CACHE})
+    arguments = frozenset({*_KEYS.values(), *_CLAIMS, _CACHE, _BIND_TIMEOUT})
     static_reasons = (
         Reason("predicates", "node-unschedulable", "node(s) were unschedulable"),
         Reason("predicates", "node-affinity", "node(s) didn't match Pod's node affinity/selector"),
@@ -152,15 +156,23 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         ``predicate.NodePortsEnable``, ``predicate.PodAffinityEnable``, ``predicate.PodTopologySpreadEnable``,
         ``predicate.NodeVolumeLimitsEnable``, ``predicate.VolumeZoneEnable`` and ``predicate.VolumeBindingEnable``.
 
+        ``volumebinding.bindTimeoutSeconds``, 600, is how long the claims of a pod may take to be bound before its bind.
+
         The following have no effect and cause a warning unless they are true: ``volumebinding.*``, and
         ``predicate.DynamicResourceAllocationEnable`` and ``dynamicresources.*``, because pods with resource claims
         always wait. ``predicate.CacheEnable`` is ignored: answers are always cached.
         """
         for key, value in arguments.items():
+            if key == _BIND_TIMEOUT:
+                continue
             claims = next((claims for pattern, claims in _CLAIMS.items() if fnmatchcase(key, pattern)), None)
             if claims is not None and value not in (True, "true"):
                 warn(f"argument {key} has no effect: {claims} are not supported yet")
-        return PredicatesArgs(**{name: get_bool(arguments, key, True, warn) for name, key in _KEYS.items()})
+        timeout_s = get_float(arguments, _BIND_TIMEOUT, _BIND_TIMEOUT_S, warn)
+        if timeout_s <= 0:
+            raise ValueError(f"{_BIND_TIMEOUT}: {timeout_s:g} is no time to wait: write a number above 0")
+        switches = {name: get_bool(arguments, key, True, warn) for name, key in _KEYS.items()}
+        return PredicatesArgs(**switches, bind_timeout_s=timeout_s)
 
     def on_session_open(self, ssn: State) -> None:
         """Keep the session, and say whether claims get volumes in it."""
