@@ -6,12 +6,13 @@ import pytest
 
 from volcano_py.cache.binds import Assumed, Refused
 from volcano_py.cache.cluster import ClusterCache
+from volcano_py.cache.feeding import prepared
 from volcano_py.cache.volumes import CLAIM, VOLUME, VolumeChange
 from volcano_py.model.decisions import Bind, BindClaim, PrepareStep, ProvisionClaim
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.volumes import ClaimRef
 from volcano_py.testing import a_cluster, a_group, a_node, a_pod, added, deleted, modified
-from volcano_py.testing.storage import a_claim, a_local_class, a_storage_class, a_volume, prepared, with_claims
+from volcano_py.testing.storage import a_claim, a_local_class, a_storage_class, a_volume, with_claims
 
 CLAIMED = BindClaim("default", "c0", "uid-claim-default-c0", "v0")
 MADE = ProvisionClaim("default", "c1", "uid-claim-default-c1", "n1")

@@ -26,6 +26,7 @@ class CsiStore:
         """The volumes on nodes; the owner of this counts those of pods."""
         self._volumes = volumes
         self._on_other_limits = on_other_limits
+        self._by_class: dict[str, tuple[CapacityRecord, ...]] | None = {}
         self._handles: dict[str, tuple[str, VolumeHandle]] = {}  # attachment -> node and volume
         self._attachments_of: dict[str, set[str]] = {}  # by volume
 
@@ -52,10 +53,12 @@ class CsiStore:
     def set_capacity(self, record: CapacityRecord) -> None:
         """Add or replace what a driver says about its room."""
         self.capacities[record.namespace, record.name] = record
+        self._by_class = None
 
     def remove_capacity(self, namespace: str, name: str) -> None:
         """Forget what a driver says about its room."""
         self.capacities.pop((namespace, name), None)
+        self._by_class = None
 
     def set_attachment(self, record: AttachmentRecord) -> None:
         """Add or replace an attachment."""
@@ -93,11 +96,13 @@ class CsiStore:
             self.attached.detach(*found)
 
     def capacities_by_class(self) -> dict[str, tuple[CapacityRecord, ...]]:
-        """Return what drivers say about their room, by storage class."""
-        found: dict[str, list[CapacityRecord]] = {}
-        for _, record in sorted(self.capacities.items()):
-            found.setdefault(record.storage_class, []).append(record)
-        return {name: tuple(records) for name, records in found.items()}
+        """Return what drivers say about their room, by storage class; made at most once per change."""
+        if self._by_class is None:
+            found: dict[str, list[CapacityRecord]] = {}
+            for _, record in sorted(self.capacities.items()):
+                found.setdefault(record.storage_class, []).append(record)
+            self._by_class = {name: tuple(records) for name, records in found.items()}
+        return self._by_class
 
     def drivers_with_capacity(self) -> frozenset[str]:
         """Return the drivers that say how much room they have."""

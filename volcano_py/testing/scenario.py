@@ -23,7 +23,7 @@ from volcano_py.api.storage import PersistentVolume, PersistentVolumeClaim
 from volcano_py.api.topology import HyperNode
 from volcano_py.cache.binds import Refused
 from volcano_py.cache.evictions import Plan
-from volcano_py.cache.feeding import Known, why_pending, with_status, without_queue_gate
+from volcano_py.cache.feeding import Known, prepared, why_pending, with_status, without_queue_gate
 from volcano_py.cache.state import SnapshotToken
 from volcano_py.conf.loader import parse_conf
 from volcano_py.framework.contract.plugin import Plugin
@@ -48,7 +48,6 @@ from volcano_py.scheduler import Policy, resolve, run_cycle
 from volcano_py.testing.cluster import Object, a_cluster, added, deleted, flat, modified
 from volcano_py.testing.leaving import Leaving, made_again
 from volcano_py.testing.objects import EPOCH, NAMESPACE, Job
-from volcano_py.testing.storage import prepared
 
 DEFAULT_ACTIONS: Final = "enqueue, allocate"
 DEFAULT_PLUGINS: Final = ("priority", "gang", "predicates", "nodeorder")

@@ -1,4 +1,4 @@
-"""Builds storage objects as the API server would send them, and carries out the steps that prepare a bind."""
+"""Builds storage objects as the API server would send them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -7,7 +7,6 @@ import msgspec
 
 from volcano_py.api import storage as wire
 from volcano_py.api.meta import LabelSelector, ObjectMeta
-from volcano_py.model.decisions import BindClaim, PrepareStep
 from volcano_py.model.volumes import AVAILABLE, IMMEDIATE, NO_PROVISIONER, WAIT_FOR_FIRST_CONSUMER
 from volcano_py.testing.objects import EPOCH, NAMESPACE
 
@@ -192,39 +191,3 @@ def an_attachment(name: str, *, node: str, volume: str, driver: str = PROVISIONE
 def with_claims(*names: str) -> dict[str, Any]:
     """Return the part of a pod's spec that uses these claims."""
     return {"volumes": [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]}
-
-
-def prepared(
-    step: PrepareStep, claim: wire.PersistentVolumeClaim, volume: wire.PersistentVolume | None
-) -> tuple[wire.PersistentVolumeClaim, wire.PersistentVolume]:
-    """Return a claim and its volume as they are once a step has taken effect; a volume that is to be made is new."""
-    meta, spec = claim.metadata, claim.spec
-    reference = wire.ObjectReference(namespace=meta.namespace, name=meta.name, uid=meta.uid)
-    if isinstance(step, BindClaim):
-        if volume is None:
-            raise LookupError(f"there is no volume {step.volume}")
-        notes = meta.annotations
-        bound = msgspec.structs.replace(
-            volume,
-            spec=msgspec.structs.replace(volume.spec, claim_ref=reference),
-            status=wire.PersistentVolumeStatus(phase="Bound"),
-        )
-    else:
-        notes = {**meta.annotations, wire.SELECTED_NODE: step.node}
-        made = a_volume(
-            f"made-for-{meta.namespace}-{meta.name}",
-            storage_class=spec.storage_class_name or "",
-            size=str(spec.resources.requests.get(wire.STORAGE, "0")),
-            modes=spec.access_modes,
-            node=step.node,
-            claim=f"{meta.namespace}/{meta.name}",
-            claim_uid=meta.uid,
-        )
-        bound = made
-    done = msgspec.structs.replace(
-        claim,
-        metadata=msgspec.structs.replace(meta, annotations={**notes, wire.BIND_COMPLETED: "yes"}),
-        spec=msgspec.structs.replace(spec, volume_name=bound.metadata.name),
-        status=wire.PersistentVolumeClaimStatus(phase="Bound"),
-    )
-    return done, bound

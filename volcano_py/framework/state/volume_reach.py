@@ -4,7 +4,7 @@ The affinity of nearly every volume names one value of one label: a host name or
 the codes of the label, all at once. Any other affinity is evaluated over all nodes, once per distinct affinity.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ StaticRow = Callable[[Hashable, Callable[[NodeColumns], NDArray[Any]]], NDArray[
 """Returns answers about all nodes, kept under a key; see `State.static_row`."""
 
 
-def affinity_row(static_row: StaticRow, affinity: Affinity) -> Bools:
+def _affinity_row(static_row: StaticRow, affinity: Affinity) -> Bools:
     """Return which nodes match any term of an affinity, shape (n_nodes,)."""
 
     def ask(view: NodeColumns) -> Bools:
@@ -112,6 +112,39 @@ class VolumeReach:
         self._keys = cache.keys
         self._key = cache.key
         self._code = cache.code
+        self._codes_of: dict[str, dict[str, int]] = {}  # label -> value -> code
+
+    def nodes_matching(self, affinity: Affinity) -> Bools:
+        """Return which nodes match any term of an affinity, shape (n_nodes,).
+
+        One value of one label is looked up at once: there may be as many such affinities as there are nodes.
+        """
+        simple = _simple(affinity)
+        if simple is None:
+            return _affinity_row(self._static_row, affinity)
+        column = self._nodes.label(simple.key)
+        code = self._value_codes(simple.key).get(simple.value)
+        if column is None or code is None:
+            return np.zeros(len(self._nodes), dtype=bool)
+        return np.asarray(column.codes == code)
+
+    def nodes_with_any(self, key: str, values: Iterable[str]) -> Bools:
+        """Return which nodes have one of these values of a label, shape (n_nodes,)."""
+        column, codes = self._nodes.label(key), self._value_codes(key)
+        if column is None:
+            return np.zeros(len(self._nodes), dtype=bool)
+        table = column.table()
+        table[[codes[value] for value in values if value in codes]] = True
+        found: Bools = table[column.codes]
+        return found
+
+    def _value_codes(self, key: str) -> dict[str, int]:
+        found = self._codes_of.get(key)
+        if found is None:
+            column = self._nodes.label(key)
+            values = () if column is None else column.values
+            found = self._codes_of[key] = {value: code for code, value in enumerate(values) if code}
+        return found
 
     def nodes_of(self, volumes: Rows) -> Bools:
         """Return the nodes that reach any of these volumes, shape (n_nodes,)."""
@@ -125,7 +158,7 @@ class VolumeReach:
                 found[:] = True
             elif key == _EVALUATED:
                 for affinity in np.unique(there).tolist():
-                    found |= affinity_row(self._static_row, self._columns.affinities[affinity])
+                    found |= _affinity_row(self._static_row, self._columns.affinities[affinity])
             else:
                 column = self._nodes.label(self._keys[key])
                 if column is not None:
@@ -143,7 +176,7 @@ class VolumeReach:
         for key in np.unique(keys).tolist():
             if key == _EVALUATED:
                 for affinity in np.unique(affinities[keys == key]).tolist():
-                    row = affinity_row(self._static_row, self._columns.affinities[affinity])
+                    row = _affinity_row(self._static_row, self._columns.affinities[affinity])
                     if row[node]:
                         found |= affinities == affinity
             elif key != _EVERYWHERE:
@@ -186,7 +219,7 @@ class VolumeReach:
         for key in np.unique(keys[keys != _EVERYWHERE]).tolist():
             if key == _EVALUATED:
                 for affinity in np.unique(affinities[keys == key]).tolist():
-                    row = affinity_row(self._static_row, self._columns.affinities[affinity])
+                    row = _affinity_row(self._static_row, self._columns.affinities[affinity])
                     rows.append(row.astype(np.int32))
             else:
                 column = self._nodes.label(self._keys[key])

@@ -17,10 +17,9 @@ import numpy as np
 
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.session_volumes import SessionVolumes
-from volcano_py.framework.state.volume_reach import affinity_row
 from volcano_py.model.arrays import Bools
 from volcano_py.model.pod_needs import Wanted, Zones
-from volcano_py.model.selectors import LabelSelector
+from volcano_py.model.selectors import IN
 from volcano_py.model.shape import NodeTerm
 from volcano_py.snapshot.columns import NodeColumns
 
@@ -53,7 +52,7 @@ class ClaimFilter:
         if volumes.binds_claims:
             for reached in need.reached:
                 if reached.affinity is not None:
-                    self._fixed[AFFINITY] |= ~affinity_row(volumes.static_row, reached.affinity)
+                    self._fixed[AFFINITY] |= ~volumes.matching.reach.nodes_matching(reached.affinity)
                 self._fixed[MISSING] |= reached.missing
         self._version = -1
         self._refused = self._fixed
@@ -113,7 +112,7 @@ class ClaimFilter:
         found = self._volumes.storage.classes.get(wanted.storage_class)
         if found is None or not found.provisions:
             return np.zeros(len(self._nodes), dtype=bool)
-        possible = affinity_row(self._volumes.static_row, found.topologies or None)
+        possible = self._volumes.matching.reach.nodes_matching(found.topologies or None)
         if not wanted.selected_node:
             return possible
         selected = np.zeros(len(self._nodes), dtype=bool)
@@ -128,11 +127,19 @@ class ClaimFilter:
         found = storage.classes.get(wanted.storage_class)
         if found is None or found.provisioner not in storage.drivers_with_capacity:
             return np.ones(len(self._nodes), dtype=bool)
-        room = np.zeros(len(self._nodes), dtype=bool)
-        # A Python loop over what one driver says about its room: once per topology segment.
+        reach, room = self._volumes.matching.reach, np.zeros(len(self._nodes), dtype=bool)
+        values: dict[str, list[str]] = {}  # by label, of the segments that are one value of one label
+        # A Python loop over what one driver says about its room: once per topology segment, which may be a node.
         for capacity in storage.capacities.get(wanted.storage_class, ()):
-            if capacity.topology is not None and capacity.largest is not None and capacity.largest >= wanted.size:
-                room |= affinity_row(self._volumes.static_row, _term(capacity.topology))
+            if capacity.topology is None or capacity.largest is None or capacity.largest < wanted.size:
+                continue
+            requirements = capacity.topology.requirements
+            if len(requirements) == 1 and requirements[0].operator == IN:
+                values.setdefault(requirements[0].key, []).extend(requirements[0].values)
+            else:
+                room |= reach.nodes_matching((NodeTerm(requirements),) if requirements else None)
+        for key, wanted_values in values.items():
+            room |= reach.nodes_with_any(key, wanted_values)
         return room
 
 
@@ -146,10 +153,6 @@ def too_few_local(volumes: SessionVolumes, task: TaskInfo, nodes: NodeColumns) -
         return None
     free = local.free if nodes.rows is None else local.free[nodes.rows]
     return np.asarray(free <= (0 if nodes.copies is None else nodes.copies))
-
-
-def _term(selector: LabelSelector) -> tuple[NodeTerm, ...] | None:
-    return (NodeTerm(selector.requirements),) if selector.requirements else None
 
 
 def _zones_row(volumes: SessionVolumes, zones: Zones) -> Bools:
