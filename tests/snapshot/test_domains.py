@@ -190,3 +190,16 @@ def test_snapshots_have_the_domains_and_share_them() -> None:
     store.remove_node("node-0")
     assert store.snapshot().domains.rows("rack").tolist() == [0, 2]
     assert before.domains.rows("rack").tolist() == [1, 3]
+
+
+@given(some_trees(), some_nodes, st.data())
+def test_sums_of_some_nodes_are_sums_in_which_the_others_have_nothing(
+    tree: HyperNodeTree, nodes: tuple[NodeRecord, ...], data: st.DataObject
+) -> None:
+    domains = Domains(tree, nodes)
+    rows = np.array(sorted(data.draw(st.sets(st.integers(0, max(len(nodes) - 1, 0))))) if nodes else [], dtype=np.intp)
+    amounts = np.array([[float(row + 1), 2.0 * row] for row in rows.tolist()]).reshape(len(rows), 2).T
+    every = np.zeros((2, len(nodes)))
+    every[:, rows] = amounts
+
+    assert domains.sums_of(rows, amounts).tolist() == domains.sums(every).tolist()

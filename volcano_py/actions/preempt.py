@@ -29,7 +29,7 @@ from volcano_py.framework.action import Action
 from volcano_py.framework.contract.extension_points import Purpose
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
-from volcano_py.framework.evicting.domain_plans import scopes
+from volcano_py.framework.evicting.domain_plans import fill, scopes
 from volcano_py.framework.evicting.pick_one_node import CandidateNodeCount
 from volcano_py.framework.evicting.plan import Plan, by_score
 from volcano_py.framework.evicting.starving import starving_jobs
@@ -131,19 +131,20 @@ def _plan(
     *,
     starving_or_not: bool = False,
 ) -> int:
-    for eviction, victims in scopes(ssn.topology, ssn.eviction, job, tasks, candidates):
+    for scope in scopes(ssn.topology, ssn.eviction, queue, job, tasks, candidates):
         plan = Plan(
-            eviction,
+            scope.eviction,
             Purpose.PREEMPT,
             queue,
             job,
-            victims,
-            partial(by_score, eviction.placement),
+            scope.candidates,
+            partial(by_score, scope.eviction.placement),
             search.blind,
             search.compared,
+            place_gang=scope.place_gang,
         )
         try:
-            plan.fill(tasks, starving_or_not=starving_or_not)
+            fill(plan, scope, tasks, starving_or_not=starving_or_not)
             done = plan.conclude(Cause("preempt", f"evicted to make room for PodGroup {job.key}", job.key))
         except PluginFailed:
             plan.abandon()

@@ -24,7 +24,7 @@ from volcano_py.framework.action import Action
 from volcano_py.framework.contract.extension_points import Purpose
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
-from volcano_py.framework.evicting.domain_plans import scopes
+from volcano_py.framework.evicting.domain_plans import fill, scopes
 from volcano_py.framework.evicting.plan import Plan, by_score
 from volcano_py.framework.evicting.starving import starving_jobs
 from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
@@ -66,10 +66,11 @@ def _plan(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows) -> None:
     all_candidates = ssn.eviction.all
     lent = all_candidates.only(ssn.eviction.lent_to(queue, all_candidates))
     message = f"evicted to make room for PodGroup {job.key} of queue {queue.name}"
-    for eviction, victims in scopes(ssn.topology, ssn.eviction, job, tasks, lent):
-        plan = Plan(eviction, Purpose.RECLAIM, queue, job, victims, partial(_by_victim_queue, ssn, queue))
+    for scope in scopes(ssn.topology, ssn.eviction, queue, job, tasks, lent):
+        order = partial(_by_victim_queue, ssn, queue)
+        plan = Plan(scope.eviction, Purpose.RECLAIM, queue, job, scope.candidates, order, place_gang=scope.place_gang)
         try:
-            plan.fill(tasks, partial(_preemptive, ssn, queue))
+            fill(plan, scope, tasks, partial(_preemptive, ssn, queue))
             done = plan.conclude(Cause("reclaim", message, job.key))
         except PluginFailed:
             plan.abandon()

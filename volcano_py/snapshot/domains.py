@@ -188,6 +188,22 @@ class Domains:
             found[..., parents] += np.add.reduceat(found[..., children], firsts, axis=-1)
         return found
 
+    def sums_of(self, rows: Rows, amounts: NDArray[Any]) -> NDArray[Any]:
+        """Return sums per domain of amounts (..., n) of some nodes, each given once, shape (..., n_domains)."""
+        if not self._nested or 2 * len(rows) > self.n_nodes:
+            every = np.zeros((*amounts.shape[:-1], self.n_nodes), dtype=amounts.dtype)
+            every[..., rows] = amounts
+            return self.sums(every)
+        found = np.zeros((*amounts.shape[:-1], len(self)), dtype=amounts.dtype)
+        order = np.argsort(self.innermost[rows], kind="stable")
+        starts, leaves = _begins(self.innermost[rows[order]])
+        if len(leaves):
+            own = np.add.reduceat(amounts.take(order, axis=-1), starts, axis=-1)
+        for number, leaf in enumerate(leaves.tolist()):  # a Python loop over the leaves of these nodes
+            for above in self.ancestors(leaf):
+                found[..., above] += own[..., number]
+        return found
+
     @cached_property
     def _segments(self) -> tuple[Rows, Rows, Rows]:
         """Rows of nodes, where each domain begins among them, and these domains.

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from volcano_py.framework.contract.extension_point import ExtensionPoint
+from volcano_py.framework.state.domain_sums import DomainSums
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.model.arrays import Bools, Floats, Ints, Rows
-from volcano_py.snapshot.columns import NodeColumns
 from volcano_py.snapshot.domains import Domains
 
 
@@ -27,24 +27,24 @@ class Part:
 class DomainView:
     """The domains of a session with sums over their nodes, computed when they are read."""
 
-    def __init__(self, domains: Domains, nodes: NodeColumns, counts: Ints) -> None:
-        """Take the domains, the nodes, and the number of tasks of the part on each node (n_nodes,)."""
+    def __init__(self, domains: Domains, sums: DomainSums, counts: Ints) -> None:
+        """Take the domains, their sums, and the number of tasks of the part on each node (n_nodes,)."""
         self.domains = domains
-        self._nodes = nodes
+        self._sums = sums
         self._counts = counts
 
     def __len__(self) -> int:
         return len(self.domains)
 
-    @cached_property
+    @property
     def allocatable(self) -> Floats:
-        """What the nodes of each domain offer to pods, shape (n_resources, n_domains)."""
-        return self.domains.sums(self._nodes.allocatable)
+        """What the nodes of each domain offer to pods, shape (n_resources, n_domains), read only."""
+        return self._sums.allocatable
 
-    @cached_property
+    @property
     def used(self) -> Floats:
-        """What tasks hold on the nodes of each domain, terminating ones included, shape (n_resources, n_domains)."""
-        return self.domains.sums(self._nodes.used)
+        """What tasks hold on the nodes of each domain, terminating ones included, (n_resources, n_domains), read only."""
+        return self._sums.used()
 
     @cached_property
     def tasks(self) -> Floats:

@@ -7,18 +7,22 @@ out. The first domain with a plan is used.
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.evicting.eviction import Eviction
-from volcano_py.framework.evicting.plan import PlaceGang
+from volcano_py.framework.evicting.plan import PlaceGang, Plan
 from volcano_py.framework.placing.topology_placement import TopologyPlacement
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.model.arrays import Rows
 
 MOST_DOMAINS = 8
 """How many domains are tried for one job, unless an argument says otherwise."""
+
+MayPreempt = Callable[[int, int], bool]
+"""Says of a shape and a number whether that many more tasks of it may be placed at all."""
 
 Make = Callable[[Eviction, VictimCandidates, PlaceGang | None], int]
 """Makes plans with an eviction, candidates, and what places the whole gang; returns how many tasks get nodes."""
@@ -45,18 +49,43 @@ def make_for_gang(
     return 0
 
 
+class Scope(NamedTuple):
+    """Where a plan is made, and what places the whole gang there; None: its tasks are placed one by one."""
+
+    eviction: Eviction
+    candidates: VictimCandidates
+    place_gang: PlaceGang | None
+
+
 def scopes(
-    topology: TopologyPlacement, eviction: Eviction, job: JobInfo, tasks: Rows, candidates: VictimCandidates
-) -> Iterator[tuple[Eviction, VictimCandidates]]:
+    topology: TopologyPlacement,
+    eviction: Eviction,
+    queue: QueueInfo,
+    job: JobInfo,
+    tasks: Rows,
+    candidates: VictimCandidates,
+) -> Iterator[Scope]:
     """Yield where plans for single tasks of a job are made, in the order in which they are tried.
 
-    For a job whose sub-groups have limits of their own there is no such plan: only whole gangs are placed so.
+    Victims are found for one task after the other. A job with sub-groups is then placed anew, its sub-groups whole.
     """
-    if not topology.limited(job):
-        yield eviction, candidates
-    elif not job.record.sub_group_policies:
-        for domain in topology.domains_to_empty(job, tasks, MOST_DOMAINS):
-            yield _within(topology, eviction, candidates, domain, whole_jobs=False)
+    divided = bool(job.record.sub_group_policies)
+    if not topology.limited(job) and not divided:
+        yield Scope(eviction, candidates, None)
+        return
+    for domain in topology.domains_to_empty(job, tasks, MOST_DOMAINS):
+        place_gang = partial(topology.place_once_free, queue, job, domain) if divided else None
+        yield Scope(*_within(topology, eviction, candidates, domain, whole_jobs=False), place_gang)
+
+
+def fill(
+    plan: Plan, scope: Scope, tasks: Rows, may_preempt: MayPreempt | None = None, *, starving_or_not: bool = False
+) -> None:
+    """Find nodes for tasks, and for sub-groups only if they are whole."""
+    whole = scope.place_gang is not None
+    plan.fill(tasks, may_preempt, starving_or_not=starving_or_not or whole)
+    if whole and plan.statement.placed:
+        plan.retry(np.array(plan.statement.evicted, dtype=np.intp), tasks)
 
 
 def _within(

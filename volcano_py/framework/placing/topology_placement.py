@@ -15,7 +15,7 @@ jobs with a hard topology or with sub-groups, and soft topologies as hard ones t
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from volcano_py.framework.placing.near_placement import NearPlacement
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.placing.task_loop import Goal, JobGoal, TaskLoop
 from volcano_py.framework.placing.topology_refusal import why_no_domain
+from volcano_py.framework.state.domain_sums import DomainSums
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.statement import Statement
@@ -39,7 +40,7 @@ from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus, members
 from volcano_py.model.sub_groups import TierLimit, tier_limits
 
 _PLACEMENTS_KEPT: Final = 16  # domains whose rankings are kept
-_COMPARED: Final = 8  # domains with a solution for a job with sub-groups that are compared
+_COMPARED: Final = 4  # domains with a solution for a job with sub-groups that are compared
 _ON_NODES: Final = members((*ALLOCATED_STATUSES, TaskStatus.PIPELINED))
 
 
@@ -78,6 +79,8 @@ class _Piece:
     goal: Goal
     group: int | None = None
     """The number of the sub-group, None for a whole job."""
+    scores: Floats = field(default_factory=lambda: np.zeros(0))
+    """The scores of the domains that were tried last, shape (n_domains,)."""
 
 
 class TopologyPlacement:
@@ -95,6 +98,7 @@ class TopologyPlacement:
         self._near_orders = hooks.points(NearOrder, "near_order")
         self._placements: OrderedDict[int, Placement] = OrderedDict()
         self._room = DomainRoom(state, placement)
+        self._sums = DomainSums(state)
 
     def applies(self, job: JobInfo) -> bool:
         """Say whether a job is placed here: it has sub-groups, or a topology that is in effect."""
@@ -221,7 +225,7 @@ class TopologyPlacement:
                 grown = statement.checkpoint().operations > checkpoint.operations
                 if grown and (reached or more or self._promised(piece)):
                     piece.waiting = left
-                    return float(self._scores(piece.part)[domain])
+                    return float(piece.scores[domain])
                 statement.rollback(checkpoint)
         piece.waiting = piece.waiting[:0]
         return None
@@ -275,6 +279,7 @@ class TopologyPlacement:
         """
         limit = piece.limit
         if limit is None:
+            piece.scores = np.zeros(len(self._state.domains))  # the domain is not chosen
             yield [within]
             return
         room = self._room.of(piece.waiting)
@@ -301,15 +306,16 @@ class TopologyPlacement:
         yield from groups
 
     def _best_first(self, piece: _Piece, domains: Sequence[int]) -> list[int]:
+        piece.scores = scores = self._scores(piece.part)
         if len(domains) == 1:
             return list(domains)
-        scores, room, names = self._scores(piece.part), self._room.most(piece.waiting), self._state.domains.names
+        room, names = self._room.most(piece.waiting), self._state.domains.names
         return sorted(domains, key=lambda one: (-scores[one], room[one], names[one]))
 
     def _scores(self, part: Part) -> Floats:
         """Return the score of each domain for a part, shape (n_domains,)."""
         domains, n = self._state.domains, len(self._state.nodes)
-        view = DomainView(domains, self._state.nodes, np.bincount(self._nodes_of(part.tasks), minlength=n))
+        view = DomainView(domains, self._sums, np.bincount(self._nodes_of(part.tasks), minlength=n))
         return combine.total(self._domain_orders, len(domains), part, view)
 
     def place_idle(self, statement: Statement, job: JobInfo, shape_id: int, tasks: Rows) -> int:

@@ -25,6 +25,7 @@ from volcano_py.conf.arguments import Warn
 from volcano_py.framework.contract.extension_points import NodeOrder
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.contract.topology import DomainOrder, DomainView, NearOrder, Part, TierLimits
+from volcano_py.framework.state.domain_sums import DomainSums
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats, Ints
@@ -72,8 +73,7 @@ class NetworkTopologyAware(Plugin, TierLimits, DomainOrder, NearOrder, NodeOrder
         """Arrange the configured weights in this snapshot's resource order."""
         self._ssn = ssn
         self._weights = ssn.resources.vector(self._args.resource_weights)  # (n_resources,)
-        self._position = -1  # of the journal when `_used` was computed
-        self._used = np.zeros((len(ssn.resources), 0))
+        self._sums = DomainSums(ssn)
 
     def most_domains(self) -> int:
         """Return the configured number."""
@@ -113,11 +113,8 @@ class NetworkTopologyAware(Plugin, TierLimits, DomainOrder, NearOrder, NodeOrder
         """Return how full the domains above each node would be, shape (n_nodes,)."""
         if not self._scored(task):
             return np.zeros(len(nodes))
-        domains, ssn = self._ssn.domains, self._ssn
-        if self._position != ssn.journal.n_touched:
-            self._position = ssn.journal.n_touched
-            self._used = domains.sums(ssn.nodes.used)
-        found = self._binpack(task.request, self._used, domains.sums(ssn.nodes.allocatable))
+        domains = self._ssn.domains
+        found = self._binpack(task.request, self._sums.used(), self._sums.allocatable)
         total, weights = np.zeros(len(nodes)), 0.0
         for number, tier in enumerate(domains.tiers):  # a Python loop over tiers
             at_tier = domains.at(tier)

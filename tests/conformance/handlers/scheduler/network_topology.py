@@ -15,6 +15,7 @@ from volcano_py.framework.contract import combine
 from volcano_py.framework.contract.topology import DomainOrder, DomainView, NearOrder, Part
 from volcano_py.framework.placing import domain_search
 from volcano_py.framework.session import Session
+from volcano_py.framework.state.domain_sums import DomainSums
 from volcano_py.model.arrays import Floats
 from volcano_py.model.hyper_nodes import HyperNode, HyperNodeTree, NodeMember
 from volcano_py.model.objects import NodeRecord
@@ -67,7 +68,7 @@ def _hyper_node_scores(case: Case) -> Outcome:
     assert part.name.endswith(f"/{_SUB_JOB}")
     counts = np.bincount(_nodes_of(ssn, part), minlength=len(ssn.state.nodes))
     domains = ssn.state.domains
-    view = DomainView(domains, ssn.state.nodes, counts)
+    view = DomainView(domains, DomainSums(ssn.state), counts)
     scores = combine.total(ssn.hooks.points(DomainOrder, "domain_order"), len(domains), part, view)
     return {"hyperNodeScores": dict(zip(domains.names, scores.tolist(), strict=True)), "tolerance": None}
 
