@@ -23,6 +23,7 @@ from rich.text import Text
 from benchmarks import (
     admission,
     binding,
+    claims,
     decision,
     evictions,
     idle,
@@ -41,6 +42,7 @@ HERE = Path(__file__).parent
 Rows = list[dict[str, Any]]
 RUNNERS: dict[str, Callable[[dict[str, Any]], Rows]] = {
     "decision": decision.run,
+    "claims": claims.run,
     "topology": topology.run,
     "evictions": evictions.run,
     "neighbours": neighbours.run,

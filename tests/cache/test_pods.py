@@ -213,16 +213,6 @@ def test_ports_of_the_node_that_containers_and_sidecars_take() -> None:
     [
         pytest.param({}, [], id="nothing"),
         pytest.param(
-            {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]},
-            ["spec.volumes[data].persistentVolumeClaim"],
-            id="volume-claim",
-        ),
-        pytest.param(
-            {"volumes": [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": {}}}]},
-            ["spec.volumes[tmp].ephemeral"],
-            id="ephemeral-volume",
-        ),
-        pytest.param(
             {"volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "configMap": {}}]}, [], id="free-volumes"
         ),
         pytest.param({"resourceClaims": [{"name": "gpu"}]}, ["spec.resourceClaims[gpu]"], id="resource-claim"),
@@ -289,7 +279,6 @@ def _changed(path: tuple[str, ...], value: Any) -> dict[str, Any]:
             ("topologySpreadConstraints",),
             [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
         ),
-        _changed(("volumes",), [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]),
         _changed(("resourceClaims",), [{"name": "c"}]),
         _changed(("schedulingGates",), [{"name": "g"}]),
     ],

@@ -25,11 +25,11 @@ def warned(main: Main, flags: Sequence[str], folder: Path, capsys: pytest.Captur
     [
         pytest.param(
             vc_scheduler.main,
-            ["--kube-api-qps=9", "--log_file=/log", "--csi-storage", "-v=3"],
+            ["--kube-api-qps=9", "--log_file=/log", "--csi-storage=false", "-v=3"],
             [
                 "--kube-api-qps",
                 "-v",
-                "--csi-storage, --feature-gates=CSIStorage=true (pods with volume claims are not placed yet)",
+                "--csi-storage, --feature-gates=CSIStorage=false (what CSI drivers say about their room always counts)",
                 "--log-file (logs go to standard error; use --log-level and --log-format)",
                 "--feature-gates=Foo=true (unknown feature)",
             ],
@@ -51,7 +51,7 @@ def warned(main: Main, flags: Sequence[str], folder: Path, capsys: pytest.Captur
 def test_one_warning_names_every_flag_and_feature_and_variable(
     main: Main, flags: list[str], listed: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gates = ["--feature-gates=CSIStorage=true", "--feature-gates=Foo=true"]
+    gates = ["--feature-gates=CSIStorage=false", "--feature-gates=Foo=true"]
 
     assert warned(main, [*flags, *gates], tmp_path, capsys) == [listed]
 

@@ -8,6 +8,9 @@ The ``schedulerName`` of a pod selects how it is judged:
     spread    PodTopologySpread and the one that every node fails
     affinity  InterPodAffinity and the one that every node fails
 
+With `CLAIM_PROFILES` it judges claims: ``claims`` has every volume filter, and each of `CLAIM_WAYS` one of them and the
+one that every node fails.
+
 It may not bind, so every pod is judged on the same cluster. A pod that found a node is not tried again.
 """
 
@@ -16,7 +19,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -40,6 +43,12 @@ REFUSING: Final = {
     "affinity": ("InterPodAffinity", "NodeAffinity"),
 }
 WAYS: Final = ("score", "most", *REFUSING)
+CLAIM_WAYS: Final = {
+    "restrictions": "VolumeRestrictions",
+    "limits": "NodeVolumeLimits",
+    "binding": "VolumeBinding",
+    "zone": "VolumeZone",
+}
 NOBODY: Final = "node(s) didn't match scheduler-enforced node affinity"
 GROUP: Final = "kubescheduler.config.k8s.io/v1"
 
@@ -69,7 +78,7 @@ class Judgement:
     def refusals(self) -> Counter[str]:
         """The number of nodes per reason; an error without such counts is its own reason."""
         counts = re.fullmatch(r"0/\d+ nodes are available: (.*)\.", self.error)
-        if counts is None:
+        if counts is None or not counts[1][0].isdigit():  # an error, or one reason for all nodes
             return Counter([self.error])
         parts = (part.partition(" ") for part in counts[1].split(", "))
         return Counter({text: int(number) for number, _, text in parts})
@@ -78,7 +87,9 @@ class Judgement:
 class Judge:
     """A running kube-scheduler. It knows the objects at its start, and pods created since."""
 
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(self, plane: ControlPlane, profiles: Sequence[dict[str, Any]] | None = None) -> None:
+        """``profiles`` are those of the documentation above, or `CLAIM_PROFILES`."""
+        self._profiles = PROFILES if profiles is None else profiles
         self._plane = plane
         self._log = plane.processes.log(SCHEDULER)
         self._judgements: dict[str, Judgement] = {}
@@ -145,11 +156,7 @@ class Judge:
             "percentageOfNodesToScore": 100,
             "podInitialBackoffSeconds": _NO_RETRY,
             "podMaxBackoffSeconds": _NO_RETRY,
-            "profiles": [
-                _profile("score", FILTERS, SCORERS),
-                _profile("most", FILTERS, ("NodeResourcesFit",), strategy="MostAllocated"),
-                *(_profile(way, filters, (), refuse_all=True) for way, filters in REFUSING.items()),
-            ],
+            "profiles": list(self._profiles),
         }
 
 
@@ -201,6 +208,17 @@ def _only(names: Iterable[str], **more: int) -> dict[str, Any]:
 
 def _arguments(plugin: str, **values: Any) -> dict[str, Any]:
     return {"name": plugin, "args": {"apiVersion": GROUP, "kind": f"{plugin}Args", **values}}
+
+
+PROFILES: Final = (
+    _profile("score", FILTERS, SCORERS),
+    _profile("most", FILTERS, ("NodeResourcesFit",), strategy="MostAllocated"),
+    *(_profile(way, filters, (), refuse_all=True) for way, filters in REFUSING.items()),
+)
+CLAIM_PROFILES: Final = (
+    _profile("claims", tuple(CLAIM_WAYS.values()), ("NodeResourcesFit",)),
+    *(_profile(way, (plugin, "NodeAffinity"), (), refuse_all=True) for way, plugin in CLAIM_WAYS.items()),
+)
 
 
 def _text(value: str) -> str:

@@ -42,15 +42,9 @@ def create_claim(jobs: Jobs, kind: str) -> str:
     return kind
 
 
-def bind(jobs: Jobs, job: Job, *pods: str) -> None:
-    """Bind pods in place of the scheduler, which leaves pods with claims alone; return when they run."""
+def runs(job: Job, *pods: str) -> None:
+    """Wait until a job has these pods and they run."""
     job.wait("its pods are there", lambda: sorted(job.uids()) == sorted(pods))
-    for pod in pods:
-        name = f"{job.name}-{pod}"
-        path = f"{CORE}/namespaces/{jobs.namespace}/pods/{name}/binding"
-        target = {"kind": "Node", "name": jobs.cluster.node}
-        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
-        jobs.plane.request("POST", path, body)
     job.wait_running(*pods)
 
 
@@ -73,7 +67,7 @@ def mounted(pod: dict[str, Any]) -> dict[str, str]:
 def test_the_pods_of_a_job_mount_an_existing_claim(jobs: Jobs) -> None:
     name = create_claim(jobs, storage(jobs))
     job = jobs.create([task("worker", 2)], volumes=[{"mountPath": DATA, "volumeClaimName": name}])
-    bind(jobs, job, "worker-0", "worker-1")
+    runs(job, "worker-0", "worker-1")
 
     assert [mounted(pod) for pod in job.pods().values()] == [{DATA: name}] * 2
     found = jobs.core(CLAIM, name)
@@ -85,7 +79,7 @@ def test_the_pods_of_a_job_mount_an_existing_claim(jobs: Jobs) -> None:
 @together
 def test_a_claim_is_made_for_a_job_kept_when_its_pods_are_killed_and_deleted_with_it(jobs: Jobs) -> None:
     job = jobs.create([task("worker", 2)], volumes=[{"mountPath": DATA, "volumeClaim": claim(storage(jobs))}])
-    bind(jobs, job, "worker-0", "worker-1")
+    runs(job, "worker-0", "worker-1")
     (name,) = {mounted(pod)[DATA] for pod in job.pods().values()}
     assert re.fullmatch(rf"{job.name}-pvc-[0-9a-z]{{12}}", name)
     assert job.last["spec"]["volumes"][0]["volumeClaimName"] == name
@@ -97,7 +91,7 @@ def test_a_claim_is_made_for_a_job_kept_when_its_pods_are_killed_and_deleted_wit
     job.wait_phase("Aborted")
     assert jobs.core(CLAIM, name) is not None
     job.command("ResumeJob")
-    bind(jobs, job, "worker-0", "worker-1")
+    runs(job, "worker-0", "worker-1")
     assert {mounted(pod)[DATA] for pod in job.pods().values()} == {name}
 
     job.delete()
@@ -114,7 +108,7 @@ def test_a_job_without_its_claim_says_so_and_begins_when_the_claim_appears(jobs:
     assert job.uids() == {}
 
     create_claim(jobs, name)
-    bind(jobs, job, "worker-0")
+    runs(job, "worker-0")
     job.wait_phases("Pending", "Running")
     assert name not in job.status["state"].get("message", "")
 
@@ -123,7 +117,7 @@ def test_a_job_without_its_claim_says_so_and_begins_when_the_claim_appears(jobs:
 def test_two_volumes_of_a_job_are_two_claims(jobs: Jobs) -> None:
     volumes = [{"mountPath": path, "volumeClaim": claim(storage(jobs))} for path in ("/one", "/two")]
     job = jobs.create([task("worker", 1)], volumes=volumes)
-    bind(jobs, job, "worker-0")
+    runs(job, "worker-0")
 
     (pod,) = job.pods().values()
     assert set(mounted(pod)) == {"/one", "/two"}

@@ -46,6 +46,10 @@ IN_TROUBLE_ONLY = {
     ("delete", "pods"),  # a pod is evicted: see test_evictions.py
     ("patch", "pods"),  # the queue of a pod admits it: see test_groups_before_pods.py
     ("patch", "events"),  # an event happens again
+    ("get", "persistentvolumeclaims"),  # claims of pods: see test_volumes.py
+    ("patch", "persistentvolumeclaims"),
+    ("get", "persistentvolumes"),
+    ("patch", "persistentvolumes"),
     ("create", "queues"),  # there is no default queue yet
     ("get", "leases"),
     ("create", "leases"),

@@ -60,3 +60,30 @@ def test_binds_are_under_way_until_the_last_one_has_ended():
     backpressure.leave()
 
     assert not backpressure.under_way()
+
+
+def test_what_is_set_aside_holds_nothing_up_and_comes_back():
+    backpressure = BindBackpressure(capacity=10, capacity_aside=4)
+    backpressure.enter(9)
+
+    assert backpressure.set_aside(3)
+    assert backpressure.count == 6
+    assert not backpressure.set_aside(2), "too many would be aside, so these keep counting"
+    assert backpressure.count == 6
+
+    backpressure.take_up(3)
+    assert backpressure.count == 9
+    assert backpressure.set_aside(4)
+
+
+async def test_setting_binds_aside_wakes_the_cycle():
+    backpressure = BindBackpressure(capacity=10)
+    backpressure.enter(12)
+    with ThreadPoolExecutor(1) as thread:
+        waiting = asyncio.get_running_loop().run_in_executor(thread, backpressure.enter, 1)
+        await asyncio.sleep(0.02)
+        assert not waiting.done()
+
+        backpressure.set_aside(12)
+
+        assert await waiting

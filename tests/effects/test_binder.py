@@ -22,12 +22,16 @@ QUICK = BinderOptions(retry_first_s=0.01, retry_cap_s=0.02, timeout_s=2.0, attem
 
 class Outcomes:
     def __init__(self):
+        self.preparing_long: list[tuple[Bind, str]] = []
         self.sent: list[Bind] = []
         self.there: list[Bind] = []
         self.failed: list[tuple[Bind, str]] = []
         self.unknown: list[Bind] = []
         self.withdrawn: list[tuple[Bind, str]] = []
         self.gangs: list[GangOutcome] = []
+
+    def preparing(self, bind, missing):
+        self.preparing_long.append((bind, missing))
 
     def sending(self, bind):
         self.sent.append(bind)

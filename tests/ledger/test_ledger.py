@@ -103,6 +103,14 @@ def test_the_oldest_age_is_that_of_the_first_assumed(ledger: Ledger) -> None:
     assert ledger.oldest_age(5.0) == 2.0
 
 
+def test_what_is_being_prepared_has_no_age(ledger: Ledger) -> None:
+    ledger.assume(a_bind("a"), 0, now=1.0)
+    ledger.assume(a_bind("b"), 0, now=3.0)
+
+    assert ledger.oldest_age(5.0, lambda uid: uid != "uid-a") == 2.0
+    assert ledger.oldest_age(5.0, lambda uid: False) == 0.0
+
+
 def test_ending_an_unknown_bind_changes_nothing(ledger: Ledger) -> None:
     assert ledger.confirm("uid-p1") is None
     assert ledger.forget("uid-p1") is None

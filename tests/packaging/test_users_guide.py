@@ -104,7 +104,8 @@ CASES = {
     ),
     "overcommit": lambda: run(*a_small_gang(min_resources={"cpu": 15})),
     "quota": lambda: run(*a_small_gang(min_resources={"cpu": 9}), queues=[a_queue(capability={"cpu": 8})]),
-    "unsupported": lambda: run(*the_gang(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])),
+    "claim": lambda: run(*the_gang(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])),
+    "unsupported": lambda: run(*the_gang(resourceClaims=[{"name": "gpu"}])),
 }
 
 

@@ -217,14 +217,12 @@ def test_switches_are_read_as_volcano_reads_them(arguments: dict[str, object], e
 
 def test_switches_about_resource_claims_have_no_effect_and_warn() -> None:
     told: list[str] = []
-    said = {"predicate.VolumeBindingEnable": False, "predicate.VolumeZoneEnable": True, "volumebinding.weight": 2}
+    said = {"predicate.DynamicResourceAllocationEnable": False, "volumebinding.weight": 2}
 
     assert Predicates.parse(said, told.append) == PredicatesArgs()
     assert told == [
-        "argument predicate.VolumeBindingEnable has no effect: "
-        "volume claims are not supported yet, so pods with them always wait",
-        "argument volumebinding.weight has no effect: "
-        "volume claims are not supported yet, so pods with them always wait",
+        "argument predicate.DynamicResourceAllocationEnable has no effect: resource claims are not supported yet",
+        "argument volumebinding.weight has no effect: scores of volumes are not supported yet",
     ]
 
 
@@ -259,16 +257,30 @@ def test_reasons_are_kube_schedulers_texts() -> None:
         "plugin PodTopologySpread pre-predicates failed get constraints from pod: a selector of them is invalid",
         "node(s) pod number exceeded",
         "node(s) didn't have free ports for the requested pod ports",
+        "node(s) exceed max volume count",
+        "node(s) had no available disk",
         "node(s) didn't match pod affinity rules",
         "node(s) didn't match pod anti-affinity rules",
         "node(s) didn't satisfy existing pods anti-affinity rules",
         "node(s) didn't match pod topology spread constraints (missing required label)",
         "node(s) didn't match pod topology spread constraints",
+        "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
+        "another pod",
+        "node(s) had no available volume zone",
+        "node(s) didn't match PersistentVolume's node affinity",
+        "node(s) didn't find available persistent volumes to bind",
+        "node(s) did not have enough free storage",
+        "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
     ]
     assert not any(reason.resolvable for reason in Predicates.static_reasons)
     assert [reason.code for reason in Predicates.reasons if not reason.resolvable] == [
         "pod-affinity",
         "topology-spread-label",
+        "volume-zone",
+        "volume-affinity",
+        "volume-binding",
+        "volume-space",
+        "volume-missing",
     ]
 
 

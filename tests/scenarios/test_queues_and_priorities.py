@@ -150,11 +150,11 @@ def test_pods_of_another_scheduler_take_room_and_are_left_alone() -> None:
 
 
 def test_a_pod_with_an_unsupported_constraint_waits_and_names_it_while_others_go_on() -> None:
-    preemptor = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]}
+    preemptor = {"resourceClaims": [{"name": "device"}]}
     result = run_scenario(nodes=[a_node("n1")], jobs=[a_job("odd", cpu=1, spec=preemptor), a_job("even", cpu=1)])
 
     assert list(result.placements) == ["even-0"]
-    assert "spec.volumes[data].persistentVolumeClaim: not supported" in result.conditions["odd-0"]
+    assert "spec.resourceClaims[device]: not supported" in result.conditions["odd-0"]
 
 
 def test_a_gated_pod_is_part_of_its_gang_and_delays_it() -> None:

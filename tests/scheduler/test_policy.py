@@ -6,7 +6,7 @@ import pytest
 from tests.scheduler.running import DEFAULT, a_policy
 from volcano_py.actions import ACTIONS
 from volcano_py.conf.arguments import Warn, get_int
-from volcano_py.conf.loader import built_in_conf
+from volcano_py.conf.loader import built_in_conf, parse_conf
 from volcano_py.conf.schema import FLAGS, ConfError
 from volcano_py.framework.contract.extension_points import (
     InterPodOrder,
@@ -209,3 +209,25 @@ def test_an_action_reads_its_arguments_and_unknown_ones_are_warned_about() -> No
         'action preempt has no argument "typo": it is ignored',
         f"preempt: argument {key} is 'maybe', which is not true or false; {used}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("conf", "expected"),
+    [
+        pytest.param("- name: predicates", 600.0, id="default"),
+        pytest.param("- {name: predicates, arguments: {volumebinding.bindTimeoutSeconds: 90}}", 90.0, id="given"),
+        pytest.param("- name: gang", None, id="nobody-says"),
+    ],
+)
+def test_a_policy_says_how_long_volumes_may_take(conf, expected):
+    policy = resolve(parse_conf(f"actions: allocate\ntiers:\n- plugins:\n  {conf}\n", "test.conf"))
+
+    assert policy.volume_wait_s == expected
+
+
+def test_no_time_at_all_for_volumes_is_refused():
+    arguments = "{volumebinding.bindTimeoutSeconds: 0}"
+    conf = f"actions: allocate\ntiers:\n- plugins:\n  - {{name: predicates, arguments: {arguments}}}\n"
+
+    with pytest.raises(ConfError, match="is no time to wait"):
+        resolve(parse_conf(conf, "test.conf"))

@@ -7,6 +7,7 @@ import pytest
 from volcano_py.model.decisions import Evict
 from volcano_py.simulator import Simulation, Timing, Work
 from volcano_py.testing import a_job, a_node, a_pod, a_policy, a_queue
+from volcano_py.testing.storage import a_claim, a_local_class, a_volume, with_claims
 
 DEFAULT = a_policy("enqueue, allocate, backfill", ["priority", "gang", "predicates", "nodeorder"])
 
@@ -129,3 +130,15 @@ def test_two_runs_are_alike():
         return sim.run(100).entries
 
     assert once() == once()
+
+
+def test_claims_are_bound_as_their_pods_are_and_a_volume_serves_one_claim():
+    claims = [a_claim(f"c{i}", storage_class="local") for i in range(2)]
+    volume = a_volume("v0", storage_class="local", node="n2")
+    sim = simulation(a_node("n1"), a_node("n2"), a_local_class(), volume, *claims)
+    sim.submit(*(work(f"j{i}", cpu=1, created=i, spec=with_claims(f"c{i}")) for i in range(2)))
+
+    timeline = sim.run(60)
+
+    assert timeline.ended("j0") is not None
+    assert timeline.ended("j1") is None

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from volcano_py.framework.contract.plugin import PluginFailed
-from volcano_py.framework.hooks.fit_errors import not_placeable
+from volcano_py.framework.hooks.fit_errors import placeable
 from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.placing.task_loop import JobGoal
 from volcano_py.framework.session import Session
@@ -99,8 +99,7 @@ def _usable(ssn: Session) -> Rows:
 
 def _pending(ssn: Session, usable: Rows) -> dict[int, Rows]:
     """Return the tasks to place, in task order, by row of the job."""
-    placeable = ssn.hooks.pending.shapes(lambda shape: not shape.best_effort and not_placeable(shape) is None)
-    return ssn.hooks.pending.only(placeable, usable)
+    return ssn.hooks.pending.only(placeable(ssn.state, ssn.hooks, lambda shape: not shape.best_effort), usable)
 
 
 def _at_gate(ssn: Session, usable: Rows) -> dict[int, Rows]:

@@ -12,7 +12,7 @@ Here the placements are undone at once.
 import numpy as np
 
 from volcano_py.framework.contract.plugin import PluginFailed
-from volcano_py.framework.hooks.fit_errors import not_placeable
+from volcano_py.framework.hooks.fit_errors import placeable
 from volcano_py.framework.hooks.scheduling_order import SchedulingOrder
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.info import JobInfo
@@ -36,7 +36,7 @@ def backfill(ssn: Session) -> None:
 
 def _pending(ssn: Session) -> dict[int, Rows]:
     """Return the pending best-effort tasks, in task order, by row of the jobs that may be scheduled now."""
-    best_effort = ssn.hooks.pending.shapes(lambda shape: shape.best_effort and not_placeable(shape) is None)
+    best_effort = placeable(ssn.state, ssn.hooks, lambda shape: shape.best_effort)
     present = ssn.state.jobs.present()
     found = ssn.hooks.pending.only(best_effort, present[ssn.state.jobs.phase[present] != PodGroupPhase.PENDING])
     return {row: tasks for row, tasks in found.items() if row not in ssn.state.outcome.blocked and _valid(ssn, row)}

@@ -129,10 +129,43 @@ class ImageVolumeSource(Wire, frozen=True):
     reference: str = ""
 
 
+class GcePersistentDisk(Wire, frozen=True):
+    """A volume that is a disk of Google."""
+
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AwsElasticBlockStore(Wire, frozen=True):
+    """A volume that is a disk of Amazon."""
+
+    volume_id: str = msgspec.field(default="", name="volumeID")
+
+
+class IscsiVolumeSource(Wire, frozen=True):
+    """A volume that is a disk of an iSCSI target."""
+
+    iqn: str = ""
+    read_only: bool = False
+
+
+class RbdVolumeSource(Wire, frozen=True):
+    """A volume that is an image of Ceph."""
+
+    monitors: list[str] = []
+    image: str = ""
+    pool: str = "rbd"
+    read_only: bool = False
+
+
 class Volume(Wire, frozen=True):
     """A volume of a pod; only what ties it to a node is read."""
 
     name: str = ""
+    gce_persistent_disk: GcePersistentDisk | None = None
+    aws_elastic_block_store: AwsElasticBlockStore | None = None
+    iscsi: IscsiVolumeSource | None = None
+    rbd: RbdVolumeSource | None = None
     image: ImageVolumeSource | None = None
     persistent_volume_claim: PersistentVolumeClaimSource | None = None
     ephemeral: dict[str, Any] | None = None

@@ -60,6 +60,11 @@ TOPOLOGY_SOURCE: Final = "volcano.sh/network-topology-source"  # label: how a Hy
 OVERSUBSCRIPTION_CPU: Final = "volcano.sh/oversubscription-cpu"  # annotation: millicores to give out beyond allocatable
 OVERSUBSCRIPTION_MEMORY: Final = "volcano.sh/oversubscription-memory"  # annotation: bytes
 
+# Volumes and claims
+PROMISED_BY: Final = (
+    "volcano.sh/promised-by"  # annotation: the scheduler that has written a promise, until it is undone
+)
+
 # PodGroups
 GROUP_SCHEDULER: Final = "volcano.sh/scheduler-name"  # annotation: the scheduler of the job that owns the PodGroup
 SLA_WAITING_TIME: Final = "volcano.sh/sla-waiting-time"  # annotation: duration after which it is enqueued
@@ -112,6 +117,7 @@ REASON_NOT_ENOUGH_PODS_OF_TASK: Final = "NotEnoughPodsOfTask"
 REASON_PREEMPTION: Final = "PreemptionByScheduler"
 REASON_GANG_READY: Final = "tasks in gang are ready to be scheduled"
 EVENT_SCHEDULED: Final = "Scheduled"
+EVENT_WAITING_FOR_VOLUMES: Final = "WaitingForVolumes"
 EVENT_FAILED_SCHEDULING: Final = "FailedScheduling"
 EVENT_UNSCHEDULABLE: Final = "Unschedulable"
 EVENT_EVICT: Final = "Evict"

@@ -6,6 +6,7 @@ hold any more:
 - the pod exists and still waits,
 - the node exists, is not closed or cordoned, and has the same labels and taints,
 - the node has enough room,
+- the claims of the pod and the volumes for them are still free,
 - the PodGroup exists and asks for the same.
 
 The binds of one job in one batch are accepted or refused together, because they bring the gang to its minimum. The next
@@ -23,6 +24,7 @@ from volcano_py.cache.bind_backoff import BindBackoff
 from volcano_py.cache.changes import Change
 from volcano_py.cache.pod_events import PodEvents
 from volcano_py.cache.state import ClusterState, SnapshotToken
+from volcano_py.cache.volume_promises import VolumePromises
 from volcano_py.ledger.ledger import Ledger
 from volcano_py.model.arrays import Floats
 from volcano_py.model.decisions import Bind
@@ -60,9 +62,12 @@ class Binds(Assumptions):
     ) -> None:
         super().__init__(state, ledger, pods, clock)
         self._backoff = backoff
+        self.promises = VolumePromises(state.store, ledger)
+        """What the assumed binds promise to volume claims."""
 
     def assume(self, batch: tuple[Bind, ...], decided_at: SnapshotToken) -> list[Assumed | Refused]:
         """Count the binds of one batch on their nodes; return an answer for each, in the order of the batch."""
+        self.promises.prune()
         by_job: dict[JobKey, list[Bind]] = {}
         for bind in batch:
             by_job.setdefault(bind.job, []).append(bind)
@@ -109,6 +114,7 @@ class Binds(Assumptions):
     def validate(self) -> None:
         """Raise AssertionError if the ledger and the store disagree about which pods are BINDING, and where."""
         self.ledger.validate()
+        self.promises.validate()
         assumed = {entry.task.uid: entry.node for entry in self.ledger}
         columns = self._store.snapshot().tasks
         rows = zip(columns.records, columns.status, strict=False)
@@ -137,6 +143,7 @@ class Binds(Assumptions):
             if reasons:
                 for bind in reversed(taken):
                     self.ledger.forget(bind.task.uid)
+                    self.promises.drop(bind.task.uid)
                     self._give_back(bind)
         if reasons:
             uid, first = next(iter(reasons.items()))
@@ -172,7 +179,7 @@ class Binds(Assumptions):
             return f"node {bind.node} is closed: {node.closed}"
         if self._state.node_revision(bind.node) > decided_at:
             return f"node {bind.node} was changed after the decision"
-        return ""
+        return self.promises.objection(bind) if bind.prepare else ""
 
     def _take_all(self, binds: list[Bind]) -> bool:
         """Put all tasks on their nodes if every node has room for them; else put none, and return False.
@@ -195,6 +202,7 @@ class Binds(Assumptions):
         generation, now = self._state.generation(binds[0].job), self._clock.monotonic()
         for bind in binds:
             self.ledger.assume(bind, generation, now, self._state.revision)
+            self.promises.add(bind)
         return True
 
     def _take(self, bind: Bind) -> str:
@@ -215,6 +223,7 @@ class Binds(Assumptions):
             return f"node {bind.node} has too little room now: Insufficient {names}"
         generation, now = self._state.generation(bind.job), self._clock.monotonic()
         self.ledger.assume(bind, generation, now, self._state.revision)
+        self.promises.add(bind)
         return ""
 
     def _idle(self, rows: list[int]) -> Floats:

@@ -23,6 +23,7 @@ from volcano_py.cache.pod_events import PodEvents
 from volcano_py.cache.series_events import SeriesEvents
 from volcano_py.cache.state import ClusterState, SnapshotToken
 from volcano_py.cache.unreadable_objects import Unreadable, UnreadableCallback, UnreadableObjects
+from volcano_py.cache.volumes import StorageEvents, Volumes
 from volcano_py.ledger.ledger import Ledger, Patience
 from volcano_py.model.decisions import Decision
 from volcano_py.model.loads import NodeLoad
@@ -36,8 +37,9 @@ from volcano_py.snapshot.store import ClusterStore
 class ClusterCache:
     """Takes in events, gives out snapshots, and knows what is assumed.
 
-    Event handlers: ``pods``, ``nodes``, ``groups``, ``queues``, ``priority_classes``, and those in ``facts`` and
-    ``series``. What is decided but not yet shown by the watch: ``binds``, ``evictions`` and ``nominations``.
+    Event handlers: ``pods``, ``nodes``, ``groups``, ``queues``, ``priority_classes``, and those in ``facts``,
+    ``series`` and ``storage``. What is decided but not yet shown by the watch: ``binds``, ``evictions`` and
+    ``nominations``.
     """
 
     def __init__(
@@ -49,9 +51,11 @@ class ClusterCache:
         clock: Clock | None = None,
         rng: random.Random | None = None,
         patience: Patience | None = None,
+        ignored_provisioners: Collection[str] = (),
     ) -> None:
         self._clock: Clock = clock or RealClock()
         self._state = ClusterState()
+        self._state.store.volumes.ignored_provisioners = frozenset(ignored_provisioners)
         self._bind_backoff = BindBackoff(self._state, rng or random.Random())
         self._unreadable = UnreadableObjects()
         priorities = PriorityTable()
@@ -61,6 +65,7 @@ class ClusterCache:
         self.priority_classes = PriorityClassEvents(self._state, self._unreadable, priorities, self.groups)
         self.facts = FactEventHandlers(self._state, self._unreadable)
         self.series = SeriesEvents(self._state, self._unreadable)
+        self.storage = StorageEvents(self._state, self._unreadable)
         assumed_binds, assumed_evictions = Ledger(patience), Ledger(patience, what="eviction")
         assumed_nominations = AssumedNominations()
         self.pods = PodEvents(
@@ -87,12 +92,19 @@ class ClusterCache:
         return self._state.store
 
     @property
+    def volumes(self) -> Volumes:
+        """Claims and volumes as the watch shows them, and notices of their changes."""
+        return self.storage.known
+
+    @property
     def token(self) -> SnapshotToken:
         """The revision of the state; read it together with `snapshot`, and pass it on with the decisions."""
         return SnapshotToken(self._state.revision)
 
     def snapshot(self) -> Snapshot:
         """Return a private copy of everything; pods in bind back-off have the trait BACKING_OFF."""
+        self.binds.promises.prune()
+        self.storage.check()
         found = self._state.store.snapshot()
         self.facts.tell(found.facts.hyper_nodes)
         if self._bind_backoff:

@@ -8,14 +8,15 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from volcano_py.api import keys
-from volcano_py.api.core import Pod
-from volcano_py.api.meta import Condition
+from volcano_py.api import keys, storage
+from volcano_py.api.core import NodeSelector, NodeSelectorTerm, Pod
+from volcano_py.api.meta import Condition, LabelSelectorRequirement, ObjectMeta
 from volcano_py.api.scheduling import PodGroup
+from volcano_py.api.storage import PersistentVolume, PersistentVolumeClaim
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.cache.watched_kinds import WATCHED_KINDS
 from volcano_py.kube.delivery import Event, EventHandler, EventType, KubernetesObject
-from volcano_py.model.decisions import SetPodCondition, SetPodGroupStatus
+from volcano_py.model.decisions import BindClaim, PrepareStep, SetPodCondition, SetPodGroupStatus
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -86,6 +87,53 @@ def without_queue_gate(pod: Pod) -> Pod:
         pod,
         metadata=msgspec.structs.replace(pod.metadata, annotations=annotations),
         spec=msgspec.structs.replace(pod.spec, scheduling_gates=gates),
+    )
+
+
+def prepared(
+    step: PrepareStep, claim: PersistentVolumeClaim, volume: PersistentVolume | None
+) -> tuple[PersistentVolumeClaim, PersistentVolume]:
+    """Return a claim and its volume as they are once a step of a bind has taken effect.
+
+    ``volume`` is the one that the step names; a volume that has to be made is new, and only its node reaches it.
+    """
+    meta, spec = claim.metadata, claim.spec
+    reference = storage.ObjectReference(namespace=meta.namespace, name=meta.name, uid=meta.uid)
+    notes = {**meta.annotations, storage.BIND_COMPLETED: "yes"}
+    if not isinstance(step, BindClaim):
+        notes[storage.SELECTED_NODE] = step.node
+        volume = _made(claim, step.node)
+    if volume is None:
+        raise LookupError(f"there is no volume for {step}")
+    bound = msgspec.structs.replace(
+        volume,
+        spec=msgspec.structs.replace(volume.spec, claim_ref=reference),
+        status=storage.PersistentVolumeStatus(phase="Bound"),
+    )
+    done = msgspec.structs.replace(
+        claim,
+        metadata=msgspec.structs.replace(meta, annotations=notes),
+        spec=msgspec.structs.replace(spec, volume_name=bound.metadata.name),
+        status=storage.PersistentVolumeClaimStatus(phase="Bound"),
+    )
+    return done, bound
+
+
+def _made(claim: PersistentVolumeClaim, node: str) -> PersistentVolume:
+    """Return the volume that a provisioner makes for a claim on a node."""
+    meta, spec = claim.metadata, claim.spec
+    here = LabelSelectorRequirement(key=keys.LABEL_HOSTNAME, operator="In", values=[node])
+    return PersistentVolume(
+        metadata=ObjectMeta(name=f"pvc-{meta.uid}", uid=f"volume-of-{meta.uid}"),
+        spec=storage.PersistentVolumeSpec(
+            capacity=spec.resources.requests,
+            access_modes=spec.access_modes,
+            node_affinity=storage.VolumeNodeAffinity(
+                required=NodeSelector(node_selector_terms=[NodeSelectorTerm(match_expressions=[here])])
+            ),
+            storage_class_name=spec.storage_class_name or "",
+            volume_mode=spec.volume_mode,
+        ),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.api import keys
-from volcano_py.api.core import NodeSelector, NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm
+from volcano_py.api.core import NodeSelector, NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm, Volume
 from volcano_py.cache import pod_terms
 from volcano_py.cache.fields import int32, integer_or_none, seconds
 from volcano_py.cache.preemptability import protected_until, traits
@@ -25,6 +25,7 @@ from volcano_py.model.shape import (
     Tolerance,
 )
 from volcano_py.model.statuses import TaskStatus
+from volcano_py.model.volumes import Disk, TaskClaim
 
 _CONDITION_FALSE: Final = "False"
 _TCP: Final = "TCP"
@@ -76,6 +77,8 @@ def task_record(pod: Pod, scheduler_names: Collection[str]) -> TaskRecord:
         started=seconds(pod.status.start_time),
         traits=traits(pod),
         protected_until=protected_until(pod),
+        claims=claims(pod) if pod.spec.volumes else (),
+        disks=disks(pod.spec.volumes) if pod.spec.volumes else (),
     )
 
 
@@ -142,9 +145,7 @@ class ShapeReader:
                 spec.affinity,
                 spec.tolerations,
                 spec.topology_spread_constraints,
-                (_volumes(spec), _image_volumes(spec))
-                if spec.volumes
-                else (),  # other volumes may have names made up per pod
+                _image_volumes(spec) if spec.volumes else (),  # other volumes may have names made up per pod
                 spec.resource_claims,
                 spec.scheduling_gates,
                 strategy,
@@ -202,7 +203,7 @@ def shape_of(pod: Pod, admission: Admission = Admission.NONE) -> Shape:
 
 def unsupported(spec: PodSpec) -> list[str]:
     """Return the fields that restrict the nodes of a pod and are not supported yet."""
-    return _volumes(spec) + [f"spec.resourceClaims[{claim.name}]" for claim in spec.resource_claims]
+    return [f"spec.resourceClaims[{claim.name}]" for claim in spec.resource_claims]
 
 
 def _host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
@@ -217,14 +218,33 @@ def _host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     return tuple(sorted(ports))
 
 
-def _volumes(spec: PodSpec) -> list[str]:
-    paths: list[str] = []
-    for volume in spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            paths.append(f"spec.volumes[{volume.name}].persistentVolumeClaim")
-        if volume.ephemeral is not None:
-            paths.append(f"spec.volumes[{volume.name}].ephemeral")
-    return paths
+def claims(pod: Pod) -> tuple[TaskClaim, ...]:
+    """Return the volume claims of a pod, each once; that of an ephemeral volume is called <pod>-<volume>."""
+    found: dict[str, TaskClaim] = {}
+    for volume in pod.spec.volumes:
+        source = volume.persistent_volume_claim
+        if source is not None:
+            found.setdefault(source.claim_name, TaskClaim(source.claim_name))
+        elif volume.ephemeral is not None:
+            name = f"{pod.metadata.name}-{volume.name}"
+            found.setdefault(name, TaskClaim(name, ephemeral=True))
+    return tuple(found.values())
+
+
+def disks(volumes: Iterable[Volume]) -> tuple[Disk, ...]:
+    """Return the disks that a pod names without a claim."""
+    found: set[Disk] = set()
+    for volume in volumes:
+        if volume.gce_persistent_disk is not None:
+            found.add(Disk("gce", volume.gce_persistent_disk.pd_name, volume.gce_persistent_disk.read_only))
+        if volume.aws_elastic_block_store is not None:
+            found.add(Disk("aws", volume.aws_elastic_block_store.volume_id))
+        if volume.iscsi is not None:
+            found.add(Disk("iscsi", volume.iscsi.iqn, volume.iscsi.read_only))
+        if volume.rbd is not None:
+            name = f"{volume.rbd.pool}/{volume.rbd.image}"
+            found.add(Disk("rbd", name, volume.rbd.read_only, tuple(sorted(volume.rbd.monitors))))
+    return tuple(sorted(found))
 
 
 def _image_volumes(spec: PodSpec) -> list[str]:

@@ -4,7 +4,7 @@ To add a kind:
 
 1. its wire type in the module of its API group, such as `volcano_py.api.scheduling`,
 2. its `Resource` in `volcano_py.kube.resource`,
-3. its event handler, as an attribute of `ClusterCache`, or of its ``facts`` or ``series``,
+3. its event handler, as an attribute of `ClusterCache`, or of its ``facts``, ``series`` or ``storage``,
 4. a line in the table here, and the right to list and watch it in ``manifests/``.
 
 The daemon opens a watch for each entry. Simulations and tests feed the cache by the same entries (`cache.feeding`).
@@ -19,14 +19,28 @@ from volcano_py.api.core import Namespace, Node, Pod, ReplicationController, Res
 from volcano_py.api.policy import PodDisruptionBudget
 from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.api.shard import NodeShard
+from volcano_py.api.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from volcano_py.api.topology import HyperNode
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.kube.delivery import EventHandler, T
 from volcano_py.kube.resource import (
+    CSI_DRIVERS,
+    CSI_NODES,
+    CSI_STORAGE_CAPACITIES,
     HYPER_NODES,
     NAMESPACES,
     NODE_SHARDS,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
     POD_DISRUPTION_BUDGETS,
     PODGROUPS,
     PODS,
@@ -37,6 +51,8 @@ from volcano_py.kube.resource import (
     RESOURCE_QUOTAS,
     SERVICES,
     STATEFUL_SETS,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
     Resource,
 )
 
@@ -79,6 +95,14 @@ WATCHED_KINDS: Final = (
     WatchedKind(REPLICA_SETS, ReplicaSet, lambda cache: cache.series.replica_sets, dispensable=True),
     WatchedKind(STATEFUL_SETS, StatefulSet, lambda cache: cache.series.stateful_sets, dispensable=True),
     WatchedKind(NODE_SHARDS, NodeShard, lambda cache: cache.facts.shards, optional=True, sharded_only=True),
+    # Storage: pods with claims are placed where their volumes are, or can be made.
+    WatchedKind(STORAGE_CLASSES, StorageClass, lambda cache: cache.storage.classes, dispensable=True),
+    WatchedKind(CSI_DRIVERS, CSIDriver, lambda cache: cache.storage.csi_drivers, dispensable=True),
+    WatchedKind(CSI_NODES, CSINode, lambda cache: cache.storage.csi_nodes, dispensable=True),
+    WatchedKind(CSI_STORAGE_CAPACITIES, CSIStorageCapacity, lambda cache: cache.storage.capacities, dispensable=True),
+    WatchedKind(VOLUME_ATTACHMENTS, VolumeAttachment, lambda cache: cache.storage.attachments, dispensable=True),
+    WatchedKind(PERSISTENT_VOLUMES, PersistentVolume, lambda cache: cache.storage.volumes, dispensable=True),
+    WatchedKind(PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim, lambda cache: cache.storage.claims, dispensable=True),
     # Pods last: what they refer to is known by then.
     WatchedKind(NODES, Node, lambda cache: cache.nodes),
     WatchedKind(PODS, Pod, lambda cache: cache.pods),

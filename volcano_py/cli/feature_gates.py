@@ -23,7 +23,7 @@ class Feature(NamedTuple):
     otherwise: str = ""  # why the other value has no effect; "" if it switches the feature
 
 
-_NO_VOLUMES: Final = "pods with volume claims are not placed yet"
+_ROOM: Final = "what CSI drivers say about their room always counts"
 _NO_CLAIMS: Final = "pods with resource claims are not placed yet"
 _ALWAYS: Final = "always on here"
 _NEVER: Final = "not implemented yet"
@@ -54,9 +54,11 @@ _OF_CLAIMS: Final = tuple(
         "DynamicResourceAllocation",
     )
 )
-_OF_VOLUMES: Final = tuple(
-    Feature(name, False, _NO_VOLUMES)
-    for name in ("CSIStorage", "StorageCapacityScoring", "VolumeAttributesClass", "VolumeLimitScaling")
+_OF_VOLUMES: Final = (
+    Feature("CSIStorage", True, _ROOM),
+    Feature("StorageCapacityScoring", False, _NEVER),
+    Feature("VolumeAttributesClass", True, _ALWAYS),
+    Feature("VolumeLimitScaling", False, _NEVER),
 )
 
 SCHEDULER_FEATURES: Final = (

@@ -89,6 +89,7 @@ def _options(flags: argparse.Namespace, features: Mapping[str, bool]) -> DaemonO
         scheduler_name=names[0] if names else keys.SCHEDULER_NAME,
         default_queue=flags.default_queue,
         queue_admission=features[keys.QUEUE_ADMISSION],
+        ignored_provisioners=tuple(name for text in flags.ignored_provisioners for name in text.split(",") if name),
         seed=flags.seed,
         period_s=flags.schedule_period,
         metrics_address=flags.listen_address if flags.enable_metrics else None,
@@ -152,6 +153,13 @@ def scheduler_parser() -> argparse.ArgumentParser:
         **SWITCH,
         default=False,
         help="serve /debug/conf and /debug/jobs to other machines, too (default: false)",
+    )
+    add(
+        "--ignored-provisioners",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="CSI drivers whose volumes do not count towards the limits of nodes (default: none)",
     )
     add(
         "--seed",

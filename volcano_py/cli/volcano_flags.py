@@ -38,7 +38,7 @@ _ADAPTIVE: Final = "the number of concurrent requests adapts to the API server's
 _NO_DUMP: Final = (
     "there is no dump of the cache, and SIGUSR1 and SIGUSR2 end the process; read /metrics and the conditions"
 )
-_NO_VOLUMES: Final = "pods with volume claims are not placed yet"
+_ROOM: Final = "what CSI drivers say about their room always counts"
 _NO_TLS: Final = "health is served over plain HTTP only: remove the flag, and use scheme HTTP in probes"
 _PLAIN_LOGS: Final = "logs go to standard error; use --log-level and --log-format"
 
@@ -95,8 +95,7 @@ VOLCANO_FLAGS: Final = (
     VolcanoFlag("minimum-feasible-nodes", _NO_SAMPLING),
     VolcanoFlag("minimum-percentage-nodes-to-find", _NO_SAMPLING),
     VolcanoFlag("percentage-nodes-to-find", _NO_SAMPLING, as_here="100"),
-    VolcanoFlag("csi-storage", _NO_VOLUMES, boolean=True, as_here="false", explained=True),
-    VolcanoFlag("ignored-provisioners", _NO_VOLUMES, as_here="", explained=True),
+    VolcanoFlag("csi-storage", _ROOM, boolean=True, as_here="true", explained=True),
     VolcanoFlag(
         "node-selector",
         "the scheduler uses all nodes of the cluster: remove the flag, and use taints to keep pods away from nodes",

@@ -18,13 +18,23 @@ def scheduled(bind: Bind) -> RecordEvent:
     return RecordEvent("Pod", *bind.task, keys.EVENT_NORMAL, keys.EVENT_SCHEDULED, text)
 
 
+def preparing(bind: Bind, missing: str) -> RecordEvent:
+    """Return the event of a pod whose volumes take long."""
+    text = f"Assigned to {bind.node} as soon as its volumes are there: {missing}"
+    return RecordEvent("Pod", *bind.task, keys.EVENT_NORMAL, keys.EVENT_WAITING_FOR_VOLUMES, text)
+
+
 def waiting(condition: SetPodCondition) -> RecordEvent:
     """Return the event of a pod that waits, in the words of its condition."""
     return RecordEvent("Pod", *condition.task, keys.EVENT_WARNING, keys.EVENT_FAILED_SCHEDULING, condition.message)
 
 
 def gang_failed(outcome: GangOutcome, uid: str) -> RecordEvent:
-    """Return the event of a PodGroup with failed binds."""
+    """Return the event of a PodGroup with failed binds, or with binds that were not sent."""
+    if outcome.unsent:
+        bind, why = outcome.failed[0]
+        text = f"{outcome.unsent} pods are placed again: pod {bind.task} cannot be bound to node {bind.node}: {why}"
+        return RecordEvent("PodGroup", *outcome.job, uid, keys.EVENT_WARNING, keys.EVENT_FAILED_SCHEDULING, text)
     named = "; ".join(f"pod {bind.task}: {why}" for bind, why in outcome.failed[:_NAMED])
     more = f"; and {len(outcome.failed) - _NAMED} more" if len(outcome.failed) > _NAMED else ""
     text = f"{len(outcome.failed)} of {outcome.binds} binds failed, their pods are placed again: {named}{more}"

@@ -39,6 +39,10 @@ class BindAnswers:
         self._failures = ThrottledLog("binds failed", clock, _EVERY_S)
         self._unclear = ThrottledLog("outcome of a bind unknown; its pod is read again later", clock, _EVERY_S)
 
+    def preparing(self, bind: Bind, missing: str) -> None:
+        """Say on the pod what it waits for."""
+        self._events.record(announcements.preparing(bind, missing))
+
     def sending(self, bind: Bind) -> None:
         """Note that a request goes out."""
         self._cache.binds.sent(bind.task)

@@ -25,6 +25,7 @@ from volcano_py.daemon.loads import LoadKeeper, LoadPoller, LoadSource
 from volcano_py.daemon.metrics import DaemonMetrics
 from volcano_py.daemon.options import DaemonOptions
 from volcano_py.daemon.recheck import recheck_overdue
+from volcano_py.daemon.recovery import PromiseRecovery
 from volcano_py.daemon.reporting import CycleReporter
 from volcano_py.daemon.required_queues import ensure_queues
 from volcano_py.daemon.watches import Watches
@@ -78,8 +79,16 @@ class SchedulerDaemon:
         self._writers = WriterBuilder(context, options, cache, self._watches, metrics).build()
         self.binder, self.evictor = self._writers.binder, self._writers.evictor
         self.cycles = self._cycle_loop(CycleRunner(policy, seed=options.seed, clock=context.clock, cycle=cycle))
+        self._wait_for_volumes(policy)
         self._loads = self._load_keeper()
         self._barrier = self._start_barrier()
+        self._recovery = PromiseRecovery(
+            cache,
+            self._writers.preparer,
+            owner=options.scheduler_name,
+            clock=context.clock,
+            every_s=options.preparer.recover_every_s,
+        )
         self._lifecycle = Lifecycle(context, self._watches.informers, freeze_garbage=options.freeze_garbage)
         self.ready = self._lifecycle.ready
         """Set when cycles have begun; with an election, already when only the lease is missing."""
@@ -129,7 +138,10 @@ class SchedulerDaemon:
         """Let metrics read the ledgers and the readiness."""
         binds, evictions = self.cache.binds.ledger, self.cache.evictions.ledger
         monotonic = self._context.clock.monotonic
-        self._metrics.state.watch_ledger(lambda: len(binds), lambda: binds.oldest_age(monotonic()))
+        preparing = self._writers.preparer.holds
+        self._metrics.state.watch_ledger(
+            lambda: len(binds), lambda: binds.oldest_age(monotonic(), lambda uid: not preparing(uid))
+        )
         self._metrics.evictions.watch_assumed(lambda: len(evictions))
         self._metrics.state.watch_readiness(lambda: not self.not_ready())
 
@@ -198,7 +210,9 @@ class SchedulerDaemon:
         await self._barrier.passed()
         if absent := self._watches.absent():
             log.warning("the API server does not serve these; gangs need them: apply manifests/crds", missing=absent)
+        await self._recovery.at_start()
         log.info("scheduler is ready", nodes=len(self.cache.store.nodes), bound_pods=self.cache.bound_pods())
+        services.start("promises", self._recovery.run())
         services.start("cycles", self.cycles.run())
 
     def stop(self, why_lost: str | None) -> None:
@@ -249,7 +263,7 @@ class SchedulerDaemon:
         await recheck_overdue(
             self.client,
             self.cache,
-            self.binder,
+            self._writers,
             self.evictor,
             self._metrics.state,
             clock=self._context.clock,
@@ -259,7 +273,12 @@ class SchedulerDaemon:
     def _use(self, policy: Policy) -> None:
         """Take a changed configuration."""
         self.cycles.use(policy)
+        self._wait_for_volumes(policy)
         self._loads.wake()
+
+    def _wait_for_volumes(self, policy: Policy) -> None:
+        if policy.volume_wait_s is not None:
+            self._writers.preparer.wait_s = policy.volume_wait_s
 
     def _record_unreadable(self, entry: Unreadable) -> None:
         self._writers.events.record(announcements.unreadable(entry))
@@ -270,6 +289,7 @@ def _cache(context: ProcessContext, options: DaemonOptions) -> ClusterCache:
         scheduler_names=(options.scheduler_name,),
         default_queue=options.default_queue,
         queue_admission=options.queue_admission,
+        ignored_provisioners=options.ignored_provisioners,
         clock=context.clock,
         rng=context.rng,
     )

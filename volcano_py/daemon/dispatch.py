@@ -142,7 +142,7 @@ class Dispatcher:
             if place is not None and job is not None:
                 self._metrics.binds.assumed(now - place.record.creation, now - job.creation)
                 placed[job.key] = job
-        self._writers.binder.submit(accepted)
+        self._writers.preparer.submit(accepted)
         for key, job in placed.items():
             self._metrics.jobs.placed(key, job.queue, job.creation, now)
         return len(accepted) == len(binds)

@@ -10,6 +10,7 @@ from volcano_py.metrics.effects import BindMetrics, WriteQueueMetrics
 from volcano_py.metrics.evictions import EvictionMetrics
 from volcano_py.metrics.jobs import JobMetrics
 from volcano_py.metrics.loads import LoadMetrics
+from volcano_py.metrics.preparing import PrepareMetrics
 from volcano_py.metrics.queue_shares import QueueMetrics
 from volcano_py.metrics.state import StateMetrics
 
@@ -25,6 +26,7 @@ class DaemonMetrics:
     queues: QueueMetrics
     jobs: JobMetrics
     binds: BindMetrics
+    preparing: PrepareMetrics
     evictions: EvictionMetrics
     write_queues: WriteQueueMetrics
     loads: LoadMetrics
@@ -40,6 +42,7 @@ class DaemonMetrics:
             queues=QueueMetrics(registry),
             jobs=JobMetrics(registry),
             binds=BindMetrics(registry),
+            preparing=PrepareMetrics(registry),
             evictions=EvictionMetrics(registry),
             write_queues=WriteQueueMetrics(registry),
             loads=LoadMetrics(registry),

@@ -8,6 +8,7 @@ from volcano_py.effects import nominations, pod_conditions, podgroup_status, que
 from volcano_py.effects.backpressure import DEFAULT_CAPACITY
 from volcano_py.effects.binder import BinderOptions
 from volcano_py.effects.evictor import EvictorOptions
+from volcano_py.effects.preparer import PreparerOptions
 from volcano_py.kube.lease import LeaseOptions
 from volcano_py.kube.reflector import ReflectorOptions
 from volcano_py.runtime.options import ListenAddress
@@ -36,6 +37,8 @@ class DaemonOptions:
     default_queue: str = keys.DEFAULT_QUEUE
     queue_admission: bool = False
     """Whether pods carry a gate of their queue until the scheduler removes it (`framework.placing.queue_admission`)."""
+    ignored_provisioners: tuple[str, ...] = ()
+    """CSI drivers whose volumes do not count towards the limits of nodes."""
     seed: int = 0
     period_s: float = 1.0
     """Longest time between two cycles while something is pending; without pending tasks no cycle runs."""
@@ -65,6 +68,7 @@ class DaemonOptions:
     """Exclude the objects of the first lists from garbage collections, in the whole Python process."""
     bind_capacity: int = DEFAULT_CAPACITY
     binder: BinderOptions = field(default_factory=BinderOptions)
+    preparer: PreparerOptions = field(default_factory=PreparerOptions)
     evictor: EvictorOptions = field(default_factory=EvictorOptions)
     reflectors: ReflectorOptions = field(default_factory=ReflectorOptions)
     group_statuses: WriteQueueOptions = podgroup_status.DEFAULT_OPTIONS

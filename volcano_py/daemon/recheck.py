@@ -8,12 +8,11 @@ begins with the pods that have not been read yet.
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from volcano_py.api.core import Pod
 from volcano_py.cache.assumptions import Assumptions
 from volcano_py.cache.cluster import ClusterCache
-from volcano_py.effects.binder import Binder
 from volcano_py.effects.evictor import Evictor
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
@@ -30,6 +29,14 @@ _UNANSWERED: Final = 3  # requests in a row without an answer; the other pods ar
 _NO_ANSWER: Final = (errors.Timeout, errors.ConnectionFailed)
 
 
+class BindHolder(Protocol):
+    """Knows the binds that have not ended."""
+
+    def holds(self, uid: str) -> bool:
+        """Say whether a bind of this pod has still to be prepared, sent, answered or tried again."""
+        ...
+
+
 @dataclass(slots=True)
 class _Kind:
     """Binds or evictions, with the overdue ones that must still be read."""
@@ -42,7 +49,7 @@ class _Kind:
 async def recheck_overdue(
     client: ApiClient,
     cache: ClusterCache,
-    binder: Binder,
+    binds: BindHolder,
     evictor: Evictor,
     metrics: StateMetrics,
     *,
@@ -51,7 +58,7 @@ async def recheck_overdue(
 ) -> None:
     """Read overdue pods every ``every_s`` seconds, until cancelled."""
     kinds = (
-        _Kind(cache.binds, lambda task: binder.holds(task.uid)),
+        _Kind(cache.binds, lambda task: binds.holds(task.uid)),
         _Kind(cache.evictions, evictor.holds),
     )
     throttled_log = ThrottledLog("what is overdue could not be checked", clock, _LOG_EVERY_S)

@@ -1,6 +1,6 @@
 """Opens the watches that feed the cache, and measures how long events take to arrive there."""
 
-from typing import Any, Generic
+from typing import Any, Final, Generic
 
 from volcano_py.api.core import Pod
 from volcano_py.cache.cluster import ClusterCache
@@ -10,12 +10,29 @@ from volcano_py.kube.client import ApiClient
 from volcano_py.kube.delivery import Event, EventHandler, EventType, Quarantined, T
 from volcano_py.kube.informer import Informers
 from volcano_py.kube.reflector import Reflector, ReflectorOptions
-from volcano_py.kube.resource import PODGROUPS, PODS, QUEUES, Resource
+from volcano_py.kube.resource import (
+    CSI_DRIVERS,
+    CSI_NODES,
+    CSI_STORAGE_CAPACITIES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODGROUPS,
+    PODS,
+    QUEUES,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
+    Resource,
+)
 from volcano_py.metrics.effects import BindMetrics
 from volcano_py.metrics.state import StateMetrics
 from volcano_py.model.objects import JobKey, TaskRef
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.runtime.clock import Clock
+
+_STORAGE: Final = (
+    *(CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES),
+    *(STORAGE_CLASSES, VOLUME_ATTACHMENTS),
+)
 
 
 class Measured(Generic[T]):
@@ -93,6 +110,7 @@ class Watches:
         self._reflectors: dict[Resource, Reflector[Any]] = {
             kind.resource: self._open(kind) for kind in WATCHED_KINDS if shards or not kind.sharded_only
         }
+        cache.storage.absent = self._absent_storage
 
     def _open(self, kind: WatchedKind[Any]) -> Reflector[Any]:
         """Add the informer of a kind."""
@@ -116,6 +134,10 @@ class Watches:
         """Return which of Queues and PodGroups the API server does not serve."""
         status = self.informers.status()
         return [resource.label for resource in (QUEUES, PODGROUPS) if status[resource.label].absent]
+
+    def _absent_storage(self) -> list[str]:
+        """Return the storage kinds that the API server does not serve, or does not let us read."""
+        return [resource.label for resource in _STORAGE if self._reflectors[resource].status().absent]
 
     def relist_pods(self) -> None:
         """List pods again and reopen all other watches, because the watch of pods has missed something."""

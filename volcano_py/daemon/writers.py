@@ -1,18 +1,21 @@
 """Everything that writes to the API server for a scheduler: binds, evictions, and the writes that may wait.
 
+Binds with steps are prepared first. Binds that are being prepared hold nothing up.
+
 Binds come first. Events, pod conditions and PodGroup statuses wait while binds are under way. They ask the same count
 of binds that slows the cycle down (`effects.backpressure`), so no writer needs to know another one.
 """
 
 import asyncio
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.daemon import announcements
 from volcano_py.daemon.answers import BindAnswers, EvictionAnswers
 from volcano_py.daemon.metrics import DaemonMetrics
 from volcano_py.daemon.options import DaemonOptions
+from volcano_py.daemon.storage import ShownStorage
 from volcano_py.daemon.watches import Watches
 from volcano_py.effects.backpressure import BindBackpressure
 from volcano_py.effects.binder import Binder
@@ -20,12 +23,17 @@ from volcano_py.effects.evictor import Evictor
 from volcano_py.effects.nominations import NominationWriter
 from volcano_py.effects.pod_conditions import PodConditionWriter
 from volcano_py.effects.podgroup_status import PodGroupStatusWriter
+from volcano_py.effects.preparer import Preparer
+from volcano_py.effects.promising import Promising
 from volcano_py.effects.queue_gates import GateLifter
 from volcano_py.effects.queue_status import QueueStatusWriter
 from volcano_py.effects.shard_status import ShardStatusWriter
 from volcano_py.process.context import ProcessContext
 from volcano_py.runtime.supervisor import Supervisor
 from volcano_py.writing.events import EventRecorder
+
+_TO_PREPARE: Final = 0.7
+"""The part of the time for completing binds that preparations may take."""
 
 
 class Flushed(NamedTuple):
@@ -40,6 +48,7 @@ class Writers:
     """The writers of one scheduler."""
 
     backpressure: BindBackpressure
+    preparer: Preparer
     binder: Binder
     evictor: Evictor
     events: EventRecorder
@@ -54,23 +63,35 @@ class Writers:
     def start(self, supervisor: Supervisor) -> None:
         """Start all of them."""
         may_wait = (self.events, self.conditions, self.groups, self.queue_statuses, self.nominations, self.gates)
-        for writer in (*may_wait, self.evictor, self.binder):
+        for writer in (*may_wait, self.evictor, self.preparer, self.binder):
             writer.start(supervisor)
         if self.shard_status is not None:
             self.shard_status.start(supervisor)
 
     def under_way(self) -> dict[str, int]:
         """Return how many binds and evictions were decided and have not ended."""
-        return {"binds": self.backpressure.count, "evictions": self.evictor.backlog}
+        preparing = self.preparer.under_way
+        return {"binds": self.backpressure.count, "preparing": preparing, "evictions": self.evictor.backlog}
+
+    def holds(self, uid: str) -> bool:
+        """Say whether a bind of this pod has still to be prepared, sent, answered or tried again."""
+        return self.binder.holds(uid) or self.preparer.holds(uid)
 
     @property
     def busy(self) -> bool:
         """Whether a bind or an eviction may still take effect."""
-        return self.binder.busy or bool(self.evictor.backlog)
+        return self.preparer.busy or self.binder.busy or bool(self.evictor.backlog)
 
     async def completed(self, timeout_s: float) -> bool:
         """Wait for binds and evictions to end; say whether all did in time."""
-        return all(await asyncio.gather(self.binder.drained(timeout_s), self.evictor.drained(timeout_s)))
+        return all(await asyncio.gather(self._binds_completed(timeout_s), self.evictor.drained(timeout_s)))
+
+    async def _binds_completed(self, timeout_s: float) -> bool:
+        """Complete what is being prepared or undo it, and then send what is prepared."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        prepared = await self.preparer.drained(timeout_s * _TO_PREPARE)
+        return await self.binder.drained(max(0.0, deadline - loop.time())) and prepared
 
     async def flushed(self, timeout_s: float) -> Flushed:
         """Write what may wait, as much as the time allows; the next scheduler writes the status of a shard."""
@@ -97,9 +118,11 @@ class WriterBuilder:
         answers = BindAnswers(
             self.cache, backpressure, conditions, events, self.metrics.binds, clock=self.context.clock
         )
+        binder = self._binder(answers)
         return Writers(
             backpressure=backpressure,
-            binder=self._binder(answers),
+            preparer=self._preparer(binder, answers, backpressure),
+            binder=binder,
             evictor=self._evictor(events),
             events=events,
             conditions=conditions,
@@ -156,6 +179,23 @@ class WriterBuilder:
             options=self.options.binder,
             objection=self.cache.binds.objection_to_sending,
         )
+
+    def _preparer(self, binder: Binder, answers: BindAnswers, backpressure: BindBackpressure) -> Preparer:
+        shown, options = ShownStorage(self.cache), self.options.preparer
+        owner = self.options.scheduler_name
+        preparer = Preparer(
+            Promising(self.context.client, shown, owner=owner, timeout_s=options.timeout_s),
+            binder.submit,
+            answers,
+            backpressure,
+            self.metrics.preparing,
+            clock=self.context.clock,
+            rng=self.context.rng,
+            objection=self.cache.binds.objection_to_sending,
+            options=options,
+        )
+        shown.on_change(preparer.changed)
+        return preparer
 
     def _evictor(self, events: EventRecorder) -> Evictor:
         return Evictor(

@@ -5,6 +5,7 @@ from typing import Final
 
 DEFAULT_CAPACITY: Final = 10_000
 _PATIENCE_S: Final = 60.0
+_CAPACITY_ASIDE: Final = 10_000
 
 
 class BindBackpressure:
@@ -12,10 +13,20 @@ class BindBackpressure:
 
     It is the only object here that two threads share. A batch enters as a whole, so the count may exceed the capacity
     by one batch.
+
+    Binds that are being prepared are set aside: they may take minutes, and use no connection meanwhile. They hold
+    nothing up, unless there are too many of them.
     """
 
-    def __init__(self, capacity: int = DEFAULT_CAPACITY, patience_s: float = _PATIENCE_S) -> None:
+    def __init__(
+        self,
+        capacity: int = DEFAULT_CAPACITY,
+        patience_s: float = _PATIENCE_S,
+        capacity_aside: int = _CAPACITY_ASIDE,
+    ) -> None:
         self._capacity = capacity
+        self._capacity_aside = capacity_aside
+        self._aside = 0
         self._patience_s = patience_s
         self._count = 0
         self._closed = False
@@ -47,6 +58,22 @@ class BindBackpressure:
         with self._changed:
             self._count -= binds
             self._changed.notify_all()
+
+    def set_aside(self, binds: int) -> bool:
+        """Count binds as set aside, no longer as under way; return False, changing nothing, if too many are."""
+        with self._changed:
+            if self._aside + binds > self._capacity_aside:
+                return False
+            self._aside += binds
+            self._count -= binds
+            self._changed.notify_all()
+            return True
+
+    def take_up(self, binds: int) -> None:
+        """Count binds that were set aside as under way again."""
+        with self._changed:
+            self._aside -= binds
+            self._count += binds
 
     def close(self) -> None:
         """Refuse every further batch, and wake the cycle if it waits."""

@@ -14,10 +14,15 @@ class GangOutcome:
     job: JobKey
     binds: int
     failed: tuple[tuple[Bind, str], ...]  # each with its reason
+    unsent: int = 0  # of all binds, how many were not sent because one could not be prepared
 
 
 class BindOutcomes(Protocol):
     """Learns what became of binds, on the event loop."""
+
+    def preparing(self, bind: Bind, missing: str) -> None:
+        """The preparation of a bind takes long; ``missing`` says what it waits for."""
+        ...
 
     def sending(self, bind: Bind) -> None:
         """A request is about to go out, the first or another."""

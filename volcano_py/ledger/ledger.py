@@ -4,7 +4,7 @@ No entry ends because time has passed. A late entry is reported, so that its pod
 if that brings no answer. Only knowledge about the pod ends an entry.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from volcano_py.ledger.states import TRANSITIONS, AssumedState, is_live
@@ -123,9 +123,12 @@ class Ledger:
         now = self._entries.get(entry.task.uid)
         return now is not None and (now.assumed_at, now.state) == (entry.assumed_at, entry.state)
 
-    def oldest_age(self, now: float) -> float:
-        """Return how long the oldest entry has been waiting, 0 without entries."""
-        oldest = next(iter(self._entries.values()), None)
+    def oldest_age(self, now: float, prepared: Callable[[str], bool] = lambda _: True) -> float:
+        """Return how long the oldest entry has been waiting, 0 without entries.
+
+        ``prepared`` says for the uid of a pod whether its request may go out: before that, waiting is no bad sign.
+        """
+        oldest = next((entry for uid, entry in self._entries.items() if prepared(uid)), None)
         return 0.0 if oldest is None else now - oldest.assumed_at
 
     def validate(self) -> None:

@@ -13,6 +13,7 @@ import msgspec
 
 from volcano_py.model.resource_lists import NOTHING, ResourceList
 from volcano_py.model.sub_groups import NetworkTopology, SubGroupPolicy
+from volcano_py.model.volumes import Disk, TaskClaim
 
 
 class JobKey(NamedTuple):
@@ -67,6 +68,8 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     started: float = 0.0  # when the kubelet started it, seconds since the epoch, 0 for never
     traits: int = TaskTrait.PREEMPTABLE.value  # TaskTrait
     protected_until: float = 0.0  # seconds since the epoch: end of its cool-down
+    claims: tuple[TaskClaim, ...] = ()  # the volume claims it uses, in the order of its volumes
+    disks: tuple[Disk, ...] = ()  # the disks it names without a claim, sorted
 
     @property
     def ref(self) -> TaskRef:
@@ -77,6 +80,11 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     def label_map(self) -> dict[str, str]:
         """Its labels as a new dictionary."""
         return dict(zip(self.labels[::2], self.labels[1::2], strict=True))
+
+    @property
+    def has_volumes(self) -> bool:
+        """Whether it uses volume claims or disks."""
+        return bool(self.claims or self.disks)
 
     @property
     def key(self) -> JobKey | None:

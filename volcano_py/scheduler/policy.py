@@ -16,6 +16,7 @@ from volcano_py.framework.session import Session
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
 from volcano_py.plugins import PLUGINS
+from volcano_py.plugins.predicates import Predicates
 
 PLUGINS_TO_COME: Final = frozenset(
     {
@@ -77,6 +78,12 @@ class Policy:
     def action_names(self) -> tuple[str, ...]:
         """The names of the actions that run, in order."""
         return tuple(name for name, _ in self.actions)
+
+    @property
+    def volume_wait_s(self) -> float | None:
+        """How long the claims of a pod may take to be bound; None without the plugin that says so."""
+        found = (chosen.arguments for tier in self.tiers for chosen in tier if chosen.plugin is Predicates)
+        return next((arguments.bind_timeout_s for arguments in found), None)
 
     def instantiate(self) -> list[list[ActivePlugin]]:
         """Return a fresh instance of every plugin, for one session."""

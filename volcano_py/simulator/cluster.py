@@ -8,11 +8,30 @@ import msgspec
 
 from volcano_py.api.core import Pod
 from volcano_py.api.scheduling import PodGroup
+from volcano_py.api.storage import PersistentVolume, PersistentVolumeClaim
 from volcano_py.cache.binds import Assumed
 from volcano_py.cache.cluster import ClusterCache
-from volcano_py.cache.feeding import Known, added, deleted, modified, why_pending, with_status, without_queue_gate
+from volcano_py.cache.feeding import (
+    Known,
+    added,
+    deleted,
+    modified,
+    prepared,
+    why_pending,
+    with_status,
+    without_queue_gate,
+)
 from volcano_py.cache.state import SnapshotToken
-from volcano_py.model.decisions import Bind, Decision, LiftGate, Nominate, SetPodCondition, SetPodGroupStatus
+from volcano_py.model.decisions import (
+    Bind,
+    BindClaim,
+    Decision,
+    LiftGate,
+    Nominate,
+    PrepareStep,
+    SetPodCondition,
+    SetPodGroupStatus,
+)
 from volcano_py.model.objects import TaskRef
 
 Key = tuple[type, str, str]  # kind, namespace, name
@@ -52,6 +71,8 @@ class SimulatedCluster:
         """Bind pods to their nodes; yield the binds that the cache did not refuse."""
         for answer in self.cache.binds.assume(tuple(binds), token):
             if isinstance(answer, Assumed):
+                for step in answer.bind.prepare:
+                    self._prepare(step)
                 self.cache.binds.acknowledged(answer.bind.task)
                 pod = self.pod(answer.bind.task)
                 assert pod is not None, f"{answer.bind.task} is bound but does not exist"
@@ -59,6 +80,15 @@ class SimulatedCluster:
                 self.put(msgspec.structs.replace(pod, spec=spec))
                 self.set_status(answer.bind.task, conditions=[], nominated_node_name="")
                 yield answer.bind
+
+    def _prepare(self, step: PrepareStep) -> None:
+        """Let a step that prepares a bind take effect at once."""
+        claim = self._objects.get((PersistentVolumeClaim, step.namespace, step.claim))
+        volume = self._objects.get((PersistentVolume, "", step.volume)) if isinstance(step, BindClaim) else None
+        assert isinstance(claim, PersistentVolumeClaim), f"{step}: the claim does not exist"
+        done, bound = prepared(step, claim, volume if isinstance(volume, PersistentVolume) else None)
+        self.put(bound)
+        self.put(done)
 
     def set_status(self, task: TaskRef, **fields: Any) -> None:
         """Change fields of a pod's status; do nothing if the pod is gone."""

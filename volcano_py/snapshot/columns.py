@@ -1,6 +1,6 @@
 """The columns of a snapshot: nodes, tasks and jobs as arrays, together with their records."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -18,6 +18,7 @@ from volcano_py.snapshot import layout
 from volcano_py.snapshot.domains import NO_DOMAINS, Domains
 from volcano_py.snapshot.ports import NodePorts
 from volcano_py.snapshot.roles import RoleMinimums
+from volcano_py.snapshot.volume_columns import SnapshotVolumes
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,21 @@ class NominatedTasks(NamedTuple):
 NO_NOMINATIONS: Final = NominatedTasks(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
 
 
+def nominated_tasks(
+    nominated: Mapping[int, str], records: Sequence[TaskRecord | None], statics: NodeStatics
+) -> NominatedTasks:
+    """Return the nominations (task row -> node) to existing nodes, in an order that does not depend on history."""
+    if not nominated:
+        return NO_NOMINATIONS
+    known = [
+        (record.namespace, record.name, record.uid, task, statics.row_of[node])
+        for task, node in nominated.items()
+        if (record := records[task]) is not None and node in statics.row_of
+    ]
+    rows = np.array([(task, node) for *_, task, node in sorted(known)], dtype=np.intp).reshape(-1, 2)
+    return NominatedTasks(rows[:, 0], rows[:, 1])
+
+
 @dataclass(frozen=True, eq=False)
 class JobRules:
     """The resources and queues that PodGroups specify; they do not change during a cycle."""
@@ -352,3 +368,4 @@ class Snapshot:
     loads: NodeLoads | None = None  # None if loads are not measured
     has_inter_pod_terms: bool = False  # whether any task has inter-pod terms
     queue_gates: bool = False  # whether any task has, or had, the gate of its queue
+    volumes: SnapshotVolumes | None = None  # None if no task uses claims

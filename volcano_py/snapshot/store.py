@@ -17,13 +17,11 @@ from volcano_py.model.shape import Shape
 from volcano_py.model.statuses import OCCUPYING_STATUSES, PodGroupPhase, TaskStatus
 from volcano_py.snapshot import layout, resource_order
 from volcano_py.snapshot.columns import (
-    NO_NOMINATIONS,
     JobColumns,
     JobRules,
-    NodeColumns,
-    NominatedTasks,
     Snapshot,
     TaskColumns,
+    nominated_tasks,
 )
 from volcano_py.snapshot.default_spread import DefaultSpread
 from volcano_py.snapshot.domains import DomainStore
@@ -35,6 +33,7 @@ from volcano_py.snapshot.roles import RoleTable
 from volcano_py.snapshot.rows import RowTable, grown
 from volcano_py.snapshot.selection import Selection
 from volcano_py.snapshot.shapes import ShapeTable
+from volcano_py.snapshot.volumes import VolumeStore, uses_claims
 
 
 class TaskPlace(NamedTuple):
@@ -62,6 +61,7 @@ class ClusterStore:
         self.nodes = NodeStore(self.resources)
         self.facts = FactStore(self._label_namespace)
         self.loads = LoadStore()
+        self.volumes = VolumeStore()
         self._domains = DomainStore()
         self.queues: dict[str, QueueRecord] = {}
         self._withheld: dict[JobKey, str] = {}
@@ -372,6 +372,8 @@ class ClusterStore:
         self._node[row] = self.nodes.add_task(place.node, node_delta) if place.node else -1
         if ports := self._ports_taken(row, place):
             self.nodes.take_ports(place.node, ports)
+        if place.record.has_volumes and uses_claims(place.status, place.node):
+            self.volumes.enter(row, place.record, place.node)
         key = place.record.key
         if key is None:
             self._job[row] = -1
@@ -388,6 +390,8 @@ class ClusterStore:
         node_delta, job_delta = self.shapes.deltas(int(self._shape[row]), place.status)
         if ports := self._ports_taken(row, place):
             self.nodes.give_ports(place.node, ports)
+        if place.record.has_volumes and uses_claims(place.status, place.node):
+            self.volumes.leave(row)
         if place.node:
             self.nodes.remove_task(place.node, node_delta)
         key = place.record.key
@@ -438,23 +442,13 @@ class ClusterStore:
                 withheld=dict(self._withheld),
                 facts=facts,
                 domains=self._domains.of(facts.hyper_nodes, nodes.statics.records),
-                nominated=self._nominations(nodes) if self._nominated else NO_NOMINATIONS,
+                nominated=nominated_tasks(self._nominated, self._task_records, nodes.statics),
                 loads=self.loads.columns(nodes.statics),
                 has_inter_pod_terms=self._selection.in_use,
                 queue_gates=self.shapes.at_queue_gates > 0,
+                volumes=self.volumes.freeze(self._task_table.height, nodes.statics),
             )
         )
-
-    def _nominations(self, nodes: NodeColumns) -> NominatedTasks:
-        """Return the nominations to existing nodes, in an order that does not depend on history."""
-        row_of, record_of = nodes.statics.row_of, self._task_records
-        known = [
-            (record.namespace, record.name, record.uid, task, row_of[node])
-            for task, node in self._nominated.items()
-            if (record := record_of[task]) is not None and node in row_of
-        ]
-        rows = np.array([(task, node) for *_, task, node in sorted(known)], dtype=np.intp).reshape(-1, 2)
-        return NominatedTasks(rows[:, 0], rows[:, 1])
 
     def _task_columns(self) -> TaskColumns:
         n = self._task_table.height

@@ -19,10 +19,11 @@ from volcano_py.api import keys
 from volcano_py.api.core import Namespace, Node, Pod, ResourceQuota
 from volcano_py.api.policy import PodDisruptionBudget
 from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
+from volcano_py.api.storage import PersistentVolume, PersistentVolumeClaim
 from volcano_py.api.topology import HyperNode
 from volcano_py.cache.binds import Refused
 from volcano_py.cache.evictions import Plan
-from volcano_py.cache.feeding import Known, why_pending, with_status, without_queue_gate
+from volcano_py.cache.feeding import Known, prepared, why_pending, with_status, without_queue_gate
 from volcano_py.cache.state import SnapshotToken
 from volcano_py.conf.loader import parse_conf
 from volcano_py.framework.contract.plugin import Plugin
@@ -30,10 +31,12 @@ from volcano_py.framework.state.clock import CycleClock
 from volcano_py.framework.state.memory import JobReport, Memory
 from volcano_py.model.decisions import (
     Bind,
+    BindClaim,
     Decision,
     Evict,
     LiftGate,
     Nominate,
+    PrepareStep,
     RecordEvent,
     SetPodCondition,
     SetPodGroupStatus,
@@ -86,6 +89,7 @@ class Result:
     placements: dict[str, str] = field(default_factory=dict)  # pods bound so far and not evicted since -> node
     running_or_bound: dict[str, str] = field(default_factory=dict)  # every pod on a node now, also from the start
     batches: list[list[str]] = field(default_factory=list)  # the pods bound together, in order
+    prepared: list[PrepareStep] = field(default_factory=list)  # the steps that prepared the binds, in order
     evictions: list[list[str]] = field(default_factory=list)  # the pods evicted together, in order
     evicted: list[Evict] = field(default_factory=list)  # the same as decisions, with action and beneficiary
     nominated: dict[str, str] = field(default_factory=dict)  # waiting pod -> its nominated node
@@ -246,11 +250,22 @@ class Scenario:
             raise AssertionError(f"the cache refused binds decided on its present state: {refused}")
         self._result.batches.append([_name(bind.task.namespace, bind.task.name) for bind in binds])
         for bind in binds:
+            self._result.prepared += bind.prepare
+            for step in bind.prepare:
+                self._prepare(step)
             self.cache.binds.acknowledged(bind.task)
             pod = self._pods[bind.task.namespace, bind.task.name]
             self._result.placements[_name(bind.task.namespace, bind.task.name)] = bind.node
             status = msgspec.structs.replace(pod.status, phase="Running", conditions=[], nominated_node_name="")
             self._change_pod(pod, spec=msgspec.structs.replace(pod.spec, node_name=bind.node), status=status)
+
+    def _prepare(self, step: PrepareStep) -> None:
+        claim = self._others.get((PersistentVolumeClaim, step.namespace, step.claim))
+        if not isinstance(claim, PersistentVolumeClaim):
+            raise AssertionError(f"a bind is prepared by {step}, but there is no such claim")
+        name = step.volume if isinstance(step, BindClaim) else ""
+        volume = self._others.get((PersistentVolume, "", name))
+        self.add(*reversed(prepared(step, claim, volume if isinstance(volume, PersistentVolume) else None)))
 
     def _evict(self, batch: tuple[Decision, ...], token: SnapshotToken) -> None:
         evictions = tuple(decision for decision in batch if isinstance(decision, Evict))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from volcano_py.apiserver.kinds.conform import Shape
 from volcano_py.apiserver.kinds.generic import Strategy, WriteContext
-from volcano_py.apiserver.kinds.shapes import EVENT, NAMESPACE, PLAIN, PRIORITY_CLASS, WORKLOAD
+from volcano_py.apiserver.kinds.shapes import EVENT, NAMESPACE, PRIORITY_CLASS, WORKLOAD
 from volcano_py.apiserver.metadata import NameRule, label_rule
 from volcano_py.apiserver.objects import Obj
 from volcano_py.apiserver.status import FieldError, forbidden_field, invalid_value, required
@@ -95,20 +95,6 @@ class PriorityClassStrategy(Strategy):
             ("preemptionPolicy", "may not be changed in an update."),
         )
         return [forbidden_field(name, text) for name, text in fixed if obj.get(name) != old.get(name)]
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimStrategy(Strategy):
-    """How persistent volume claims and volumes are written: their phase starts as Pending."""
-
-    shape: Shape | None = PLAIN
-    has_status: bool = True
-    returns_deleted: bool = True
-
-    def prepare_create(self, obj: Obj, context: WriteContext) -> None:
-        """Start in phase Pending."""
-        Strategy.prepare_create(self, obj, context)
-        obj["status"] = {"phase": "Pending"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,19 @@ from volcano_py.apiserver.kinds.nodes import NodeStrategy
 from volcano_py.apiserver.kinds.pods import PodStrategy
 from volcano_py.apiserver.kinds.shapes import BUDGET, LEASE, PLAIN, QUOTA
 from volcano_py.apiserver.kinds.simple import (
-    ClaimStrategy,
     EventStrategy,
     NamespaceStrategy,
     PriorityClassStrategy,
     WorkloadStrategy,
+)
+from volcano_py.apiserver.kinds.storage import (
+    AttachmentStrategy,
+    CapacityStrategy,
+    ClaimStrategy,
+    CsiDriverStrategy,
+    CsiNodeStrategy,
+    StorageClassStrategy,
+    VolumeStrategy,
 )
 from volcano_py.apiserver.kinds.webhooks import WebhookStrategy
 from volcano_py.apiserver.metadata import path_segment_rule, service_rule
@@ -59,7 +67,7 @@ _EVENT_FIELDS: Mapping[str, FieldGetter] = {
 
 def built_ins(taint_new_nodes: bool = False) -> tuple[Resource, ...]:
     """All resources of Kubernetes itself that are served."""
-    return (*_core(taint_new_nodes), *_workloads(), *_policies(), *_rbac(), *_admission())
+    return (*_core(taint_new_nodes), *_storage(), *_workloads(), *_policies(), *_rbac(), *_admission())
 
 
 def _core(taint_new_nodes: bool) -> tuple[Resource, ...]:
@@ -128,7 +136,7 @@ def _core(taint_new_nodes: bool) -> tuple[Resource, ...]:
             "v1",
             "persistentvolumes",
             "PersistentVolume",
-            ClaimStrategy(),
+            VolumeStrategy(),
             namespaced=False,
             short_names=("pv",),
             subresources=("status",),
@@ -148,8 +156,25 @@ def _core(taint_new_nodes: bool) -> tuple[Resource, ...]:
             short_names=("crd", "crds"),
             subresources=("status",),
         ),
+    )
+
+
+def _storage() -> tuple[Resource, ...]:
+    group = "storage.k8s.io/v1"
+    return (
         built_in(
-            "storage.k8s.io/v1", "storageclasses", "StorageClass", returned, namespaced=False, short_names=("sc",)
+            group, "storageclasses", "StorageClass", StorageClassStrategy(), namespaced=False, short_names=("sc",)
+        ),
+        built_in(group, "csinodes", "CSINode", CsiNodeStrategy(), namespaced=False),
+        built_in(group, "csidrivers", "CSIDriver", CsiDriverStrategy(), namespaced=False),
+        built_in(group, "csistoragecapacities", "CSIStorageCapacity", CapacityStrategy()),
+        built_in(
+            group,
+            "volumeattachments",
+            "VolumeAttachment",
+            AttachmentStrategy(),
+            namespaced=False,
+            subresources=("status",),
         ),
     )
 

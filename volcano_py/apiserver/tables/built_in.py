@@ -9,6 +9,7 @@ from volcano_py.apiserver.objects import Obj, dig
 from volcano_py.apiserver.tables.ages import UNKNOWN, age, duration, seconds_of
 from volcano_py.apiserver.tables.layout import NONE, Layout, born, column, layout
 from volcano_py.apiserver.tables.pods import POD
+from volcano_py.apiserver.tables.storage import STORAGE
 
 _ROLE = "node-role.kubernetes.io/"
 
@@ -160,26 +161,6 @@ def _budget(obj: Obj) -> list[Any]:
     return ["N/A" if low is None else str(low), "N/A" if high is None else str(high), allowed, born(obj)]
 
 
-def _claim(obj: Obj) -> list[Any]:
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    capacity = (status.get("capacity") or {}).get("storage", "")
-    modes = ",".join(status.get("accessModes") or [])
-    return [status.get("phase", ""), spec.get("volumeName", ""), capacity, modes, *_class_and_age(obj)]
-
-
-def _volume(obj: Obj) -> list[Any]:
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    claim = spec.get("claimRef") or {}
-    bound = f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else ""
-    capacity = (spec.get("capacity") or {}).get("storage", "")
-    modes, policy = ",".join(spec.get("accessModes") or []), spec.get("persistentVolumeReclaimPolicy", "")
-    return [capacity, modes, policy, status.get("phase", ""), bound, *_class_and_age(obj)]
-
-
-def _class_and_age(obj: Obj) -> list[Any]:
-    return [dig(obj, "spec", "storageClassName") or "", born(obj)]
-
-
 def _data(obj: Obj) -> int:
     return len(obj.get("data") or {}) + len(obj.get("binaryData") or {})
 
@@ -198,18 +179,13 @@ def _binding(obj: Obj) -> list[Any]:
     return [f"{role.get('kind', '')}/{role.get('name', '')}", born(obj), *by_kind.values()]
 
 
-def _storage_class(obj: Obj) -> list[Any]:
-    mode = obj.get("volumeBindingMode", "Immediate")
-    policy = obj.get("reclaimPolicy", "Delete")
-    return [obj.get("provisioner", ""), policy, mode, bool(obj.get("allowVolumeExpansion")), born(obj)]
-
-
 _BINDING = layout("Role, Age, +Users, +Groups, +ServiceAccounts", _binding)
 _CREATED = layout("Created At", lambda obj: [obj["metadata"].get("creationTimestamp", UNKNOWN)])
 _HOOKS = layout("Webhooks, Age", lambda obj: [len(obj.get("webhooks") or []), born(obj)])
 _RBAC, _ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io"
 
 LAYOUTS: Mapping[str, Layout] = {
+    **STORAGE,
     "pods": POD,
     "nodes": layout(
         "Status, Roles, Age, Version, +Internal-IP, +External-IP, +OS-Image, +Kernel-Version, +Container-Runtime", _node
@@ -219,8 +195,6 @@ LAYOUTS: Mapping[str, Layout] = {
     "configmaps": layout("Data, Age", lambda obj: [_data(obj), born(obj)]),
     "secrets": layout("Type, Data, Age", lambda obj: [obj.get("type", "Opaque"), _data(obj), born(obj)]),
     "services": layout("Type, Cluster-IP, External-IP, Port(s), Age, +Selector", _service),
-    "persistentvolumeclaims": layout("Status, Volume, Capacity, Access Modes, StorageClass, Age", _claim),
-    "persistentvolumes": layout("Capacity, Access Modes, Reclaim Policy, Status, Claim, StorageClass, Age", _volume),
     "deployments.apps": layout("Ready, Up-to-date, Available, Age, +Containers, +Images, +Selector", _deployment),
     "replicationcontrollers": layout("Desired, Current, Ready, Age, +Containers, +Images, +Selector", _replica_set),
     "replicasets.apps": layout("Desired, Current, Ready, Age, +Containers, +Images, +Selector", _replica_set),
@@ -235,9 +209,7 @@ LAYOUTS: Mapping[str, Layout] = {
     ),
     "priorityclasses.scheduling.k8s.io": layout("Value, Global-Default, Age, PreemptionPolicy", _priority_class),
     "poddisruptionbudgets.policy": layout("Min Available, Max Unavailable, Allowed Disruptions, Age", _budget),
-    "storageclasses.storage.k8s.io": layout(
-        "Provisioner, ReclaimPolicy, VolumeBindingMode, AllowVolumeExpansion, Age", _storage_class
-    ),
+    "csistoragecapacities.storage.k8s.io": _CREATED,
     "customresourcedefinitions.apiextensions.k8s.io": _CREATED,
     f"roles.{_RBAC}": _CREATED,
     f"clusterroles.{_RBAC}": _CREATED,

@@ -238,8 +238,8 @@ class InterPodFilter(Protocol):
 class InterPodPredicate(ExtensionPoint):
     """May the task run on the node, given the pods on this node and on others? Rule: all must say yes.
 
-    The framework asks only about shapes with `Shape.has_inter_pod_terms`, and asks again after every placement. Such a
-    plugin must also be a `Predicate`, whose ``refusals`` name the reasons of both.
+    The framework asks only about tasks with inter-pod terms or volume claims, and asks again after every placement.
+    Such a plugin must also be a `Predicate`, whose ``refusals`` name the reasons of both.
     """
 
     renamed: ClassVar = {"neighbour_filter": "inter_pod_filter"}
@@ -260,7 +260,7 @@ class InterPodScores(Protocol):
 class InterPodOrder(ExtensionPoint):
     """How good is the node, given the pods on this node and on others? Rule: sum.
 
-    The framework asks only about shapes with `Shape.has_inter_pod_terms`, and asks again after every placement.
+    The framework asks only about tasks with inter-pod terms or volume claims, and asks again after every placement.
     """
 
     renamed: ClassVar = {"neighbour_scores": "inter_pod_scores"}

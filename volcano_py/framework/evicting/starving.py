@@ -4,7 +4,7 @@ import numpy as np
 
 from volcano_py.framework.contract.plugin import PluginFailed
 from volcano_py.framework.evicting.eviction import Eviction
-from volcano_py.framework.hooks.fit_errors import not_placeable
+from volcano_py.framework.hooks.fit_errors import placeable
 from volcano_py.model.arrays import Rows
 from volcano_py.model.objects import TaskTrait
 from volcano_py.model.statuses import PodGroupPhase, TaskStatus
@@ -17,10 +17,9 @@ def starving_jobs(eviction: Eviction) -> dict[int, Rows]:
     API server has just refused: the evictions would be in vain, and the victims would come back. Tasks that cannot get
     a node here, or have preemptionPolicy Never, are left out. Best-effort tasks are not.
     """
-    placeable = eviction.hooks.pending.shapes(lambda shape: not_placeable(shape) is None)
     present = eviction.state.jobs.present()
     waiting = eviction.hooks.pending.only(
-        placeable, present[eviction.state.jobs.phase[present] != PodGroupPhase.PENDING]
+        placeable(eviction.state, eviction.hooks), present[eviction.state.jobs.phase[present] != PodGroupPhase.PENDING]
     )
     found: dict[int, Rows] = {}
     refused = set(backing_off(eviction).tolist())

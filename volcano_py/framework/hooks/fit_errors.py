@@ -1,11 +1,16 @@
 """The texts that say why a job or a task waits, word for word Volcano's where Volcano has one."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
+
+import numpy as np
 
 from volcano_py.api import keys
 from volcano_py.framework.hooks.hooks import Hooks
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.state import State
+from volcano_py.model.arrays import Bools
 from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.model.shape import Admission, Shape
 from volcano_py.model.statuses import TaskStatus
@@ -81,10 +86,29 @@ def rejection_of(state: State, hooks: Hooks, job_row: int, shape_id: int) -> Rej
     if found is not None:
         return found
     shape = state.classes.shape_of(shape_id)
-    reason = not_placeable(shape) or state.outcome.queue_limits.get(state.jobs.record(job_row).queue)
+    reason = not_placeable(shape) or _refused_claims(state, shape_id)
+    reason = reason or state.outcome.queue_limits.get(state.jobs.record(job_row).queue)
     if reason is None and shape.best_effort and "backfill" not in hooks.actions:
         reason = NO_BACKFILL
     return None if reason is None else Rejection(len(state.nodes), blocked=reason)
+
+
+def _refused_claims(state: State, shape_id: int) -> Reason | None:
+    """Return why no node will do for the volume claims of a class, in a sentence with the number of nodes."""
+    found = None if state.volumes is None else state.volumes.refusal(state.task_of(shape_id))
+    if found is None:
+        return None
+    return replace(found, text=f"0/{len(state.nodes)} nodes are unavailable: {found.text}.")
+
+
+def placeable(state: State, hooks: Hooks, wanted: Callable[[Shape], bool] = lambda shape: True) -> Bools:
+    """Return which classes of pending tasks may get a node here and have a shape that is ``wanted``, (n_classes,)."""
+    found = hooks.pending.shapes(lambda shape: wanted(shape) and not_placeable(shape) is None)
+    if state.volumes is not None:
+        # A Python loop over the classes of pending tasks, only if some tasks use claims.
+        for shape_id in np.flatnonzero(found).tolist():
+            found[shape_id] = state.volumes.refusal(state.task_of(shape_id)) is None
+    return found
 
 
 def not_placeable(shape: Shape) -> Reason | None:

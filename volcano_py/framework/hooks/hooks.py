@@ -158,7 +158,7 @@ class Hooks:
         found = self._limit_texts.get(key)
         if found is None:
             found = refusals.over_limit(self._allocatable, queue, task, asked, given, self.ignore)
-            if not self._state.has_queue_gates:  # with gates the limit changes without a placement
+            if not self._state.classes.queue_gates:  # with gates the limit changes without a placement
                 self._limit_texts[key] = found
         return found
 

@@ -6,6 +6,8 @@ from volcano_py.framework.contract.combine import Point
 from volcano_py.framework.hooks.node_hooks import NodeHooks
 from volcano_py.framework.retired import method
 from volcano_py.framework.state.info import TaskInfo
+from volcano_py.framework.state.session_volumes import NEED
+from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools, Floats
 
 
@@ -56,9 +58,14 @@ class InterPodFilters:
         return added
 
 
+def depends_on_others(state: State, task: TaskInfo) -> bool:
+    """Say whether other pods may affect where tasks of a class may go, by terms or by the volumes that they get."""
+    if state.volumes is not None and task.equivalence_key(NEED):
+        return True
+    return state.topology_counts is not None and task.shape.has_inter_pod_terms
+
+
 def inter_pod_filters_of(n_nodes: int, hooks: NodeHooks, task: TaskInfo) -> InterPodFilters | None:
-    """Return the filters and scores of a shape, None if other pods make no difference to it."""
-    if not task.shape.has_inter_pod_terms:
-        return None
+    """Return the filters and scores of a class for which `depends_on_others` holds, None if it has none."""
     found = InterPodFilters(n_nodes, hooks, task)
     return found if found.own_pods_matter or found.allowed() is not None else None

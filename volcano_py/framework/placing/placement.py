@@ -16,7 +16,7 @@ import numpy as np
 
 from volcano_py.framework.contract.normalization import HighestWatch
 from volcano_py.framework.hooks.hooks import Hooks
-from volcano_py.framework.placing.inter_pod_filter import InterPodFilters, inter_pod_filters_of
+from volcano_py.framework.placing.inter_pod_filter import InterPodFilters, depends_on_others, inter_pod_filters_of
 from volcano_py.framework.placing.node_ranking import NodeRanking
 from volcano_py.framework.placing.node_sets import NodeSets
 from volcano_py.framework.placing.raw_scores import RawScores
@@ -175,10 +175,13 @@ class Placement:
 
     def inter_pod_filters(self, shape_id: int) -> InterPodFilters | None:
         """Return the inter-pod filters and scores of a class, None if other pods make no difference to it."""
-        if self._state.topology_counts is None:
+        state = self._state
+        if state.topology_counts is None and state.volumes is None:
             return None
         if shape_id not in self._inter_pod_filters:
-            found = inter_pod_filters_of(len(self._state.nodes), self._hooks.nodes, self._state.task_of(shape_id))
+            task, found = state.task_of(shape_id), None
+            if depends_on_others(state, task):
+                found = inter_pod_filters_of(len(state.nodes), self._hooks.nodes, task)
             self._inter_pod_filters[shape_id] = found
         return self._inter_pod_filters[shape_id]
 

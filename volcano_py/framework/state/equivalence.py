@@ -26,7 +26,7 @@ class EquivalenceClasses:
 
     __slots__ = (
         *("_best_effort", "_deltas", "_eviction_deltas", "_infos", "_job_changes", "_keys", "_nonzero"),
-        *("requests", "shapes"),
+        *("queue_gates", "requests", "shapes"),
     )
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -35,6 +35,8 @@ class EquivalenceClasses:
         """Shapes by id; None where an id is free."""
         self.requests: Floats = snapshot.requests
         """The requests of the tasks of each class, shape (n_resources, n_classes)."""
+        self.queue_gates = snapshot.queue_gates
+        """Whether tasks wait at gates of their queues, which this scheduler removes."""
         self._nonzero = snapshot.nonzero
         self._best_effort: Bools | None = None
         self._keys: dict[int, dict[str, int]] = {}

@@ -17,6 +17,7 @@ from volcano_py.framework.state.info import JobInfo, QueueInfo, TaskInfo
 from volcano_py.framework.state.memory import CycleReport, Memory
 from volcano_py.framework.state.outcome import Outcome
 from volcano_py.framework.state.queue_accounts import Accounts
+from volcano_py.framework.state.session_volumes import NEED, SessionVolumes
 from volcano_py.framework.state.static_filter_cache import StaticFilterCache
 from volcano_py.framework.state.sub_groups import JobSubGroups
 from volcano_py.framework.state.topology_counts import TopologyCounts
@@ -83,10 +84,14 @@ class State:
         self.coming: Coming = _Nothing()
         self.topology_counts: TopologyCounts | None = None
         """Pods by topology domain; None if no pod has terms about other pods. See `split_classes`."""
-        self.has_queue_gates = snapshot.queue_gates
-        """Whether tasks wait at gates of their queues, which this scheduler removes."""
         self._has_inter_pod_terms = snapshot.has_inter_pod_terms
         self._static_filters = static_filters
+        self.volumes: SessionVolumes | None = None
+        """What volume claims need and get; None if no pod uses claims."""
+        if snapshot.volumes is not None:
+            self.volumes = SessionVolumes(
+                snapshot.volumes, self.nodes, self.journal, static_filters.volume_reach, self.static_row
+            )
         self._job_infos: dict[int, JobInfo] = {}
         self._sub_groups: dict[int, JobSubGroups] = {}
 
@@ -96,7 +101,9 @@ class State:
         return self.clock.now
 
     def split_classes(self, keys: Mapping[str, Ints]) -> None:
-        """Split classes by the keys of plugins (`EquivalenceClasses.split`), and begin to count pods by topology."""
+        """Split classes by the keys of plugins and the needs of claims, and begin to count pods by topology."""
+        if self.volumes is not None:
+            keys = {**keys, NEED: self.volumes.storage.need.astype(np.int64)}
         self.classes.split(self.tasks, keys)
         if self._has_inter_pod_terms:
             self.topology_counts = TopologyCounts(self.nodes, self.tasks, self.classes.shapes)
@@ -186,6 +193,7 @@ add_old_names(
     {
         "attempts": "outcome.attempts",
         "conditions": "outcome.conditions",
+        "has_queue_gates": "classes.queue_gates",
         "id": "memory.session_id",
         "neighbours": "topology_counts",
         "queue_limits": "outcome.queue_limits",

@@ -134,6 +134,8 @@ class Statement:
             state.journal.replace(taken.codes, node, taken.with_more(node, ports))
         if state.topology_counts is not None:
             state.topology_counts.moved(state.journal, shape_id, nodes, 1)
+        if state.volumes is not None:
+            state.volumes.placed(info, tasks, nodes)
         state.accounts.add(job_row, info.request if len(tasks) == 1 else info.request * len(tasks))
         for watcher in self._watchers:
             watcher.placed(job_row, info, tasks, nodes)
@@ -147,6 +149,8 @@ class Statement:
             state.journal.replace(taken.codes, node, taken.with_less(node, ports))
         if state.topology_counts is not None:
             state.topology_counts.moved(state.journal, shape_id, nodes, -1)
+        if state.volumes is not None:
+            state.volumes.freed(task, tasks, nodes)
         state.accounts.add(job_row, -task.request * len(tasks))
         for watcher in self._watchers:
             watcher.freed(job_row, task, tasks, nodes)
@@ -232,7 +236,7 @@ class Statement:
         state = self._state
         record, names, counts = state.tasks.record, state.nodes.names, state.jobs.counts
         binds: list[Decision] = []
-        for status, job_row, _, tasks, nodes in self._operations:
+        for status, job_row, shape_id, tasks, nodes in self._operations:
             if status is not _ALLOCATED:
                 continue
             # Nothing undoes a commit, so it is not journalled. Both statuses count alike, except in the numbers below.
@@ -241,6 +245,11 @@ class Statement:
             state.tasks.status[tasks] = _BINDING
             state.outcome.forget_attempt(tasks)
             key = state.jobs.record(job_row).key
+            volumes = state.volumes
+            if volumes is not None and volumes.prepares(state.task_of(shape_id)):
+                for task, node in zip(tasks.tolist(), nodes.tolist(), strict=True):
+                    binds.append(Bind(record(task).ref, names[node], key, volumes.steps(task, node)))
+                continue
             # A Python loop over the placed tasks: each becomes one decision.
             for task, node in zip(tasks.tolist(), nodes.tolist(), strict=True):
                 binds.append(Bind(record(task).ref, names[node], key))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.framework.state.tie_order import tie_order
+from volcano_py.framework.state.volume_reach import ReachCache
 from volcano_py.model.arrays import Ints, Rows
 from volcano_py.snapshot.columns import NodeColumns, NodeStatics
 
@@ -27,6 +28,8 @@ class StaticFilterCache:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self.volume_reach = ReachCache()
+        """Which nodes reach which volumes."""
         self._ties: tuple[tuple[object, int], int, Rows | None] | None = None  # layout, seed, order
 
     def tie_order(self, statics: NodeStatics, seed: int) -> Rows | None:

@@ -2,10 +2,11 @@
 
 static      depend only on the node's record: NodeUnschedulable, NodeAffinity (nodeSelector and required terms),
             TaintToleration
-per node    depend on the pods of the node: the number of pods, and NodePorts, which checks that the host ports of the
-            pod are free, also when several pods of its shape are placed together (`snapshot.ports`)
-inter-pod   depend on pods of all nodes: InterPodAffinity (`pod_affinity`) and the hard constraints of PodTopologySpread
-            (`spread`)
+per node    depend on the pods of the node: the number of pods, NodePorts, which checks that the host ports of the pod
+            are free, also when several pods of its shape are placed together (`snapshot.ports`), and the number of
+            volumes (`volume_limits`)
+inter-pod   depend on pods of all nodes: InterPodAffinity (`pod_affinity`), the hard constraints of PodTopologySpread
+            (`spread`), and what volumes claims have or can get (`claims`)
 
 Texts are kube-scheduler's. As in Volcano, a node gives all reasons that an eviction could resolve, up to the first one
 that it could not. The framework itself checks whether the request fits.
@@ -18,16 +19,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from volcano_py.conf.arguments import Warn, get_bool
+from volcano_py.conf.arguments import Warn, get_bool, get_float
 from volcano_py.framework.contract.extension_points import InterPodPredicate, Predicate, StaticPredicate, Verdicts
 from volcano_py.framework.contract.plugin import DependsOn, Plugin
 from volcano_py.framework.state.info import TaskInfo
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Bools
+from volcano_py.model.pod_needs import NO_NEED
 from volcano_py.model.rejections import Reason
 from volcano_py.model.resources import PODS_ROW
 from volcano_py.model.shape import Field, Shape
-from volcano_py.plugins.predicates.inter_pod import Filter, inter_pod_filter
+from volcano_py.plugins.predicates.claims import BIND, EXCLUSIVE, N_REASONS, ZONE, too_few_local
+from volcano_py.plugins.predicates.inter_pod import INTER_POD, Filter, inter_pod_filter
+from volcano_py.plugins.predicates.volume_limits import disks_taken, too_many_volumes
 from volcano_py.snapshot import node_terms, taints
 from volcano_py.snapshot.columns import NodeColumns
 
@@ -38,17 +42,21 @@ _KEYS: Final = {
     "node_ports": "predicate.NodePortsEnable",
     "pod_affinity": "predicate.PodAffinityEnable",
     "spread": "predicate.PodTopologySpreadEnable",
+    "volume_limits": "predicate.NodeVolumeLimitsEnable",
+    "volume_zone": "predicate.VolumeZoneEnable",
+    "volume_binding": "predicate.VolumeBindingEnable",
 }
-_CLAIMS: Final = {  # Volcano's arguments about claims
-    "predicate.NodeVolumeLimitsEnable": "volume claims",
-    "predicate.VolumeZoneEnable": "volume claims",
-    "predicate.VolumeBindingEnable": "volume claims",
-    "volumebinding.*": "volume claims",
+_CLAIMS: Final = {  # Volcano's arguments that have no effect yet
+    "volumebinding.*": "scores of volumes",
     "predicate.DynamicResourceAllocationEnable": "resource claims",
     "dynamicresources.*": "resource claims",
 }
 _CACHE: Final = "predicate.CacheEnable"  # accepted and ignored: answers are always cached, which never changes them
-TOO_MANY_PODS, PORTS_TAKEN = 1, 2
+_BIND_TIMEOUT: Final = "volumebinding.bindTimeoutSeconds"
+_BIND_TIMEOUT_S: Final = 600.0
+TOO_MANY_PODS, PORTS_TAKEN, TOO_MANY_VOLUMES, DISK_TAKEN = 1, 2, 3, 4
+_ON_NODE: Final = 4
+NO_VOLUME: Final = _ON_NODE + 1 + INTER_POD + BIND
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,11 @@ class PredicatesArgs:
     node_ports: bool = True
     pod_affinity: bool = True
     spread: bool = True
+    volume_limits: bool = True
+    volume_zone: bool = True
+    volume_binding: bool = True
+    bind_timeout_s: float = _BIND_TIMEOUT_S
+    """How long the claims of a pod may take to be bound; who carries out decisions reads it."""
 
 
 class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
@@ -73,7 +86,7 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
             *(Field.POD_TERMS, Field.SPREAD, Field.SELECTED_BY),
         }
     )
-    arguments = frozenset({*_KEYS.values(), *_CLAIMS, _CACHE})
+    arguments = frozenset({*_KEYS.values(), *_CLAIMS, _CACHE, _BIND_TIMEOUT})
     static_reasons = (
         Reason("predicates", "node-unschedulable", "node(s) were unschedulable"),
         Reason("predicates", "node-affinity", "node(s) didn't match Pod's node affinity/selector"),
@@ -97,6 +110,8 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
             "node(s) didn't have free ports for the requested pod ports",
             resolvable=True,
         ),
+        Reason("predicates", "volume-limits", "node(s) exceed max volume count", resolvable=True),
+        Reason("predicates", "disk-conflict", "node(s) had no available disk", resolvable=True),
         Reason("predicates", "pod-affinity", "node(s) didn't match pod affinity rules"),
         Reason("predicates", "pod-anti-affinity", "node(s) didn't match pod anti-affinity rules", resolvable=True),
         Reason(
@@ -113,6 +128,22 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         Reason(
             "predicates", "topology-spread", "node(s) didn't match pod topology spread constraints", resolvable=True
         ),
+        Reason(
+            "predicates",
+            "volume-exclusive",
+            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
+            "another pod",
+            resolvable=True,
+        ),
+        Reason("predicates", "volume-zone", "node(s) had no available volume zone"),
+        Reason("predicates", "volume-affinity", "node(s) didn't match PersistentVolume's node affinity"),
+        Reason("predicates", "volume-binding", "node(s) didn't find available persistent volumes to bind"),
+        Reason("predicates", "volume-space", "node(s) did not have enough free storage"),
+        Reason(
+            "predicates",
+            "volume-missing",
+            "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+        ),
     )
     early = TOO_MANY_PODS
 
@@ -122,22 +153,32 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
     @classmethod
     def parse(cls, arguments: Mapping[str, Any], warn: Warn) -> PredicatesArgs:
         """Read the switches, all true: ``predicate.NodeAffinityEnable``, ``predicate.TaintTolerationEnable``,
-        ``predicate.NodePortsEnable``, ``predicate.PodAffinityEnable`` and ``predicate.PodTopologySpreadEnable``.
+        ``predicate.NodePortsEnable``, ``predicate.PodAffinityEnable``, ``predicate.PodTopologySpreadEnable``,
+        ``predicate.NodeVolumeLimitsEnable``, ``predicate.VolumeZoneEnable`` and ``predicate.VolumeBindingEnable``.
 
-        The following have no effect, because pods with volume or resource claims always wait, and cause a warning
-        unless they are true: ``predicate.NodeVolumeLimitsEnable``, ``predicate.VolumeZoneEnable``,
-        ``predicate.VolumeBindingEnable``, ``predicate.DynamicResourceAllocationEnable``, ``volumebinding.*`` and
-        ``dynamicresources.*``. ``predicate.CacheEnable`` is ignored: answers are always cached.
+        ``volumebinding.bindTimeoutSeconds``, 600, is how long the claims of a pod may take to be bound before its bind.
+
+        The following have no effect and cause a warning unless they are true: ``volumebinding.*``, and
+        ``predicate.DynamicResourceAllocationEnable`` and ``dynamicresources.*``, because pods with resource claims
+        always wait. ``predicate.CacheEnable`` is ignored: answers are always cached.
         """
         for key, value in arguments.items():
+            if key == _BIND_TIMEOUT:
+                continue
             claims = next((claims for pattern, claims in _CLAIMS.items() if fnmatchcase(key, pattern)), None)
             if claims is not None and value not in (True, "true"):
-                warn(f"argument {key} has no effect: {claims} are not supported yet, so pods with them always wait")
-        return PredicatesArgs(**{name: get_bool(arguments, key, True, warn) for name, key in _KEYS.items()})
+                warn(f"argument {key} has no effect: {claims} are not supported yet")
+        timeout_s = get_float(arguments, _BIND_TIMEOUT, _BIND_TIMEOUT_S, warn)
+        if timeout_s <= 0:
+            raise ValueError(f"{_BIND_TIMEOUT}: {timeout_s:g} is no time to wait: write a number above 0")
+        switches = {name: get_bool(arguments, key, True, warn) for name, key in _KEYS.items()}
+        return PredicatesArgs(**switches, bind_timeout_s=timeout_s)
 
     def on_session_open(self, ssn: State) -> None:
-        """Keep the session."""
+        """Keep the session, and say whether claims get volumes in it."""
         self._ssn = ssn
+        if ssn.volumes is not None:
+            ssn.volumes.binds_claims = self._args.volume_binding
         self._filters: dict[int, Filter | None] = {}  # by shape id
 
     def static_predicate(self, shape: Shape, nodes: NodeColumns) -> Verdicts:
@@ -167,32 +208,59 @@ class Predicates(Plugin, StaticPredicate, Predicate, InterPodPredicate):
         return 0
 
     def predicate(self, task: TaskInfo, nodes: NodeColumns) -> Verdicts:
-        """Refuse nodes with the maximum number of pods, or on which a host port is not free, shape (n_nodes,)."""
+        """Refuse nodes with the maximum number of pods or volumes, or without a free host port, shape (n_nodes,)."""
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
         verdicts: Verdicts = full.astype(np.int16)  # TOO_MANY_PODS is 1
+        volumes = self._ssn.volumes
+        if volumes is not None and volumes.need_of(task) is not NO_NEED:
+            too_few = too_few_local(volumes, task, nodes)
+            for code, refused in enumerate(self._volumes_on_node(task, nodes), TOO_MANY_VOLUMES):
+                verdicts[refused & ~full] = code
+            if too_few is not None:
+                verdicts[too_few & ~full] = NO_VOLUME
         if self._wants_ports(task):
             verdicts[self._ports_taken(task, nodes) & ~full] = PORTS_TAKEN
         return verdicts
 
     def refusals(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
-        """Return for each of `reasons` the nodes to which it applies, shape (7, n_nodes).
+        """Return for each of `reasons` the nodes to which it applies, shape (15, n_nodes).
 
         A node that fails required inter-pod affinity gives no further inter-pod reason.
         """
         full = nodes.pod_count >= nodes.allocatable[PODS_ROW]
         taken = self._ports_taken(task, nodes) if self._wants_ports(task) else np.zeros(len(nodes), dtype=bool)
+        on_node = self._volumes_on_node(task, nodes)
         inter_pod = self.inter_pod_filter(task)
         if inter_pod is None:
-            return np.vstack((full, taken, np.zeros((5, len(nodes)), dtype=bool)))
+            return np.vstack((full, taken, on_node, np.zeros((INTER_POD + N_REASONS, len(nodes)), dtype=bool)))
         refused = inter_pod.refused()
-        return np.vstack((full, taken, refused if nodes.rows is None else refused[:, nodes.rows]))
+        refused = refused.copy() if nodes.rows is None else refused[:, nodes.rows]
+        refused[INTER_POD + EXCLUSIVE] &= ~on_node[1]  # one filter of kube-scheduler, and the first reason counts
+        too_few = None if self._ssn.volumes is None else too_few_local(self._ssn.volumes, task, nodes)
+        if too_few is not None:
+            refused[INTER_POD + BIND] |= too_few & ~refused[INTER_POD + ZONE]
+        return np.vstack((full, taken, on_node, refused))
 
     def inter_pod_filter(self, task: TaskInfo) -> Filter | None:
-        """Return the inter-pod filter of a task's shape; None if other pods cannot affect it."""
+        """Return the filter of a task's class by other pods and volume claims; None if they cannot affect it."""
         if task.shape_id not in self._filters:
             args = self._args
-            self._filters[task.shape_id] = inter_pod_filter(self._ssn, task, args.pod_affinity, args.spread)
+            self._filters[task.shape_id] = inter_pod_filter(
+                self._ssn, task, args.pod_affinity, args.spread, args.volume_zone
+            )
         return self._filters[task.shape_id]
+
+    def _volumes_on_node(self, task: TaskInfo, nodes: NodeColumns) -> Bools:
+        """Return which nodes have too many volumes, and which a disk that is in use there, shape (2, n_nodes)."""
+        refused = np.zeros((2, len(nodes)), dtype=bool)
+        volumes = self._ssn.volumes
+        if volumes is not None:
+            too_many = too_many_volumes(volumes, task, nodes) if self._args.volume_limits else None
+            if too_many is not None:
+                refused[0] = too_many
+            if volumes.need_of(task).disks:
+                refused[1] = disks_taken(volumes, task, nodes)
+        return refused
 
     def _wants_ports(self, task: TaskInfo) -> bool:
         return self._args.node_ports and bool(task.shape.host_ports)

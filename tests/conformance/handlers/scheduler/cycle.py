@@ -70,9 +70,10 @@ def _run(case: Case) -> Outcome:
     assert max(gone.values(), default=1) == 1, "a pod is evicted twice"
     over = (snapshot.nodes.idle < -EPSILON) & (snapshot.nodes.idle < idle_before)
     assert not over.any(), "a node has more than is allocatable"
+    arrived = [bind for bind in decided.binds if not bind.prepare]  # nobody prepares binds here
     return {
-        "bindMap": {str(bind.task): bind.node for bind in decided.binds},
-        "bindsNum": len(decided.binds),
+        "bindMap": {str(bind.task): bind.node for bind in arrived},
+        "bindsNum": len(arrived),
         "evicted": [str(eviction.task) for eviction in decided.evictions],
         "evictNum": len(decided.evictions),
         "minimalBindCheck": not _split_gangs(snapshot, decided, held_before)

@@ -16,6 +16,7 @@ from volcano_py.api.meta import ObjectMeta
 from volcano_py.api.policy import PodDisruptionBudget
 from volcano_py.api.scheduling import PodGroup, PriorityClass, Queue
 from volcano_py.api.shard import NodeShard
+from volcano_py.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from volcano_py.api.topology import NODE_MEMBER, ExactMatch, HyperNode, HyperNodeMember, HyperNodeSpec, MemberSelector
 from volcano_py.cache.cluster import ClusterCache
 from volcano_py.conf.schema import FLAGS, ActionConf, PluginConf, SchedulerConf, Where
@@ -39,15 +40,14 @@ OBJECTS: Final[Mapping[str, type[Any]]] = {
     "pdbs": PodDisruptionBudget,  # the abbreviation for persistent volumes
     "podGroups": PodGroup,
     "nodes": Node,
+    "storageClasses": StorageClass,
+    "pvs": PersistentVolume,
+    "pvcs": PersistentVolumeClaim,
     "pods": Pod,
 }
 """Objects for the cache, in the order in which it receives them."""
 
 TO_COME: Final = {
-    "pvs": "volumes",
-    "pvcs": "volumes",
-    "storageClasses": "volumes",
-    "ignoreProvisioners": "volumes",
     "resourceClaims": "resource claims",
     "resourceSlices": "resource claims",
     "deviceClasses": "resource claims",
@@ -55,7 +55,7 @@ TO_COME: Final = {
 """Input that the scheduler does not read yet; the result of such a row would be wrong."""
 
 TOPOLOGY: Final = frozenset({"hyperNodes", "hyperNodesSetByTier", "realNodesSet"})
-INPUTS: Final = frozenset({*OBJECTS, *TO_COME, *TOPOLOGY, "clock", "nodeUsage", "sharding"})
+INPUTS: Final = frozenset({*OBJECTS, *TO_COME, *TOPOLOGY, "clock", "ignoreProvisioners", "nodeUsage", "sharding"})
 CLOCK: Final = CycleClock(now=NOW.timestamp())
 _SCHEDULER: Final = frozenset({"tiers", "configurations", "effectivePlugins", "featureGates"})
 _GATES: Final = {  # fixed as in Kubernetes 1.36 and Volcano; rows with claims are refused separately
@@ -77,7 +77,12 @@ def load(case: Case) -> Snapshot:
     # Objects that name no scheduler belong to this one.
     gates = (case.scheduler or {}).get("featureGates", {})
     admission = gates.get(QUEUE_ADMISSION, False)
-    cache = ClusterCache(scheduler_names=("", "volcano"), queue_admission=admission, clock=FakeClock(NOW))
+    cache = ClusterCache(
+        scheduler_names=("", "volcano"),
+        queue_admission=admission,
+        clock=FakeClock(NOW),
+        ignored_provisioners=case.input.get("ignoreProvisioners", ()),
+    )
     for key, kind in OBJECTS.items():
         added(cache, *(msgspec.convert(with_uid(written), kind) for written in case.input.get(key, ())))
     added(cache, *_hyper_nodes(case.input))
