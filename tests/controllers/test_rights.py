@@ -27,6 +27,7 @@ from volcano_py.testing import a_group, a_namespace, a_node, manifest
 
 RULES = Path(__file__).parents[2] / "manifests" / "rbac" / "controllers.yaml"
 LEASE = replace(DEFAULT_LEASE, retry_period_s=0.1)
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 ASKED_BY_ADMISSION = {
     ("update", "pods/finalizers"),
     ("update", "jobs.batch.volcano.sh/finalizers"),
@@ -113,7 +114,9 @@ async def test_every_right_is_used_and_no_other(server: ApiServer) -> None:
 
 async def run_jobs(server: ApiServer, user: ApiClient) -> None:
     """Have a job run, grow and end, and let others meet objects that exist already."""
-    job = put_job(server, "train", plugins={"svc": [], "ssh": []}, volumes=[{"mountPath": "/data", "volumeClaim": {}}])
+    job = put_job(
+        server, "train", plugins={"svc": [], "ssh": []}, volumes=[{"mountPath": "/data", "volumeClaim": CLAIM}]
+    )
     await enqueued(server, user, job)
     await until(lambda: server.get("pods", "train-worker-0", "default"))
     body = [{"op": "replace", "path": "/spec/tasks/0/replicas", "value": 2}]

@@ -25,8 +25,11 @@ from volcano_py.model.objects import TaskRecord
 from volcano_py.model.statuses import TaskStatus
 from volcano_py.plugins.nodeorder import NodeOrderArgs, NodeOrdering
 from volcano_py.plugins.predicates import Predicates
+from volcano_py.plugins.predicates.inter_pod import INTER_POD
 
 CODES = [reason.code for reason in Predicates.reasons]
+AFFINITY, NO_LABEL = CODES.index("pod-affinity"), CODES.index("topology-spread-label")
+END = AFFINITY + INTER_POD
 
 
 def filters_of(ssn: Session, plugin: Predicates, task: str) -> list[set[str]]:
@@ -35,8 +38,8 @@ def filters_of(ssn: Session, plugin: Predicates, task: str) -> list[set[str]]:
     refused = plugin.refusals(info, ssn.state.nodes)
     answers = plugin.inter_pod_filter(info)
     if answers is not None:
-        assert answers.allowed().tolist() == (~refused[2:].any(axis=0)).tolist()
-        assert answers.unresolvable().tolist() == (refused[2] | refused[5]).tolist()
+        assert answers.allowed().tolist() == (~refused[AFFINITY:].any(axis=0)).tolist()
+        assert answers.unresolvable().tolist() == (refused[AFFINITY] | refused[NO_LABEL]).tolist()
     some = np.arange(len(ssn.state.nodes))[::-2]
     assert plugin.refusals(info, ssn.state.nodes.rows_view(some)).tolist() == refused[:, some].tolist()
     return [{CODES[code] for code in np.flatnonzero(column).tolist()} for column in refused.T]
@@ -118,7 +121,7 @@ def test_answers_equal_a_plain_loop_before_placements_after_them_and_after_their
         ssn.state.journal.rollback(checkpoint, ssn.state.nodes.block)
         cluster.pods = before
         seen |= check(world, ssn, cluster, random)
-    assert seen == {*CODES[2:], "wishes", "even"}
+    assert seen == {*CODES[AFFINITY:END], "wishes", "even"}
 
 
 def test_a_shape_that_is_first_asked_about_late_counts_earlier_placements_and_undos() -> None:
@@ -149,7 +152,7 @@ def test_the_order_of_arrival_does_not_matter() -> None:
 
 @pytest.mark.parametrize("switch", ["pod_affinity", "spread"])
 def test_a_filter_that_is_switched_off_refuses_nothing(switch: str) -> None:
-    codes = {"pod_affinity": set(CODES[2:5]), "spread": set(CODES[5:])}
+    codes = {"pod_affinity": set(CODES[AFFINITY:NO_LABEL]), "spread": set(CODES[NO_LABEL:END])}
     found: set[str] = set()
     for number in range(60):
         world = social_world(number)

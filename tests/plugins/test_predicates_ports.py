@@ -53,7 +53,7 @@ def test_ports_have_kube_schedulers_answers(wanted: HostPort | None, expected: s
     verdicts = plugin.predicate(info(ssn, shape), ssn.state.nodes).tolist()
 
     assert "".join("·U"[verdict == 2] for verdict in verdicts) == expected
-    off = Predicates(PredicatesArgs(node_ports=False))
+    ssn = a_session(world, off := Predicates(PredicatesArgs(node_ports=False)))
     assert off.predicate(info(ssn, shape), ssn.state.nodes).tolist() == [0, 0, 0]
 
 
