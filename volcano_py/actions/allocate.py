@@ -146,7 +146,7 @@ def _try(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, final: bo
     If this is not the ``final`` try, a job that is not ready is promised nothing.
     """
     statement = ssn.statement()
-    warning = ssn.topology.not_enforced(job) if job.record.has_topology and ssn.hooks.missing(job) else ""
+    warning = ssn.topology.not_enforced(job)
     try:
         left = _place_nominated(ssn, statement, queue, job, tasks) if ssn.nominated_room else tasks
         ready = len(left) < len(tasks) and ssn.hooks.missing(job) == 0

@@ -34,6 +34,7 @@ from volcano_py.framework.contract.plugin import Plugin
 from volcano_py.framework.contract.victim_candidates import VictimCandidates
 from volcano_py.framework.state.info import JobInfo
 from volcano_py.framework.state.state import State
+from volcano_py.framework.state.sub_groups import JobSubGroups
 from volcano_py.model.arrays import Bools, Floats
 from volcano_py.model.objects import GroupCondition, JobRecord
 from volcano_py.model.rejections import Reason
@@ -65,7 +66,7 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
             return Reason(
                 self.name, keys.REASON_NOT_ENOUGH_PODS_OF_TASK, f"Not enough valid pods of each task ({text})"
             )
-        groups = self._ssn.sub_groups(job.row)
+        groups = self._groups(job)
         if groups is not None and (few := groups.invalid()):
             listed = ", ".join(f"{policy}: valid {have}, min {need}" for policy, have, need in few)
             text = f"Not enough valid sub-groups of each policy ({listed})"
@@ -80,21 +81,21 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         lacking = job.missing()
         if lacking == 0 and job.record.task_min_available and job.roles_short(READY_STATUSES, best_effort=True):
             lacking = 1
-        groups = self._ssn.sub_groups(job.row)
+        groups = self._groups(job)
         return lacking if groups is None else max(lacking, groups.lacking())
 
     def job_pipelined(self, job: JobInfo) -> Vote:
         """Permit a job whose minimum is met with pipelined tasks counted, reject any other."""
         if not job.is_pipelined() or job.roles_short(_PROMISED, best_effort=True):
             return _REJECT
-        groups = self._ssn.sub_groups(job.row)
+        groups = self._groups(job)
         return _PERMIT if groups is None or not groups.lacking(promised=True) else _REJECT
 
     def job_starving(self, job: JobInfo) -> bool:
         """Say whether ready and pipelined tasks, without pending best-effort ones, are below what the job needs."""
         if job.ready_count + job.count(TaskStatus.PIPELINED) < job.min_available:
             return True
-        groups = self._ssn.sub_groups(job.row)
+        groups = self._groups(job)
         return groups is not None and groups.lacking(promised=True, best_effort=False) > 0
 
     def preemptable(self, preemptor: Preemptor, candidates: VictimCandidates) -> Bools:
@@ -128,6 +129,10 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
     def on_session_open(self, ssn: State) -> None:
         """Keep the session."""
         self._ssn = ssn
+        self._with_groups = frozenset(ssn.jobs.rules.with_sub_groups.tolist())
+
+    def _groups(self, job: JobInfo) -> JobSubGroups | None:
+        return self._ssn.sub_groups(job.row) if job.row in self._with_groups else None
 
     def on_session_close(self, ssn: State) -> None:
         """Write into the conditions of every PodGroup with tasks whether its gang is complete."""

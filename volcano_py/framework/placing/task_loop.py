@@ -38,6 +38,8 @@ class Placer(Protocol):
 class JobGoal:
     """The gang: what plugins demand before the placements of a job are committed."""
 
+    __slots__ = ("_hooks", "_job", "worth_continuing")
+
     def __init__(self, hooks: Hooks, job: JobInfo) -> None:
         self._hooks = hooks
         self._job = job

@@ -91,6 +91,8 @@ class TopologyPlacement:
         self._hooks = hooks
         self._placement = placement
         self._loop = loop
+        rules = state.jobs.rules
+        self._concerned = frozenset([*rules.with_sub_groups.tolist(), *rules.with_topology.tolist()])
         limits = hooks.points(TierLimits, "most_domains")
         self._limits = bool(limits)
         self._most_domains = min((int(point()) for point in limits), default=0)
@@ -102,6 +104,8 @@ class TopologyPlacement:
 
     def applies(self, job: JobInfo) -> bool:
         """Say whether a job is placed here: it has sub-groups, or a topology that is in effect."""
+        if job.row not in self._concerned:  # asked for every job
+            return False
         record = job.record
         if record.sub_group_policies:
             return True
@@ -375,8 +379,10 @@ class TopologyPlacement:
     # Afterwards
 
     def not_enforced(self, job: JobInfo) -> str:
-        """Return why a topology of a job has no effect though it is hard, "" if it has."""
+        """Return why a topology of a job that is not ready has no effect though it is hard, "" if it has."""
         record = job.record
+        if job.row not in self._concerned or not self._hooks.missing(job):
+            return ""
         if not self._limits:
             written = (record.network_topology, *(policy.topology for policy in record.sub_group_policies))
             hard = any(topology is not None and topology.hard for topology in written)
