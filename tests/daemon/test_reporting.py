@@ -5,7 +5,6 @@ from structlog.testing import capture_logs
 from volcano_py.daemon.metrics import DaemonMetrics
 from volcano_py.daemon.reporting import CycleReporter, Timing
 from volcano_py.framework.state.memory import CycleReport, JobReport, QueueReport
-from volcano_py.model.hyper_nodes import HyperNode
 from volcano_py.model.objects import JobKey, JobRecord
 from volcano_py.runtime.clock import FakeClock
 from volcano_py.snapshot.store import ClusterStore
@@ -232,18 +231,3 @@ def test_a_queue_has_a_weight_and_limits_only_if_a_plugin_reports_them(reporter,
     assert (shown("weight"), shown("capacity_milli_cpu"), shown("real_capacity_milli_cpu")) == (None, 9, 8)
     reporter.ended(CycleReport(), TIMING)
     assert shown("capacity_milli_cpu") is None
-
-
-def test_what_is_wrong_with_hyper_nodes_is_logged_when_it_changes(reporter, store):
-    def ended():
-        with capture_logs() as lines:
-            reporter.ended(CycleReport(), TIMING)
-        return [(line["event"], line.get("problem", "")[:13]) for line in lines if "HyperNode" in line["event"]]
-
-    store.facts.set_hyper_node(HyperNode("a", 1, children=("b",)))
-    store.facts.set_hyper_node(HyperNode("b", 1, children=("a",)))
-
-    assert {event for event, _ in ended()} == {"HyperNode misconfigured"}
-    assert ended() == []
-    store.facts.remove_hyper_node("b")
-    assert ended() == [("HyperNodes in order again", "")]

@@ -52,7 +52,6 @@ class CycleReporter:
         self._failures: tuple[str, ...] = ()
         self._shown: Mapping[str, QueueReport] = {}  # what metrics show of queues
         self._problems: dict[str, str] = {}  # what was wrong with queues in the last cycle
-        self._domain_problems: tuple[str, ...] = ()  # what was wrong with HyperNodes in the last cycle
         self._slow = SlowPlugins(metrics.cycles)
 
     def new_policy(self) -> None:
@@ -81,7 +80,6 @@ class CycleReporter:
         self._metrics.waiting.update(lacking, jobs)
         self._show_queues(report)
         self._report_problems(report)
-        self._report_domains()
         self._queues_hold(report.queues_hold)
         self._show_jobs(report)
         self._report_failures(report)
@@ -126,18 +124,6 @@ class CycleReporter:
                 log.warning("queue misconfigured", queue=queue, problem=problem)
         self._problems = dict(report.queue_problems)
         self._metrics.queues.problems(len(self._problems))
-
-    def _report_domains(self) -> None:
-        """Log what is wrong with HyperNodes when it differs from the last cycle; the others are used as they are."""
-        problems = self._store.facts.frozen().hyper_nodes.problems
-        if problems == self._domain_problems:
-            return
-        for problem in problems:
-            if problem not in self._domain_problems:
-                log.warning("HyperNode misconfigured", problem=problem)
-        if not problems:
-            log.info("HyperNodes in order again")
-        self._domain_problems = problems
 
     def _show_jobs(self, report: CycleReport) -> None:
         self._metrics.jobs.shares(report.job_shares)
