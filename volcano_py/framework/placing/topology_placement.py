@@ -28,7 +28,7 @@ from volcano_py.framework.placing.domain_room import DomainRoom
 from volcano_py.framework.placing.near_placement import NearPlacement
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.placing.task_loop import Goal, JobGoal, TaskLoop
-from volcano_py.framework.placing.topology_refusal import why_no_domain
+from volcano_py.framework.placing.topology_refusal import PLUGIN, why_no_domain
 from volcano_py.framework.state.domain_sums import DomainSums
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.state import State
@@ -83,6 +83,11 @@ class _Piece:
     """The scores of the domains that were tried last, shape (n_domains,)."""
 
 
+def _for_good(rejection: Rejection) -> bool:
+    """Say whether a rejection holds wherever tasks are placed: their queue may not hold them."""
+    return rejection.blocked is not None and rejection.blocked.plugin != PLUGIN
+
+
 class TopologyPlacement:
     """Places the jobs of a session that have topologies or sub-groups."""
 
@@ -125,34 +130,47 @@ class TopologyPlacement:
         """
         if not len(tasks):
             return tasks, self._hooks.missing(job) == 0
-        attempt = _Attempt(statement, queue, job, dict(self._state.outcome.rejections.get(job.row, {})))
+        outcome = self._state.outcome
+        known = outcome.rejections.get(job.row, {})
+        # What a queue may not hold is not tried again. What found no domain is: it may be another sub-group's turn.
+        attempt = _Attempt(statement, queue, job, {shape: one for shape, one in known.items() if _for_good(one)})
         within = self._state.domains.top if within is None else within
-        pieces = self._pieces(job, tasks)
+        pieces, rest = self._pieces(job, tasks)
         if pieces[0].group is None:
             placed = self._place_piece(attempt, pieces[0], within) is not None
         else:
             placed = self._place_job(attempt, pieces, within)
         ready = self._hooks.missing(job) == 0
+        found = {shape: one for shape, one in outcome.rejections.get(job.row, {}).items() if _for_good(one)}
+        outcome.rejections[job.row] = {**known, **found}
         if placed and ready:
             self._remember(job, pieces)
-        elif not placed:
-            self._explain(attempt, tasks)
-        return np.concatenate([piece.waiting for piece in pieces]), ready
+        elif not placed and not found:
+            self._explain(job, np.concatenate([piece.waiting for piece in self._pieces(job, tasks)[0]]))
+        return np.concatenate([*(piece.waiting for piece in pieces), rest]), ready
 
-    def _pieces(self, job: JobInfo, tasks: Rows) -> list[_Piece]:
-        state, groups = self._state, self._state.sub_groups(job.row)
-        job_limit, limits = self._limits_of(job)
+    def _pieces(self, job: JobInfo, tasks: Rows) -> tuple[list[_Piece], Rows]:
+        """Return the parts of a gang that are placed now, and the tasks whose turn comes later.
+
+        Once a job has its minimum, its sub-groups are placed one by one.
+        """
+        groups = self._state.sub_groups(job.row)
         if groups is None:
-            part = Part(job, str(job.key), state.rows_of_job(job.row), self._request(tasks))
-            return [_Piece(part, tasks, job_limit, JobGoal(self._hooks, job))]
-        found = []
-        for group in groups.order(tasks):  # a Python loop over the sub-groups of one job
-            mine = tasks[np.isin(tasks, groups.members(group))]
-            policy = int(groups.policy[group])
-            part = Part(job, groups.groups[group].id, groups.members(group), self._request(mine))
-            limit = job_limit if policy == OWN else limits[policy]
-            found.append(_Piece(part, mine, limit, _GroupGoal(groups, group), group))
-        return found
+            part = Part(job, str(job.key), self._state.rows_of_job(job.row), self._request(tasks))
+            return [_Piece(part, tasks, self._limits_of(job)[0], JobGoal(self._hooks, job))], tasks[:0]
+        order, waiting = groups.order(tasks), groups.split(tasks)
+        if not self._hooks.missing(job):
+            order, rest = order[:1], tasks[groups.numbers(tasks) != order[0]]
+            return [self._piece(job, groups, group, waiting[group]) for group in order], rest
+        # A Python loop over the sub-groups of one job.
+        return [self._piece(job, groups, group, waiting[group]) for group in order], tasks[:0]
+
+    def _piece(self, job: JobInfo, groups: JobSubGroups, group: int, waiting: Rows) -> _Piece:
+        job_limit, limits = self._limits_of(job)
+        policy = int(groups.policy[group])
+        part = Part(job, groups.groups[group].id, groups.members(group), self._request(waiting))
+        limit = job_limit if policy == OWN else limits[policy]
+        return _Piece(part, waiting, limit, _GroupGoal(groups, group), group)
 
     def _request(self, tasks: Rows) -> Floats:
         requests: Floats = self._state.classes.requests[:, self._state.tasks.shape[tasks]].sum(axis=1)
@@ -325,7 +343,7 @@ class TopologyPlacement:
     def place_idle(self, statement: Statement, job: JobInfo, shape_id: int, tasks: Rows) -> int:
         """Place as many tasks of a job that request nothing as its limits allow; return how many found a node."""
         done = 0
-        for piece in self._pieces(job, tasks):
+        for piece in self._pieces(job, tasks)[0]:
             whole = Part(job, str(job.key), self._state.rows_of_job(job.row), self._request(tasks))
             as_one = _Piece(whole, piece.waiting, self._limits_of(job)[0], piece.goal)
             outer = (domain for group in self._domains(as_one, 1, self._state.domains.top) for domain in group)
@@ -420,27 +438,27 @@ class TopologyPlacement:
             if begun is not None:
                 homes[piece.part.name] = names[begun]
 
-    def _explain(self, attempt: _Attempt, tasks: Rows) -> None:
-        """Record why a job with a limit that got no domain waits, unless its queue may hold no more."""
-        job, outcome = attempt.job, self._state.outcome
-        found = outcome.rejections.get(job.row, {})
-        if not self._hard_limits(job) or any(one.blocked is not None for one in found.values()):
-            return
+    def _explain(self, job: JobInfo, tasks: Rows) -> None:
+        """Record why tasks of a job got no domain."""
         shapes = dict.fromkeys(self._state.tasks.shape[tasks].tolist())
         plain = next((self._placement.rejection(shape_id) for shape_id in shapes), None)
         limit, domains = self._limits_of(job)[0], self._state.domains
+        if not self._hard_limits(job):
+            if plain is not None:
+                self._state.outcome.rejections[job.row] |= dict.fromkeys(shapes, plain)
+            return
         if limit is None or limit.soft:
             reason = self._why_no_sub_group(job, tasks, plain)
         else:
             reason = why_no_domain(domains, self._room.of(tasks), self._hooks.missing(job), limit.tier, plain)
         rejection = Rejection(len(self._state.nodes), blocked=reason)
-        outcome.rejections[job.row] = {**attempt.before, **dict.fromkeys(shapes, rejection)}
+        self._state.outcome.rejections[job.row] |= dict.fromkeys(shapes, rejection)
 
     def _why_no_sub_group(self, job: JobInfo, tasks: Rows, plain: Rejection | None) -> Reason:
         """Return why the first sub-group with a limit that has too little room waits, else the first with a limit."""
         domains, tree = self._state.domains, self._state.facts.hyper_nodes
         reasons: list[tuple[bool, Reason]] = []
-        for piece in self._pieces(job, tasks):  # a Python loop over the sub-groups of one job
+        for piece in self._pieces(job, tasks)[0]:  # a Python loop over the sub-groups of one job
             if piece.limit is None or piece.limit.soft:
                 continue
             room, needed = self._room.of(piece.waiting), max(1, piece.goal.missing())

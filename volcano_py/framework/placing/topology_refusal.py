@@ -1,12 +1,15 @@
 """Why a gang with a hard topology waits: what the allowed tiers lack, in numbers, and which tier would do."""
 
+from typing import Final
+
 import numpy as np
 
 from volcano_py.model.arrays import Ints, Rows
 from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.snapshot.domains import Domains
 
-_PLUGIN = "network-topology-aware"
+PLUGIN: Final = "network-topology-aware"
+"""The plugin that asks for topologies."""
 
 
 def why_no_domain(
@@ -32,7 +35,7 @@ def why_no_domain(
         text += f"; no tier would do: the whole cluster has room for {int(room[domains.top])}"
         if plain is not None and plain.message:
             text += f" ({plain.message})"
-    return Reason(_PLUGIN, "no-domain", f"{who}{text}")
+    return Reason(PLUGIN, "no-domain", f"{who}{text}")
 
 
 def _tasks(count: int) -> str:

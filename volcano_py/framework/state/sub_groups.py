@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano_py.model.arrays import Bools, Ints, Rows
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.objects import JobRecord
 from volcano_py.model.statuses import READY_STATUSES, TaskStatus, members
 from volcano_py.model.sub_groups import SubGroup, SubGroupId, own_sub_group, sub_group, sub_group_of
@@ -75,10 +75,24 @@ class JobSubGroups:
         """The number of the group of each task row."""
         return dict(zip(self.rows.tolist(), self.group.tolist(), strict=True))
 
+    def numbers(self, tasks: Rows) -> Rows:
+        """Return the groups of tasks of the job, shape (n,)."""
+        return self.group[np.searchsorted(self.rows, tasks)]
+
+    def split(self, tasks: Rows) -> dict[int, Rows]:
+        """Return tasks of the job by group, each in the order given."""
+        numbers = self.numbers(tasks)
+        order = np.argsort(numbers, kind="stable")
+        present, starts = np.unique(numbers[order], return_index=True)
+        return dict(zip(present.tolist(), np.split(tasks[order], starts[1:]), strict=True))
+
+    @cached_property
+    def _members(self) -> dict[int, Rows]:
+        return self.split(self.rows)
+
     def members(self, group: int) -> Rows:
         """Return the task rows of a group, whatever their status."""
-        rows: Rows = self.rows[self.group == group]
-        return rows
+        return self._members[group]
 
     def _count(self, chosen: Bools) -> Ints:
         return np.bincount(self.group[chosen], minlength=len(self)).astype(np.int64)
@@ -125,23 +139,30 @@ class JobSubGroups:
             if exist[index] < policy.minimum
         ]
 
+    @cached_property
+    def _priorities(self) -> Floats:
+        """The highest priority of a task of each group, shape (n_groups,)."""
+        highest = np.full(len(self), -np.inf)
+        np.maximum.at(highest, self.group, self._tasks.priority[self.rows].astype(float))
+        return highest
+
     def order(self, waiting: Rows) -> list[int]:
         """Return the groups of waiting tasks in the order in which they are placed.
 
         The groups that the policies' numbers still need come first. Then groups that are not complete come before the
         others, groups with tasks of higher priority before those of lower priority, and then the order of the numbers.
         """
-        with_work = np.unique(self.group[np.isin(self.rows, waiting)])
+        with_work = np.unique(self.numbers(waiting))
         missing = self.missing()
-        highest = np.full(len(self), -np.inf)
-        np.maximum.at(highest, self.group, self._tasks.priority[self.rows].astype(float))
+        highest = self._priorities
         order: list[int] = with_work[np.lexsort((with_work, -highest[with_work], missing[with_work] == 0))].tolist()
         needed: set[int] = set()
         for index, policy in enumerate(self.record.sub_group_policies):
-            mine = [group for group in order if self.policy[group] == index and missing[group]]
-            complete = int(np.count_nonzero((self.policy == index) & (missing == 0)))
-            needed.update(mine[: max(policy.minimum - complete, 0)])
-        return sorted(order, key=lambda group: group not in needed)
+            wanted = policy.minimum - int(np.count_nonzero((self.policy == index) & (missing == 0)))
+            if wanted > 0:
+                mine = [group for group in order if self.policy[group] == index and missing[group]]
+                needed.update(mine[:wanted])
+        return sorted(order, key=lambda group: group not in needed) if needed else order
 
     def safe(self, rows: Rows, surplus: int) -> Bools:
         """Return which tasks of the job (n,), in order, it can lose without breaking what it needs, shape (n,).
