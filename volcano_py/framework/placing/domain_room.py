@@ -5,7 +5,7 @@ import numpy as np
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.state.state import State
 from volcano_py.model.arrays import Floats, Ints, Rows
-from volcano_py.model.resources import EPSILON
+from volcano_py.model.resources import EPSILON, PODS_ROW
 
 
 class DomainRoom:
@@ -23,7 +23,13 @@ class DomainRoom:
         total = np.zeros(len(self._state.domains), dtype=np.int64)
         for shape_id, count in zip(shapes.tolist(), counts.tolist(), strict=True):
             total += np.minimum(self._by_domain(shape_id), count)
-        return total
+        return np.minimum(total, self._places()) if len(shapes) > 1 else total
+
+    def _places(self) -> Ints:
+        """Return how many more pods of any kind each domain takes, shape (n_domains,)."""
+        nodes = self._state.nodes
+        available = (nodes.future_idle if self._state.looks_ahead else nodes.idle)[PODS_ROW]
+        return self._state.domains.sums(np.maximum(available, 0.0)).astype(np.int64)
 
     def most(self, tasks: Rows) -> Ints:
         """Return how many tasks like these fit in each domain, however many there are, shape (n_domains,)."""

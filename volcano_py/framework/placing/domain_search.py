@@ -37,6 +37,19 @@ def outward(domains: Domains, begun: int, within: int, limit: TierLimit) -> list
     return nearest or ([within] if begun in domains.ancestors(within) else [])
 
 
+def around(domains: Domains, nodes: Rows, within: int, limit: TierLimit) -> list[int]:
+    """Return the domains that a part may use that has tasks on these nodes, given once each; the nearest first.
+
+    Where domains overlap, these are all that contain the nodes.
+    """
+    if domains.nested:
+        begun = domains.around(nodes)
+        return [] if begun is None else outward(domains, begun, within, limit)
+    containing = np.flatnonzero(domains.counts(nodes) == len(nodes))
+    inside = set(domains.below(within).tolist())
+    return [one for one in containing.tolist() if domains.tier_of[one] <= limit.tier and one in inside]
+
+
 def has_room(need: Floats, available: Iterable[Floats]) -> Bools:
     """Return which domains have room for a need (n_resources,) in one of the sums (n_resources, n_domains).
 

@@ -15,8 +15,7 @@ jobs with a hard topology or with sub-groups, and soft topologies as hard ones t
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from volcano_py.framework.hooks.hooks import Hooks
 from volcano_py.framework.placing import domain_search
 from volcano_py.framework.placing.domain_room import DomainRoom
 from volcano_py.framework.placing.near_placement import NearPlacement
+from volcano_py.framework.placing.pieces import Attempt, Piece, Pieces
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.placing.task_loop import Goal, JobGoal, TaskLoop
 from volcano_py.framework.placing.topology_refusal import PLUGIN, why_no_domain
@@ -33,54 +33,16 @@ from volcano_py.framework.state.domain_sums import DomainSums
 from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.statement import Statement
-from volcano_py.framework.state.sub_groups import OWN, JobSubGroups
+from volcano_py.framework.state.sub_groups import OWN
 from volcano_py.model.arrays import Floats, Ints, Rows
 from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus, members
-from volcano_py.model.sub_groups import TierLimit, tier_limits
+from volcano_py.model.sub_groups import TierLimit
 
 _PLACEMENTS_KEPT: Final = 16  # domains whose rankings are kept
+_HOMES_BESIDE: Final = 64  # domains of sub-groups without tasks that are remembered for one job
 _COMPARED: Final = 4  # domains with a solution for a job with sub-groups that are compared
 _ON_NODES: Final = members((*ALLOCATED_STATUSES, TaskStatus.PIPELINED))
-
-
-class _GroupGoal:
-    """The goal of one sub-group: its size."""
-
-    def __init__(self, groups: JobSubGroups, group: int) -> None:
-        self._groups = groups
-        self._group = group
-
-    def missing(self) -> int:
-        return int(self._groups.missing()[self._group])
-
-    def worth_continuing(self, failed_roles: frozenset[str]) -> bool:
-        return int(self._groups.sizes[self._group]) < len(self._groups.members(self._group))
-
-
-class _Attempt(NamedTuple):
-    """What is tried."""
-
-    statement: Statement
-    queue: QueueInfo
-    job: JobInfo
-    before: dict[int, Rejection]
-    """Why tasks of the job were refused before, by shape."""
-
-
-@dataclass(eq=False)
-class _Piece:
-    """A part of a gang while it is placed."""
-
-    part: Part
-    waiting: Rows
-    """The tasks that are still to be tried, in order."""
-    limit: TierLimit | None
-    goal: Goal
-    group: int | None = None
-    """The number of the sub-group, None for a whole job."""
-    scores: Floats = field(default_factory=lambda: np.zeros(0))
-    """The scores of the domains that were tried last, shape (n_domains,)."""
 
 
 def _for_good(rejection: Rejection) -> bool:
@@ -100,6 +62,7 @@ class TopologyPlacement:
         self._concerned = frozenset([*rules.with_sub_groups.tolist(), *rules.with_topology.tolist()])
         limits = hooks.points(TierLimits, "most_domains")
         self._limits = bool(limits)
+        self._pieces = Pieces(state, hooks, enforced=self._limits)
         self._most_domains = min((int(point()) for point in limits), default=0)
         self._domain_orders = hooks.points(DomainOrder, "domain_order")
         self._near_orders = hooks.points(NearOrder, "near_order")
@@ -122,20 +85,29 @@ class TopologyPlacement:
     # Jobs
 
     def place(
-        self, statement: Statement, queue: QueueInfo, job: JobInfo, tasks: Rows, within: int | None = None
+        self,
+        statement: Statement,
+        queue: QueueInfo,
+        job: JobInfo,
+        tasks: Rows,
+        within: int | None = None,
+        *,
+        once_free: bool = False,
     ) -> tuple[Rows, bool]:
         """Place tasks of a job until it is ready; return those that are still to be tried, and whether it is ready.
 
-        ``within`` is a domain that all of them must be in. If the job gets nothing, the reasons are recorded.
+        ``within`` is a domain that all of them must be in. If the job gets nothing, the reasons are recorded. With
+        ``once_free``, a job is ready when it has been promised what it lacks.
         """
         if not len(tasks):
             return tasks, self._hooks.missing(job) == 0
         outcome = self._state.outcome
         known = outcome.rejections.get(job.row, {})
-        # What a queue may not hold is not tried again. What found no domain is: it may be another sub-group's turn.
-        attempt = _Attempt(statement, queue, job, {shape: one for shape, one in known.items() if _for_good(one)})
+        # What a queue may not hold is not tried again, except by another sub-group, which may be smaller.
+        for_good = {} if self._state.sub_groups(job.row) else {row: one for row, one in known.items() if _for_good(one)}
+        attempt = Attempt(statement, queue, job, for_good, once_free)
         within = self._state.domains.top if within is None else within
-        pieces, rest = self._pieces(job, tasks)
+        pieces, rest = self._pieces.now(job, tasks)
         if pieces[0].group is None:
             placed = self._place_piece(attempt, pieces[0], within) is not None
         else:
@@ -146,77 +118,65 @@ class TopologyPlacement:
         if placed and ready:
             self._remember(job, pieces)
         elif not placed and not found:
-            self._explain(job, np.concatenate([piece.waiting for piece in self._pieces(job, tasks)[0]]))
+            self._explain(job, pieces)
         return np.concatenate([*(piece.waiting for piece in pieces), rest]), ready
 
-    def _pieces(self, job: JobInfo, tasks: Rows) -> tuple[list[_Piece], Rows]:
-        """Return the parts of a gang that are placed now, and the tasks whose turn comes later.
+    def _place_job(self, attempt: Attempt, pieces: list[Piece], within: int) -> bool:
+        """Place the sub-groups of a job in the best domain of the lowest tier that has a solution.
 
-        Once a job has its minimum, its sub-groups are placed one by one.
+        If room must still become free everywhere, the best domain of the lowest tier that promises a solution is used.
         """
-        groups = self._state.sub_groups(job.row)
-        if groups is None:
-            part = Part(job, str(job.key), self._state.rows_of_job(job.row), self._request(tasks))
-            return [_Piece(part, tasks, self._limits_of(job)[0], JobGoal(self._hooks, job))], tasks[:0]
-        order, waiting = groups.order(tasks), groups.split(tasks)
-        if not self._hooks.missing(job):
-            order, rest = order[:1], tasks[groups.numbers(tasks) != order[0]]
-            return [self._piece(job, groups, group, waiting[group]) for group in order], rest
-        # A Python loop over the sub-groups of one job.
-        return [self._piece(job, groups, group, waiting[group]) for group in order], tasks[:0]
-
-    def _piece(self, job: JobInfo, groups: JobSubGroups, group: int, waiting: Rows) -> _Piece:
-        job_limit, limits = self._limits_of(job)
-        policy = int(groups.policy[group])
-        part = Part(job, groups.groups[group].id, groups.members(group), self._request(waiting))
-        limit = job_limit if policy == OWN else limits[policy]
-        return _Piece(part, waiting, limit, _GroupGoal(groups, group), group)
-
-    def _request(self, tasks: Rows) -> Floats:
-        requests: Floats = self._state.classes.requests[:, self._state.tasks.shape[tasks]].sum(axis=1)
-        return requests
-
-    def _limits_of(self, job: JobInfo) -> tuple[TierLimit | None, tuple[TierLimit | None, ...]]:
-        record = job.record
-        if not self._limits:
-            return None, (None,) * len(record.sub_group_policies)
-        return tier_limits(record.network_topology, record.sub_group_policies, self._state.facts.hyper_nodes)
-
-    def _place_job(self, attempt: _Attempt, pieces: list[_Piece], within: int) -> bool:
-        """Place the sub-groups of a job in the best domain of the lowest tier that has a solution."""
-        job, statement = attempt.job, attempt.statement
-        waiting = [piece.waiting for piece in pieces]
-        every = np.concatenate(waiting)
-        whole = Part(job, str(job.key), self._state.rows_of_job(job.row), self._request(every))
-        as_one = _Piece(whole, every, self._limits_of(job)[0], JobGoal(self._hooks, job))
+        job = attempt.job
+        as_one = self._pieces.whole(job, np.concatenate([piece.asked for piece in pieces]))
+        promised: tuple[int, list[Piece]] | None = None
         for domains in self._domains(as_one, max(1, self._hooks.missing(job)), within):
-            solutions: list[tuple[float, int]] = []
+            solutions: list[tuple[float, int, list[Piece]]] = []
             for domain in domains:
-                checkpoint = statement.checkpoint()
-                score = self._place_pieces(attempt, pieces, domain)
-                if score is not None and len(domains) == 1:
+                checkpoint = attempt.statement.checkpoint()
+                found = self._in_some_order(attempt, pieces, domain)
+                if found is not None and found[1] and len(domains) == 1:
                     return True
-                statement.rollback(checkpoint)
-                for piece, before in zip(pieces, waiting, strict=True):
-                    piece.waiting = before
-                if score is not None:
-                    solutions.append((score, domain))
+                attempt.statement.rollback(checkpoint)
+                if found is not None and found[1]:
+                    solutions.append((found[0], domain, found[2]))
+                elif found is not None and promised is None:
+                    promised = domain, found[2]
                 if len(solutions) == _COMPARED:
                     break
             if solutions:
-                best = max(solutions, key=lambda one: one[0])  # the first among equals
-                return self._place_pieces(attempt, pieces, best[1]) is not None
+                _, domain, order = max(solutions, key=lambda one: one[0])  # the first among equals
+                return self._place_pieces(attempt, order, domain) is not None
+        if promised is not None:
+            return self._place_pieces(attempt, promised[1], promised[0]) is not None
         for piece in pieces:
             piece.waiting = piece.waiting[:0]
         return False
 
-    def _place_pieces(self, attempt: _Attempt, pieces: list[_Piece], domain: int) -> float | None:
+    def _in_some_order(
+        self, attempt: Attempt, pieces: list[Piece], domain: int
+    ) -> tuple[float, bool, list[Piece]] | None:
+        """Place sub-groups in a domain; if some find no room there, try once more with these first."""
+        checkpoint = attempt.statement.checkpoint()
+        found = self._place_pieces(attempt, pieces, domain)
+        if found is not None:
+            return *found, pieces
+        failed = [piece for piece in pieces if not len(piece.waiting) and piece.goal.missing()]
+        if not failed or len(failed) == len(pieces):
+            return None
+        attempt.statement.rollback(checkpoint)
+        order = [*failed, *(piece for piece in pieces if piece not in failed)]
+        found = self._place_pieces(attempt, order, domain)
+        return None if found is None else (*found, order)
+
+    def _place_pieces(self, attempt: Attempt, pieces: list[Piece], domain: int) -> tuple[float, bool] | None:
         """Place sub-groups in a domain, turn by turn, until the job is ready.
 
-        Return the sum of their scores, None if the job is neither ready nor has been promised what it lacks.
+        Return the sum of their scores, and whether the job is ready. None: it has not even been promised what it lacks.
         """
         total, placed, ready = 0.0, False, False
         turns = deque(pieces)
+        for piece in pieces:
+            piece.waiting = piece.asked
         while turns and not ready:
             piece = turns.popleft()
             score = self._place_piece(attempt, piece, domain)
@@ -224,35 +184,52 @@ class TopologyPlacement:
                 total, placed = total + score, True
                 if len(piece.waiting):
                     turns.append(piece)  # it has what it needs, but the job may need more of its tasks
-            ready = self._hooks.missing(attempt.job) == 0
-        return total if placed and (ready or self._hooks.job_pipelined(attempt.job)) else None
+            ready = self._ready(attempt)
+        if not placed or not (ready or self._hooks.job_pipelined(attempt.job)):
+            return None
+        return total, ready
+
+    def _ready(self, attempt: Attempt) -> bool:
+        if not self._hooks.missing(attempt.job):
+            return True
+        return attempt.once_free and self._hooks.job_pipelined(attempt.job)
 
     # Parts
 
-    def _place_piece(self, attempt: _Attempt, piece: _Piece, within: int) -> float | None:
+    def _place_piece(self, attempt: Attempt, piece: Piece, within: int) -> float | None:
         """Place a part in the first domain below ``within`` that takes it; return the score of that domain.
 
-        What is still to be tried stays in the piece; if no domain takes it, that is nothing.
+        A domain where it must wait for room is used only if no other takes it. What is still to be tried stays in the
+        piece; if no domain takes it, that is nothing.
         """
-        statement, outcome = attempt.statement, self._state.outcome
-        more = piece.group is not None and piece.goal.missing() == 0  # it is complete; any more tasks are welcome
+        statement = attempt.statement
+        more = piece.goal.missing() == 0  # it is complete; any more tasks are welcome
         goal = JobGoal(self._hooks, attempt.job) if more else piece.goal
+        promised: tuple[int, float] | None = None
         for domains in self._domains(piece, 1 if more else max(1, goal.missing()), within):
             for domain in domains:
                 checkpoint = statement.checkpoint()
-                outcome.rejections[attempt.job.row] = dict(attempt.before)
-                left, reached = self._loop.run(
-                    statement, attempt.queue, attempt.job, piece.waiting, goal, self._placer(piece.part, domain)
-                )
+                left, reached = self._run(attempt, piece, goal, domain)
                 grown = statement.checkpoint().operations > checkpoint.operations
-                if grown and (reached or more or self._promised(piece)):
+                idle = attempt.once_free or not statement.promises_since(checkpoint)
+                if grown and (idle or not more) and (reached or more or (attempt.once_free and self._promised(piece))):
                     piece.waiting = left
                     return float(piece.scores[domain])
+                if grown and promised is None and (more or self._promised(piece)):
+                    promised = domain, float(piece.scores[domain])
                 statement.rollback(checkpoint)
-        piece.waiting = piece.waiting[:0]
-        return None
+        if promised is None:
+            piece.waiting = piece.waiting[:0]
+            return None
+        piece.waiting, _ = self._run(attempt, piece, goal, promised[0])
+        return promised[1]
 
-    def _promised(self, piece: _Piece) -> bool:
+    def _run(self, attempt: Attempt, piece: Piece, goal: Goal, domain: int) -> tuple[Rows, bool]:
+        self._state.outcome.rejections[attempt.job.row] = dict(attempt.before)
+        placer = self._placer(piece.part, domain)
+        return self._loop.run(attempt.statement, attempt.queue, attempt.job, piece.waiting, goal, placer)
+
+    def _promised(self, piece: Piece) -> bool:
         """Say whether a part has what it needs once promised resources are free."""
         if piece.group is None:
             return self._hooks.job_pipelined(piece.part.job)
@@ -294,7 +271,7 @@ class TopologyPlacement:
 
     # Domains
 
-    def _domains(self, piece: _Piece, least: int, within: int) -> Iterator[list[int]]:
+    def _domains(self, piece: Piece, least: int, within: int) -> Iterator[list[int]]:
         """Yield groups of domains in the order in which they are tried; within a group the best domain is first.
 
         A domain must have room for all waiting tasks of the piece, or else for the least that is worth trying.
@@ -304,21 +281,30 @@ class TopologyPlacement:
             piece.scores = np.zeros(len(self._state.domains))  # the domain is not chosen
             yield [within]
             return
-        room = self._room.of(piece.waiting)
-        least = min(least, len(piece.waiting))
+        waiting = piece.waiting
+        beside = self._best_effort(piece, waiting)
+        tries = [(self._room.of(np.concatenate((waiting, beside))), len(waiting) + len(beside))] if len(beside) else []
+        room = self._room.of(waiting)
+        tries += [(room, wanted) for wanted in dict.fromkeys((len(waiting), min(least, len(waiting))))]
         tried: set[int] = set()
-        for wanted in dict.fromkeys((len(piece.waiting), least)):
+        for free, wanted in tries:
             for group in self._in_reach(piece.part, within, limit):
-                fitting = [one for one in group.tolist() if room[one] >= wanted and one not in tried]
+                fitting = [one for one in group.tolist() if free[one] >= wanted and one not in tried]
                 tried.update(fitting)
                 if fitting:
                     yield self._best_first(piece, fitting)
 
+    def _best_effort(self, piece: Piece, waiting: Rows) -> Rows:
+        """Return the pending tasks of a part that request nothing and need room beside these tasks."""
+        columns, tasks = self._state.tasks, piece.part.tasks
+        chosen = (columns.status[tasks] == TaskStatus.PENDING) & self._state.classes.best_effort[columns.shape[tasks]]
+        return np.setdiff1d(tasks[chosen], waiting)
+
     def _in_reach(self, part: Part, within: int, limit: TierLimit) -> Iterator[Rows]:
         domains = self._state.domains
-        begun = self._begun(part)
-        if begun is not None:
-            for one in domain_search.outward(domains, begun, within, limit):
+        nodes = self._nodes_of(part.tasks)
+        if len(nodes):
+            for one in domain_search.around(domains, np.unique(nodes), within, limit):
                 yield np.array([one])
             return
         groups = domain_search.by_tier(domains, within, limit)
@@ -327,7 +313,7 @@ class TopologyPlacement:
             yield np.array([home])
         yield from groups
 
-    def _best_first(self, piece: _Piece, domains: Sequence[int]) -> list[int]:
+    def _best_first(self, piece: Piece, domains: Sequence[int]) -> list[int]:
         piece.scores = scores = self._scores(piece.part)
         if len(domains) == 1:
             return list(domains)
@@ -343,39 +329,31 @@ class TopologyPlacement:
     def place_idle(self, statement: Statement, job: JobInfo, shape_id: int, tasks: Rows) -> int:
         """Place as many tasks of a job that request nothing as its limits allow; return how many found a node."""
         done = 0
-        for piece in self._pieces(job, tasks)[0]:
-            whole = Part(job, str(job.key), self._state.rows_of_job(job.row), self._request(tasks))
-            as_one = _Piece(whole, piece.waiting, self._limits_of(job)[0], piece.goal)
-            outer = (domain for group in self._domains(as_one, 1, self._state.domains.top) for domain in group)
+        for piece in self._pieces.all(job, tasks):  # a Python loop over the sub-groups of one job
+            whole = self._pieces.whole(job, tasks)
+            outer = (domain for group in self._domains(whole, 1, self._state.domains.top) for domain in group)
             inner = (domain for one in outer for group in self._domains(piece, 1, one) for domain in group)
-            found = 0
             for domain in inner:  # a Python loop over domains, until one of them takes the tasks
-                placement = self.placement_in(domain)
-                found = placement.place_idle(statement, job.row, shape_id, piece.waiting)
+                found = self.placement_in(domain).place_idle(statement, job.row, shape_id, piece.waiting)
+                done += found
                 if found:
                     break
-            done += found
         return done
 
     # For those who evict
 
     def limited(self, job: JobInfo) -> bool:
         """Say whether a job, or some of its sub-groups, must stay below a tier."""
-        return self.applies(job) and bool(self._hard_limits(job))
-
-    def _hard_limits(self, job: JobInfo) -> list[TierLimit]:
-        limit, limits = self._limits_of(job)
-        return [one for one in (limit, *limits) if one is not None and not one.soft]
+        return self.applies(job) and bool(self._pieces.hard_limits(job))
 
     def domains_to_empty(self, job: JobInfo, tasks: Rows, most: int) -> list[int]:
         """Return the domains in which others may be evicted for a job, at most ``most``, the first to try first."""
-        domains, limit = self._state.domains, self._limits_of(job)[0]
+        domains, limit = self._state.domains, self._pieces.limits_of(job)[0]
         if limit is None or limit.soft:
             return [domains.top]
-        part = Part(job, str(job.key), self._state.rows_of_job(job.row), self._request(tasks))
-        begun = self._begun(part)
-        if begun is not None:
-            return domain_search.outward(domains, begun, domains.top, limit)[::-1][:most]
+        nodes = self._nodes_of(self._state.rows_of_job(job.row))
+        if len(nodes):
+            return domain_search.around(domains, np.unique(nodes), domains.top, limit)[::-1][:most]
         room, now = self._room.if_empty(tasks), self._room.most(tasks)
         needed = max(1, self._hooks.missing(job))
         found: list[int] = []
@@ -387,10 +365,13 @@ class TopologyPlacement:
     def place_once_free(self, queue: QueueInfo, job: JobInfo, within: int, statement: Statement, tasks: Rows) -> bool:
         """Place tasks of a job in a domain for a plan; say whether it has its minimum once what is promised is free."""
         outcome = self._state.outcome
-        rejections, homes = outcome.rejections.pop(job.row, {}), dict(outcome.domains)
+        rejections = outcome.rejections.pop(job.row, {})
+        homes = {key: dict(parts) for key, parts in outcome.domains.items()}
         before = statement.checkpoint().operations
-        _, ready = self.place(statement, queue, job, tasks, within)
-        outcome.rejections[job.row], outcome.domains = rejections, homes
+        try:
+            _, ready = self.place(statement, queue, job, tasks, within, once_free=True)
+        finally:
+            outcome.rejections[job.row], outcome.domains = rejections, homes
         grown = statement.checkpoint().operations > before
         return grown and (ready or self._hooks.job_pipelined(job))
 
@@ -407,15 +388,15 @@ class TopologyPlacement:
             return (
                 "the network topology is not enforced: no plugin asks for it (network-topology-aware)" if hard else ""
             )
-        limit, limits = self._limits_of(job)
-        if not self._state.facts.hyper_nodes.by_name and self._hard_limits(job):
+        limit, limits = self._pieces.limits_of(job)
+        if not self._state.facts.hyper_nodes.by_name and self._pieces.hard_limits(job):
             return "there are no HyperNodes: the whole cluster counts as one domain"
         return next((one.problem for one in (limit, *limits) if one is not None and one.problem), "")
 
     def holds(self, job: JobInfo) -> bool:
         """Say whether all parts of a job that have tasks on nodes are within their limits."""
         groups, domains = self._state.sub_groups(job.row), self._state.domains
-        job_limit, limits = self._limits_of(job)
+        job_limit, limits = self._pieces.limits_of(job)
         rows = self._state.rows_of_job(job.row)
         parts = [(rows, job_limit)]
         if groups is not None:
@@ -430,41 +411,47 @@ class TopologyPlacement:
                 return False
         return True
 
-    def _remember(self, job: JobInfo, pieces: Sequence[_Piece]) -> None:
+    def _remember(self, job: JobInfo, pieces: Sequence[Piece]) -> None:
         names = self._state.domains.names
         homes = self._state.outcome.domains.setdefault(job.key, dict(self._state.memory.domains.get(job.key, {})))
         for piece in pieces:
             begun = self._begun(piece.part) if piece.limit is not None else None
             if begun is not None:
+                homes.pop(piece.part.name, None)
                 homes[piece.part.name] = names[begun]
+        groups = self._state.sub_groups(job.row)
+        most = _HOMES_BESIDE + (1 if groups is None else len(groups))
+        for name in list(homes)[: max(len(homes) - most, 0)]:  # those of sub-groups that are long gone
+            del homes[name]
 
-    def _explain(self, job: JobInfo, tasks: Rows) -> None:
-        """Record why tasks of a job got no domain."""
+    def _explain(self, job: JobInfo, pieces: Sequence[Piece]) -> None:
+        """Record why the tasks of some parts of a job got no domain."""
+        tasks = np.concatenate([piece.asked for piece in pieces])
         shapes = dict.fromkeys(self._state.tasks.shape[tasks].tolist())
         plain = next((self._placement.rejection(shape_id) for shape_id in shapes), None)
-        limit, domains = self._limits_of(job)[0], self._state.domains
-        if not self._hard_limits(job):
+        rejections = self._state.outcome.rejections[job.row]
+        if not self._pieces.hard_limits(job):
             if plain is not None:
-                self._state.outcome.rejections[job.row] |= dict.fromkeys(shapes, plain)
+                rejections |= dict.fromkeys(shapes, plain)
             return
-        if limit is None or limit.soft:
-            reason = self._why_no_sub_group(job, tasks, plain)
+        limit, domains = self._pieces.limits_of(job)[0], self._state.domains
+        if limit is None or limit.soft or not self._hooks.missing(job):
+            reason = self._why_no_sub_group(pieces, plain)
         else:
-            reason = why_no_domain(domains, self._room.of(tasks), self._hooks.missing(job), limit.tier, plain)
-        rejection = Rejection(len(self._state.nodes), blocked=reason)
-        self._state.outcome.rejections[job.row] |= dict.fromkeys(shapes, rejection)
+            needed, divided = self._hooks.missing(job), pieces[0].group is not None
+            reason = why_no_domain(domains, self._room.of(tasks), needed, limit.tier, plain, divided=divided)
+        rejections |= dict.fromkeys(shapes, Rejection(len(self._state.nodes), blocked=reason))
 
-    def _why_no_sub_group(self, job: JobInfo, tasks: Rows, plain: Rejection | None) -> Reason:
-        """Return why the first sub-group with a limit that has too little room waits, else the first with a limit."""
-        domains, tree = self._state.domains, self._state.facts.hyper_nodes
-        reasons: list[tuple[bool, Reason]] = []
-        for piece in self._pieces(job, tasks)[0]:  # a Python loop over the sub-groups of one job
-            if piece.limit is None or piece.limit.soft:
-                continue
-            room, needed = self._room.of(piece.waiting), max(1, piece.goal.missing())
-            fits = bool((room[domains.tier_of <= piece.limit.tier] >= needed).any())
-            reason = why_no_domain(domains, room, needed, piece.limit.tier, plain, f"sub-group {piece.part.name}: ")
-            reasons.append((fits, reason))
-        if not reasons:  # only sub-groups without waiting tasks have limits
-            return why_no_domain(domains, self._room.of(tasks), self._hooks.missing(job), tree.top_tier, plain)
+    def _why_no_sub_group(self, pieces: Sequence[Piece], plain: Rejection | None) -> Reason:
+        """Return why the first part with a limit that has too little room waits, else the first with a limit."""
+        domains, top = self._state.domains, self._state.facts.hyper_nodes.top_tier
+        reasons: list[tuple[int, Reason]] = []
+        for piece in pieces:  # a Python loop over the sub-groups of one job
+            limit = None if piece.limit is None or piece.limit.soft else piece.limit.tier
+            room, needed = self._room.of(piece.asked), max(1, piece.goal.missing())
+            highest = top if limit is None else limit
+            fits = bool((room[domains.tier_of <= highest] >= needed).any())
+            who = "" if piece.group is None else f"sub-group {piece.part.name}: "
+            reason = why_no_domain(domains, room, needed, highest, plain, who)
+            reasons.append((2 * (limit is None) + fits, reason))
         return min(reasons, key=lambda one: one[0])[1]

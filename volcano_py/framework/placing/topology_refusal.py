@@ -13,7 +13,14 @@ PLUGIN: Final = "network-topology-aware"
 
 
 def why_no_domain(
-    domains: Domains, room: Ints, needed: int, highest: int, plain: Rejection | None, who: str = ""
+    domains: Domains,
+    room: Ints,
+    needed: int,
+    highest: int,
+    plain: Rejection | None,
+    who: str = "",
+    *,
+    divided: bool = False,
 ) -> Reason:
     """Return the reason; ``room`` is how many of the waiting tasks each domain could take at most, (n_domains,).
 
@@ -25,7 +32,9 @@ def why_no_domain(
     above = np.flatnonzero((domains.tier_of > highest) & (room >= needed))
     head = f"no HyperNode up to tier {highest} has room for {_tasks(needed)}"
     if len(allowed) and room[allowed].max() >= needed:
-        head = f"no HyperNode up to tier {highest} takes {_tasks(needed)}, each sub-group within its own limit"
+        why = "each sub-group whole and within its limit" if divided else "filters refuse some of its nodes"
+        text = f"no HyperNode up to tier {highest} takes {_tasks(needed)}, {why}: {_best(domains, room, allowed)}"
+        return Reason(PLUGIN, "no-domain", f"{who}{text}")
     text = f"{head}: {_best(domains, room, allowed)}" if len(allowed) else f"{head}: there is none"
     if len(above):
         tier = int(domains.tier_of[above].min())

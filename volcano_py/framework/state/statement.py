@@ -206,6 +206,10 @@ class Statement:
         """Return the present point."""
         return Checkpoint(self._state.journal.checkpoint(), len(self._operations), tuple(self._evicted.items()))
 
+    def promises_since(self, checkpoint: Checkpoint) -> bool:
+        """Say whether a task has been promised room that is not free yet since a checkpoint of this statement."""
+        return any(one.status is _PIPELINED for one in self._operations[checkpoint.operations :])
+
     def rollback(self, checkpoint: Checkpoint) -> None:
         """Undo all that came after a checkpoint of this statement."""
         self._state.journal.rollback(checkpoint.journal, self._state.nodes.block)
