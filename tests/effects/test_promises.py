@@ -1,6 +1,7 @@
 """What may be promised, has taken effect, may be taken back, or belongs to nobody: plain functions."""
 
 import pytest
+from msgspec import structs
 
 from volcano_py.effects.orphans import ClaimUser, Shelf, orphans
 from volcano_py.effects.promises import (
@@ -20,7 +21,8 @@ BIND = BindClaim("ns", "c", "u", "v")
 MAKE = ProvisionClaim("ns", "c", "u", "n1")
 FREE = ClaimState("u", "5")
 BOUND = ClaimState("u", "5", "v", True)
-OURS = VolumeState("x", "5", "ns/c", "u", True, "Available")
+US = "volcano"
+OURS = VolumeState("x", "5", "ns/c", "u", True, "Available", promised_by=US)
 
 
 class Shown:
@@ -112,7 +114,9 @@ def test_how_far_a_step_is(step, shown, expected):
         pytest.param(OURS, FREE, TakeBack.NOW, id="promised"),
         pytest.param(OURS, BOUND, TakeBack.NOTHING, id="bound"),
         pytest.param(OURS, ClaimState("u", "5", "v"), TakeBack.NOTHING, id="being-bound-by-the-claim"),
-        pytest.param(VolumeState("x", "5", "ns/c", "u", True, "Bound"), FREE, TakeBack.LATER, id="volume-bound-first"),
+        pytest.param(structs.replace(OURS, phase="Bound"), FREE, TakeBack.LATER, id="volume-bound-first"),
+        pytest.param(structs.replace(OURS, promised_by=""), FREE, TakeBack.NOTHING, id="promised-by-somebody"),
+        pytest.param(structs.replace(OURS, promised_by="other"), FREE, TakeBack.NOTHING, id="promised-by-another"),
         pytest.param(OURS, ClaimState("u", "5", "w", True), TakeBack.NOW, id="claim-bound-elsewhere"),
         pytest.param(OURS, None, TakeBack.NOW, id="claim-gone"),
         pytest.param(VolumeState("x", "5", "ns/d", "w", True), FREE, TakeBack.NOTHING, id="promised-to-another"),
@@ -122,14 +126,16 @@ def test_how_far_a_step_is(step, shown, expected):
     ],
 )
 def test_what_to_take_back_of_a_volume(volume, claim, expected):
-    assert taking_back_volume(BIND, volume, claim) is expected
+    assert taking_back_volume(BIND, volume, claim, US) is expected
 
 
 @pytest.mark.parametrize(
     ("claim", "expected"),
     [
-        pytest.param(ClaimState("u", "5", selected_node="n1"), TakeBack.NOW, id="asked"),
-        pytest.param(ClaimState("u", "5", selected_node="n2"), TakeBack.NOTHING, id="asked-by-another"),
+        pytest.param(ClaimState("u", "5", selected_node="n1", promised_by=US), TakeBack.NOW, id="asked"),
+        pytest.param(ClaimState("u", "5", selected_node="n1"), TakeBack.NOTHING, id="asked-by-somebody"),
+        pytest.param(ClaimState("u", "5", selected_node="n1", promised_by="x"), TakeBack.NOTHING, id="asked-by-x"),
+        pytest.param(ClaimState("u", "5", selected_node="n2", promised_by=US), TakeBack.NOTHING, id="another-node"),
         pytest.param(ClaimState("u", "5", "v", selected_node="n1"), TakeBack.NOTHING, id="being-bound"),
         pytest.param(ClaimState("w", "5", selected_node="n1"), TakeBack.NOTHING, id="another-of-that-name"),
         pytest.param(FREE, TakeBack.NOTHING, id="not-asked"),
@@ -137,7 +143,7 @@ def test_what_to_take_back_of_a_volume(volume, claim, expected):
     ],
 )
 def test_what_to_take_back_of_a_request(claim, expected):
-    assert taking_back_request(MAKE, claim) is expected
+    assert taking_back_request(MAKE, claim, US) is expected
 
 
 def test_versions_are_compared_as_numbers():
@@ -162,21 +168,25 @@ PROMISED_BY_US = VolumeRecord(
 RELEASED = VolumeRecord("v", claim=ClaimRef("ns", "c", "u"), phase="Released", promised_by="volcano")
 RESERVED = VolumeRecord("v", claim=ClaimRef("ns", "c", "u"), phase="Available")
 BEING_BOUND = VolumeRecord("v", claim=ClaimRef("ns", "c", "u"), bound_by_controller=True, phase="Bound")
+NO_CLASS = ClaimRecord("ns", "c", "u", storage_class="gone")
 IMMEDIATE = ClaimRecord("ns", "c", "u", storage_class="immediate")
 
 
 @pytest.mark.parametrize(
     ("claims", "volumes", "users", "expected"),
     [
-        pytest.param([ASKED], [], [WAITS], [MAKE], id="a-request-for-a-pod-that-waits"),
-        pytest.param([ASKED], [], [LIVE], [], id="a-live-bind"),
-        pytest.param([ASKED], [], [WAITS, LIVE], [], id="one-of-two-pods-has-a-live-bind"),
-        pytest.param([ASKED], [], [WAITS, THEIRS], [], id="another-scheduler-or-a-pod-on-a-node"),
+        pytest.param([ASKED_BY_US], [], [WAITS], [MAKE], id="a-request-for-a-pod-that-waits"),
+        pytest.param([ASKED], [], [WAITS], [], id="it-may-be-another-schedulers-whose-waiting-pods-nobody-shows"),
+        pytest.param([ASKED_BY_US], [], [LIVE], [], id="a-live-bind"),
+        pytest.param([ASKED_BY_US], [], [WAITS, LIVE], [], id="one-of-two-pods-has-a-live-bind"),
+        pytest.param([ASKED_BY_US], [], [WAITS, THEIRS], [], id="another-scheduler-or-a-pod-on-a-node"),
         pytest.param([ASKED], [], [], [], id="nobody-uses-it-and-nobody-says-that-it-is-ours"),
         pytest.param([ASKED_BY_US], [], [], [MAKE], id="nobody-uses-it-and-it-is-ours"),
         pytest.param([ASKED_BY_US], [], [THEIRS], [], id="ours-before-and-theirs-now"),
-        pytest.param([UNBOUND], [PROMISED], [WAITS], [BIND], id="a-volume-for-a-pod-that-waits"),
-        pytest.param([UNBOUND], [PROMISED], [LIVE], [], id="a-volume-for-a-live-bind"),
+        pytest.param([UNBOUND], [PROMISED_BY_US], [WAITS], [BIND], id="a-volume-for-a-pod-that-waits"),
+        pytest.param([UNBOUND], [PROMISED], [WAITS], [], id="a-volume-that-may-be-another-schedulers"),
+        pytest.param([UNBOUND], [PROMISED_BY_US], [LIVE], [], id="a-volume-for-a-live-bind"),
+        pytest.param([NO_CLASS], [PROMISED_BY_US], [WAITS], [BIND], id="its-class-is-gone"),
         pytest.param([UNBOUND], [RESERVED], [WAITS], [], id="a-user-has-reserved-it"),
         pytest.param([UNBOUND], [BEING_BOUND], [WAITS], [], id="the-volume-controller-is-binding"),
         pytest.param([IMMEDIATE], [PROMISED], [WAITS], [], id="a-class-that-binds-at-once"),

@@ -32,6 +32,7 @@ class ShownStorage:
             found.bind_completed,
             found.selected_node,
             found.deleting,
+            found.promised_by,
         )
 
     def volume(self, name: str) -> VolumeState | None:
@@ -48,6 +49,7 @@ class ShownStorage:
             found.bound_by_controller,
             found.phase,
             found.deleting,
+            found.promised_by,
         )
 
     def reaches(self, volume: str, node: str) -> bool | None:

@@ -44,7 +44,7 @@ Users = Callable[[frozenset[ClaimKey]], dict[ClaimKey, list[ClaimUser]]]
 
 def orphans(shelf: Shelf, users_of: Users, owner: str) -> list[PrepareStep]:
     """Return the promises that belong to nobody: of volumes, then to claims; ``owner`` is our scheduler's name."""
-    found = [(step, by) for step, by in (*_volumes(shelf), *_claims(shelf)) if not shelf.needed(step)]
+    found = [(step, by) for step, by in (*_volumes(shelf, owner), *_claims(shelf, owner)) if not shelf.needed(step)]
     if not found:
         return []
     users = users_of(frozenset(ClaimKey(step.namespace, step.claim) for step, _ in found))
@@ -54,14 +54,14 @@ def orphans(shelf: Shelf, users_of: Users, owner: str) -> list[PrepareStep]:
     return sorted(abandoned, key=lambda step: (type(step).__name__, step.namespace, step.claim, step.claim_uid))
 
 
-def _claims(shelf: Shelf) -> Iterator[tuple[PrepareStep, str]]:
+def _claims(shelf: Shelf, owner: str) -> Iterator[tuple[PrepareStep, str]]:
     for claim in shelf.claims:
-        if claim.selected_node and _waits(claim, shelf):
+        if claim.selected_node and _waits(claim, shelf, claim.promised_by == owner):
             step = ProvisionClaim(claim.namespace, claim.name, claim.uid, claim.selected_node)
             yield step, claim.promised_by
 
 
-def _volumes(shelf: Shelf) -> Iterator[tuple[PrepareStep, str]]:
+def _volumes(shelf: Shelf, owner: str) -> Iterator[tuple[PrepareStep, str]]:
     for volume in shelf.volumes:
         ref = volume.claim
         if ref is None or not ref.uid or not (volume.bound_by_controller or volume.promised_by):
@@ -71,15 +71,19 @@ def _volumes(shelf: Shelf) -> Iterator[tuple[PrepareStep, str]]:
         if claim is None or claim.uid != ref.uid:
             if volume.promised_by and volume.phase not in USED_PHASES:
                 yield step, volume.promised_by
-        elif _waits(claim, shelf) and not claim.selected_node and volume.phase not in USED_PHASES:
+        elif (
+            _waits(claim, shelf, volume.promised_by == owner)
+            and not claim.selected_node
+            and volume.phase not in USED_PHASES
+        ):
             yield step, volume.promised_by
 
 
-def _waits(claim: ClaimRecord, shelf: Shelf) -> bool:
-    """Say whether a claim is unbound until a scheduler promises something to it."""
-    return not claim.volume and shelf.delays_binding(claim.storage_class)
+def _waits(claim: ClaimRecord, shelf: Shelf, ours: bool) -> bool:
+    """Say whether a claim is unbound until a scheduler promises something to it, as we have if the promise is ours."""
+    return not claim.volume and (ours or shelf.delays_binding(claim.storage_class))
 
 
 def _nobody_needs_it(users: Iterable[ClaimUser], ours: bool) -> bool:
-    users = tuple(users)
-    return all(user.waits_for_us and not user.live for user in users) if users else ours
+    # Pods of other schedulers that wait are not known here. So only a promise that says that it is ours is judged.
+    return ours and all(user.waits_for_us and not user.live for user in users)

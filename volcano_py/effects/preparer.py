@@ -100,6 +100,7 @@ class Preparer:
         self._orders: dict[str, Order] = {}  # by uid
         self._holders: Counter[PrepareStep] = Counter()  # how many orders have this step
         self._written: set[PrepareStep] = set()  # a request of ours went out, and the promise was not taken back
+        self._bound: set[PrepareStep] = set()  # its claim has been bound since
         self._undoing: Counter[str] = Counter()  # claims
         self._waiting: dict[str, dict[Order, None]] = {}  # by the name of a claim or volume
         self._news: set[str] = set()  # names of which the watch shows news
@@ -279,6 +280,7 @@ class Preparer:
                 order.follow(storage.claim(step.namespace, step.claim), self._waiting)
                 self._be_patient(order, step)
                 return
+            self._bound.add(step)
         for step in order.bind.prepare:
             self._metrics.step(_kind(step), "done")
         self._end_waiting(order)
@@ -369,7 +371,8 @@ class Preparer:
         while order.to_undo:
             step = order.to_undo[-1]
             if self._holders[step] == 1 and step in self._written:
-                undone = await self._take_back(step)
+                # A volume whose claim was bound once may contain data, even if the claim is gone.
+                undone = await self._take_back(step, only_fresh=step in self._bound)
                 self._written.discard(step)
                 self._metrics.undone("undone" if undone else "kept")
             order.to_undo.pop()
@@ -439,6 +442,7 @@ class Preparer:
             if not self._holders[step]:
                 del self._holders[step]
                 self._written.discard(step)
+                self._bound.discard(step)
 
     def _close(self, gang: Gang, result: str) -> None:
         if gang.aside:

@@ -119,19 +119,23 @@ class TakeBack(Enum):
     LATER = auto()  # the volume controller is binding
 
 
-def taking_back_volume(step: BindClaim, volume: VolumeState | None, claim: ClaimState | None) -> TakeBack:
-    """Say whether a volume's promise to a claim is to be taken back."""
+def taking_back_volume(step: BindClaim, volume: VolumeState | None, claim: ClaimState | None, owner: str) -> TakeBack:
+    """Say whether a volume's promise to a claim is to be taken back; ``owner`` is our name, which stands beside it."""
     if volume is None or volume.claim != claim_of(step) or volume.claim_uid != step.claim_uid:
         return TakeBack.NOTHING
+    if volume.promised_by != owner:
+        return TakeBack.NOTHING  # somebody else has made the same promise
     if claim is None or claim.uid != step.claim_uid:
-        return TakeBack.NOW  # the claim was never bound as long as this was our promise
+        return TakeBack.NOW
     if claim.volume == step.volume:
         return TakeBack.NOTHING
     return TakeBack.LATER if volume.phase == BOUND_PHASE and not claim.volume else TakeBack.NOW
 
 
-def taking_back_request(step: ProvisionClaim, claim: ClaimState | None) -> TakeBack:
-    """Say whether the request for a volume is to be taken back."""
+def taking_back_request(step: ProvisionClaim, claim: ClaimState | None, owner: str) -> TakeBack:
+    """Say whether the request for a volume is to be taken back; ``owner`` is our name, which stands beside it."""
+    if claim is not None and claim.promised_by != owner:
+        return TakeBack.NOTHING  # somebody else has asked for the same
     if claim is None or claim.uid != step.claim_uid or claim.volume or claim.selected_node != step.node:
         return TakeBack.NOTHING
     return TakeBack.NOW

@@ -103,12 +103,12 @@ class Promising:
         """
         claim = await read_claim(self._client, step.namespace, step.claim, self._timeout_s)
         if isinstance(step, ProvisionClaim):
-            what = taking_back_request(step, claim)
+            what = taking_back_request(step, claim, self._owner)
             if what is TakeBack.NOW and claim is not None:
                 await self._write_claim(step, claim, None)
             return what is TakeBack.NOW
         volume = await read_volume(self._client, step.volume, self._timeout_s)
-        what = taking_back_volume(step, volume, claim)
+        what = taking_back_volume(step, volume, claim, self._owner)
         if what is TakeBack.LATER:
             raise errors.Conflict("patch", step.volume, f"the volume controller is binding claim {claim_of(step)}")
         if what is TakeBack.NOTHING or volume is None:

@@ -4,6 +4,7 @@ from typing import Protocol
 
 import msgspec
 
+from volcano_py.api import keys
 from volcano_py.api.storage import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
 from volcano_py.kube import errors
 from volcano_py.kube.client import ApiClient
@@ -19,6 +20,7 @@ class ClaimState(msgspec.Struct, frozen=True, gc=False):
     bind_completed: bool = False
     selected_node: str = ""
     deleting: bool = False
+    promised_by: str = ""  # the scheduler that has written the selected node, "": unknown
 
     @property
     def bound(self) -> bool:
@@ -36,6 +38,7 @@ class VolumeState(msgspec.Struct, frozen=True, gc=False):
     by_controller: bool = False  # a controller or scheduler, not a user, has chosen the claim
     phase: str = ""
     deleting: bool = False
+    promised_by: str = ""  # the scheduler that has written the claim, "": unknown
 
 
 class Storage(Protocol):
@@ -81,6 +84,7 @@ class WireClaim(msgspec.Struct, frozen=True, gc=False):
             BIND_COMPLETED in meta.annotations,
             meta.annotations.get(SELECTED_NODE, ""),
             meta.deletion_timestamp is not None,
+            meta.annotations.get(keys.PROMISED_BY, ""),
         )
 
 
@@ -116,6 +120,7 @@ class WireVolume(msgspec.Struct, frozen=True, gc=False):
             BOUND_BY_CONTROLLER in meta.annotations,
             self.status.phase,
             meta.deletion_timestamp is not None,
+            meta.annotations.get(keys.PROMISED_BY, ""),
         )
 
 

@@ -9,6 +9,7 @@ The answers for all nodes at once are exactly those for each node alone, but nee
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,6 +23,22 @@ NONE = -1
 """The row of no volume."""
 
 
+@dataclass(eq=False)
+class _Known:
+    """What is known about several claims that want the same volumes."""
+
+    rows: Rows
+    """The volumes that one of them could get."""
+    first: Rows
+    """A node of each set of nodes that reach the same of these, (n_sets,)."""
+    which: Rows
+    """The set of each node, (n_nodes,)."""
+    answers: Bools
+    """Whether each claim would get a volume there, (n_claims, n_sets)."""
+    taken: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    """Which of these volumes had been promised then."""
+
+
 class VolumeMatching:
     """The volumes of one session and what fits which claim."""
 
@@ -33,6 +50,7 @@ class VolumeMatching:
         """Which nodes reach which volumes."""
         self._taken = taken
         self._candidates: dict[Wanted, Rows] = {}
+        self._known: dict[tuple[Wanted, ...], _Known] = {}
 
     def candidates(self, wanted: Wanted) -> Rows:
         """Return the volumes that a claim could be bound to on some node, the best first."""
@@ -110,16 +128,30 @@ class VolumeMatching:
 
     def _together(self, wanted: Sequence[Wanted]) -> Bools:
         """Return the same for claims that may want the same volumes."""
+        known = self._known.get(tuple(wanted))
+        if known is None:
+            known = self._known[tuple(wanted)] = self._divided(wanted)
+            changed = np.arange(len(known.first))
+        else:
+            moved = known.rows[known.taken != self._taken[known.rows]]
+            changed = np.flatnonzero(self.reach.nodes_of(moved)[known.first])
+        known.taken = self._taken[known.rows].copy()
+        own = [NONE] * len(wanted)
+        # A Python loop over sets of nodes that reach the same of these volumes, if some of these have been promised
+        # since, or are free again. The first time it is a loop over all such sets.
+        for number in changed.tolist():
+            known.answers[:, number] = [row != NONE for row in self.on_node(wanted, own, int(known.first[number]))]
+        return known.answers[:, known.which]
+
+    def _divided(self, wanted: Sequence[Wanted]) -> "_Known":
+        """Divide nodes by which of the volumes that these claims want they reach."""
         rows = np.unique(np.concatenate([self.candidates(one) for one in wanted]))
         domains = self.reach.domains(rows)
         if not len(domains):
             first, which = np.zeros(1, dtype=np.intp), np.zeros(domains.shape[1], dtype=np.intp)
         else:
             _, first, which = np.unique(domains, axis=1, return_index=True, return_inverse=True)
-        own = [NONE] * len(wanted)
-        # A Python loop over sets of nodes that reach the same of these volumes.
-        answers = [[row != NONE for row in self.on_node(wanted, own, node)] for node in first.tolist()]
-        return np.array(answers, dtype=bool).T[:, which.reshape(-1)]
+        return _Known(rows, first, which.reshape(-1), np.zeros((len(wanted), len(first)), dtype=bool))
 
 
 def _alike(wanted: Wanted, kind: VolumeKind) -> bool:
