@@ -74,7 +74,8 @@ def _case(workload: dict[str, Any], policy: Policy, nodes: int, k: int, pods: in
 
 def _add_claims(store: ClusterStore, n_nodes: int, n_jobs: int, k: int, kind: str) -> None:
     """Give every pod a claim, with the storage that its kind needs."""
-    provisioner = NO_PROVISIONER if kind == "local" else _DRIVER
+    provisioner = NO_PROVISIONER if kind in ("local", "pair") else _DRIVER
+    each = 2 if kind == "pair" else 1
     store.volumes.set_class(StorageClassRecord("fast", provisioner, WAIT_FOR_FIRST_CONSUMER))
     for i in range(n_nodes):
         name = f"node-{i:05d}"
@@ -83,8 +84,8 @@ def _add_claims(store: ClusterStore, n_nodes: int, n_jobs: int, k: int, kind: st
             store.set_node(NodeRecord(name, record.allocatable, {**record.labels, _ZONE: f"z{i % 3}"}))
         if kind == "limited":
             store.volumes.csi.set_node(CsiNodeRecord(name, {_DRIVER: 20}))
-        if kind == "local":
-            store.volumes.set_volume(_volume(f"local-{name}", Requirement(_HOST, "In", (name,)), None))
+        for number in range(each if kind in ("local", "pair") else 0):
+            store.volumes.set_volume(_volume(f"local-{name}-{number}", Requirement(_HOST, "In", (name,)), None))
     for j in range(n_jobs):
         cpu = 1000.0 + 5 * (j % 40)
         shape = Shape(request=(("cpu", cpu), ("memory", float(_GIB)), ("pods", 1.0)), nonzero=(cpu, float(_GIB)))
@@ -99,7 +100,12 @@ def _add_claims(store: ClusterStore, n_nodes: int, n_jobs: int, k: int, kind: st
                 zone = Requirement(_ZONE, "In", (f"z{j % 3}",))
                 store.volumes.set_volume(_volume(volume, zone, ClaimRef("bench", name, f"uid-{name}")))
             store.volumes.set_claim(claim)
-            task = TaskRecord(f"uid-{j}-{i}", "bench", name, f"job-{j}", claims=(TaskClaim(name),))
+            claims = [TaskClaim(name)]
+            if each > 1:
+                second = f"{name}-second"
+                store.volumes.set_claim(ClaimRecord("bench", second, f"uid-{second}", "1", "fast", _GIB, _ONCE))
+                claims.append(TaskClaim(second))
+            task = TaskRecord(f"uid-{j}-{i}", "bench", name, f"job-{j}", claims=tuple(claims))
             store.set_task(task, shape, TaskStatus.PENDING)
 
 
