@@ -73,9 +73,7 @@ ALLOWED: Final = (
     Allowed(r"A lane is a write queue", "the operators' guide explains that label"),
     Allowed(r'"claimants?"', "a key of conformance rows"),
     Allowed(r"benchmarks[./]\S*neighbours|\bworkloads/neighbours", "a benchmark: its records are kept by its name"),
-    Allowed(
-        r'"neighbours": neighbours\.run|from benchmarks import .*|--only neighbours|`neighbours`', "the same benchmark"
-    ),
+    Allowed(r'"neighbours": neighbours\.run|^    neighbours,$|--only neighbours|`neighbours`', "the same benchmark"),
     Allowed(r'[`"(.]Evictables[`")]|`evictables`|"(spared|hopeless)"|[`.(]spared`', _OLD_NAME),
     Allowed(r"`ssn\.(held_room|commitments)`", "attributes that the plugin API does not have any more"),
     Allowed(r"\bNeighbour(Filter|Order|Predicate|Scores)\b|\bneighbour_(filter|scores)\b|\"neighbours\":", _OLD_NAME),

@@ -50,7 +50,7 @@ def test_ordinary_words_are_not_found(line: str) -> None:
         'sum by (lane) (volcano_py_lane_backlog{lane="event"})',
         'case.input["claimant"]',
         "python -m benchmarks --only neighbours",
-        "from benchmarks import neighbours",
+        "    neighbours,",
         "| `VictimFilter.spared` | `VictimFilter.protected` |",
         '"Evictables": "VictimCandidates", "NeighbourFilter": "InterPodFilter"',
     ],
