@@ -189,3 +189,23 @@ def _picture(volumes: SessionVolumes) -> object:
         volumes._got_node.tolist(),
         [None if local is None else local.free.tolist() for local in volumes._local.values()],
     )
+
+
+def test_answers_for_all_nodes_follow_every_promise_and_every_undo() -> None:
+    differences = 0
+    for seed in range(200):
+        world = World(seed, local=False)
+        volumes, chance = world.open(), world.chance
+        task = world.session.state.task_of(int(world.session.state.tasks.shape[0]))
+        wanted, own = volumes.wanted_now(volumes.need_of(task))
+        before = None
+        for _ in range(6):
+            everywhere = volumes.matching.on_nodes(wanted, own)
+            alone = [volumes.matching.on_node(wanted, own, row) for row in range(len(world.nodes))]
+            assert everywhere.T.tolist() == [[found != NONE for found in rows] for rows in alone], f"seed {seed}"
+            differences += before is not None and everywhere.tolist() != before
+            before = everywhere.tolist()
+            if len(volumes.taken):
+                row = chance.randrange(len(volumes.taken))
+                volumes.taken[row] = not volumes.taken[row]
+    assert differences > 50
