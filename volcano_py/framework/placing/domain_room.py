@@ -1,10 +1,12 @@
 """How many tasks domains have room for, taken by themselves: a limit, because filters may refuse some nodes."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from volcano_py.framework.placing.placement import Placement
 from volcano_py.framework.state.state import State
-from volcano_py.model.arrays import Floats, Ints, Rows
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.resources import EPSILON, PODS_ROW
 
 
@@ -65,3 +67,14 @@ class DomainRoom:
         fits = np.floor((available[asked] + EPSILON) / task.request[asked, None]).min(axis=0)
         fits[task.fit.lacks(available) | self._placement.statically_infeasible(task).nodes] = 0.0
         return np.asarray(np.maximum(fits, 0.0))
+
+
+def has_room(need: Floats, available: Iterable[Floats]) -> Bools:
+    """Return which domains have room for a need (n_resources,) in one of the sums (n_resources, n_domains).
+
+    For a gang that is placed, these are what is idle and what will be. For a gang that evicts others, it is all that
+    domains offer. (Volcano: hyperNodeGradient of the plugin network-topology-aware.)
+    """
+    asked = need > 0
+    enough = [(amounts[asked] > need[asked, None] - EPSILON).all(axis=0) for amounts in available]
+    return np.asarray(np.logical_or.reduce(enough))

@@ -5,12 +5,9 @@ present domain is tried first, and then the domains above it, as far as its limi
 it must. (Volcano tries the domains below the highest allowed one again, from the lowest tier on.)
 """
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from volcano_py.model.arrays import Bools, Floats, Rows
-from volcano_py.model.resources import EPSILON
+from volcano_py.model.arrays import Rows
 from volcano_py.model.sub_groups import TierLimit
 from volcano_py.snapshot.domains import Domains
 
@@ -48,14 +45,3 @@ def around(domains: Domains, nodes: Rows, within: int, limit: TierLimit) -> list
     containing = np.flatnonzero(domains.counts(nodes) == len(nodes))
     inside = set(domains.below(within).tolist())
     return [one for one in containing.tolist() if domains.tier_of[one] <= limit.tier and one in inside]
-
-
-def has_room(need: Floats, available: Iterable[Floats]) -> Bools:
-    """Return which domains have room for a need (n_resources,) in one of the sums (n_resources, n_domains).
-
-    For a gang that is placed, these are what is idle and what will be. For a gang that evicts others, it is all that
-    domains offer. (Volcano: hyperNodeGradient of the plugin network-topology-aware.)
-    """
-    asked = need > 0
-    enough = [(amounts[asked] > need[asked, None] - EPSILON).all(axis=0) for amounts in available]
-    return np.asarray(np.logical_or.reduce(enough))

@@ -90,7 +90,7 @@ class Pieces:
 
     def whole(self, job: JobInfo, tasks: Rows) -> Piece:
         """Return a job as one piece."""
-        part = Part(job, str(job.key), self._state.rows_of_job(job.row), self._request(tasks))
+        part = Part(job, str(job.key), self._state.rows_of_job(job.row), self.request(tasks))
         return Piece(part, tasks, self.limits_of(job)[0], JobGoal(self._hooks, job))
 
     def now(self, job: JobInfo, tasks: Rows) -> tuple[list[Piece], Rows]:
@@ -118,9 +118,10 @@ class Pieces:
     def _of_group(self, job: JobInfo, groups: JobSubGroups, group: int, waiting: Rows) -> Piece:
         job_limit, limits = self.limits_of(job)
         policy = int(groups.policy[group])
-        part = Part(job, groups.groups[group].id, groups.members(group), self._request(waiting))
+        part = Part(job, groups.groups[group].id, groups.members(group), self.request(waiting))
         return Piece(part, waiting, job_limit if policy == OWN else limits[policy], GroupGoal(groups, group), group)
 
-    def _request(self, tasks: Rows) -> Floats:
+    def request(self, tasks: Rows) -> Floats:
+        """Return what tasks request together, shape (n_resources,)."""
         requests: Floats = self._state.classes.requests[:, self._state.tasks.shape[tasks]].sum(axis=1)
         return requests

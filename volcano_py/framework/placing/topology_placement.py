@@ -23,7 +23,7 @@ from volcano_py.framework.contract import combine
 from volcano_py.framework.contract.topology import DomainOrder, DomainView, NearOrder, Part, TierLimits
 from volcano_py.framework.hooks.hooks import Hooks
 from volcano_py.framework.placing import domain_search
-from volcano_py.framework.placing.domain_room import DomainRoom
+from volcano_py.framework.placing.domain_room import DomainRoom, has_room
 from volcano_py.framework.placing.near_placement import NearPlacement
 from volcano_py.framework.placing.pieces import Attempt, Piece, Pieces
 from volcano_py.framework.placing.placement import Placement
@@ -34,7 +34,7 @@ from volcano_py.framework.state.info import JobInfo, QueueInfo
 from volcano_py.framework.state.state import State
 from volcano_py.framework.state.statement import Statement
 from volcano_py.framework.state.sub_groups import OWN
-from volcano_py.model.arrays import Floats, Ints, Rows
+from volcano_py.model.arrays import Bools, Floats, Ints, Rows
 from volcano_py.model.rejections import Reason, Rejection
 from volcano_py.model.statuses import ALLOCATED_STATUSES, TaskStatus, members
 from volcano_py.model.sub_groups import TierLimit
@@ -284,15 +284,23 @@ class TopologyPlacement:
         waiting = piece.waiting
         beside = self._best_effort(piece, waiting)
         tries = [(self._room.of(np.concatenate((waiting, beside))), len(waiting) + len(beside))] if len(beside) else []
+        enough = self._enough(waiting)
         room = self._room.of(waiting)
         tries += [(room, wanted) for wanted in dict.fromkeys((len(waiting), min(least, len(waiting))))]
         tried: set[int] = set()
         for free, wanted in tries:
             for group in self._in_reach(piece.part, within, limit):
+                group = group[enough[group]] if wanted >= len(waiting) else group
                 fitting = [one for one in group.tolist() if free[one] >= wanted and one not in tried]
                 tried.update(fitting)
                 if fitting:
                     yield self._best_first(piece, fitting)
+
+    def _enough(self, tasks: Rows) -> Bools:
+        """Return which domains have room for the sum of what tasks ask for, now or once pods have ended."""
+        nodes, domains = self._state.nodes, self._state.domains
+        available = (nodes.idle, nodes.future_idle) if self._state.looks_ahead else (nodes.idle,)
+        return has_room(self._pieces.request(tasks), [domains.sums(np.maximum(amounts, 0.0)) for amounts in available])
 
     def _best_effort(self, piece: Piece, waiting: Rows) -> Rows:
         """Return the pending tasks of a part that request nothing and need room beside these tasks."""
@@ -356,9 +364,11 @@ class TopologyPlacement:
             return domain_search.around(domains, np.unique(nodes), domains.top, limit)[::-1][:most]
         room, now = self._room.if_empty(tasks), self._room.most(tasks)
         needed = max(1, self._hooks.missing(job))
+        least = self._pieces.request(tasks if needed >= len(tasks) else tasks[:0])
+        large_enough = (room >= needed) & has_room(least, (self._sums.allocatable,))
         found: list[int] = []
         for group in reversed(domain_search.by_tier(domains, domains.top, limit)):
-            large = group[room[group] >= needed].tolist()
+            large = group[large_enough[group]].tolist()
             found += sorted(large, key=lambda one: (-now[one], domains.names[one]))[: self._most_domains]
         return found[:most]
 

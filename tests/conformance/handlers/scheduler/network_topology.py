@@ -14,6 +14,7 @@ from volcano_py.api import keys
 from volcano_py.framework.contract import combine
 from volcano_py.framework.contract.topology import DomainOrder, DomainView, NearOrder, Part
 from volcano_py.framework.placing import domain_search
+from volcano_py.framework.placing.domain_room import has_room
 from volcano_py.framework.session import Session
 from volcano_py.framework.state.domain_sums import DomainSums
 from volcano_py.model.arrays import Floats
@@ -116,7 +117,7 @@ def _is_candidate(case: Case) -> Outcome:
         return found
 
     available = [allocatable] if given["purpose"] == "evict" else [replaced("idle"), replaced("futureIdle")]
-    fits = domain_search.has_room(_vector(resources, given["minResource"]), available)
+    fits = has_room(_vector(resources, given["minResource"]), available)
     limit = TierLimit(given["highestAllowedTier"])
     tried = np.concatenate(domain_search.by_tier(domains, domains.number["hn-2-0"], limit))
     return {"tier1Selected": number in tried[fits[tried]]}
