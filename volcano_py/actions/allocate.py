@@ -146,7 +146,7 @@ def _try(ssn: Session, queue: QueueInfo, job: JobInfo, tasks: Rows, *, final: bo
     If this is not the ``final`` try, a job that is not ready is promised nothing.
     """
     statement = ssn.statement()
-    warning = ssn.topology.not_enforced(job)
+    warning = ssn.topology.not_enforced(job) if job.row in ssn.topology.concerned else ""
     try:
         left = _place_nominated(ssn, statement, queue, job, tasks) if ssn.nominated_room else tasks
         ready = len(left) < len(tasks) and ssn.hooks.missing(job) == 0
@@ -189,6 +189,6 @@ def _place_until_ready(
 
     Return the tasks that are still to be tried, and whether the job is ready.
     """
-    if ssn.topology.applies(job):
+    if job.row in ssn.topology.concerned and ssn.topology.applies(job):
         return ssn.topology.place(statement, queue, job, tasks)
     return ssn.task_loop.run(statement, queue, job, tasks, JobGoal(ssn.hooks, job), ssn.placement)

@@ -81,6 +81,8 @@ class Gang(Plugin, JobOrder, JobValid, JobReady, JobPipelined, JobStarving, Pree
         lacking = job.missing()
         if lacking == 0 and job.record.task_min_available and job.roles_short(READY_STATUSES, best_effort=True):
             lacking = 1
+        if job.row not in self._with_groups:  # asked for every job, often
+            return lacking
         groups = self._groups(job)
         return lacking if groups is None else max(lacking, groups.lacking())
 

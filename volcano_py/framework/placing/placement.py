@@ -187,11 +187,10 @@ class Placement:
 
     def one_changes_one(self, shape_id: int) -> bool:
         """Say whether placing a task of a shape changes, for the next one, only the node it goes to."""
-        if self._hooks.nodes.leaf_orders and self._leaf_order(shape_id)(self._everywhere) is not None:
-            return False
-        return self._node_alone(shape_id)
+        by_leaf = self._hooks.nodes.leaf_orders and self._leaf_order(shape_id)(self._everywhere) is not None
+        return not by_leaf and self._but_for_leaves(shape_id)
 
-    def _node_alone(self, shape_id: int) -> bool:
+    def _but_for_leaves(self, shape_id: int) -> bool:
         """Say the same of everything but what domains hold."""
         inter_pod_filters = self.inter_pod_filters(shape_id)
         return self._hooks.nodes.node_local(shape_id) and not (
@@ -260,7 +259,7 @@ class Placement:
         """Place as many of these pending tasks as fit what is idle now, in order; return how many found a node."""
         if self._hooks.nodes.leaf_orders and self._leaf_order(shape_id)(self._everywhere) is not None:
             return self._place_leaf_by_leaf(statement, job_row, shape_id, tasks)
-        one_by_one = not self.one_changes_one(shape_id)  # every placement may change every score: ask again for each
+        one_by_one = not self._but_for_leaves(shape_id)  # every placement may change every score: ask again for each
         done = 0
         while done < len(tasks):
             nodes = self._next_nodes(shape_id, 1 if one_by_one else len(tasks) - done, alone=one_by_one)
@@ -289,7 +288,7 @@ class Placement:
         return done
 
     def _one_leaf_at_a_time(self, shape_id: int) -> bool:
-        return self._state.domains.nested and self._node_alone(shape_id)
+        return self._state.domains.nested and self._but_for_leaves(shape_id)
 
     def in_one_leaf(self, nodes: Rows) -> Rows:
         """Return the nodes before the first one in another leaf: from there on, the next choice may be another one.

@@ -1,6 +1,7 @@
 """The loop that places the tasks of a job, in order, until what it is for is reached or no task is worth trying."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -38,16 +39,13 @@ class Placer(Protocol):
 class JobGoal:
     """The gang: what plugins demand before the placements of a job are committed."""
 
-    __slots__ = ("_hooks", "_job", "worth_continuing")
+    __slots__ = ("missing", "worth_continuing")
 
     def __init__(self, hooks: Hooks, job: JobInfo) -> None:
-        self._hooks = hooks
-        self._job = job
-        self.worth_continuing = job.worth_continuing
-
-    def missing(self) -> int:
-        """Return 0 if the job is ready, else a lower bound of the tasks that it still needs."""
-        return self._hooks.missing(self._job)
+        self.missing: Callable[[], int] = partial(hooks.missing, job)
+        """Returns 0 if the job is ready, else a lower bound of the tasks that it still needs."""
+        self.worth_continuing: Callable[[frozenset[str]], bool] = job.worth_continuing
+        """Says whether other tasks are worth trying after tasks of these roles found no node."""
 
 
 class TaskLoop:

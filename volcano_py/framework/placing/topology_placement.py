@@ -59,7 +59,8 @@ class TopologyPlacement:
         self._placement = placement
         self._loop = loop
         rules = state.jobs.rules
-        self._concerned = frozenset([*rules.with_sub_groups.tolist(), *rules.with_topology.tolist()])
+        self.concerned = frozenset([*rules.with_sub_groups.tolist(), *rules.with_topology.tolist()])
+        """The rows of the jobs that have sub-groups or topologies."""
         limits = hooks.points(TierLimits, "most_domains")
         self._limits = bool(limits)
         self._pieces = Pieces(state, hooks, enforced=self._limits)
@@ -72,7 +73,7 @@ class TopologyPlacement:
 
     def applies(self, job: JobInfo) -> bool:
         """Say whether a job is placed here: it has sub-groups, or a topology that is in effect."""
-        if job.row not in self._concerned:  # asked for every job
+        if job.row not in self.concerned:  # asked for every job
             return False
         record = job.record
         if record.sub_group_policies:
@@ -390,7 +391,7 @@ class TopologyPlacement:
     def not_enforced(self, job: JobInfo) -> str:
         """Return why a topology of a job that is not ready has no effect though it is hard, "" if it has."""
         record = job.record
-        if job.row not in self._concerned or not self._hooks.missing(job):
+        if job.row not in self.concerned or not self._hooks.missing(job):
             return ""
         if not self._limits:
             written = (record.network_topology, *(policy.topology for policy in record.sub_group_policies))
