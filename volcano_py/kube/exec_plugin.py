@@ -33,7 +33,9 @@ _VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8
 _MAX_OUTPUT: Final = 2**20
 _KEPT_STDERR: Final = 2**14
 _SHOWN_STDERR: Final = 300
+_START_S: Final = 2.0  # for a program that is about to start when it is to be ended
 _GRACE_S: Final = 1.0  # between SIGTERM and SIGKILL
+_KILLED_S: Final = 2.0  # after SIGKILL
 _POLL_S: Final = 0.02
 
 
@@ -209,17 +211,39 @@ async def _execute(command: list[str], variables: Mapping[str, str]) -> _Run:
     try:
         transport, run = await asyncio.shield(starting)
     except asyncio.CancelledError:
-        starting.add_done_callback(_end_at_once)  # the program is about to start, and must not be left running
+        await _end_when_started(starting)
         raise
     try:
         await run.enough
     finally:
-        try:
-            if not run.over.done():
-                await _end(transport.get_pid(), run)
-        finally:
-            transport.close()
+        await _close(transport, run)
     return run
+
+
+async def _end_when_started(starting: asyncio.Task[tuple[asyncio.SubprocessTransport, _Run]]) -> None:
+    """End a program that is about to start.
+
+    The start itself must not be cancelled: asyncio then waits for ever for the pipes that it has not connected. An
+    event loop that closes cancels all tasks, so this waits for the start, which takes milliseconds.
+    """
+    try:
+        await asyncio.wait((starting,), timeout=_START_S)
+    except asyncio.CancelledError:
+        starting.add_done_callback(_end_at_once)
+        raise
+    if not starting.done():
+        starting.add_done_callback(_end_at_once)
+    elif not starting.cancelled() and starting.exception() is None:
+        await _close(*starting.result())
+
+
+async def _close(transport: asyncio.SubprocessTransport, run: _Run) -> None:
+    """Close the transport; end the program first if it has not ended."""
+    try:
+        if not run.over.done():
+            await _end(transport.get_pid(), run)
+    finally:
+        transport.close()
 
 
 async def _start(
@@ -248,18 +272,18 @@ async def _end(group: int, run: _Run) -> None:
     """End a process group with SIGTERM, and with SIGKILL what is left after a moment or when we are cancelled."""
     try:
         if _send(group, signal.SIGTERM):
-            await _gone(group, run)
+            await _gone(group, run, _GRACE_S)
     finally:
         left = _send(group, signal.SIGKILL)
-    if left:
-        await _gone(group, run)
+    if left or not run.exited.done():  # asyncio must have seen the end, or it leaves the process unreaped
+        await _gone(group, run, _KILLED_S)
 
 
-async def _gone(group: int, run: _Run) -> None:
+async def _gone(group: int, run: _Run, exited_within_s: float) -> None:
     """Wait a moment for the group to end."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _GRACE_S
-    await asyncio.wait((run.exited,), timeout=_GRACE_S)
+    await asyncio.wait((run.exited,), timeout=exited_within_s)
     while run.exited.done() and _send(group, 0) and loop.time() < deadline:
         _reap(group)
         await asyncio.sleep(_POLL_S)
