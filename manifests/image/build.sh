@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the image with buildah, without a daemon, and tries it: size, versions and the demo, as the user it runs as.
 # It needs root, buildah, and debootstrap where no base image can be pulled; it installs nothing itself.
+# With IMAGE_ARCHIVE=FILE it also writes the image into an OCI archive.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -120,3 +121,7 @@ sed -n '/^What happened/,/^$/p' "$scratch/demo"
 written=$(find "$root" -xdev -user 1000)
 [[ -z $written ]] || fail "it wrote files, which a read-only root file system would refuse: $written"
 say "$image is built and runs"
+if [[ -n ${IMAGE_ARCHIVE:-} ]]; then
+  say "writing $IMAGE_ARCHIVE"
+  buildah push --quiet "$image" "oci-archive:$IMAGE_ARCHIVE:volcano-py:$version"
+fi

@@ -1,6 +1,6 @@
-"""Build the programs of the control plane that are missing: `python -m tests.controlplane.build`.
+"""Build the programs of the control plane that are missing: `python -m tests.controlplane.build [NAME ...]`.
 
-A cold build takes about nine minutes on two cores; with Go's own caches warm it takes seconds. If every program is
+A cold build takes about eleven minutes on two cores; with Go's own caches warm it takes seconds. If every program is
 there, nothing is built. If $KUBECONFIG names a cluster, no programs are needed and nothing is built.
 """
 
@@ -20,7 +20,6 @@ from pathlib import Path
 
 from tests.controlplane.binaries import (
     ASSETS,
-    BUILD_FLAGS,
     ETCD,
     KUBE_APISERVER,
     KUBE_SCHEDULER,
@@ -62,7 +61,7 @@ def build_missing(programs: Sequence[Program] = PROGRAMS, say: Say = say_on_stde
         say(f"building {len(missing)} programs of the control plane into {folder} (once; minutes when cold)")
         started = time.monotonic()
         for position, program in enumerate(missing, start=1):
-            _build(program, folder, f"[{position}/{len(missing)}] {program.name}", say)
+            _build(program, f"[{position}/{len(missing)}] {program.name}", say)
         say(f"built in {time.monotonic() - started:.0f} s")
     return find_binaries()
 
@@ -100,15 +99,17 @@ def _only_one_builds(folder: Path, say: Say) -> Iterator[None]:
         yield
 
 
-def _build(program: Program, folder: Path, title: str, say: Say) -> None:
+def _build(program: Program, title: str, say: Say) -> None:
     """Build one program beside its final path, then rename it, so that a half-written one is never found."""
+    folder = cache_folder(program)
+    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{program.name}-", dir=folder) as scratch:
         env = dict(os.environ)
         if program.version:
             env["GOBIN"] = scratch
-            command = ["go", "install", *BUILD_FLAGS, f"{program.package}@{program.version}"]
+            command = ["go", "install", *program.flags, f"{program.package}@{program.version}"]
         else:
-            command = ["go", "build", *BUILD_FLAGS, "-o", f"{scratch}/{program.name}", program.package]
+            command = ["go", "build", *program.flags, "-o", f"{scratch}/{program.name}", program.package]
         started = time.monotonic()
         say(f"{title} ...")
         _run_with_heartbeat(command, env, Path(scratch) / "log", title, say)
@@ -146,8 +147,10 @@ def _run_with_heartbeat(command: Sequence[str], env: dict[str, str], log: Path, 
         raise BuildFailed(f"{title}: `{' '.join(command)}` in {MODULE} ended with {code}:\n{tail}")
 
 
-def wanted_programs() -> Sequence[Program]:
-    """Return the programs that `make e2e` needs: with $KUBEBUILDER_ASSETS only those that its tests start, else all."""
+def wanted_programs(names: Sequence[str] = ()) -> Sequence[Program]:
+    """Return the named programs, or all that `make e2e` needs: with $KUBEBUILDER_ASSETS, those that its tests start."""
+    if names:
+        return [program for program in PROGRAMS if program.name in names]
     if os.environ.get(ASSETS):
         return [program for program in PROGRAMS if program is not KUBE_SCHEDULER]
     return PROGRAMS
@@ -162,23 +165,25 @@ def _refuse_incomplete_assets() -> None:
         raise BuildFailed(f"{ASSETS}={assets} does not hold {', '.join(absent)}: correct or unset it")
 
 
-def main() -> int:
-    """Build what is missing and return the exit code of the command."""
-    if kubeconfig := os.environ.get("KUBECONFIG"):
+def main(names: Sequence[str] = ()) -> int:
+    """Build what is missing, of all programs or of these, and return the exit code of the command."""
+    if not names and (kubeconfig := os.environ.get("KUBECONFIG")):
         say_on_stderr(f"KUBECONFIG={kubeconfig}: the end-to-end tests use that cluster, nothing is built")
         return 0
     try:
-        _refuse_incomplete_assets()
-        binaries = build_missing(wanted_programs())
+        if not names:
+            _refuse_incomplete_assets()
+        binaries = build_missing(wanted_programs(names))
     except BuildFailed as failed:
         say_on_stderr(str(failed))
         return 1
     except KeyboardInterrupt:
         say_on_stderr("interrupted; what was built so far is kept")
         return 130
-    say_on_stderr(f"control plane: {', '.join(binaries.paths)} in {cache_folder()}")
+    folders = sorted({str(path.parent) for path in binaries.paths.values()})
+    say_on_stderr(f"control plane: {', '.join(binaries.paths)} in {', '.join(folders)}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -18,6 +20,9 @@ from volcano_py.local.manifests import definitions
 MANIFESTS = Path(__file__).resolve().parents[2] / "manifests"
 NAMESPACE = "volcano-system"
 SERVICE_ACCOUNT = "volcano-scheduler"
+ALWAYS_CONFIGURED = "poddisruptionbudget.policy/"
+"""What kubectl says of these when it applies them again: it sends their selector even if it is the same."""
+WEBHOOK_CONFIGURATIONS = "(Mutating|Validating)WebhookConfiguration"
 
 
 @dataclass(frozen=True)
@@ -29,10 +34,41 @@ class Installed:
 
 
 def install(cluster: Cluster) -> Installed:
-    """Apply everything in `manifests/` and wait until its custom resources are served."""
-    cluster.kubectl("apply", "-k", str(MANIFESTS))
+    """Apply everything in `manifests/` but webhook configurations, and wait until its custom resources are served.
+
+    No program answers reviews until a test starts one, and without answers nobody could write jobs and queues.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        write_kustomization(Path(folder), without=WEBHOOK_CONFIGURATIONS)
+        cluster.kubectl("apply", "-k", folder)
     wait_established(cluster)
     return Installed()
+
+
+def write_kustomization(
+    folder: Path,
+    resources: Sequence[str | Path] = (MANIFESTS,),
+    components: Sequence[str] = (),
+    without: str = "",
+    **more: Any,
+) -> None:
+    """Write a kustomization like one of a user, in a folder beside the checkout; `without` is a pattern of kinds."""
+
+    def path(one: str | Path) -> str:  # kustomize takes no absolute paths
+        return os.path.relpath(one, folder.resolve()) if Path(one).is_absolute() else str(one)
+
+    document: dict[str, Any] = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [path(one) for one in resources],
+        "components": [path(MANIFESTS / "components" / one) for one in components],
+        **more,
+    }
+    if without:
+        nothing = {"$patch": "delete", "apiVersion": "all", "kind": "All", "metadata": {"name": "all"}}
+        document["patches"] = [{"target": {"kind": without}, "patch": yaml.safe_dump(nothing)}]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(document))
 
 
 def wait_established(cluster: Cluster) -> None:
@@ -57,13 +93,7 @@ def install_beside(cluster: Cluster, folder: Path) -> Iterator[Installed]:
     suffix = secrets.token_hex(3)
     names = Installed(f"{NAMESPACE}-{suffix}", f"{SERVICE_ACCOUNT}-{suffix}")
     overlay = folder.resolve() / f"install-{suffix}"
-    overlay.mkdir()
-    kustomization = {
-        "resources": [os.path.relpath(MANIFESTS / "rbac", overlay)],  # kustomize takes no absolute paths
-        "namespace": names.namespace,
-        "nameSuffix": f"-{suffix}",
-    }
-    (overlay / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    write_kustomization(overlay, [MANIFESTS / "rbac"], namespace=names.namespace, nameSuffix=f"-{suffix}")
     with contextlib.ExitStack() as undo:
 
         def undo_with(*arguments: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.controlplane.audit import audit_log, audit_options
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.certificates import Authority, token_key, write_secret
 from tests.controlplane.cluster import Endpoint, certificate_user
@@ -75,6 +76,7 @@ class Servers:
         self._server_certificate = write_secret(folder / "server.crt", server.certificate)
         self._server_key = write_secret(folder / "server.key", server.key)
         self._token_key = write_secret(folder / "tokens.key", token_key())
+        self.audit_log = audit_log(secure_port)
         self.endpoint = Endpoint.of(f"https://127.0.0.1:{secure_port}", self._authority.pem)
         self.admin = self._authority.client("volcano-py-admin", "system:masters")
 
@@ -125,6 +127,11 @@ class Servers:
         ]
         if self._options.heavy_load:
             argv += ["--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000"]
+        else:
+            # Some clusters have this plugin: an owner that blocks deletion needs rights of its own.
+            argv.append("--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
+        if self.audit_log is not None:
+            argv += audit_options(self.audit_log, self._folder / "audit-policy.yaml")
         if disabled := self._options.disabled_admission():
             argv.append(f"--disable-admission-plugins={','.join(disabled)}")
         return [*argv, *self._options.apiserver_args]

@@ -97,11 +97,32 @@ def test_kubernetes_gets_its_version_and_kwok_comes_from_its_own_release(tools: 
     assert by_package["sigs.k8s.io/kwok/cmd/kwok@v0.8.0"].startswith("install")
 
 
+@pytest.mark.usefixtures("tools")
+def test_a_new_version_of_helm_builds_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    plane, helm = binaries.cache_folder(), binaries.cache_folder(binaries.HELM)
+
+    monkeypatch.setattr(binaries, "HELM_VERSION", "v99.0.0")
+
+    assert binaries.cache_folder() == plane
+    assert binaries.cache_folder(binaries.HELM) != helm
+
+
+def test_helm_gets_its_version(tools: Path, tmp_path: Path) -> None:
+    put(tools, "go", FAKE_GO)
+    build.build_missing([binaries.HELM], say=lambda line: None)
+
+    (call,) = calls(tmp_path)
+
+    assert call.startswith("install")
+    assert f"version.version={binaries.HELM_VERSION}" in call
+    assert find_binaries()["helm"].parent == binaries.cache_folder(binaries.HELM)
+
+
 def test_a_failed_build_shows_the_end_of_what_go_wrote_and_leaves_nothing(tools: Path) -> None:
     put(tools, "go", BROKEN_GO)
 
     with pytest.raises(
-        build.BuildFailed, match=r"\[1/6\] kube-apiserver(.|\n)*line 99\nundefined: Frobnicate"
+        build.BuildFailed, match=r"\[1/7\] kube-apiserver(.|\n)*line 99\nundefined: Frobnicate"
     ) as failed:
         build.build_missing(say=lambda line: None)
 
@@ -178,6 +199,7 @@ def test_kubebuilder_assets_leave_only_the_rest_to_be_built(
     assert [call.split()[-1].rpartition("/")[2] for call in calls(tmp_path)] == [
         "kube-controller-manager",
         "kwok@v0.8.0",
+        f"helm@{binaries.HELM_VERSION}",
     ]
 
 

@@ -17,9 +17,17 @@ from tests.controlplane.fixtures import (
 )
 from tests.controlplane.install import Installed
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.hundred_jobs import HundredJobs, Run
 from tests.e2e.job_cluster import JobCluster
 from tests.e2e.jobs import Jobs
 from tests.e2e.kubectl import embedded, kubectl, node, server
+from tests.e2e.rights import (
+    pytest_collection_finish,
+    pytest_configure,
+    pytest_deselected,
+    pytest_sessionfinish,
+    pytest_terminal_summary,
+)
 from tests.e2e.together import Outcomes, runs_together
 
 __all__ = [
@@ -31,6 +39,11 @@ __all__ = [
     "namespace",
     "node",
     "own_control_plane",
+    "pytest_collection_finish",
+    "pytest_configure",
+    "pytest_deselected",
+    "pytest_sessionfinish",
+    "pytest_terminal_summary",
     "server",
 ]
 
@@ -43,17 +56,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.e2e)
-            item.add_marker(pytest.mark.timeout(240))
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(240))
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Attach the last lines of every server's log to the report of a failed test.
 
-    The logs are removed when the run ends, unless $VOLCANO_PY_KEEP_LOGS is set.
+    A test with an API server of its own gets the logs of that. The logs are removed when the run ends, unless
+    $VOLCANO_PY_KEEP_LOGS is set.
     """
     report = yield
-    plane = running_control_plane()
+    own = getattr(item, "funcargs", {}).get("fresh")
+    plane = own if isinstance(own, ControlPlane) else running_control_plane()
     if report.failed and plane is not None:
         for name, log in plane.processes.logs().items():
             report.sections.append((f"{name}: end of {log}", plane.processes.log_tail(name)))
@@ -69,6 +85,17 @@ def job_cluster(control_plane: ControlPlane, installed: Installed) -> Iterator[J
     finally:
         problems = cluster.stop()
     assert not problems, problems
+
+
+@pytest.fixture(scope="session")
+def hundred_jobs(control_plane: ControlPlane, installed: Installed) -> Iterator[Run]:
+    """What happened while a hundred jobs ran, and what metrics said about it."""
+    if not control_plane.owned:
+        pytest.skip("needs a cluster without other jobs, and KUBECONFIG names one that is not ours")
+    run = HundredJobs(control_plane, installed).play()
+    yield run
+    if run.prometheus is not None:
+        run.prometheus.stop()
 
 
 @pytest.fixture(scope="module")

@@ -149,6 +149,11 @@ class ControlPlane:
         """The certificate of the authority that signed the API server's."""
         return self.cluster.endpoint.ca_pem
 
+    @property
+    def audit_log(self) -> Path | None:
+        """The audit log of our own API server; None if it writes none."""
+        return self._servers.audit_log if self._servers is not None else None
+
     def request(self, method: str, path: str, body: object = None, **how: Any) -> Any:
         """Send a request as the administrator; see `Http.request`."""
         return self.cluster.request(method, path, body, **how)

@@ -6,6 +6,7 @@ import re
 import secrets
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -59,6 +60,11 @@ class Controllers:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
+
+    @property
+    def metrics_address(self) -> str:
+        """Host and port of /metrics."""
+        return urllib.parse.urlsplit(self._metrics).netloc
 
     def metrics(self) -> str:
         """Return the text of /metrics."""

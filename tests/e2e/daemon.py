@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,6 +70,11 @@ class Daemon:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
+
+    @property
+    def metrics_address(self) -> str:
+        """Host and port of /metrics, once it was started."""
+        return urllib.parse.urlsplit(self._metrics).netloc
 
     def metrics(self) -> str:
         """Return the text of /metrics."""

@@ -41,6 +41,8 @@ class Faults:
     """Bindings that are carried out, but whose connection breaks before the answer."""
     watch_s: tuple[float, float] | None = None
     """Each watch is cut in the middle of a chunk, after a random time between these two."""
+    silent: str = ""
+    """A resource whose watches begin as usual and deliver nothing."""
     code: int = 0
     """The status with which every request is answered instead of being carried out; 0 for none."""
     garbage: bool = False
@@ -170,11 +172,13 @@ class FaultyProxy:
         response = web.StreamResponse(status=answer.status, headers=_end_to_end(answer))
         response.enable_chunked_encoding()
         await response.prepare(request)
+        silent = request.path.rpartition("/")[2] == self.faults.silent
         lasts_s = None if self.faults.watch_s is None else self._random.uniform(*self.faults.watch_s)
         try:
             async with asyncio.timeout(lasts_s):
                 async for chunk in answer.content.iter_any():
-                    await response.write(chunk)
+                    if not silent:
+                        await response.write(chunk)
         except TimeoutError:
             self.done["cut_watches"] += 1
             _break(request)

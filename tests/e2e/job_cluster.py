@@ -16,12 +16,11 @@ from tests.controlplane.install import Installed
 from tests.controlplane.namespaces import create_namespace, discard_namespace
 from tests.controlplane.nodes import create_nodes, delete_nodes, node_object, wait_nodes_ready
 from tests.controlplane.waiting import wait_until
-from tests.e2e.container_view import Need, Obj
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.controllers import Controllers
 from tests.e2e.daemon import Daemon
 from tests.e2e.recorder import Recorder
-from tests.e2e.scripted_kubelet import SELECTOR, ScriptedKubelet
+from tests.e2e.scripted_kubelet import SELECTOR, ScriptedKubelet, reader
 from volcano_py.apiserver.kubelet.ports import HttpPort
 
 POOL = "e2e.volcano-py/pool"
@@ -117,7 +116,7 @@ class JobCluster:
         """Start everything and wait until it works."""
         self.background.start()
         self._session: aiohttp.ClientSession = self.background.call(self._open())
-        self.kubelet = ScriptedKubelet(HttpPort(self._session, self.plane.url), self._read)
+        self.kubelet = ScriptedKubelet(HttpPort(self._session, self.plane.url), reader(self._session, self.plane.url))
         self.background.begin(self.kubelet.run())
         self.nodes(N_NODES, cpu=64, memory="256Gi", pods=500, labels={POOL: self.pool})
         for name in self._recorded:
@@ -222,13 +221,3 @@ class JobCluster:
     async def _open(self) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(ssl=self.plane.ssl_context, limit=100)
         return aiohttp.ClientSession(connector=connector)
-
-    async def _read(self, namespace: str, need: Need) -> Obj | None:
-        """Read an object that a pod refers to; None if it does not exist."""
-        url = f"{self.plane.url}/api/v1/namespaces/{namespace}/{need.resource}/{need.name}"
-        async with self._session.get(url) as answer:
-            if answer.status == 404:
-                return None
-            answer.raise_for_status()
-            found: Obj = await answer.json()
-            return found

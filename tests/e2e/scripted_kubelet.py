@@ -20,6 +20,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import aiohttp
+
 from tests.e2e import container_script, container_view
 from tests.e2e.container_view import Need, NotThere, Obj
 from volcano_py.apiserver.kubelet.ports import HttpPort
@@ -273,6 +275,20 @@ class Words:
     def _event(self, *key: str) -> asyncio.Event:
         namespace, subject, word = key
         return self._said.setdefault((namespace, subject, word), asyncio.Event())
+
+
+def reader(session: aiohttp.ClientSession, url: str) -> Callable[[str, Need], Awaitable[Obj | None]]:
+    """Return what reads an object that a pod refers to: its namespace and name -> the object, None if there is none."""
+
+    async def read(namespace: str, need: Need) -> Obj | None:
+        async with session.get(f"{url}/api/v1/namespaces/{namespace}/{need.resource}/{need.name}") as answer:
+            if answer.status == 404:
+                return None
+            answer.raise_for_status()
+            found: Obj = await answer.json()
+            return found
+
+    return read
 
 
 class ScriptedKubelet:

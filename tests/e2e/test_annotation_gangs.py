@@ -28,7 +28,7 @@ def bare_plane() -> Iterator[ControlPlane]:
     if os.environ.get("KUBECONFIG"):
         pytest.skip("needs an API server without our definitions, and KUBECONFIG names one")
     with ControlPlane(Options(fast=True)) as plane:
-        plane.kubectl("apply", "-f", str(MANIFESTS / "namespace.yaml"))
+        plane.kubectl("apply", "-f", str(MANIFESTS / "programs" / "namespace.yaml"))
         plane.kubectl("apply", "-k", str(MANIFESTS / "rbac"))
         yield plane
 
@@ -121,7 +121,7 @@ def test_the_scheduler_is_ready_without_definitions_and_says_what_is_missing(
     assert daemon.ready()
     log = bare_plane.processes.logs()["vc-scheduler"].read_text()
     assert "podgroups.scheduling.volcano.sh" in log
-    assert "resource is not served, going on without it" in log
+    assert "resources are not served, going on without them" in log
 
 
 def test_a1_a_gang_of_a_hundred_waits_for_the_hundredth_gpu(pods: Pods) -> None:

@@ -31,10 +31,11 @@ async def test_with_gangs_all_jobs_end_and_no_job_is_placed_in_part() -> None:
 async def test_without_gangs_jobs_hold_parts_and_block_each_other() -> None:
     result, _ = await played(gang=False)
 
-    # On a slow machine, the first job may have all of its pods before the pods of the others exist, and the last none.
+    # On a slow machine, the first job may have all of its pods before the pods of the others exist, and the last two
+    # none: those in between have taken what is left.
     assert result.ended in ([], TRAINING[:1])
     blocked = {*result.ended, *(job.name for job in result.stuck)}
     assert blocked <= set(TRAINING)
-    assert len(blocked) >= len(TRAINING) - 1
+    assert len(blocked) >= len(TRAINING) - 2
     assert all(0 < job.placed < job.minimum for job in result.stuck)
     assert result.gpus_bound_before == GPU_PODS - 1

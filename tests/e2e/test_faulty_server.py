@@ -118,7 +118,7 @@ def test_scheduling_recovers_from_ten_seconds_of_garbage_answers_under_load(
     assert overfull(plane.cluster) == []
     assert max(proxy.bindings[201].values()) == 1
     log = daemon.log()
-    assert "going on without it" not in log  # no existing resource was taken for missing
+    assert "going on without them" not in log  # no existing resource was taken for missing
     assert "Traceback" not in log
 
 

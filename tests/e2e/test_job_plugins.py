@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -138,6 +139,23 @@ def test_ssh_gives_every_container_the_same_working_key_pair_and_a_list_of_hosts
         assert f"Host {host}\n" in config
         assert f"HostName {host}.{job.name}\n" in config
     assert config.count("Port 2022") == 2
+
+
+@together
+def test_ssh_lists_the_hosts_of_a_job_that_has_grown_and_keeps_its_keys(jobs: Jobs) -> None:
+    job = run(jobs, [task("worker", 1)], {"ssh": []})
+    before = jobs.core("secrets", f"{job.name}-ssh")
+    assert before is not None
+
+    job.scale(worker=3)
+
+    def config() -> str:
+        found = jobs.core("secrets", f"{job.name}-ssh")
+        assert found is not None
+        assert {**found["data"], "config": ""} == {**before["data"], "config": ""}
+        return base64.b64decode(found["data"]["config"]).decode()
+
+    job.wait("names the new hosts", lambda: f"Host {job.name}-worker-2\n" in config())
 
 
 @together

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +10,6 @@ from tests.controlplane.install import Installed
 from tests.controlplane.rest import ApiFailure, Http
 from tests.e2e.control_plane import ControlPlane
 from volcano_py.testing import a_group, a_queue, manifest
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.usefixtures("installed")
@@ -42,14 +39,6 @@ def test_a_queue_drops_its_status_on_creation_and_gets_its_defaults(control_plan
 
     assert "status" not in made
     assert (made["spec"]["weight"], made["spec"]["dequeueStrategy"]) == (1, "traverse")
-
-
-@pytest.mark.usefixtures("installed")
-def test_the_manifests_apply_a_second_time_without_a_change(own_control_plane: ControlPlane) -> None:
-    said = own_control_plane.kubectl("apply", "-k", str(REPOSITORY / "manifests")).stdout.splitlines()
-
-    assert said
-    assert [line for line in said if not line.endswith("unchanged")] == []
 
 
 def allowed(plane: ControlPlane, installed: Installed, verb: str, what: str) -> bool:

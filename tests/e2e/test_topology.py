@@ -304,10 +304,16 @@ def test_jobs_are_placed_by_hyper_nodes_that_the_controllers_find_from_labels(jo
         items = cluster.request("GET", f"{HYPER_NODES}?labelSelector={FROM_LABELS}")["items"]
         return Counter(one["spec"]["tier"] for one in items)
 
+    def members() -> set[str]:
+        items = cluster.request("GET", f"{HYPER_NODES}?labelSelector={FROM_LABELS}")["items"]
+        return {member["selector"]["exactMatch"]["name"] for one in items for member in one["spec"]["members"]}
+
     def labels_of(job: Job, count: int, label: str) -> set[str]:
         return {nodes[pod["spec"]["nodeName"]][label] for pod in runs(job, count)}
 
     meta = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}}
+    if jobs.plane.owned:  # manifests/ installs it, empty
+        cluster.request("DELETE", f"{maps}/{NAME}")
     cluster.request("POST", maps, {**meta, **configuration(rack)})
     try:
         wait_until("racks are found", lambda: found() == {1: 3}, 20.0)
@@ -320,7 +326,16 @@ def test_jobs_are_placed_by_hyper_nodes_that_the_controllers_find_from_labels(jo
         wait_until("racks and rows are found", lambda: found() == {1: 3, 2: 2}, 20.0)
         large = jobs.create([task("w", 6, pods)], anywhere=True, networkTopology=hard(row))
         assert labels_of(large, 6, row) == {"x"}
+        large.delete()
+        large.wait("is gone with its pods", lambda: large.gone() and not large.pods())
+
+        (more,) = jobs.cluster.nodes(1, cpu=2, labels={**pool, rack: "a", row: "x"})
+        wait_until("the rack has one more node", lambda: more in members(), 20.0)
+        without = {"metadata": {"labels": {rack: None, row: None}}}
+        for node in (name for name, labels in nodes.items() if labels[row] == "y"):
+            cluster.request("PATCH", f"/api/v1/nodes/{node}", without, content_type=MERGE)
+        wait_until("an empty rack and its row are gone", lambda: found() == {1: 2, 2: 1}, 20.0)
     finally:
         cluster.request("DELETE", f"{maps}/{NAME}")
-    large.stays("the HyperNodes stay without the configuration", lambda: found() == {1: 3, 2: 2})
+    large.stays("the HyperNodes stay without the configuration", lambda: found() == {1: 2, 2: 1})
     cluster.request("DELETE", f"{HYPER_NODES}?labelSelector={FROM_LABELS}")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import time
 from collections.abc import Iterator, Sequence
+from itertools import cycle
 from typing import Any
 
 import pytest
 
 from tests.controlplane.fixtures import MakeNodes
 from tests.controlplane.install import Installed
+from tests.controlplane.servers import CONTROLLERS
 from tests.controlplane.waiting import wait_until
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.daemon import Daemon
@@ -31,10 +34,10 @@ class Cluster:
         self.gangs = Gangs(plane.cluster, namespace, pool)
         self.storage = Storage(plane.cluster, namespace)
 
-    def create(self, name: str, size: int, storage_class: str) -> list[str]:
-        """Create a gang whose pods have a claim each, of the pod's name; return the names."""
+    def create(self, name: str, size: int, *storage_classes: str) -> list[str]:
+        """Create a gang whose pods have a claim each, of the pod's name, of these classes in turn; return the names."""
         pods = self.gangs.make_pods(name, Role("worker", size, {"cpu": "100m"}))  # a node has room for all of them
-        for pod in pods:
+        for pod, storage_class in zip(pods, cycle(storage_classes), strict=False):
             claim = pod["metadata"]["name"]
             self.storage.make_claim(claim, storage_class)
             pod["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
@@ -48,6 +51,10 @@ class Cluster:
 
     def wait_running(self, count: int, timeout: float = 60.0) -> None:
         wait_until(f"{count} pods run", lambda: sum(map(running, self.gangs.pods())) == count, timeout)
+
+    def phases(self) -> list[str]:
+        """Return the phases of the volumes."""
+        return [one.get("status", {}).get("phase", "") for one in self.storage.volumes()]
 
     def events(self, about: str, reason: str) -> list[str]:
         """Return the messages of the events about an object."""
@@ -146,6 +153,40 @@ def test_a_gang_is_placed_again_when_a_provisioner_refuses_once(cluster: Cluster
         assert any(
             f"/{refused} gets no volume for node " in text and "8 pods are placed again" in text for text in said
         )
+
+
+def test_what_a_gang_was_promised_is_taken_back_when_another_claim_gets_nothing(
+    cluster: Cluster, daemon: Daemon
+) -> None:
+    kind = cluster.storage.make_class()
+    cluster.storage.make_volume(kind, cluster.nodes[0])
+    with Provisioner(cluster.storage) as provisioner:
+        provisioner.refuses = lambda name: not provisioner.refused
+
+        pods = cluster.create("mixed", 2, kind, provisioner.storage_class)
+
+        wait_until("the claim is refused", lambda: bool(provisioner.refused), 30.0)
+        cluster.wait_running(2)
+        cluster.judge(pods)
+
+
+def test_a_volume_that_was_promised_to_a_pod_that_is_gone_is_free_again(
+    cluster: Cluster, daemon: Daemon, own_control_plane: ControlPlane
+) -> None:
+    kind = cluster.storage.make_class()
+    cluster.storage.make_volume(kind, cluster.nodes[3])
+    wait_until("the volume is available", lambda: cluster.phases() == ["Available"], 20.0)
+    own_control_plane.processes.signal(CONTROLLERS, signal.SIGSTOP)  # so that nobody binds the claim
+    try:
+        (pod,) = cluster.create("gone", 1, kind)
+        wait_until("the volume is promised", lambda: len(cluster.storage.promised()) == 1, 30.0)
+
+        own_control_plane.request("DELETE", f"/api/v1/namespaces/{cluster.gangs.namespace}/pods/{pod}")
+
+        wait_until("nothing is promised", lambda: not cluster.storage.promised(), LEFT_S)
+        assert cluster.places() == {}
+    finally:
+        own_control_plane.processes.signal(CONTROLLERS, signal.SIGCONT)
 
 
 def test_a_scheduler_that_is_killed_between_promise_and_bind_leaves_nothing_promised(

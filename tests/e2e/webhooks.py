@@ -9,6 +9,7 @@ import secrets
 import ssl
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,11 @@ class Webhooks:
     def pid(self) -> int:
         """Return its process id."""
         return self._plane.processes.pid(self._name)
+
+    @property
+    def metrics_address(self) -> str:
+        """Host and port of /metrics."""
+        return urllib.parse.urlsplit(self._metrics).netloc
 
     def metrics(self) -> str:
         """Return the text of /metrics."""

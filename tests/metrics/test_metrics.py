@@ -8,9 +8,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from volcano_py.metrics.buckets import exponential
 from volcano_py.metrics.cycle import CycleMetrics, WaitingMetrics
-from volcano_py.metrics.effects import BindMetrics, RequestMetrics, WriteQueueMetrics
+from volcano_py.metrics.effects import BindMetrics, WriteQueueMetrics
 from volcano_py.metrics.histogram import Histogram
 from volcano_py.metrics.queue_shares import QueueMetrics
+from volcano_py.metrics.requests import RequestMetrics
 from volcano_py.metrics.state import StateMetrics
 
 VOLCANOS = [
@@ -34,6 +35,7 @@ VOLCANOS = [
     "volcano_queue_weight",
     "volcano_queue_overused",
 ]
+CLIENT_GOS = ["rest_client_requests_total", "rest_client_request_duration_seconds"]
 
 
 @pytest.fixture
@@ -56,7 +58,8 @@ def test_metric_names_are_volcanos_or_have_our_prefix(registry):
     text = generate_latest(registry).decode()
     names = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
     assert set(VOLCANOS) <= names
-    assert all(name.startswith("volcano_py_") for name in names - set(VOLCANOS) if not name.endswith("_created"))
+    others = names - {*VOLCANOS, *CLIENT_GOS}
+    assert all(name.startswith("volcano_py_") for name in others if not name.endswith("_created"))
 
 
 def test_buckets_grow_by_one_factor_from_first_to_last():
@@ -108,6 +111,23 @@ def test_requests_are_counted_by_verb_resource_and_result(registry):
         return registry.get_sample_value("volcano_py_api_requests_total", labels)
 
     assert (count("201"), count("none")) == (2, 1)
+
+
+def test_requests_are_added_up_by_method_under_the_names_of_client_go(registry):
+    metrics = RequestMetrics(registry)
+    metrics.observe("create", "pods/binding", 201, 0.25)
+    metrics.observe("create", "events", 201, 0.5)
+    metrics.observe("list", "pods", 200, 1.0)
+    metrics.observe("watch", "pods", 0, 2.0)
+
+    def count(method: str, code: str) -> float | None:
+        return registry.get_sample_value("rest_client_requests_total", {"method": method, "code": code})
+
+    assert (count("POST", "201"), count("GET", "200"), count("GET", "<error>")) == (2, 1, 1)
+    seconds = "rest_client_request_duration_seconds"
+    assert registry.get_sample_value(f"{seconds}_sum", {"verb": "POST"}) == 0.75
+    assert registry.get_sample_value(f"{seconds}_count", {"verb": "GET"}) == 2
+    assert registry.get_sample_value(f"{seconds}_bucket", {"verb": "GET", "le": "+Inf"}) == 2
 
 
 def test_state_is_read_when_metrics_are_asked_for(registry):

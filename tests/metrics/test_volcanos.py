@@ -4,10 +4,10 @@ from math import inf
 from typing import NamedTuple
 
 import pytest
-from prometheus_client import Histogram
+from prometheus_client import Gauge, Histogram, generate_latest
 
-from tests.packaging.measured import of_scheduler, series
-from volcano_py.metrics.exposition import exposition
+from tests.packaging.measured import of_controllers, of_scheduler, series
+from volcano_py.metrics.exposition import COUNTERS_WITHOUT_TOTAL, exposition
 
 
 class Expected(NamedTuple):
@@ -68,7 +68,7 @@ def test_it_is_measured_with_its_type_and_labels(name: str, expected: Expected):
 
 
 def test_every_type_is_the_one_that_prometheus_reads():
-    lines = exposition(of_scheduler()).decode().splitlines()
+    lines = b"".join(exposition(of_scheduler())).decode().splitlines()
     shown = dict(line.split(" ")[2:] for line in lines if line.startswith("# TYPE "))
 
     assert {name: shown[f"volcano_{name}"] for name in VOLCANOS} == {name: row.kind for name, row in VOLCANOS.items()}
@@ -90,13 +90,29 @@ def test_buckets_are_volcanos():
         "scheduling_stage_duration_milliseconds": (0.1, 500, 20),
         "e2e_job_scheduling_latency_milliseconds": (100, 120000, 30),
     }
+    of_controllers_alone = {"controller_job_to_pod_creation_latency_milliseconds": (50, 60000, 30)}
     found: dict[str, list[float]] = {}
-    for collector in of_scheduler()._collector_to_names:
+    for collector in (*of_scheduler()._collector_to_names, *of_controllers()._collector_to_names):
         if isinstance(collector, Histogram):
             found[collector._name.removeprefix("volcano_")] = [
                 bound for bound in collector._upper_bounds if bound < inf
             ]
 
-    shown = {name: (round(found[name][0], 6), round(found[name][-1], 6), len(found[name])) for name in buckets}
-    assert shown == buckets
+    wanted = buckets | of_controllers_alone
+    shown = {name: (round(found[name][0], 6), round(found[name][-1], 6), len(found[name])) for name in wanted}
+    assert shown == wanted
     assert {name for name in VOLCANOS if VOLCANOS[name].kind == "histogram"} == buckets.keys()
+
+
+def test_metrics_of_many_jobs_are_written_in_small_pieces_of_the_same_text():
+    registry = of_scheduler()
+    retries = Gauge("volcano_job_retry_counts_of_many", "Of many.\nIn two lines.", ["job_id"], registry=registry)
+    for number in range(1000):
+        retries.labels(f"ns/job-{number}").set(number)
+    pieces = list(exposition(registry))
+
+    whole = generate_latest(registry)
+    for name in COUNTERS_WITHOUT_TOTAL:
+        whole = whole.replace(f"# TYPE {name} gauge\n".encode(), f"# TYPE {name} counter\n".encode())
+    assert b"".join(pieces) == whole
+    assert max(piece.count(b"\n") for piece in pieces) <= 400

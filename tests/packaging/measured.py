@@ -10,13 +10,16 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry
 
 import volcano_py.metrics
+from volcano_py.admission.metrics import AdmissionMetrics
 from volcano_py.controllers.metrics import ControllerMetrics
 from volcano_py.metrics.exposition import COUNTERS_WITHOUT_TOTAL
 
 _SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("_total",), "gauge": ("",)}
 _ADDED = {"histogram": {"le"}}
-_NAME = re.compile(r"\bvolcano_[a-z0-9_]+\b(?!:)")
-_SELECTED = re.compile(r"\b(volcano_[a-z0-9_]+)\{([^}]*)\}")
+_NAME = re.compile(r"\b(?:volcano|rest_client|process)_[a-z0-9_]+\b(?!:)")
+_SELECTED = re.compile(r"\b((?:volcano|rest_client|process)_[a-z0-9_]+)\{([^}]*)\}")
+_OF_PROCESS = re.compile(r"and on \(instance\) (?:max by \(instance\) \(\w+\)|\w+(?: == 1)?)")
+"""What chooses a process by a metric that only this kind of process has."""
 _BY = re.compile(r"\bby \(([^)]*)\)")
 
 
@@ -46,12 +49,20 @@ def of_controllers() -> CollectorRegistry:
     return registry
 
 
+def of_webhooks() -> CollectorRegistry:
+    """Return a registry with the metrics that only the webhooks have."""
+    registry = CollectorRegistry()
+    AdmissionMetrics(registry)
+    return registry
+
+
 def series(registry: CollectorRegistry) -> dict[str, Metric]:
     """Return every series name that may occur in an expression."""
     found: dict[str, Metric] = {}
     for collector in registry._collector_to_names:
-        labels = frozenset(getattr(collector, "_labelnames", ()))
-        for family in collector.collect() or collector.describe():
+        for family in list(collector.collect()) or collector.describe():
+            own = getattr(family, "_labelnames", ())  # of a family that is added up when somebody asks
+            labels = frozenset(getattr(collector, "_labelnames", own))
             name = f"{family.name}_total" if family.type == "counter" else family.name
             kind = "counter" if name in COUNTERS_WITHOUT_TOTAL else family.type
             metric = Metric(name, kind, labels | _ADDED.get(family.type, set()))
@@ -70,7 +81,9 @@ def labels(expression: str) -> Iterator[tuple[str, str]]:
     for name, selector in _SELECTED.findall(expression):
         for label in re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector):
             yield name, label
-    for listed in _BY.findall(expression):
+    plain = _OF_PROCESS.sub("", expression)
+    for listed in _BY.findall(plain):
         for label in listed.split(","):
-            for name in names(expression):
-                yield name, label.strip()
+            for name in names(plain):
+                if label.strip() != "instance":  # Prometheus adds it
+                    yield name, label.strip()

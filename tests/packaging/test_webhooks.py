@@ -116,7 +116,17 @@ def test_its_account_may_use_its_secret_alone() -> None:
     ]
 
 
-def test_nothing_of_it_is_applied_with_the_rest() -> None:
+def test_its_account_may_change_its_webhook_configurations_alone() -> None:
+    rules = [rule for rule in applied()["ClusterRole", "volcano-admission"]["rules"] if "patch" in rule["verbs"]]
+
+    assert {tuple(rule["resources"]): set(rule["resourceNames"]) for rule in rules} == {
+        (f"{kind}webhookconfigurations",): {one.configuration for one in WEBHOOKS.values() if one.mutates is mutates}
+        for kind, mutates in (("mutating", True), ("validating", False))
+    }
+
+
+def test_it_is_applied_with_the_rest_but_for_the_webhooks_of_pods() -> None:
     rest = {(one["kind"], one["metadata"]["name"]) for one in objects()}
 
-    assert rest & set(applied()) == set()
+    assert set(applied()) <= rest
+    assert rest & set(applied(FOLDER / "pods")) == set()

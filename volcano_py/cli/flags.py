@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 import volcano_py
 from volcano_py.cli.feature_gates import Feature
@@ -62,6 +62,14 @@ def add_connection(add: Any) -> None:
         help="how to reach the API server (default: as kubectl, or as a pod)",
     )
     add("--master", default="", metavar="URL", help="address of the API server; replaces the one of the kubeconfig")
+
+
+class ProgramParser(argparse.ArgumentParser):
+    """The parser of a program whose output is a log: a mistake is one line, without a list of all flags."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and end with code 2."""
+        self.exit(2, f"{self.prog}: error: {message}; {self.prog} --help lists all flags\n")
 
 
 def add_feature_gates(add: Any, features: Iterable[Feature]) -> None:

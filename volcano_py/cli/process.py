@@ -23,7 +23,7 @@ from volcano_py.runtime.http import AddressInUse
 from volcano_py.runtime.logs import configure_logging
 from volcano_py.runtime.loop import loop_factory
 from volcano_py.runtime.signals import Shutdown, shutdown_on_signals
-from volcano_py.runtime.supervisor import TaskFailed
+from volcano_py.runtime.supervisor import Foreseen, TaskFailed
 
 log = structlog.get_logger()
 
@@ -98,6 +98,9 @@ async def _live(flags: argparse.Namespace, make: Callable[[Credentials], Process
             log.error("the process cannot start", problem=str(error))
             return MISUSED, False
         except TaskFailed as error:
+            if isinstance(error.__cause__, Foreseen):
+                log.error("the process cannot start", problem=str(error.__cause__))
+                return MISUSED, False
             log.error("the process ends because a part of it failed", problem=str(error))
             return 1, False
         finally:

@@ -9,6 +9,7 @@ from volcano_py.api import keys
 from volcano_py.cli.feature_gates import CONTROLLER_FEATURES, read_feature_gates
 from volcano_py.cli.flags import (
     SWITCH,
+    ProgramParser,
     add_connection,
     add_election,
     add_feature_gates,
@@ -75,7 +76,7 @@ def _options(flags: argparse.Namespace) -> ManagerOptions:
 
 def controllers_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = ProgramParser(
         prog="vc-controller-manager",
         description="The controllers of a batch system for Kubernetes.",
         epilog="Volcano's other flags are accepted with a warning, or refused with advice: see docs/flags.md.",

@@ -13,6 +13,7 @@ from volcano_py.api import keys
 from volcano_py.cli.feature_gates import SCHEDULER_FEATURES, read_feature_gates
 from volcano_py.cli.flags import (
     SWITCH,
+    ProgramParser,
     add_connection,
     add_election,
     add_feature_gates,
@@ -111,7 +112,7 @@ def _shard(flags: argparse.Namespace) -> ShardOptions | None:
 
 def scheduler_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = ProgramParser(
         prog="vc-scheduler",
         description="A batch scheduler for Kubernetes.",
         epilog="Volcano's other flags are accepted with a warning, or refused with advice: see docs/flags.md.",

@@ -27,6 +27,7 @@ from volcano_py.api import keys
 from volcano_py.cli.feature_gates import ADMISSION_FEATURES, read_feature_gates
 from volcano_py.cli.flags import (
     SWITCH,
+    ProgramParser,
     add_connection,
     add_election,
     add_feature_gates,
@@ -95,7 +96,7 @@ def _options(flags: argparse.Namespace, *, queue_gate: bool) -> WebhookOptions:
 
 def webhooks_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = ProgramParser(
         prog="vc-webhook-manager",
         description="The admission webhooks of a batch system for Kubernetes.",
         epilog="Volcano's other flags are accepted with a warning, or refused with advice: see docs/flags.md.",

@@ -19,6 +19,11 @@ COMMANDS: Final = (
         "volcano_py.cli.up",
         "a cluster of the same kind that stays up for kubectl: prints the KUBECONFIG line, ends with Ctrl-C",
     ),
+    Command(
+        "migrate",
+        "volcano_py.cli.migrate",
+        "looks at a cluster that runs Volcano: what will be the same here, what differs, what is missing",
+    ),
 )
 """The commands of `volcano-py`; to add one, write its module (`volcano_py.cli.command`) and add a line here."""
 

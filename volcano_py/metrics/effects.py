@@ -21,6 +21,7 @@ class BindMetrics:
         )
         self._watched = latency.labels("Watched")
         self._assumed = latency.labels("Assumed")
+        self._prepared = latency.labels("PreBound")
         self._since_creation = latency.labels("Bound")
         self._job_latency = Histogram(
             "volcano_e2e_job_scheduling_latency_milliseconds",
@@ -35,6 +36,9 @@ class BindMetrics:
             buckets=exponential(0.1, 500, 20),
             registry=registry,
         )
+        self._finding = stages.labels("Predicate")
+        self._scoring = stages.labels("Scoring")
+        self._preparation = stages.labels("PreBind")
         self._request = stages.labels("Bind")
         results = Counter("volcano_py_binds_total", "Binds by result.", ["result"], registry=registry)
         self._bound = results.labels("bound")
@@ -66,6 +70,17 @@ class BindMetrics:
         """Record how long after the creation of its pod and its PodGroup the cache has assumed a bind."""
         self._assumed.observe(seconds_since_pod * 1000)
         self._job_latency.observe(seconds_since_group * 1000)
+
+    def ranked(self, finding_s: float, scoring_s: float | None) -> None:
+        """Record a look at all nodes for a kind of task: the time to find feasible nodes, and to score them if any."""
+        self._finding.observe(finding_s * 1000)
+        if scoring_s is not None:
+            self._scoring.observe(scoring_s * 1000)
+
+    def prepared(self, seconds_since_pod: float, seconds: float) -> None:
+        """Record that a bind may be sent: the age of its pod, and how long its preparation took (0: it needs none)."""
+        self._prepared.observe(seconds_since_pod * 1000)
+        self._preparation.observe(seconds * 1000)
 
     def refused(self) -> None:
         """Count a bind that the cache has refused."""
@@ -135,33 +150,3 @@ class WriteQueueMetrics:
     def dropped_event(self) -> None:
         """Count a dropped event."""
         self._dropped_events.inc()
-
-
-class RequestMetrics:
-    """Requests to the API server; :meth:`observe` has the signature of the client's observer."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._requests = Counter(
-            "volcano_py_api_requests_total",
-            "Requests to the API server; result is the HTTP status, or none without an answer.",
-            ["verb", "resource", "result"],
-            registry=registry,
-        )
-        self._seconds = Histogram(
-            "volcano_py_api_request_seconds",
-            "Duration of requests to the API server; for a watch, the time until it is open.",
-            ["verb", "resource"],
-            buckets=exponential(0.001, 60, 16),
-            registry=registry,
-        )
-        self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-
-    def observe(self, verb: str, resource: str, status: int, seconds: float) -> None:
-        """Count a request."""
-        key = (verb, resource, status)
-        children = self._children.get(key)
-        if children is None:
-            counter = self._requests.labels(verb, resource, str(status) if status else "none")
-            children = self._children[key] = (counter, self._seconds.labels(verb, resource))
-        children[0].inc()
-        children[1].observe(seconds)

@@ -1,8 +1,11 @@
 """Metrics of evictions: plans, victims and results."""
 
 from collections.abc import Callable
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
+
+_ACTIONS: Final = ("preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle")
 
 
 class EvictionMetrics:
@@ -17,6 +20,8 @@ class EvictionMetrics:
         self._transactions = Counter(
             "volcano_eviction_transactions_total", "Plans with at least one eviction.", ["action"], registry=registry
         )
+        for action in _ACTIONS:  # a counter that begins with 1 has no rate
+            self._transactions.labels(action)
         results = Counter("volcano_py_evictions_total", "Evictions by result.", ["result"], registry=registry)
         self._evicted = results.labels("evicted")
         self._failed = results.labels("failed")

@@ -41,6 +41,8 @@ class QueueMetrics:
         self._share.labels(queue).set(share)
         if weight is not None:
             self._weight.labels(queue).set(weight)
+        elif queue in self._shown:  # until now, another plugin may have reported it
+            self._weight.remove(queue)
         self._overused.labels(queue).set(overused)
         scalars: set[tuple[str, str]] = set()
         for what, by_resource in amounts.items():
@@ -50,9 +52,18 @@ class QueueMetrics:
                 if resource not in ("cpu", "memory"):
                     self._scalar[what].labels(queue, resource).set(amount)
                     scalars.add((what, resource))
-        for what, resource in self._shown.get(queue, frozenset()) - scalars:
-            self._scalar[what].labels(queue, resource).set(0)
-        self._shown[queue] = frozenset(scalars) | self._shown.get(queue, frozenset())
+        before = self._shown.get(queue, frozenset())
+        for what in _QUANTITIES if queue in self._shown else ():
+            if what not in amounts:
+                self._cpu[what].remove(queue)
+                self._memory[what].remove(queue)
+        for what, resource in before - scalars:
+            if what in amounts:
+                self._scalar[what].labels(queue, resource).set(0)
+                scalars.add((what, resource))
+            else:
+                self._scalar[what].remove(queue, resource)
+        self._shown[queue] = frozenset(scalars)
 
     def problems(self, count: int) -> None:
         """Show how many queues have problems in their specification."""

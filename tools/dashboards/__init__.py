@@ -1,0 +1,1 @@
+"""Grafana dashboards: written from descriptions, and drawn from the data of a Prometheus without a Grafana."""

@@ -1,0 +1,1 @@
+"""The files of a release: `make release` writes them into dist/."""
